@@ -1,0 +1,234 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"unsafe"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// beatBody is one decoded beat, of POST …/heartbeat or an item of POST /v1/heartbeats. Its slices borrow the
+// body (or buffers of the decoder's slow paths) and are empty when the field is absent or null.
+type beatBody struct {
+	attempt    int
+	reportedMs int64
+	worker     []byte
+	pct        []byte // a JSON number
+	message    []byte // a JSON string literal, not longer than tracker.MaxMessageBytes
+
+	taskID    []byte // items only
+	taskToken []byte // items only
+
+	seen, bad beatField
+}
+
+// beatField is a set of fields.
+type beatField uint8
+
+const (
+	fieldAttempt beatField = 1 << iota
+	fieldWorkerID
+	fieldHeartbeatAt
+	fieldProgressPct
+	fieldMessage
+	fieldTaskID
+	fieldTaskToken
+)
+
+// decodeBeat decodes the body of a single beat. It answers false when the body is not one JSON object; what
+// is wrong with a field is told by check.
+func decodeBeat(body []byte, b *beatBody) bool {
+	s := scanner{b: body}
+	return b.decode(&s, false) && s.end()
+}
+
+// decode takes one object. Unknown fields are skipped; of a field that comes twice the last one counts.
+func (b *beatBody) decode(s *scanner, item bool) bool {
+	*b = beatBody{}
+	if s.peek() != '{' {
+		return false
+	}
+	for more := s.open('{', '}'); more; more = s.more('}') {
+		key, escaped, ok := s.str()
+		if !ok {
+			return false
+		}
+		field := fieldOf(key, escaped, item)
+		if !s.next(':') {
+			return false
+		}
+		if field == 0 {
+			ok = s.skip()
+		} else {
+			ok = b.take(s, field)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return s.close('}')
+}
+
+func fieldOf(key []byte, escaped, item bool) beatField {
+	name := unquoted(key)
+	if escaped {
+		name = unescape(key)
+	}
+	switch string(name) {
+	case "attempt":
+		return fieldAttempt
+	case "workerId":
+		return fieldWorkerID
+	case "heartbeatAt":
+		return fieldHeartbeatAt
+	case "progressPct":
+		return fieldProgressPct
+	case "message":
+		return fieldMessage
+	case "taskId":
+		if item {
+			return fieldTaskID
+		}
+	case "taskToken":
+		if item {
+			return fieldTaskToken
+		}
+	}
+	return 0
+}
+
+// take takes the value of one field. A value of the wrong kind marks the field bad.
+func (b *beatBody) take(s *scanner, f beatField) bool {
+	b.seen |= f
+	b.bad &^= f
+	if s.null() {
+		b.seen &^= f
+		switch f {
+		case fieldWorkerID:
+			b.worker = nil
+		case fieldHeartbeatAt:
+			b.reportedMs = 0
+		case fieldProgressPct:
+			b.pct = nil
+		case fieldMessage:
+			b.message = nil
+		case fieldTaskID:
+			b.taskID = nil
+		case fieldTaskToken:
+			b.taskToken = nil
+		}
+		return true
+	}
+	if f == fieldAttempt || f == fieldProgressPct {
+		if c := s.peek(); c != '-' && (c < '0' || c > '9') {
+			b.bad |= f
+			return s.skip()
+		}
+		lit, ok := s.number()
+		if !ok {
+			return false
+		}
+		if f == fieldAttempt {
+			b.attempt, ok = positive(lit)
+		} else {
+			b.pct, ok = percentage(lit)
+		}
+		if !ok {
+			b.bad |= f
+		}
+		return true
+	}
+	if s.peek() != '"' {
+		b.bad |= f
+		return s.skip()
+	}
+	lit, escaped, ok := s.str()
+	if !ok {
+		return false
+	}
+	if f == fieldMessage {
+		if len(lit) > tracker.MaxMessageBytes {
+			lit, _ = cutString(lit, tracker.MaxMessageBytes, nil)
+		}
+		b.message = lit
+		return true
+	}
+	text := unquoted(lit)
+	if escaped {
+		text = unescape(lit)
+	}
+	switch f {
+	case fieldWorkerID:
+		b.worker, ok = text, tracker.ValidID(text)
+	case fieldHeartbeatAt:
+		b.reportedMs, ok = parseTime(text)
+		b.reportedMs = max(b.reportedMs, 0) // before 1970 is as good as not said
+	case fieldTaskID:
+		b.taskID, ok = text, tracker.ValidID(text)
+	case fieldTaskToken:
+		b.taskToken = text
+	}
+	if !ok {
+		b.bad |= f
+	}
+	return true
+}
+
+// unescape gives the text of a literal with escapes. They are so rare in keys, ids and times that it may
+// allocate.
+func unescape(lit []byte) []byte {
+	var s string
+	if json.Unmarshal(lit, &s) != nil {
+		return nil
+	}
+	return []byte(s)
+}
+
+// positive reads an integer of 1 or more.
+func positive(lit []byte) (int, bool) {
+	if len(lit) == 0 || len(lit) > 18 || lit[0] == '-' {
+		return 0, false
+	}
+	n, ok := digitsOf(lit)
+	return n, ok && n >= 1
+}
+
+// percentage checks a JSON number to lie in 0 to 100 and gives it as sent, or written anew when it is longer
+// than any sensible number.
+func percentage(lit []byte) ([]byte, bool) {
+	if len(lit) <= 2 && lit[0] != '-' { // most are
+		return lit, true
+	}
+	f, err := strconv.ParseFloat(unsafe.String(&lit[0], len(lit)), 64)
+	if err != nil || f < 0 || f > 100 {
+		return nil, false
+	}
+	if len(lit) > 24 || lit[0] == '-' {
+		lit = strconv.AppendFloat(make([]byte, 0, 24), f+0, 'g', -1, 64)
+	}
+	return lit, true
+}
+
+// check tells the first thing that is wrong with the fields, nil when all is well.
+func (b *beatBody) check() *refusal {
+	switch {
+	case b.bad&fieldTaskID != 0:
+		return invalidID("taskId")
+	case b.bad&fieldTaskToken != 0:
+		return invalidField("taskToken", "taskToken is not a string")
+	case b.bad&fieldAttempt != 0:
+		return invalidField("attempt", "attempt is not an integer of 1 or more; send the attempt of the task's envelope")
+	case b.seen&fieldAttempt == 0:
+		return invalidField("attempt", "attempt is missing; send the attempt of the task's envelope")
+	case b.bad&fieldWorkerID != 0:
+		return invalidID("workerId")
+	case b.bad&fieldHeartbeatAt != 0:
+		return invalidField("heartbeatAt", "heartbeatAt is not an RFC 3339 time such as 2025-01-15T10:05:00Z; leave it out to let the time of receipt count")
+	case b.bad&fieldProgressPct != 0:
+		return invalidField("progressPct", "progressPct is not a number from 0 to 100")
+	case b.bad&fieldMessage != 0:
+		return invalidField("message", "message is not a string")
+	}
+	return nil
+}

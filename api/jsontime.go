@@ -1,0 +1,97 @@
+package api
+
+import "time"
+
+// parseTime reads an RFC 3339 time as time.Time.UnmarshalText does, to milliseconds since the epoch and
+// without allocating for offsets other than Z.
+func parseTime(b []byte) (ms int64, ok bool) {
+	if len(b) < len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
+		return 0, false
+	}
+	year, ok1 := digitsOf(b[0:4])
+	month, ok2 := digitsOf(b[5:7])
+	day, ok3 := digitsOf(b[8:10])
+	hour, ok4 := digitsOf(b[11:13])
+	minute, ok5 := digitsOf(b[14:16])
+	second, ok6 := digitsOf(b[17:19])
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 ||
+		month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	b = b[19:]
+	nanos := 0
+	if b[0] == '.' {
+		i := 1
+		for scale := 100_000_000; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
+			nanos += int(b[i]-'0') * scale
+			scale /= 10
+		}
+		if i == 1 || i == len(b) {
+			return 0, false
+		}
+		b = b[i:]
+	}
+	offset := 0
+	if len(b) != 1 || b[0] != 'Z' {
+		if len(b) != len("+07:00") || b[0] != '+' && b[0] != '-' || b[3] != ':' {
+			return 0, false
+		}
+		h, ok1 := digitsOf(b[1:3])
+		m, ok2 := digitsOf(b[4:6])
+		if !ok1 || !ok2 || h > 23 || m > 59 {
+			return 0, false
+		}
+		offset = (h*60 + m) * 60
+		if b[0] == '-' {
+			offset = -offset
+		}
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
+	return t.UnixMilli() - int64(offset)*1000, true
+}
+
+func digitsOf(b []byte) (n int, ok bool) {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, true
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// stamp writes times as the wire has them. It keeps the text of the last second that it wrote: beats come
+// many to the second. The zero value is ready; it is not for concurrent use.
+type stamp struct {
+	second int64
+	text   [len("2006-01-02T15:04:05.")]byte
+}
+
+// append writes t as a JSON string, "2006-01-02T15:04:05.000Z".
+func (s *stamp) append(dst []byte, t time.Time) []byte {
+	ms := t.UnixMilli()
+	second, ms := ms/1000, ms%1000
+	if ms < 0 {
+		second, ms = second-1, ms+1000
+	}
+	if second != s.second || s.text[0] == 0 {
+		time.Unix(second, 0).UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
+		s.second = second
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s.text[:]...)
+	return append(dst, byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"')
+}

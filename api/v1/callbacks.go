@@ -1,0 +1,197 @@
+package v1
+
+import "encoding/json"
+
+// Outcome is how a worker says that an attempt ended.
+type Outcome string
+
+const (
+	OutcomeSucceeded Outcome = "SUCCEEDED"
+	OutcomeFailed    Outcome = "FAILED"
+	OutcomeCancelled Outcome = "CANCELLED"
+)
+
+// ErrorCategory is the kind of a failure. It decides whether the failure is worth a retry.
+type ErrorCategory string
+
+const (
+	CategoryUserCode       ErrorCategory = "USER_CODE"      // error in the task's own code; retryable
+	CategoryDataQuality    ErrorCategory = "DATA_QUALITY"   // input fails validation; not retryable
+	CategoryInfrastructure ErrorCategory = "INFRASTRUCTURE" // cloud services, out of memory, disk full; retryable
+	CategoryConfiguration  ErrorCategory = "CONFIGURATION"  // missing or invalid configuration; not retryable
+	CategoryTimeout        ErrorCategory = "TIMEOUT"        // took longer than allowed; retryable
+	CategoryCancelled      ErrorCategory = "CANCELLED"      // the task was cancelled; not retryable
+)
+
+// ErrorCategories lists every category.
+var ErrorCategories = []ErrorCategory{
+	CategoryUserCode, CategoryDataQuality, CategoryInfrastructure, CategoryConfiguration, CategoryTimeout, CategoryCancelled,
+}
+
+// Retryable tells whether a failure of this category is worth a retry when its report does not say.
+func (c ErrorCategory) Retryable() bool {
+	return c == CategoryUserCode || c == CategoryInfrastructure || c == CategoryTimeout
+}
+
+// Valid tells whether c is one of the six.
+func (c ErrorCategory) Valid() bool {
+	for _, k := range ErrorCategories {
+		if c == k {
+			return true
+		}
+	}
+	return false
+}
+
+// StartedRequest is the body of POST /v1/tasks/{taskId}/started.
+type StartedRequest struct {
+	// Attempt is the attempt that the token was given for.
+	Attempt int `json:"attempt"`
+	// WorkerID names the worker.
+	WorkerID string `json:"workerId,omitempty"`
+	// StartedAt is the worker's own time. It is kept and decides nothing.
+	StartedAt Time `json:"startedAt,omitzero"`
+}
+
+// StartedResponse acknowledges a start.
+type StartedResponse struct {
+	// Acknowledged is always true.
+	Acknowledged bool `json:"acknowledged"`
+	// ServerTime is the store's clock.
+	ServerTime Time `json:"serverTime"`
+	// ShouldCancel asks the worker to stop; it is there only when true.
+	ShouldCancel bool `json:"shouldCancel,omitempty"`
+	// CancelReason is what whoever cancelled said.
+	CancelReason string `json:"cancelReason,omitempty"`
+}
+
+// HeartbeatRequest is the body of POST /v1/tasks/{taskId}/heartbeat.
+type HeartbeatRequest struct {
+	// Attempt is the attempt that the token was given for.
+	Attempt int `json:"attempt"`
+	// WorkerID names the worker.
+	WorkerID string `json:"workerId,omitempty"`
+	// HeartbeatAt is the worker's own time. It is kept and shown; liveness goes by receipt.
+	HeartbeatAt Time `json:"heartbeatAt,omitzero"`
+	// ProgressPct is any number from 0 to 100; absent: as before.
+	ProgressPct *float64 `json:"progressPct,omitempty"`
+	// Message is free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
+	Message *string `json:"message,omitempty"`
+}
+
+// HeartbeatResponse acknowledges a beat: it is applied in the store.
+type HeartbeatResponse struct {
+	// Acknowledged is always true.
+	Acknowledged bool `json:"acknowledged"`
+	// ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED.
+	ShouldCancel bool `json:"shouldCancel"`
+	// CancelReason is what whoever cancelled said.
+	CancelReason string `json:"cancelReason,omitempty"`
+	// ServerTime is the store's clock when the beat was applied.
+	ServerTime Time `json:"serverTime"`
+	// NextHeartbeatMs is how long to wait before the next beat.
+	NextHeartbeatMs int64 `json:"nextHeartbeatMs"`
+	// TaskToken replaces the token in use; it is there only in the last third of that token's life.
+	TaskToken string `json:"taskToken,omitempty"`
+	// TokenExpiresAt is when the new token ends.
+	TokenExpiresAt Time `json:"tokenExpiresAt,omitzero"`
+}
+
+// HeartbeatsRequest is the body of POST /v1/heartbeats.
+type HeartbeatsRequest struct {
+	// Heartbeats are 1 to 1,000 beats of any tasks.
+	Heartbeats []HeartbeatItem `json:"heartbeats"`
+}
+
+// HeartbeatItem is one beat among many.
+type HeartbeatItem struct {
+	// TaskID names the task.
+	TaskID string `json:"taskId"`
+	// TaskToken opens this one beat.
+	TaskToken string `json:"taskToken,omitempty"`
+	HeartbeatRequest
+}
+
+// HeartbeatsResponse answers many beats.
+type HeartbeatsResponse struct {
+	// Results has one entry for each beat, in the same order.
+	Results []HeartbeatResult `json:"results"`
+	// ServerTime is the store's clock.
+	ServerTime Time `json:"serverTime"`
+}
+
+// HeartbeatResult is what became of one beat: Status is the HTTP status that the beat alone would have got,
+// and the fields are those of its answer.
+type HeartbeatResult struct {
+	TaskID string `json:"taskId"`
+	// Status is 200, or a status of the error table.
+	Status int `json:"status"`
+
+	// The fields of HeartbeatResponse, with status 200.
+	Acknowledged    bool   `json:"acknowledged,omitempty"`
+	ShouldCancel    *bool  `json:"shouldCancel,omitempty"`
+	CancelReason    string `json:"cancelReason,omitempty"`
+	ServerTime      Time   `json:"serverTime,omitzero"`
+	NextHeartbeatMs int64  `json:"nextHeartbeatMs,omitempty"`
+	TaskToken       string `json:"taskToken,omitempty"`
+	TokenExpiresAt  Time   `json:"tokenExpiresAt,omitzero"`
+
+	// The fields of Error, with any other status.
+	Error           string `json:"error,omitempty"`
+	Message         string `json:"message,omitempty"`
+	Field           string `json:"field,omitempty"`
+	State           State  `json:"state,omitempty"`
+	Reason          string `json:"reason,omitempty"`
+	ExpectedAttempt int    `json:"expectedAttempt,omitempty"`
+	ReceivedAttempt int    `json:"receivedAttempt,omitempty"`
+	// RetryAfterMs is set with status 503.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+}
+
+// CompletedRequest is the body of POST /v1/tasks/{taskId}/completed.
+type CompletedRequest struct {
+	// Attempt is the attempt that the token was given for.
+	Attempt int `json:"attempt"`
+	// WorkerID names the worker.
+	WorkerID string `json:"workerId,omitempty"`
+	// Outcome says how the attempt ended.
+	Outcome Outcome `json:"outcome"`
+	// CompletedAt is the worker's own time. It is kept and decides nothing.
+	CompletedAt Time `json:"completedAt,omitzero"`
+	// Output is any JSON value; it is kept as it is.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Metrics is any JSON object; it is kept as it is.
+	Metrics json.RawMessage `json:"metrics,omitempty"`
+	// Error says what went wrong; FAILED needs its category. It is kept as it is, with any further fields.
+	Error *TaskError `json:"error,omitempty"`
+	// CancelledDuringPhase says where a cancel met the work.
+	CancelledDuringPhase string `json:"cancelledDuringPhase,omitempty"`
+	// PartialProgress is any JSON value that tells how far the work came before its cancel.
+	PartialProgress json.RawMessage `json:"partialProgress,omitempty"`
+}
+
+// TaskError is a worker's account of a failure.
+type TaskError struct {
+	// Category is one of the six.
+	Category ErrorCategory `json:"category"`
+	// Message is for people.
+	Message string `json:"message,omitempty"`
+	// StackTrace is for people.
+	StackTrace string `json:"stackTrace,omitempty"`
+	// Retryable tells whether a retry may help; absent: its category's default.
+	Retryable *bool `json:"retryable,omitempty"`
+}
+
+// CompletedResponse acknowledges a completion. The same completion again gets the same answer.
+type CompletedResponse struct {
+	// Acknowledged is always true.
+	Acknowledged bool `json:"acknowledged"`
+	// FinalState is this attempt's outcome.
+	FinalState State `json:"finalState"`
+	// ServerTime is the store's clock.
+	ServerTime Time `json:"serverTime"`
+	// WillRetry tells that another attempt follows.
+	WillRetry bool `json:"willRetry,omitempty"`
+	// NextAttempt is its number.
+	NextAttempt int `json:"nextAttempt,omitempty"`
+}

@@ -1,0 +1,306 @@
+package v1
+
+import "encoding/json"
+
+// State is where a task stands in its life cycle.
+type State string
+
+const (
+	Queued     State = "QUEUED"     // waits in its queue, for its time or for its backoff
+	Dispatched State = "DISPATCHED" // an attempt was handed out and has not been heard yet
+	Running    State = "RUNNING"    // an attempt beats
+	Succeeded  State = "SUCCEEDED"
+	Failed     State = "FAILED"
+	Cancelled  State = "CANCELLED"
+)
+
+// States lists every state in the order of a task's life.
+var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
+
+// CreateTaskRequest is the body of POST /v1/tasks. Without a queue the task is pushed: it is dispatched at
+// once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it.
+type CreateTaskRequest struct {
+	// TaskID names the task within its scope; absent: Lubdub makes one.
+	TaskID string `json:"taskId,omitempty"`
+	// RunID groups tasks; absent: a run of its own.
+	RunID string `json:"runId,omitempty"`
+	// TaskKey is the caller's own name for the work.
+	TaskKey string `json:"taskKey,omitempty"`
+	// AssetID is the caller's own id of what the work makes.
+	AssetID string `json:"assetId,omitempty"`
+	// TenantID is half of the scope; absent: the query's, else the token's.
+	TenantID string `json:"tenantId,omitempty"`
+	// WorkspaceID is the other half.
+	WorkspaceID string `json:"workspaceId,omitempty"`
+	// Type says which kind of work it is; workers register for types.
+	Type string `json:"type,omitempty"`
+	// Queue is where the task waits; absent: it is pushed.
+	Queue string `json:"queue,omitempty"`
+	// Runtime that a worker must have. Queue tasks only.
+	Runtime string `json:"runtime,omitempty"`
+	// WorkerLabels that a worker must have. Queue tasks only.
+	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
+	// WorkerID pins the task to one worker. Queue tasks only.
+	WorkerID string `json:"workerId,omitempty"`
+	// Placement chooses a worker at creation. Queue tasks only.
+	Placement *Placement `json:"placement,omitempty"`
+	// Payload is any JSON value for the worker.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// Resources is any JSON object; the envelope carries it.
+	Resources json.RawMessage `json:"resources,omitempty"`
+	// Labels are up to 64 pairs to find the task by.
+	Labels map[string]string `json:"labels,omitempty"`
+	// NotBefore is the earliest time of the first claim. Queue tasks only.
+	NotBefore Time `json:"notBefore,omitzero"`
+	// Deadline fails the task with DEADLINE_EXCEEDED when it passes.
+	Deadline Time `json:"deadline,omitzero"`
+	// StartTimeoutMs bounds the time from dispatch to the first sign of life. Default 60,000 after a claim; for
+	// pushed tasks the life of their token.
+	StartTimeoutMs *int64 `json:"startTimeoutMs,omitempty"`
+	// RunTimeoutMs bounds the time from an attempt's start to its end; absent: no bound.
+	RunTimeoutMs *int64 `json:"runTimeoutMs,omitempty"`
+	// HeartbeatIntervalMs is how often the worker should beat. Default 30,000.
+	HeartbeatIntervalMs *int64 `json:"heartbeatIntervalMs,omitempty"`
+	// HeartbeatTimeoutMs is how long an attempt may be silent: at least twice the interval, rounded up to two
+	// significant digits. Default 90,000; a queue task without one lives by its worker's beat.
+	HeartbeatTimeoutMs *int64 `json:"heartbeatTimeoutMs,omitempty"`
+	// CancelGracePeriodMs is how long the worker has after it was told of a cancel. Default 30,000.
+	CancelGracePeriodMs *int64 `json:"cancelGracePeriodMs,omitempty"`
+	// TokenTTLSeconds is the life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs.
+	TokenTTLSeconds *int64 `json:"tokenTtlSeconds,omitempty"`
+	// RenewToken lets beats renew the token. Default true; with false the token must cover the deadline.
+	RenewToken *bool `json:"renewToken,omitempty"`
+	// Retry says how often the task is tried again. Queue tasks only.
+	Retry *RetryPolicy `json:"retry,omitempty"`
+}
+
+// Placement chooses a worker when the task is created.
+type Placement struct {
+	// Strategy is leastLoaded, roundRobin or random.
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// RetryPolicy in a request; absent fields have the default that their comment names.
+type RetryPolicy struct {
+	// MaxAttempts is how many failures that workers report fail the task. Default 3.
+	MaxAttempts *int `json:"maxAttempts,omitempty"`
+	// MaxLosses is how many attempts may be lost to silence or a dead worker and be tried again. Default 3.
+	MaxLosses *int `json:"maxLosses,omitempty"`
+	// InitialBackoffMs is the wait before the first retry. Default 1,000.
+	InitialBackoffMs *int64 `json:"initialBackoffMs,omitempty"`
+	// Multiplier of the wait from retry to retry, 1 to 100. Default 2.
+	Multiplier *float64 `json:"multiplier,omitempty"`
+	// MaxBackoffMs bounds the wait. Default 60,000.
+	MaxBackoffMs *int64 `json:"maxBackoffMs,omitempty"`
+}
+
+// CreateTasksRequest is the body of POST /v1/tasks:batch.
+type CreateTasksRequest struct {
+	// Tasks are 1 to 1,000 creations; each has its own fate.
+	Tasks []CreateTasksItem `json:"tasks"`
+}
+
+// CreateTasksItem is one creation among many.
+type CreateTasksItem struct {
+	CreateTaskRequest
+	// IdempotencyKey is for this item what the header of the same name is for POST /v1/tasks.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+}
+
+// CreateTasksResponse has one result for each creation, in the same order: the body that the creation alone
+// would have got (a TaskEnvelope, a Task or an Error) with its HTTP status as "status".
+type CreateTasksResponse struct {
+	Results []json.RawMessage `json:"results"`
+}
+
+// TaskEnvelope is what a worker needs to run one attempt and to report about it.
+type TaskEnvelope struct {
+	TaskID      string  `json:"taskId"`
+	RunID       string  `json:"runId"`
+	AssetID     *string `json:"assetId"`
+	TaskKey     *string `json:"taskKey"`
+	TenantID    string  `json:"tenantId"`
+	WorkspaceID string  `json:"workspaceId"`
+	// Attempt numbers the tries at a task from 1. Every callback names it.
+	Attempt int `json:"attempt"`
+	// State is DISPATCHED when the envelope is made.
+	State State `json:"state"`
+	// Resources as given at creation; an empty object when none were.
+	Resources json.RawMessage `json:"resources"`
+	// EnqueuedAt is when this attempt was handed out.
+	EnqueuedAt Time `json:"enqueuedAt"`
+	Deadline   Time `json:"deadline"`
+	// CallbackBaseURL is where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on.
+	CallbackBaseURL string `json:"callbackBaseUrl"`
+	// TaskToken is the bearer token of this very attempt.
+	TaskToken      string `json:"taskToken"`
+	TokenExpiresAt Time   `json:"tokenExpiresAt"`
+	// HeartbeatIntervalMs is how often to beat.
+	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`
+	// HeartbeatTimeoutMs is the silence after which the attempt is dead; null: it lives by its worker's beat.
+	HeartbeatTimeoutMs *int64 `json:"heartbeatTimeoutMs"`
+	// CancelGracePeriodMs is how long the worker has to stop once it was told of a cancel.
+	CancelGracePeriodMs int64 `json:"cancelGracePeriodMs"`
+
+	Type    string            `json:"type,omitempty"`
+	Queue   string            `json:"queue,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Payload json.RawMessage   `json:"payload,omitempty"`
+	// LastProgress is what the attempt before this one reported last.
+	LastProgress *Progress `json:"lastProgress,omitempty"`
+}
+
+// Progress is a progress report.
+type Progress struct {
+	// ProgressPct is a number from 0 to 100, as the worker sent it.
+	ProgressPct json.RawMessage `json:"progressPct"`
+	// Message is a string, as the worker sent it.
+	Message json.RawMessage `json:"message"`
+}
+
+// Liveness is computed from the last beat at the moment of the answer.
+type Liveness string
+
+const (
+	Fresh Liveness = "FRESH"
+	Late  Liveness = "LATE" // older than 1.5 × the interval
+	Lost  Liveness = "LOST" // older than the timeout, or no beat on record
+)
+
+// Task is the full view of one task.
+type Task struct {
+	TaskID      string            `json:"taskId"`
+	RunID       string            `json:"runId"`
+	TaskKey     *string           `json:"taskKey"`
+	AssetID     *string           `json:"assetId"`
+	TenantID    string            `json:"tenantId"`
+	WorkspaceID string            `json:"workspaceId"`
+	Queue       *string           `json:"queue"`
+	Type        *string           `json:"type"`
+	Labels      map[string]string `json:"labels"`
+	State       State             `json:"state"`
+	// Attempt is the current attempt, 0 before the first dispatch.
+	Attempt  int     `json:"attempt"`
+	WorkerID *string `json:"workerId"`
+	// Liveness is null unless the task is RUNNING.
+	Liveness     *Liveness       `json:"liveness"`
+	ProgressPct  json.RawMessage `json:"progressPct"`
+	Message      json.RawMessage `json:"message"`
+	CreatedAt    Time            `json:"createdAt"`
+	DispatchedAt Time            `json:"dispatchedAt"`
+	StartedAt    Time            `json:"startedAt"`
+	// LastHeartbeatAt is when the last beat was received, by the store's clock.
+	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
+	// ReportedHeartbeatAt is what the worker's own clock said then.
+	ReportedHeartbeatAt Time    `json:"reportedHeartbeatAt"`
+	FinishedAt          Time    `json:"finishedAt"`
+	Deadline            Time    `json:"deadline"`
+	CancelRequested     bool    `json:"cancelRequested"`
+	CancelReason        *string `json:"cancelReason"`
+	// Reason is why the task FAILED.
+	Reason              *string         `json:"reason"`
+	Output              json.RawMessage `json:"output"`
+	Metrics             json.RawMessage `json:"metrics"`
+	Error               json.RawMessage `json:"error"`
+	HeartbeatIntervalMs int64           `json:"heartbeatIntervalMs"`
+	// HeartbeatTimeoutMs is null for a task that lives by its worker's beat.
+	HeartbeatTimeoutMs  *int64 `json:"heartbeatTimeoutMs"`
+	CancelGracePeriodMs int64  `json:"cancelGracePeriodMs"`
+	// Retry is null for a task that is not retried by itself.
+	Retry *Retry `json:"retry"`
+	// NextAttemptAt is the earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
+	NextAttemptAt Time `json:"nextAttemptAt"`
+	// History has an entry for each ended attempt, oldest first; the newest 100 are kept.
+	History []HistoryEntry `json:"history"`
+
+	Runtime      string            `json:"runtime,omitempty"`
+	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
+	NotBefore    Time              `json:"notBefore,omitzero"`
+	// StartTimeoutMs is there when the task was given one.
+	StartTimeoutMs int64 `json:"startTimeoutMs,omitempty"`
+	RunTimeoutMs   int64 `json:"runTimeoutMs,omitempty"`
+	// Failures are counted against retry.maxAttempts.
+	Failures int `json:"failures,omitempty"`
+	// Losses are counted against retry.maxLosses.
+	Losses               int             `json:"losses,omitempty"`
+	CancelledDuringPhase string          `json:"cancelledDuringPhase,omitempty"`
+	PartialProgress      json.RawMessage `json:"partialProgress,omitempty"`
+	// Payload and resources are told by GET /v1/tasks/{taskId} only.
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Resources json.RawMessage `json:"resources,omitempty"`
+}
+
+// Retry is a retry policy in force.
+type Retry struct {
+	MaxAttempts      int     `json:"maxAttempts"`
+	MaxLosses        int     `json:"maxLosses"`
+	InitialBackoffMs int64   `json:"initialBackoffMs"`
+	Multiplier       float64 `json:"multiplier"`
+	MaxBackoffMs     int64   `json:"maxBackoffMs"`
+}
+
+// HistoryEntry is one ended attempt.
+type HistoryEntry struct {
+	Attempt      int     `json:"attempt"`
+	WorkerID     *string `json:"workerId"`
+	DispatchedAt Time    `json:"dispatchedAt"`
+	StartedAt    Time    `json:"startedAt"`
+	EndedAt      Time    `json:"endedAt"`
+	// Outcome is SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
+	Outcome      string          `json:"outcome"`
+	Reason       *string         `json:"reason"`
+	LastProgress *Progress       `json:"lastProgress"`
+	Error        json.RawMessage `json:"error,omitempty"`
+	WillRetry    bool            `json:"willRetry,omitempty"`
+	// Evidence is what Lubdub's verdict rests on; null when the worker ended the attempt itself.
+	Evidence *Evidence `json:"evidence"`
+}
+
+// Evidence answers "why was it killed?".
+type Evidence struct {
+	// LastHeartbeatAt is null when nothing was ever heard.
+	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
+	// SilentMs is the silence that counted: time during which no beat could land is left out.
+	SilentMs int64 `json:"silentMs"`
+	// TimeoutMs is what was exceeded.
+	TimeoutMs int64 `json:"timeoutMs"`
+	// OutageCreditMs is the time since the last beat that did not count.
+	OutageCreditMs int64 `json:"outageCreditMs"`
+	DetectedAt     Time  `json:"detectedAt"`
+	// DetectionLagMs is how long after the timeout the verdict came.
+	DetectionLagMs int64 `json:"detectionLagMs"`
+	// Sweeper names who found it.
+	Sweeper string `json:"sweeper"`
+}
+
+// TaskList is one page of GET /v1/tasks, in the order of task ids.
+type TaskList struct {
+	Tasks []Task `json:"tasks"`
+	// NextPageToken is absent on the last page. It holds for the same filter only.
+	NextPageToken string `json:"nextPageToken,omitempty"`
+	// TotalCount is null when the filter does not allow an exact count.
+	TotalCount *int `json:"totalCount"`
+}
+
+// CancelRequest is the body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel.
+type CancelRequest struct {
+	// Reason is told to the worker as cancelReason.
+	Reason string `json:"reason,omitempty"`
+}
+
+// NextAttemptRequest is the body of POST /v1/tasks/{taskId}/attempts.
+type NextAttemptRequest struct {
+	// FromAttempt is the attempt that the new one follows.
+	FromAttempt int `json:"fromAttempt"`
+}
+
+// Run counts the tasks of a run.
+type Run struct {
+	RunID       string `json:"runId"`
+	TenantID    string `json:"tenantId"`
+	WorkspaceID string `json:"workspaceId"`
+	// Counts has every state, also those with no task.
+	Counts map[State]int `json:"counts"`
+	// TotalCount is their sum.
+	TotalCount int `json:"totalCount"`
+}

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"time"
+)
+
+// Config is every setting of a process. A field's tags are read by this package and by kong alike:
+//
+//	name     of the flag and of the YAML key; LUBDUB_ and the name in capitals is the variable
+//	group    under which help and reference list it
+//	default  as it would be written in the file
+//	min, max inclusive bounds; enum: the only values allowed
+//	zero     what 0 or the empty value means
+//	secret   url: a password inside it is hidden when printed; all: the whole value is
+//	source   env: may only come from the environment
+type Config struct {
+	Redis           string        `name:"redis" type:"setting" group:"Redis" default:"redis://127.0.0.1:6379/0" placeholder:"URL" secret:"url" zero:"refused" help:"Where Redis is: a redis://, rediss:// or unix:// URL, redis+cluster://host:port,… for a Cluster, redis+sentinel://host:port,…/<master> for Sentinel, or 'embedded' for one inside this process, to try Lubdub without any."`
+	RedisTimeout    time.Duration `name:"redis-timeout" type:"setting" group:"Redis" default:"1s" min:"50ms" max:"1m" zero:"refused" help:"Longest wait for one round trip to Redis before its callers are told 503."`
+	Shards          int           `name:"shards" type:"setting" group:"Redis" default:"0" min:"0" max:"1024" zero:"what the deployment was first started with, else 16, or 64 on a Cluster" help:"Slices of the keyspace. Fixed when a deployment is first started; another number is refused later."`
+	FinishedRetain  time.Duration `name:"finished-retention" type:"setting" group:"Redis" default:"24h" min:"2h5m" max:"8760h" zero:"refused" help:"How long finished tasks can still be read. The lower bound is the longest token life plus 5 minutes."`
+	MaxPendingBeats int           `name:"max-pending-beats" type:"setting" group:"Redis" default:"65536" min:"1" max:"16777216" zero:"refused" help:"Heartbeats that may wait for Redis, per Redis node. One more is answered 503 with Retry-After at once."`
+	MaxPendingCalls int           `name:"max-pending-calls" type:"setting" group:"Redis" default:"8192" min:"1" max:"1048576" zero:"refused" help:"Other calls that may wait for Redis, per Redis node. One more is answered 503 with Retry-After at once."`
+
+	Listen          string `name:"listen" type:"setting" group:"HTTP" default:"127.0.0.1:8080" placeholder:"HOST:PORT" zero:"refused" help:"Address of the API. Port 0 takes a free one; an empty host means every interface."`
+	AdminListen     string `name:"admin-listen" type:"setting" group:"HTTP" default:"127.0.0.1:9090" placeholder:"HOST:PORT" zero:"refused" help:"Address of metrics, profiles and health pages. It asks for no token, so keep it on loopback or a private network."`
+	PublicURL       string `name:"public-url" type:"setting" group:"HTTP" default:"" placeholder:"URL" zero:"http:// and the address of the API listener" help:"Base URL under which workers reach the API; envelopes carry it as callbackBaseUrl."`
+	MaxConnections  int    `name:"max-connections" type:"setting" group:"HTTP" default:"65536" min:"1" max:"1048576" zero:"refused" help:"Connections that the API listener holds at a time."`
+	TokenCacheSize  int    `name:"token-cache-size" type:"setting" group:"HTTP" default:"65536" min:"1" max:"16777216" zero:"refused" help:"Verified tokens that are remembered, so that a heartbeat need not verify its own again."`
+	SigningKeys     string `kong:"-" name:"signing-keys" group:"Tokens" default:"" secret:"all" source:"env" zero:"none here; signing-keys-file may name some" help:"Keys that sign and verify tokens: <kid>=<base64 of at least 32 bytes>, separated by commas. The first signs, all verify."`
+	SigningKeysFile string `name:"signing-keys-file" type:"setting" group:"Tokens" default:"" placeholder:"FILE" zero:"none; LUBDUB_SIGNING_KEYS may hold some" help:"File with the same keys, one a line. Set this or LUBDUB_SIGNING_KEYS, not both."`
+
+	Roles           Roles         `name:"roles" type:"setting" group:"Process" default:"api,sweeper" placeholder:"ROLES" zero:"refused" help:"What this process does: api answers HTTP, sweeper finds the silent and the overdue. Run any number of each."`
+	DrainDelay      time.Duration `name:"drain-delay" type:"setting" group:"Process" default:"0s" min:"0s" max:"10m" zero:"no wait" help:"At a stop: how long to go on serving with readiness off, until load balancers have noticed."`
+	ShutdownTimeout time.Duration `name:"shutdown-timeout" type:"setting" group:"Process" default:"20s" min:"1s" max:"1h" zero:"refused" help:"At a stop: longest wait for running requests and for the last heartbeats to reach Redis."`
+	LogLevel        string        `name:"log-level" type:"setting" group:"Process" default:"info" enum:"debug,info,warn,error" zero:"refused" help:"Least important message that is logged."`
+	LogFormat       string        `name:"log-format" type:"setting" group:"Process" default:"text" enum:"text,json" zero:"refused" help:"How log lines on standard error are written."`
+}
+
+// Embedded is the value of Config.Redis that asks for a Redis inside the process.
+const Embedded = "embedded"
+
+// Default is the configuration of a process to which nothing was said.
+func Default() *Config {
+	c := &Config{}
+	for _, f := range Fields() {
+		if err := f.set(c, f.Default); err != nil {
+			panic("config: bad default: " + err.Error()) // a mistake in a tag, which a test finds
+		}
+	}
+	return c
+}

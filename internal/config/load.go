@@ -1,0 +1,122 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Layer is a kind of place that a value can come from. A later one wins.
+type Layer int
+
+const (
+	FromDefault Layer = iota
+	FromFile
+	Environment
+	FromFlag
+)
+
+// Source tells where a value came from.
+type Source struct {
+	Layer Layer
+	Where string // LUBDUB_LISTEN, lubdub.yaml:3, --listen
+}
+
+func (s Source) String() string {
+	switch s.Layer {
+	case FromFile:
+		return "file " + s.Where
+	case Environment:
+		return "environment " + s.Where
+	case FromFlag:
+		return "flag " + s.Where
+	default:
+		return "default"
+	}
+}
+
+// Input is where Load looks.
+type Input struct {
+	File     string            // the YAML file; empty: what LUBDUB_CONFIG says, else none
+	Environ  []string          // as os.Environ gives it
+	Flags    *Config           // values of the flags
+	FlagsSet []string          // names of the flags that were given; the others in Flags are not looked at
+	Defaults map[string]string // other defaults than Config's, by name
+}
+
+// Loaded is a configuration that knows where each of its values came from.
+type Loaded struct {
+	Config
+	File    string // that was read; empty: none
+	sources map[string]Source
+}
+
+// Source tells where the value of a setting came from.
+func (l *Loaded) Source(name string) Source { return l.sources[name] }
+
+// Load lays flags over environment over file over defaults, and checks the result. The error tells every
+// problem at once, one a line; it never holds a secret.
+func Load(in Input) (*Loaded, error) {
+	l := &Loaded{Config: *Default(), sources: map[string]Source{}}
+	var ps problems
+	for name, text := range in.Defaults {
+		f, ok := Lookup(name)
+		if !ok {
+			panic("config: default for an unknown setting: " + name)
+		}
+		l.apply(f, text, Source{}, &ps)
+	}
+	l.File = in.File
+	if l.File == "" {
+		l.File = lookupEnv(in.Environ, EnvConfig)
+	}
+	if l.File != "" {
+		text, err := os.ReadFile(l.File)
+		if err != nil {
+			ps.addf("configuration file: %v", err)
+		} else {
+			ps = append(ps, l.applyYAML(l.File, text)...)
+		}
+	}
+	ps = append(ps, l.applyEnviron(in.Environ)...)
+	for _, name := range in.FlagsSet {
+		f, ok := Lookup(name)
+		if !ok {
+			continue // a flag of the command's own
+		}
+		f.copy(&l.Config, in.Flags)
+		l.sources[name] = Source{Layer: FromFlag, Where: "--" + name}
+	}
+	ps = append(ps, l.validate()...)
+	if len(ps) > 0 {
+		return nil, ps
+	}
+	return l, nil
+}
+
+// apply parses one value into its field and remembers where it came from.
+func (l *Loaded) apply(f Field, text string, from Source, ps *problems) {
+	if err := f.set(&l.Config, text); err != nil {
+		ps.addf("%s (%s): %s", f.Name, from, f.redactIn(err.Error(), text))
+		return
+	}
+	l.sources[f.Name] = from
+}
+
+// problems is every mistake found in a configuration.
+type problems []string
+
+func (p problems) Error() string { return strings.Join(p, "\n") }
+
+func (p *problems) addf(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+
+// Problems lists the mistakes that an error of Load is made of.
+func Problems(err error) []string {
+	var p problems
+	if errors.As(err, &p) {
+		return slices.Clone(p)
+	}
+	return []string{err.Error()}
+}

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// validate checks every value against its bounds, and those that depend on each other.
+func (l *Loaded) validate() (ps problems) {
+	for _, f := range Fields() {
+		if err := f.check(&l.Config); err != nil {
+			ps.addf("%s (%s): %v", f.Name, l.Source(f.Name), err)
+		}
+	}
+	for _, name := range []string{"listen", "admin-listen"} {
+		f, _ := Lookup(name)
+		if err := checkAddress(f.Text(&l.Config)); err != nil {
+			ps.addf("%s (%s): %v", name, l.Source(name), err)
+		}
+	}
+	if l.Roles.API && l.Listen == l.AdminListen && !strings.HasSuffix(l.Listen, ":0") {
+		ps.addf("listen and admin-listen are both %s; give them different ports", l.Listen)
+	}
+	if err := checkPublicURL(l.PublicURL); err != nil {
+		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
+	}
+	if err := checkRedis(l.Redis); err != nil {
+		ps.addf("redis (%s): %v", l.Source("redis"), err)
+	}
+	if l.SigningKeys != "" && l.SigningKeysFile != "" {
+		ps.addf("signing keys come from two places, %s and signing-keys-file (%s); take one away, so that it is plain which key signs",
+			l.Source("signing-keys"), l.Source("signing-keys-file"))
+	}
+	return ps
+}
+
+// check holds one field against the bounds in its tags.
+func (f Field) check(c *Config) error {
+	if len(f.Enum) > 0 {
+		if v := f.Text(c); !slices.Contains(f.Enum, v) {
+			return fmt.Errorf("%q is not one of %s%s", v, strings.Join(f.Enum, ", "), didYouMean(v, f.Enum))
+		}
+	}
+	switch v := reflect.ValueOf(c).Elem().Field(f.index).Interface().(type) {
+	case int:
+		return bounds(v, f, strconv.Atoi, strconv.Itoa)
+	case time.Duration:
+		return bounds(v, f, time.ParseDuration, formatDuration)
+	}
+	return nil
+}
+
+func bounds[T cmp.Ordered](v T, f Field, parse func(string) (T, error), format func(T) string) error {
+	if f.Min != "" {
+		if low, err := parse(f.Min); err != nil || v < low {
+			return fmt.Errorf("%s is below %s", format(v), f.Min)
+		}
+	}
+	if f.Max != "" {
+		if high, err := parse(f.Max); err != nil || v > high {
+			return fmt.Errorf("%s is above %s", format(v), f.Max)
+		}
+	}
+	return nil
+}
+
+func checkAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address; write host:port, such as 127.0.0.1:8080", address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q has no port between 0 and 65535", address)
+	}
+	return nil
+}
+
+func checkPublicURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return fmt.Errorf("%q is not a base URL; write for example https://lubdub.example.com", text)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("a base URL has no user, query or fragment")
+	case strings.HasSuffix(text, "/"):
+		return fmt.Errorf("%q must not end in a slash; paths such as /v1/tasks are appended to it", text)
+	}
+	return nil
+}
+
+var redisSchemes = []string{
+	"redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
+}
+
+// checkRedis looks at the scheme only: the store knows the rest of its URLs, and says so when it is opened.
+func checkRedis(text string) error {
+	if text == Embedded {
+		return nil
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || rest == "" || !slices.Contains(redisSchemes, scheme) {
+		return fmt.Errorf("not a URL of Redis; write for example redis://127.0.0.1:6379/0, or %s to try Lubdub without one", Embedded)
+	}
+	return nil
+}

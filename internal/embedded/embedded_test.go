@@ -1,0 +1,91 @@
+package embedded
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+func client(t *testing.T, r *Redis) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(r.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return redis.NewClient(o)
+}
+
+func TestServesAndStops(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	r, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, r)
+	ctx := context.Background()
+	if v, err := c.Eval(ctx, `redis.call("SET", KEYS[1], ARGV[1]); return redis.call("GET", KEYS[1])`, []string{"k"}, "v").Result(); err != nil || v != "v" {
+		t.Errorf("%v, %v", v, err)
+	}
+	c.Close()
+	r.Close()
+	r.Close()
+	again := client(t, r)
+	defer again.Close()
+	if err := again.Ping(ctx).Err(); err == nil {
+		t.Error("it still answers")
+	}
+}
+
+// The port is open to every user of the machine, so it must ask for the password.
+func TestAsksForPassword(t *testing.T) {
+	r, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	u, err := url.Parse(r.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host := u.Hostname(); host != "127.0.0.1" {
+		t.Errorf("it listens on %s", host)
+	}
+	c := redis.NewClient(&redis.Options{Addr: u.Host, DisableIdentity: true, MaxRetries: -1})
+	defer c.Close()
+	if err := c.Get(context.Background(), "k").Err(); err == nil || err == redis.Nil {
+		t.Errorf("a stranger was let in: %v", err)
+	}
+	other, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if other.URL() == r.URL() {
+		t.Error("two of them have the same URL")
+	}
+}
+
+// Keys must expire by themselves, as nobody turns the clock by hand.
+func TestKeysExpire(t *testing.T) {
+	r, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := client(t, r)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := c.Set(ctx, "k", "v", 20*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for c.Exists(ctx, "k").Val() == 1 {
+		if ctx.Err() != nil {
+			t.Fatal("the key is still there")
+		}
+	}
+}

@@ -1,0 +1,13 @@
+-- Purpose: records that a reply has carried a cancel to its worker, which starts the grace period.
+-- Guarantees: only the first delivery counts; nothing is written when no cancel is pending.
+-- KEYS: 1 lubdub:{shard}:clock, 2 …:cancels, 3 …:timers
+-- ARGV: 1 member
+-- Reply: 1 when the grace period begins, else 0
+-- Cost: O(log n)
+--#include lib/clock.lua
+local grace, delivered, reason = string.match(redis.call('HGET', KEYS[2], ARGV[1]) or '', '^(%d+)\t(%d*)\t(.*)$')
+if not grace or delivered ~= '' then return 0 end
+local L = shard_time(KEYS[1])
+redis.call('HSET', KEYS[2], ARGV[1], string.format('%s\t%.0f\t%s', grace, L, reason))
+redis.call('ZADD', KEYS[3], L + grace, 'c:' .. ARGV[1])
+return 1

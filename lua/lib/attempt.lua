@@ -1,0 +1,47 @@
+-- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard and task.
+
+-- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
+-- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state).
+local function judge(task, attempt, fence)
+  local f = task.f
+  if attempt < f.a or f.f ~= fence then return MISMATCH, f.a end
+  if f.s == 'D' or f.s == 'R' then return OK end
+  if f.s == 'Q' or f.s == 'F' then
+    if f.r == 'SUPERSEDED' then return MISMATCH, f.a + 1 end
+    if f.r == 'WORKER_REPORTED' then return TERMINAL, 'F' end
+    return ENDED, f.r
+  end
+  return TERMINAL, f.s
+end
+
+-- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
+-- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own).
+local function adopt(task, L, token)
+  local known = task.f
+  if known then
+    local _, report = leave(task)
+    if known.s == 'D' or known.s == 'R' then remember(task, 'SUPERSEDED', nil, false, report) end
+    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr')
+    redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
+    known.r, known.e, known.n, known.w, known.cr = nil, nil, nil, nil, nil
+  else
+    task.f = {c = token.issued}
+    if token.run ~= '' then task.f.u = token.run end
+    redis.call('HSET', task.key, 'c', token.issued, 't', token.timeout, 'i', token.interval)
+    if task.f.u then redis.call('HSET', task.key, 'u', task.f.u) end
+  end
+  local f = task.f
+  f.a, f.f, f.t, f.d = token.attempt, token.fence, tostring(token.timeout), token.issued
+  redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 't', f.t, 'd', f.d)
+  emit(task, 'system.adopted', f.a, '{"known":' .. (known and 'true' or 'false') .. '}')
+  begin(task, L)
+end
+
+-- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it.
+local function admit(task, L, token)
+  if not task.f or token.attempt > task.f.a then
+    adopt(task, L, token)
+    return OK
+  end
+  return judge(task, token.attempt, token.fence)
+end

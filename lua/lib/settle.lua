@@ -1,0 +1,74 @@
+-- Purpose: ends attempts. Needs clock, shard and task.
+
+-- Ends the task itself: nothing but retention may touch it from here.
+local function finish(task, state, reason, retention)
+  move(task, state)
+  redis.call('HSET', task.key, 'e', now)
+  if reason then redis.call('HSET', task.key, 'r', reason) else redis.call('HDEL', task.key, 'r') end
+  redis.call('HDEL', task.key, 'n')
+  redis.call('ZREM', DUE, 'd:' .. task.name, 'b:' .. task.name)
+  redis.call('ZADD', DUE, now + retention, 'x:' .. task.name)
+end
+
+-- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff.
+local function retry_after(task, loss)
+  local f = task.f
+  if not f.q or not f.p or f.cr then return nil end
+  local attempts, losses, initial, multiplier, max = string.match(f.p, '^(%d+):(%d+):(%d+):([%d.]+):(%d+)$')
+  local counter = loss and 'nl' or 'nf'
+  local count = redis.call('HINCRBY', task.key, counter, 1)
+  f[counter] = count
+  if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil end
+  local n = (tonumber(f.nf) or 0) + (tonumber(f.nl) or 0)
+  return math.floor(math.min(tonumber(max), tonumber(initial) * tonumber(multiplier) ^ (n - 1)))
+end
+
+-- Puts the task back into its queue; the ended attempt stays the current one until the next is dispatched.
+local function requeue(task, reason, after)
+  local f = task.f
+  move(task, 'Q')
+  redis.call('HSET', task.key, 'r', reason)
+  if after > 0 then
+    redis.call('HSET', task.key, 'n', now + after)
+    redis.call('ZADD', DUE, now + after, 'b:' .. task.name)
+  else
+    redis.call('HDEL', task.key, 'n')
+    redis.call('ZREM', DUE, 'b:' .. task.name)
+  end
+  emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. (now + after) .. '}')
+end
+
+-- Wall ms since shard time `since` in which shard time did not run.
+local function outage_credit(since)
+  local credit, i = 0, 0
+  while true do
+    local L, _, lost = string.match(redis.call('LINDEX', OUTAGES, i) or '', '^(%d+)\t(%d+)\t(%d+)$')
+    if not L or tonumber(L) <= since then return credit end
+    credit, i = credit + tonumber(lost), i + 1
+  end
+end
+
+-- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L,
+-- silent ms (only when no beat is on record), retryable, loss. Returns 2 when the task was requeued, else 1.
+local function verdict(task, v, retention)
+  local score, report = leave(task)
+  local e = {timeout = v.timeout, lag = v.lag, sweeper = v.sweeper, silent = v.silent, credit = 0}
+  if score then
+    e.silent, e.credit = v.L - score, outage_credit(score)
+    e.last = now - e.silent - e.credit
+  end
+  local after = v.retryable and retry_after(task, v.loss)
+  local data = '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (e.last or 'null')
+    .. ',"silentMs":' .. (e.silent or 'null') .. ',"timeoutMs":' .. (e.timeout or 'null')
+    .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
+    .. ',"detectedAtMs":' .. now .. ',"sweeper":"' .. v.sweeper .. '"}'
+  if task.f.a > 0 and task.f.s ~= 'Q' then remember(task, v.outcome, v.reason, after, report, e) end
+  if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', task.f.a, data) end
+  if after then
+    requeue(task, v.reason, after)
+    return 2
+  end
+  finish(task, 'F', v.reason, retention)
+  emit(task, 'task.failed', task.f.a, data)
+  return 1
+end

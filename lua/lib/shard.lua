@@ -1,0 +1,12 @@
+-- Purpose: the keys that every shard has, in the order in which every script about tasks declares them first, and
+-- what makes them exist: in Cluster an absent declared key in a migrating slot is refused.
+local CLOCK, OUTAGES, TIMEOUTS, TIMERS, DUE, IX, EVENTS, PROGRESS, CANCELS = unpack(KEYS, 1, 9)
+local NEVER = '9007199254740991' -- score of sentinel members: later than any time
+local SENTINEL = '!'             -- no id begins with it
+
+-- The set of one timeout, and its entry in the list of those that sweepers watch.
+local function ensure_beats(beats, timeout)
+  if redis.call('SADD', TIMEOUTS, timeout) == 1 then
+    redis.call('ZADD', beats, NEVER, SENTINEL)
+  end
+end

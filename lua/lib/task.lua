@@ -1,0 +1,90 @@
+-- Purpose: a task's record and what every transition does with it. Fields of the record, all short, absent when
+-- empty or default: s state (Q D R S F C), a attempt, f fence, o fence of the creation, u run, k key, as asset,
+-- q queue, y type, rn runtime, w worker, t timeout ms, i interval ms, g cancel grace ms, so start timeout ms,
+-- rt run timeout ms, lt token life asked s, l token life of this attempt s, nr no renewal, p retry policy
+-- (maxAttempts:maxLosses:initialMs:multiplier:maxMs), nf failures, nl losses, c created, d dispatched, b begun,
+-- e ended, x deadline, nb not before, n next attempt at, cr cancel requested (all wall ms), r reason.
+local KEYS_PER_TASK = 5
+local MAX_EVENTS = 10000 -- kept in each shard's stream, about
+local MAX_HISTORY = 100
+
+-- Opens the task whose keys begin at KEYS[first]; its fields are nil when there is no record.
+local function open_task(first, scope, id)
+  local task = {scope = scope, id = id, name = scope .. '/' .. id,
+    key = KEYS[first], doc = KEYS[first + 1], history = KEYS[first + 2], run = KEYS[first + 3],
+    beats = KEYS[first + 4]}
+  local raw = redis.call('HGETALL', task.key)
+  if #raw > 0 then
+    local f = {}
+    for i = 1, #raw, 2 do f[raw[i]] = raw[i + 1] end
+    f.a = tonumber(f.a) or 0
+    task.f = f
+  end
+  return task
+end
+
+local function member_of(task) return task.name .. '#' .. task.f.a .. '.' .. (task.f.f or '') end
+
+local function emit(task, type, attempt, data)
+  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', now,
+    'scope', task.scope, 'subject', task.id, 'attempt', attempt, 'data', data or '{}')
+end
+
+-- Puts the task into the lists of its state, out of those of the state before (nil: it had none).
+local function index(task, from, to)
+  if from then redis.call('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end
+  if to then redis.call('ZADD', IX, 0, task.scope .. '/' .. to .. '/' .. task.id) end
+  if task.f.u then
+    if from then redis.call('ZREM', task.run, from .. '/' .. task.id) end
+    if to then redis.call('ZADD', task.run, 0, to .. '/' .. task.id) end
+  end
+end
+
+local function move(task, state)
+  if task.f.s ~= state then
+    index(task, task.f.s, state)
+    task.f.s = state
+    redis.call('HSET', task.key, 's', state)
+  end
+end
+
+-- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:
+-- none) and its last report ('' : none).
+local function leave(task)
+  local member = member_of(task)
+  local score = tonumber(redis.call('ZSCORE', task.beats, member))
+  local report = redis.call('HGET', PROGRESS, member) or ''
+  redis.call('ZREM', task.beats, member)
+  redis.call('HDEL', PROGRESS, member)
+  redis.call('HDEL', CANCELS, member)
+  redis.call('ZREM', TIMERS, 's:' .. member, 'r:' .. member, 'c:' .. member)
+  return score, report
+end
+
+-- Writes the ended attempt into the history. `e` is the evidence of a verdict, nil when a worker ended it.
+local function remember(task, outcome, reason, retry, report, e, err)
+  local f = task.f
+  local pct, message = string.match(report, '^[^\t]*\t[^\t]*\t([^\t]*)\t(.*)$')
+  e = e or {}
+  redis.call('RPUSH', task.history, table.concat({f.a, f.f or '', f.w or '', f.d or '', f.b or '', now, outcome,
+    reason or '', retry and 1 or '', e.last or '', e.silent or '', e.timeout or '', e.credit or '', e.lag or '',
+    e.sweeper or '', pct or '', message or '', err or ''}, '\t'))
+  redis.call('LTRIM', task.history, -MAX_HISTORY, -1)
+end
+
+-- Hears the dispatched attempt for the first time.
+local function begin(task, L, worker)
+  local f, member = task.f, member_of(task)
+  move(task, 'R')
+  f.b = now
+  redis.call('HSET', task.key, 'b', now)
+  if worker and worker ~= '' and not f.w then
+    f.w = worker
+    redis.call('HSET', task.key, 'w', worker)
+  end
+  redis.call('ZREM', TIMERS, 's:' .. member)
+  if f.rt then redis.call('ZADD', TIMERS, L + f.rt, 'r:' .. member) end
+  ensure_beats(task.beats, f.t or '0')
+  redis.call('ZADD', task.beats, L, member)
+  emit(task, 'task.started', f.a, f.w and '{"workerId":"' .. f.w .. '"}')
+end

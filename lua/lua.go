@@ -1,0 +1,85 @@
+package lua
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed *.lua lib/*.lua
+var files embed.FS
+
+// Script is one operation: a whole .lua file with its library fragments put in.
+type Script struct {
+	Name   string // the file's name without .lua, e.g. "beat"
+	Source string // what EVAL and SCRIPT LOAD get
+	SHA    string // lower-case hex SHA-1 of Source, what EVALSHA gets
+}
+
+// Set is every script by the name of its operation.
+type Set struct {
+	byName map[string]*Script
+	names  []string // sorted
+}
+
+// redisClock is how every script asks for the wall time; it stands once, in lib/clock.lua.
+const redisClock = "redis.call('TIME')"
+
+// Load composes the scripts as production runs them: the clock is Redis's own.
+func Load() *Set { return compose(redisClock) }
+
+// LoadWithClock composes the scripts with another source of wall time: a Lua expression that gives
+// {seconds, microseconds} as TIME does. It is for tests, which step and freeze the clock; a test over
+// the import graph holds that only internal/redistest calls it.
+func LoadWithClock(expr string) *Set { return compose(expr) }
+
+// Get returns the named script; a name that does not exist is a programming error and panics.
+func (s *Set) Get(name string) *Script {
+	sc, ok := s.byName[name]
+	if !ok {
+		panic(fmt.Sprintf("lua: no script named %q", name))
+	}
+	return sc
+}
+
+// Names lists the scripts, sorted.
+func (s *Set) Names() []string { return s.names }
+
+func compose(clock string) *Set {
+	set := &Set{byName: map[string]*Script{}}
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		panic(err) // embedded: cannot fail at run time
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		name := strings.TrimSuffix(e.Name(), ".lua")
+		src := strings.ReplaceAll(include(e.Name()), redisClock, clock)
+		sum := sha1.Sum([]byte(src))
+		set.byName[name] = &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:])}
+		set.names = append(set.names, name)
+	}
+	return set
+}
+
+// include returns a file with each line `--#include lib/x.lua` replaced by that fragment.
+func include(path string) string {
+	raw, err := files.ReadFile(path)
+	if err != nil {
+		panic(fmt.Sprintf("lua: %v", err))
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		if frag, ok := strings.CutPrefix(strings.TrimSpace(line), "--#include "); ok {
+			out.WriteString(include(frag))
+			continue
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}

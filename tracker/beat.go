@@ -1,0 +1,113 @@
+package tracker
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Beat is one heartbeat on its way through the batcher. The caller owns it, may pool it, and must leave it
+// alone from Tracker.Beat (or Beats) until that returns.
+type Beat struct {
+	Attempt *Attempt
+
+	// Report is what came with the beat, packed by AppendReport; empty: nothing but "I am alive". The string
+	// may borrow a buffer of the caller's that stays unchanged until the call returns.
+	Report string
+
+	// What became of it:
+	At     time.Time // Redis's clock when the beat was applied
+	Cancel *Cancel   // nil: none pending
+	Err    error     // nil: the beat is applied in Redis
+
+	wait *waiter
+	slow bool  // its attempt was not live when the flush came: explained one by one
+	tick *tick // set instead of Attempt by an empty beat, which only keeps shard time running
+}
+
+// Beat lands one beat and returns when it has its one fate, which is in the beat.
+func (t *Tracker) Beat(b *Beat) {
+	w := newWaiter(1)
+	t.enqueue(b, w)
+	w.wait()
+	if b.slow {
+		t.explain([]*Beat{b})
+	}
+}
+
+// Beats lands many beats in one go and returns when each has its fate. One that fails does not touch the others.
+func (t *Tracker) Beats(beats []*Beat) {
+	if len(beats) == 0 {
+		return
+	}
+	w := newWaiter(len(beats))
+	for _, b := range beats {
+		t.enqueue(b, w)
+	}
+	w.wait()
+	var slow []*Beat
+	for _, b := range beats {
+		if b.slow {
+			slow = append(slow, b)
+		}
+	}
+	t.explain(slow)
+}
+
+func (t *Tracker) enqueue(b *Beat, w *waiter) {
+	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
+	if r := t.store.node(b.shard()).beats.put(b); r != admitted {
+		t.metrics.beatsOverloaded.Inc()
+		refusal := t.store.refusal(r, "beats", t.opts.MaxPendingBeats)
+		refusal.Op = "beat"
+		b.Err = refusal
+		w.done()
+	}
+}
+
+func (b *Beat) shard() int {
+	if b.tick != nil {
+		return b.tick.shard
+	}
+	return b.Attempt.shard
+}
+
+// explain asks one by one why beats found no live attempt: not started yet (the beat starts it), lost by the
+// store (it is adopted), or really over.
+func (t *Tracker) explain(beats []*Beat) {
+	if len(beats) == 0 {
+		return
+	}
+	calls := make([]*call, len(beats))
+	for i, b := range beats {
+		calls[i] = t.startCall(b.Attempt, unpackReport(b.Report).WorkerID, b.Report)
+	}
+	t.store.doAll("beat", calls)
+	for i, b := range beats {
+		ack, err := heard("beat", b.Attempt, calls[i])
+		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
+	}
+}
+
+// reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be
+// written without reading that.
+func reportIsFull(report string) bool {
+	_, rest, _ := strings.Cut(report, packSep)
+	_, rest, _ = strings.Cut(rest, packSep)
+	pct, message, _ := strings.Cut(rest, packSep)
+	return pct != "" && message != ""
+}
+
+// parseCancel reads a value of the cancels hash: grace ms TAB delivered in shard time TAB reason as JSON.
+func parseCancel(raw string) *Cancel {
+	if raw == "" {
+		return nil
+	}
+	_, rest, _ := strings.Cut(raw, packSep)
+	delivered, reason, _ := strings.Cut(rest, packSep)
+	c := &Cancel{Delivered: delivered != ""}
+	if reason != "" {
+		_ = json.Unmarshal([]byte(reason), &c.Reason) // written by cancel, so it is JSON
+	}
+	return c
+}

@@ -1,0 +1,252 @@
+package tracker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+// call is one script to run on one shard, and what it answered.
+type call struct {
+	shard  int
+	script *lua.Script
+	argv   []any // EVALSHA and all its arguments
+	reply  reply
+	err    error
+	wait   *waiter
+}
+
+func newCall(shard int, script *lua.Script, keys []string, args ...any) *call {
+	argv := make([]any, 0, 3+len(keys)+len(args))
+	argv = append(argv, "evalsha", script.SHA, len(keys))
+	for _, k := range keys {
+		argv = append(argv, k)
+	}
+	return &call{shard: shard, script: script, argv: append(argv, args...)}
+}
+
+// exec runs calls in one round trip to one node and gives each its reply or its error. A script that the node
+// does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to
+// another node is asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
+func (s *store) exec(n *node, calls []*call) {
+	ctx := context.Background() // bounded by the client's timeouts, so that no caller can give up half-way
+	cmds := make([]redis.Cmder, len(calls))
+	for i, c := range calls {
+		cmds[i] = redis.NewCmd(ctx, c.argv...)
+	}
+	s.pipeline(ctx, n, cmds)
+	var missing []*call
+	for i, c := range calls {
+		c.take(cmds[i].(*redis.Cmd))
+		if isNoScript(c.err) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		s.load(ctx, n, missing)
+	}
+	if s.cluster == nil {
+		return
+	}
+	for _, c := range calls {
+		switch {
+		case isRedirect(c.err):
+			s.follow(ctx, c)
+		case isNetwork(c.err):
+			s.remap() // the node may be gone and its shards promoted elsewhere
+		}
+	}
+}
+
+func (s *store) pipeline(ctx context.Context, n *node, cmds []redis.Cmder) {
+	pipe := n.client.Pipeline()
+	_ = pipe.BatchProcess(ctx, cmds...)
+	_, _ = pipe.Exec(ctx) // each command carries its own error
+}
+
+// load brings scripts to the node and runs their calls again, in one round trip.
+func (s *store) load(ctx context.Context, n *node, calls []*call) {
+	var cmds []redis.Cmder
+	loaded := map[*lua.Script]bool{}
+	for _, c := range calls {
+		if !loaded[c.script] {
+			loaded[c.script] = true
+			cmds = append(cmds, redis.NewCmd(ctx, "script", "load", c.script.Source))
+		}
+	}
+	first := len(cmds)
+	for _, c := range calls {
+		cmds = append(cmds, redis.NewCmd(ctx, c.argv...))
+	}
+	s.pipeline(ctx, n, cmds)
+	for i, c := range calls {
+		c.take(cmds[first+i].(*redis.Cmd))
+	}
+}
+
+// follow runs one call wherever its shard is now, and has the map of shards drawn anew.
+func (s *store) follow(ctx context.Context, c *call) {
+	s.remap()
+	argv := append([]any{"eval", c.script.Source}, c.argv[2:]...)
+	cmd := redis.NewCmd(ctx, argv...)
+	_ = s.cluster.Process(ctx, cmd)
+	c.take(cmd)
+}
+
+func (c *call) take(cmd *redis.Cmd) {
+	v, err := cmd.Result()
+	if err != nil {
+		c.reply, c.err = nil, err
+		return
+	}
+	c.err = nil
+	if list, ok := v.([]any); ok {
+		c.reply = list
+	} else {
+		c.reply = reply{v}
+	}
+}
+
+func isNoScript(err error) bool {
+	var re redis.Error
+	return errors.As(err, &re) && strings.HasPrefix(re.Error(), "NOSCRIPT")
+}
+
+// isNetwork tells an error of the connection from an answer of Redis.
+func isNetwork(err error) bool {
+	var re redis.Error
+	return err != nil && !errors.As(err, &re)
+}
+
+func isRedirect(err error) bool {
+	var re redis.Error
+	if !errors.As(err, &re) {
+		return false
+	}
+	for _, p := range [...]string{"MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN"} {
+		if strings.HasPrefix(re.Error(), p) {
+			return true
+		}
+	}
+	return false
+}
+
+// do runs one call through its node's lane and waits for its fate.
+func (s *store) do(op string, c *call) (reply, error) {
+	s.doAll(op, []*call{c})
+	return c.reply, c.err
+}
+
+// doAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
+// tracker errors then.
+func (s *store) doAll(op string, calls []*call) {
+	if len(calls) == 0 {
+		return
+	}
+	w := newWaiter(len(calls))
+	for _, c := range calls {
+		c.wait = w
+		if r := s.node(c.shard).calls.put(c); r != admitted {
+			c.err = s.refusal(r, "operations", s.opts.MaxPendingCalls)
+			w.done()
+		}
+	}
+	w.wait()
+	for _, c := range calls {
+		c.err = asUnavailable(op, c.err)
+	}
+}
+
+// flushCalls is the flush of a node's lane of calls.
+func (s *store) flushCalls(n *node, calls []*call) {
+	const perRoundTrip = 512 // bounds how long one round trip holds up the next
+	for len(calls) > 0 {
+		k := min(len(calls), perRoundTrip)
+		s.exec(n, calls[:k])
+		for _, c := range calls[:k] {
+			c.wait.done()
+		}
+		calls = calls[k:]
+	}
+}
+
+func (s *store) refusal(r laneRefusal, what string, limit int) *Error {
+	if r == laneClosed {
+		return &Error{Code: Unavailable, Message: "this replica is shutting down; send the request again", RetryAfter: time.Second}
+	}
+	return &Error{
+		Code: Overloaded, RetryAfter: time.Second,
+		Message: fmt.Sprintf("%d %s already wait for Redis on this replica, which is its limit; wait as Retry-After says, then retry, or add replicas", limit, what),
+	}
+}
+
+// asUnavailable makes any error that is not already a tracker error one of Redis's being away.
+func asUnavailable(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		if e.Op == "" {
+			e.Op = op
+		}
+		return e
+	}
+	return &Error{
+		Code: Unavailable, Op: op, RetryAfter: time.Second, Cause: err,
+		Message: "the store did not confirm the request; nothing is known to be wrong with the task: send it again",
+	}
+}
+
+// reply reads a script's answer: integers, strings and lists, as RESP2 gives them.
+type reply []any
+
+func (r reply) at(i int) any {
+	if i < len(r) {
+		return r[i]
+	}
+	return nil
+}
+
+func (r reply) int(i int) int64 {
+	switch v := r.at(i).(type) {
+	case int64:
+		return v
+	case string:
+		n, _ := strconv.ParseInt(v, 10, 64)
+		return n
+	}
+	return 0
+}
+
+func (r reply) str(i int) string {
+	switch v := r.at(i).(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+func (r reply) list(i int) reply {
+	v, _ := r.at(i).([]any)
+	return v
+}
+
+func (r reply) strings() []string {
+	out := make([]string, len(r))
+	for i := range r {
+		out[i] = r.str(i)
+	}
+	return out
+}
+
+func (r reply) time(i int) time.Time { return time.UnixMilli(r.int(i)).UTC() }

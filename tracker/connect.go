@@ -1,0 +1,254 @@
+package tracker
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// connect makes the client for Options.RedisURL. It does not ask Redis yet.
+func (s *store) connect() error {
+	scheme, rest, ok := strings.Cut(s.opts.RedisURL, "://")
+	if !ok {
+		return fmt.Errorf("redis URL %q has no scheme; write redis://host:port/db, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master", redactURL(s.opts.RedisURL))
+	}
+	base, kind, _ := strings.Cut(scheme, "+")
+	if base != "redis" && base != "rediss" && base != "unix" {
+		return fmt.Errorf("redis URL scheme %q is not known; use redis, rediss (TLS), unix, or one of these with +cluster or +sentinel", scheme)
+	}
+	user, hosts, path := splitURL(rest)
+	var err error
+	switch {
+	case kind == "sentinel":
+		err = s.connectSentinel(base, user, hosts, path)
+	case kind == "cluster" || kind == "" && len(hosts) > 1:
+		err = s.connectCluster(base, user, hosts, path)
+	case kind == "":
+		err = s.connectSingle()
+	default:
+		err = fmt.Errorf("redis URL scheme %q is not known; after + stands cluster or sentinel", scheme)
+	}
+	if err != nil {
+		return fmt.Errorf("redis URL %q: %w", redactURL(s.opts.RedisURL), err)
+	}
+	return nil
+}
+
+// splitURL takes user:pass@host,host/path?query apart; net/url refuses several hosts.
+func splitURL(rest string) (user string, hosts []string, path string) {
+	authority := rest
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		user, authority = authority[:i+1], authority[i+1:]
+	}
+	return user, strings.Split(authority, ","), path
+}
+
+func (s *store) connectSingle() error {
+	if strings.Contains(s.opts.RedisURL, "master_name=") {
+		o, err := redis.ParseFailoverURL(s.opts.RedisURL)
+		if err != nil {
+			return err
+		}
+		s.single = s.failover(o)
+		return nil
+	}
+	o, err := redis.ParseURL(s.opts.RedisURL)
+	if err != nil {
+		return err
+	}
+	s.single = redis.NewClient(s.tune(o))
+	return nil
+}
+
+func (s *store) connectSentinel(base, user string, hosts []string, path string) error {
+	path, query, _ := strings.Cut(path, "?")
+	master, db, _ := strings.Cut(strings.Trim(path, "/"), "/")
+	if master == "" {
+		return errors.New("the name of the master is missing; write redis+sentinel://host:port,host:port/<master>/<db>")
+	}
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return err
+	}
+	q.Set("master_name", master)
+	for _, h := range hosts[1:] {
+		q.Add("addr", h)
+	}
+	o, err := redis.ParseFailoverURL(base + "://" + user + hosts[0] + "/" + db + "?" + q.Encode())
+	if err != nil {
+		return err
+	}
+	s.single = s.failover(o)
+	return nil
+}
+
+func (s *store) failover(o *redis.FailoverOptions) *redis.Client {
+	o.MaxRetries = -1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
+	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.Protocol, o.DisableIdentity = 2, true
+	return redis.NewFailoverClient(o)
+}
+
+func (s *store) connectCluster(base, user string, hosts []string, path string) error {
+	_, query, _ := strings.Cut(path, "?")
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts[1:] {
+		q.Add("addr", h)
+	}
+	o, err := redis.ParseClusterURL(base + "://" + user + hosts[0] + "?" + q.Encode())
+	if err != nil {
+		return err
+	}
+	s.useCluster(o)
+	return nil
+}
+
+func (s *store) useCluster(o *redis.ClusterOptions) {
+	o.MaxRetries = -1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
+	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.Protocol, o.DisableIdentity = 2, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	s.cluster = redis.NewClusterClient(o)
+}
+
+// becomeCluster is for a plain URL whose server turns out to be a node of a Cluster.
+func (s *store) becomeCluster() {
+	o := s.single.Options()
+	_ = s.single.Close()
+	s.single = nil
+	s.useCluster(&redis.ClusterOptions{
+		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+	})
+}
+
+// poolSize bounds the connections to one Redis server: a flush each of beats and calls, the sweeper, and room.
+const poolSize = 8
+
+// tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an
+// outage), short timeouts, and the plain protocol that every store speaks.
+func (s *store) tune(o *redis.Options) *redis.Options {
+	o.MaxRetries = -1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
+	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.Protocol, o.DisableIdentity = 2, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if o.TLSConfig != nil && o.TLSConfig.MinVersion == 0 {
+		o.TLSConfig.MinVersion = tls.VersionTLS12
+	}
+	return o
+}
+
+// redactURL hides the password of a URL, for logs and errors.
+func redactURL(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return raw
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return raw
+	}
+	user, _, hasPassword := strings.Cut(rest[:at], ":")
+	if !hasPassword {
+		return raw
+	}
+	return scheme + "://" + user + ":***@" + rest[at+1:]
+}
+
+// check looks at the server before anything relies on it.
+func (s *store) check(ctx context.Context) error {
+	info, err := s.info(ctx)
+	if err != nil {
+		return err
+	}
+	if info["redis_mode"] == "cluster" && s.single != nil {
+		s.becomeCluster()
+	}
+	version, known := info["redis_version"]
+	if !known {
+		return nil // miniredis: it evicts nothing and keeps nothing, which its user was told
+	}
+	if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
+		return fmt.Errorf("redis at %s is version %s; Lubdub needs Redis 7.0 or newer, or Valkey", redactURL(s.opts.RedisURL), version)
+	}
+	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		return fmt.Errorf("redis at %s has maxmemory-policy %s, which may silently drop running tasks; set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and in redis.conf", redactURL(s.opts.RedisURL), policy)
+	}
+	if info["aof_enabled"] == "0" {
+		s.opts.Logger.Warn("redis does not persist: appendonly is off, so a restart loses finished tasks and queues (running ones are adopted again by their beats); set appendonly yes")
+	}
+	return nil
+}
+
+// info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
+func (s *store) info(ctx context.Context) (map[string]string, error) {
+	var run redis.Cmdable = s.cluster
+	if s.single != nil {
+		run = s.single
+	}
+	if err := run.Ping(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, or try Lubdub without one: --redis embedded", redactURL(s.opts.RedisURL), err)
+	}
+	info := map[string]string{}
+	for _, section := range []string{"server", "memory", "persistence"} {
+		text, err := run.Info(ctx, section).Result()
+		if isNetwork(err) {
+			return nil, err
+		}
+		for line := range strings.Lines(text) {
+			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+				info[k] = v
+			}
+		}
+	}
+	return info, nil
+}
+
+// settleShards fixes the number of shards on a deployment's first start and holds every later start to it.
+func (s *store) settleShards(ctx context.Context) (int, error) {
+	var run redis.Cmdable = s.cluster
+	if s.single != nil {
+		run = s.single
+	}
+	want := s.opts.Shards
+	if want == 0 {
+		want = 16
+		if s.cluster != nil {
+			want = 64
+		}
+	}
+	if err := run.HSetNX(ctx, metaKey, "shards", want).Err(); err != nil {
+		return 0, fmt.Errorf("cannot write to Redis at %s: %w", redactURL(s.opts.RedisURL), err)
+	}
+	stored, err := run.HGet(ctx, metaKey, "shards").Int()
+	if err != nil {
+		return 0, fmt.Errorf("cannot read the stored shard count: %w", err)
+	}
+	if s.opts.Shards != 0 && stored != s.opts.Shards {
+		return 0, fmt.Errorf("this deployment was first started with %d shards, which is fixed for its life, but --shards is %d; start with --shards %d (or 0, which takes the stored count), or use another Redis", stored, s.opts.Shards, stored)
+	}
+	if stored < 1 || stored > MaxShards {
+		return 0, fmt.Errorf("the stored shard count %d is not in 1–%d; another program may have written %s", stored, MaxShards, metaKey)
+	}
+	return stored, nil
+}
+
+// MaxShards bounds Options.Shards: every shard costs a look every 100 ms.
+const MaxShards = 4096
+
+const defaultRedisTimeout = time.Second

@@ -1,0 +1,278 @@
+package tracker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Create creates a task. A task without a queue is dispatched at once and comes with its envelope.
+//
+// With an idempotency key the key is reserved first, with the id that the task will have, and marked after the
+// creation; whatever is cut off in between is completed by the repeat, which gets the first answer.
+func (t *Tracker) Create(ctx context.Context, n NewTask) (*Created, error) {
+	r := t.CreateBatch(ctx, []NewTask{n})[0]
+	return r.Created, r.Err
+}
+
+// CreateResult is one of CreateBatch's.
+type CreateResult struct {
+	Created *Created
+	Err     error
+}
+
+// creation is one task on its way through CreateBatch.
+type creation struct {
+	NewTask
+	fence string
+	call  *call
+	err   error
+	done  bool // the answer is known, from the reservation
+	at    time.Time
+}
+
+// CreateBatch creates many tasks in as many round trips as one takes; each has a result of its own.
+func (t *Tracker) CreateBatch(_ context.Context, tasks []NewTask) []CreateResult {
+	batch := make([]*creation, len(tasks))
+	for i, n := range tasks {
+		if n.TaskID == "" {
+			n.TaskID = newID("task_")
+		}
+		batch[i] = &creation{NewTask: n, fence: newFence()}
+	}
+	t.reserve(batch, func(*creation) bool { return true })
+	t.create(batch)
+	t.reserve(batch, func(c *creation) bool { return !c.done && c.err == nil })
+	results := make([]CreateResult, len(batch))
+	for i, c := range batch {
+		if c.err != nil {
+			results[i].Err = c.err
+			continue
+		}
+		results[i].Created = t.created(c)
+	}
+	return results
+}
+
+// reserve settles what the idempotency keys of those that want it stand for.
+func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
+	var calls []*call
+	var asked []*creation
+	for _, c := range batch {
+		if c.IdempotencyKey == "" || !want(c) {
+			continue
+		}
+		created := ""
+		if !c.at.IsZero() {
+			created = strconv.FormatInt(c.at.UnixMilli(), 10)
+		}
+		shard := t.store.shardOf(c.Scope, c.IdempotencyKey)
+		key := t.store.keys[shard].idempotency(c.Scope, c.IdempotencyKey)
+		calls = append(calls, newCall(shard, t.store.scripts.Get("reserve"), []string{key},
+			c.IdempotencyHash, c.TaskID, c.fence, ms(IdempotencyRetention), created))
+		asked = append(asked, c)
+	}
+	t.store.doAll("create", calls)
+	for i, c := range asked {
+		r := calls[i].reply
+		switch {
+		case calls[i].err != nil:
+			c.err = calls[i].err
+		case r.int(0) != 1:
+			c.err = &Error{Code: IdempotencyMismatch, Op: "create", Message: "this idempotency key was used with another body within the last 24 h; use a new key for a new task, or repeat the first body"}
+		default:
+			c.TaskID, c.fence = r.str(1), r.str(2)
+			if at := parseMs(r.str(3)); !at.IsZero() {
+				c.at, c.done = at, true
+			}
+		}
+	}
+}
+
+func (t *Tracker) create(batch []*creation) {
+	var calls []*call
+	var asked []*creation
+	for _, c := range batch {
+		if c.err != nil {
+			continue
+		}
+		if c.RunID == "" {
+			if c.RunID = runOf(c.TaskID); c.RunID == "" {
+				sum := sha256.Sum256([]byte(taskName(c.Scope, c.TaskID))) // too long to name a run after; a repeat must get the same
+				c.RunID = "run_" + hex.EncodeToString(sum[:16])
+			}
+		}
+		if !c.done {
+			calls = append(calls, t.createCall(c))
+			asked = append(asked, c)
+		}
+	}
+	t.store.doAll("create", calls)
+	for i, c := range asked {
+		if c.err = calls[i].err; c.err != nil {
+			continue
+		}
+		if calls[i].reply.int(0) == codeExists {
+			c.err = &Error{Code: Exists, Op: "create", Message: "a task with this id exists in this workspace; choose another taskId, or leave it out and Lubdub makes one"}
+			continue
+		}
+		c.at = calls[i].reply.time(1)
+	}
+}
+
+func (t *Tracker) createCall(c *creation) *call {
+	shard := t.store.shardOf(c.Scope, c.TaskID)
+	k := t.store.keys[shard]
+	timeout := strconv.FormatInt(ms(c.HeartbeatTimeout), 10)
+	keys := k.ofTask(append([]string(nil), k.fixed...), c.Scope, c.TaskID, c.RunID, timeout)
+
+	state, start := Queued, ""
+	if c.Queue == "" {
+		state = Dispatched
+		start = strconv.FormatInt(ms(startTimeout(c.Queue, c.StartTimeout, tokenLife(c.TokenTTL, c.Deadline, time.Now()))), 10)
+	}
+	record := c.record()
+	args := []any{c.Scope.String(), c.TaskID, letters(state), c.fence, timeout, msOrEmpty(c.Deadline), start,
+		msOrEmpty(c.NotBefore), len(record) / 2}
+	return newCall(shard, t.store.scripts.Get("create"), keys, append(append(args, record...), c.document()...)...)
+}
+
+// record gives the fields of the task's hash; lua/lib/task.lua names them. Defaults are left out.
+func (c *creation) record() []any {
+	var f []any
+	add := func(name, value, absent string) {
+		if value != absent {
+			f = append(f, name, value)
+		}
+	}
+	addMs := func(name string, d, absent time.Duration) {
+		if d != absent {
+			f = append(f, name, ms(d))
+		}
+	}
+	add("u", c.RunID, runOf(c.TaskID))
+	add("k", c.Key, "")
+	add("as", c.Asset, "")
+	add("q", c.Queue, "")
+	add("y", c.Type, "")
+	add("rn", c.Runtime, "")
+	addMs("i", c.HeartbeatInterval, DefaultHeartbeatInterval)
+	addMs("g", c.CancelGrace, DefaultCancelGrace)
+	addMs("so", c.StartTimeout, 0)
+	addMs("rt", c.RunTimeout, 0)
+	if c.TokenTTL != 0 {
+		f = append(f, "lt", int64(c.TokenTTL/time.Second))
+	}
+	if life := tokenLife(c.TokenTTL, c.Deadline, time.Now()); c.Queue == "" && life != DefaultTokenTTL {
+		f = append(f, "l", int64(life/time.Second))
+	}
+	if c.NoRenewToken {
+		f = append(f, "nr", 1)
+	}
+	add("x", msOrEmpty(c.Deadline), "")
+	add("nb", msOrEmpty(c.NotBefore), "")
+	add("n", msOrEmpty(c.NotBefore), "")
+	if p := c.policy(); p != nil {
+		f = append(f, "p", p.pack())
+	}
+	return f
+}
+
+func (c *creation) policy() *RetryPolicy {
+	if c.Queue != "" && c.Retry == nil {
+		p := DefaultRetryPolicy
+		return &p
+	}
+	return c.Retry
+}
+
+// document gives what may be long: one long value in the record would cost a kilobyte for each task.
+func (c *creation) document() []any {
+	var d []any
+	d = appendDoc(d, "payload", string(c.Payload))
+	d = appendDoc(d, "resources", string(c.Resources))
+	d = appendDoc(d, "labels", packLabels(c.Labels))
+	d = appendDoc(d, "workerLabels", packLabels(c.WorkerLabels))
+	d = appendDoc(d, "pin", c.WorkerID)
+	return appendDoc(d, "placement", c.Placement)
+}
+
+func packLabels(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	b, _ := json.Marshal(labels) // strings only: cannot fail
+	return string(b)
+}
+
+func msOrEmpty(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// tokenLife is how long the token of an attempt dispatched now lives.
+func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
+	if asked != 0 {
+		return asked
+	}
+	life := DefaultTokenTTL
+	if !deadline.IsZero() {
+		need := deadline.Sub(now).Truncate(time.Second) + time.Second
+		life = min(max(life, need), MaxTokenTTL)
+	}
+	return life
+}
+
+// startTimeout is how long a dispatched attempt may stay unheard.
+func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
+	switch {
+	case asked != 0:
+		return asked
+	case queue != "":
+		return DefaultClaimStartTimeout
+	}
+	return tokenLife
+}
+
+// created makes the answer from the request and the time of creation alone, so that a repeat gets the same.
+func (t *Tracker) created(c *creation) *Created {
+	task := &Task{
+		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Type: c.Type, Queue: c.Queue,
+		Runtime: c.Runtime, State: Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
+		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
+		WorkerLabels: c.WorkerLabels, HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
+		CancelGrace: c.CancelGrace, StartTimeout: c.StartTimeout, RunTimeout: c.RunTimeout, TokenTTL: c.TokenTTL,
+		NoRenewToken: c.NoRenewToken, Retry: c.policy(),
+	}
+	if c.Queue != "" {
+		return &Created{Task: task}
+	}
+	task.State, task.Attempt, task.DispatchedAt = Dispatched, 1, c.at
+	return &Created{Task: task, Envelope: t.envelope(task, c.fence, tokenLife(c.TokenTTL, c.Deadline, c.at))}
+}
+
+// envelope names the current attempt of a dispatched task.
+func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelope {
+	e := &Envelope{
+		Task: task, TokenTTL: life, RenewToken: !task.NoRenewToken,
+		Attempt: t.Attempt(Attempt{
+			Scope: task.Scope, TaskID: task.ID, RunID: task.RunID, Number: task.Attempt, Fence: fence,
+			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt,
+		}),
+	}
+	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (Progress{}) {
+		p := task.History[n-1].LastProgress
+		e.LastProgress = &p
+	}
+	return e
+}
+
+func (p *RetryPolicy) pack() string {
+	return strconv.Itoa(p.MaxAttempts) + ":" + strconv.Itoa(p.MaxLosses) + ":" + strconv.FormatInt(ms(p.InitialBackoff), 10) +
+		":" + strconv.FormatFloat(p.Multiplier, 'f', -1, 64) + ":" + strconv.FormatInt(ms(p.MaxBackoff), 10)
+}

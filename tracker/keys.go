@@ -1,0 +1,117 @@
+package tracker
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Every Redis key of Lubdub is built in this file and nowhere else. A key is lubdub:{<shard>}:…; the braces
+// are Redis Cluster's hash tag, so that all keys of a shard live on one node and a script may touch them all.
+
+// shardKeys holds the fixed keys of one shard, and the prefix of the others.
+type shardKeys struct {
+	prefix   string
+	fixed    []string // in the order of lua/lib/shard.lua
+	clock    string
+	outages  string
+	timeouts string
+	timers   string
+	due      string
+	ix       string
+	events   string
+	progress string
+	cancels  string
+	replicas string
+	sweepers string
+}
+
+func newShardKeys(shard int) *shardKeys {
+	k := &shardKeys{prefix: "lubdub:{" + strconv.Itoa(shard) + "}:"}
+	k.clock = k.prefix + "clock"
+	k.outages = k.prefix + "outages"
+	k.timeouts = k.prefix + "timeouts"
+	k.timers = k.prefix + "timers"
+	k.due = k.prefix + "due"
+	k.ix = k.prefix + "ix"
+	k.events = k.prefix + "events"
+	k.progress = k.prefix + "progress"
+	k.cancels = k.prefix + "cancels"
+	k.replicas = k.prefix + "replicas"
+	k.sweepers = k.prefix + "sweepers"
+	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels}
+	return k
+}
+
+// metaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
+const metaKey = "lubdub:{0}:meta"
+
+func (k *shardKeys) beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
+func (k *shardKeys) task(name string) string       { return k.prefix + "task:" + name }
+func (k *shardKeys) doc(name string) string        { return k.prefix + "doc:" + name }
+func (k *shardKeys) history(name string) string    { return k.prefix + "history:" + name }
+func (k *shardKeys) run(scope Scope, run string) string {
+	return k.prefix + "run:" + scope.String() + "/" + run
+}
+func (k *shardKeys) idempotency(scope Scope, key string) string {
+	return k.prefix + "idem:" + scope.String() + "/" + key
+}
+
+// ofTask gives the keys of one task in the order in which scripts declare them.
+func (k *shardKeys) ofTask(dst []string, scope Scope, id, run, timeoutMs string) []string {
+	name := taskName(scope, id)
+	return append(dst, k.task(name), k.doc(name), k.history(name), k.run(scope, run), k.beats(timeoutMs))
+}
+
+// taskName is how a task is named inside sorted sets: <tenant>/<workspace>/<task>. Ids hold no slash.
+func taskName(scope Scope, id string) string {
+	return scope.Tenant + "/" + scope.Workspace + "/" + id
+}
+
+// member names one attempt: <scope>/<task>#<attempt>.<fence>.
+func memberName(scope Scope, id string, attempt int, fence string) string {
+	return taskName(scope, id) + "#" + strconv.Itoa(attempt) + "." + fence
+}
+
+// splitName takes a task's name, or a member, apart again.
+func splitName(name string) (scope Scope, id string, ok bool) {
+	if i := strings.IndexByte(name, '#'); i >= 0 {
+		name = name[:i]
+	}
+	var rest string
+	if scope.Tenant, rest, ok = strings.Cut(name, "/"); !ok {
+		return Scope{}, "", false
+	}
+	scope.Workspace, id, ok = strings.Cut(rest, "/")
+	return scope, id, ok
+}
+
+// shardOf spreads names over shards by FNV-1a. It is part of the stored layout: changing it loses every task.
+func shardOf(shards int, scope Scope, id string) int {
+	h := uint64(14695981039346656037)
+	for _, s := range [...]string{scope.Tenant, "/", scope.Workspace, "/", id} {
+		for i := 0; i < len(s); i++ {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+	}
+	h ^= h >> 32 // the low bits of FNV alone are weak for short names
+	return int(h % uint64(shards))
+}
+
+// The run of a task that was created without one is named after the task and stored nowhere: a run set of one
+// task would cost as much memory as the task's beat. runOf gives it, "" when the name would be too long.
+func runOf(taskID string) string {
+	run := "run_" + strings.TrimPrefix(taskID, "task_")
+	if len(run) > MaxIDBytes {
+		return ""
+	}
+	return run
+}
+
+// tasksOf gives the task ids whose own run has this id.
+func tasksOf(runID string) []string {
+	rest, ok := strings.CutPrefix(runID, "run_")
+	if !ok || rest == "" {
+		return nil
+	}
+	return []string{"task_" + rest, rest}
+}

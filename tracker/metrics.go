@@ -1,0 +1,71 @@
+package tracker
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	beats     *prometheus.CounterVec
+	flushes   prometheus.Counter
+	batchSize prometheus.Histogram
+	flushTime prometheus.Histogram
+	gaps      prometheus.Counter
+
+	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
+
+	verdicts     *prometheus.CounterVec
+	requeued     prometheus.Counter
+	removed      prometheus.Counter
+	detectionLag prometheus.Histogram
+	sweepLag     prometheus.Gauge
+	sweepTime    prometheus.Histogram
+	sweepErrors  prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_beats_total", Help: "Beats by fate in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
+		}, []string{"fate"}),
+		flushes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_beat_flushes_total", Help: "Round trips that carried beats to Redis.",
+		}),
+		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_beat_flush_beats", Help: "Beats carried by one flush.", Buckets: prometheus.ExponentialBuckets(1, 4, 8),
+		}),
+		flushTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_beat_flush_seconds", Help: "Time of one flush, from its start to Redis's reply.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10),
+		}),
+		gaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_shard_time_stopped_seconds_total", Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have cost the workers.",
+		}),
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_verdicts_total", Help: "Attempts ended by this sweeper, by reason.",
+		}, []string{"reason"}),
+		requeued: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_requeued_total", Help: "Attempts ended by this sweeper whose task went back to its queue.",
+		}),
+		removed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_tasks_removed_total", Help: "Finished tasks removed at the end of their retention.",
+		}),
+		detectionLag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_detection_lag_seconds", Help: "How long after it was due a verdict fell.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}),
+		sweepLag: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_sweep_lag_seconds", Help: "Age of the oldest overdue entry at the last look; 0 when nothing is overdue.",
+		}),
+		sweepTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_sweep_seconds", Help: "Time of one sweep over the shards of one node.", Buckets: prometheus.ExponentialBuckets(0.0005, 3, 10),
+		}),
+		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
+		}),
+	}
+	m.beatsApplied = m.beats.WithLabelValues("applied")
+	m.beatsSlow = m.beats.WithLabelValues("slow")
+	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
+	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
+	if r != nil {
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.verdicts, m.requeued, m.removed,
+			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors)
+	}
+	return m
+}

@@ -1,0 +1,36 @@
+package tracker
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+// Options configure a Tracker. Zero fields mean the default that their comment names.
+type Options struct {
+	// RedisURL says where Redis is: redis://, rediss:// or unix:// for one server (one that turns out to be
+	// a Cluster node is used as such), redis+cluster://host:port,host:port for a Cluster,
+	// redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with TLS.
+	RedisURL string
+
+	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 16, or 64 on Cluster
+	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
+	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
+	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
+	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s
+
+	// ReplicaID names this process among those that keep shard time running; empty: a random one.
+	ReplicaID string
+
+	Scripts    *lua.Set              // nil: lua.Load()
+	Logger     *slog.Logger          // nil: slog.Default()
+	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
+}
+
+// SweeperOptions configure a Sweeper.
+type SweeperOptions struct {
+	ID string // shown in evidence; empty: swp_ and a ULID
+}

@@ -1,0 +1,124 @@
+package tracker
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+// store is Redis as the domain sees it: shards on nodes, and the scripts that run on them.
+type store struct {
+	opts    Options
+	scripts *lua.Set
+	keys    []*shardKeys
+
+	single  *redis.Client        // one server, or Sentinel's choice of one; nil on Cluster
+	cluster *redis.ClusterClient // nil otherwise
+
+	newFlush func(*node) func([]*Beat) // the flush of a new node's lane of beats
+
+	mu      sync.Mutex
+	nodes   map[string]*node // by address; a node is kept when its shards leave it
+	byShard atomic.Pointer[[]*node]
+	mapped  time.Time // when byShard was last drawn
+}
+
+// node is one Redis server and the lanes to it. Beats and everything else have lanes of their own, so that a
+// burst of creations delays no beat, and each node has its own, so that a frozen one holds up no other.
+type node struct {
+	client *redis.Client
+	beats  *lane[*Beat]
+	calls  *lane[*call]
+}
+
+func (s *store) shards() int { return len(s.keys) }
+
+func (s *store) node(shard int) *node { return (*s.byShard.Load())[shard] }
+
+func (s *store) shardOf(scope Scope, id string) int { return shardOf(len(s.keys), scope, id) }
+
+// drawMap finds the node of every shard.
+func (s *store) drawMap(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byShard := make([]*node, len(s.keys))
+	for i, k := range s.keys {
+		client := s.single
+		if s.cluster != nil {
+			var err error
+			if client, err = s.cluster.MasterForKey(ctx, k.clock); err != nil {
+				return err
+			}
+		}
+		byShard[i] = s.nodeOf(client)
+	}
+	s.byShard.Store(&byShard)
+	s.mapped = time.Now()
+	return nil
+}
+
+func (s *store) nodeOf(client *redis.Client) *node {
+	addr := client.Options().Addr
+	n := s.nodes[addr]
+	if n == nil || n.client != client {
+		n = &node{client: client}
+		n.beats = newLane(s.opts.MaxPendingBeats, 1, s.newFlush(n))
+		n.calls = newLane(s.opts.MaxPendingCalls, 2, func(c []*call) { s.flushCalls(n, c) })
+		if old := s.nodes[addr]; old != nil {
+			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
+		}
+		s.nodes[addr] = n
+	}
+	return n
+}
+
+// remap draws the map of shards anew after a shard was found elsewhere, at most ten times a second.
+func (s *store) remap() {
+	s.mu.Lock()
+	recent := time.Since(s.mapped) < 100*time.Millisecond
+	if !recent {
+		s.mapped = time.Now()
+	}
+	s.mu.Unlock()
+	if recent {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.RedisTimeout)
+	defer cancel()
+	s.cluster.ReloadState(ctx)
+	_ = s.drawMap(ctx) // the old map stands and the next redirect tries again
+}
+
+// byNode groups all shards by the node that holds them now.
+func (s *store) byNode() map[*node][]int {
+	groups := map[*node][]int{}
+	for shard, n := range *s.byShard.Load() {
+		groups[n] = append(groups[n], shard)
+	}
+	return groups
+}
+
+func (n *node) close() {
+	n.beats.close()
+	n.calls.close()
+}
+
+// close flushes every lane and closes the connections.
+func (s *store) close() error {
+	s.mu.Lock()
+	nodes := s.nodes
+	s.nodes = map[string]*node{}
+	s.mu.Unlock()
+	for _, n := range nodes {
+		n.close()
+	}
+	if s.cluster != nil {
+		return s.cluster.Close()
+	}
+	return s.single.Close()
+}

@@ -1,0 +1,234 @@
+package tracker
+
+import (
+	"context"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Sweeper finds what has gone silent or has come due and ends it. Any number of them may run at once: every
+// verdict is taken by a script that checks again, so two can never take the same one. They share the shards by
+// rank only to save work.
+type Sweeper struct {
+	t   *Tracker
+	id  string
+	log *slog.Logger
+
+	mu       sync.Mutex
+	timeouts [][]string // by shard: the timeouts in use when it was last peeked at
+}
+
+// SweepResult counts what one sweep did.
+type SweepResult struct {
+	Zombies  int // attempts ended for silence
+	TimedOut int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
+	Requeued int // of both, those whose task went back to its queue
+	Ready    int // queued tasks whose backoff or notBefore was over
+	Removed  int // finished tasks at the end of their retention
+
+	next time.Duration // until something may be due again
+	more bool          // a limit was reached: there is more now
+}
+
+func (r *SweepResult) add(o SweepResult) {
+	r.Zombies += o.Zombies
+	r.TimedOut += o.TimedOut
+	r.Requeued += o.Requeued
+	r.Ready += o.Ready
+	r.Removed += o.Removed
+}
+
+// How sweepers share the work and how much they take at once.
+const (
+	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything seen so far
+	rankDelay    = 100 * time.Millisecond // a sweeper of rank r leaves this times r to those before it
+	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
+	findLimit    = 500                    // of one sorted set, a round
+	takeLimit    = 50                     // of one script call
+)
+
+// NewSweeper makes a sweeper; start it with Run.
+func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
+	if o.ID == "" {
+		o.ID = newID("swp_")
+	}
+	return &Sweeper{t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards())}
+}
+
+// Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
+// elsewhere. Redis's trouble is logged, counted and outlived.
+func (s *Sweeper) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	started := map[*node]bool{}
+	for {
+		for n := range s.t.store.byNode() {
+			if !started[n] {
+				started[n] = true
+				running.Go(func() { s.runNode(ctx, n) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second): // the map of a Cluster may have changed
+		}
+	}
+}
+
+func (s *Sweeper) runNode(ctx context.Context, n *node) {
+	failing := false
+	for ctx.Err() == nil {
+		r, err := s.sweep(n, s.t.store.byNode()[n], true)
+		nap := r.next
+		if err != nil {
+			s.t.metrics.sweepErrors.Inc()
+			if !failing {
+				s.log.Warn("sweeping is held up: the store does not answer; no verdict falls until it does", "error", err)
+			}
+			nap = maxNap
+		} else if failing {
+			s.log.Info("sweeping goes on")
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+		case <-time.After(nap):
+		}
+	}
+}
+
+// RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
+func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
+	var total SweepResult
+	for n, shards := range s.t.store.byNode() {
+		for {
+			r, err := s.sweep(n, shards, false)
+			total.add(r)
+			if err != nil {
+				return total, asUnavailable("sweep", err)
+			}
+			if !r.more || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return total, nil
+}
+
+// overdue is one sorted set of one shard with something to take in it.
+type overdue struct {
+	shard   int
+	kind    string        // the script that takes from it: expire, timers or due
+	timeout string        // of a beats set, ms
+	grace   time.Duration // left to sweepers of a better rank
+}
+
+// sweep does one round over the shards of one node: peek at all, find in those where something is due, take it.
+func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error) {
+	start := time.Now()
+	defer func() { s.t.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
+	todo, next, err := s.peek(n, shards, ranked)
+	if err != nil {
+		return SweepResult{}, err
+	}
+	result, err := s.clear(n, todo)
+	if result.more {
+		next = 0
+	}
+	result.next = next
+	return result, err
+}
+
+func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next time.Duration, err error) {
+	calls := make([]*call, len(shards))
+	for i, shard := range shards {
+		k := s.t.store.keys[shard]
+		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers}
+		for _, timeout := range s.known(shard) {
+			keys = append(keys, k.beats(timeout))
+		}
+		calls[i] = newCall(shard, s.t.store.scripts.Get("peek"), keys, s.id, ms(sweeperLease))
+	}
+	s.t.store.exec(n, calls)
+	next = maxNap
+	var lag time.Duration
+	for _, c := range calls {
+		if c.err != nil {
+			return nil, 0, c.err
+		}
+		now, L := c.reply.int(0), c.reply.int(1)
+		var grace time.Duration
+		if ranked {
+			grace = rankDelay * time.Duration(s.rank(c.shard, c.reply.list(5).strings()))
+		}
+		consider := func(kind, timeout string, dueIn int64) {
+			late := time.Duration(-dueIn) * time.Millisecond
+			lag = max(lag, late)
+			if late >= grace {
+				todo = append(todo, overdue{c.shard, kind, timeout, grace})
+			} else {
+				next = min(next, grace-late)
+			}
+		}
+		known := s.known(c.shard)
+		for i, timeout := range known {
+			if t, _ := strconv.ParseInt(timeout, 10, 64); t > 0 {
+				consider("expire", timeout, c.reply.list(4).int(i)+t+1-L)
+			}
+		}
+		consider("timers", "0", c.reply.int(2)-L)
+		consider("due", "0", c.reply.int(3)-now)
+		if s.learn(c.shard, known, c.reply.list(6).strings()) {
+			next = 0 // a timeout that this sweeper did not know: look again now
+		}
+	}
+	s.t.metrics.sweepLag.Set(lag.Seconds())
+	return todo, next, nil
+}
+
+func (s *Sweeper) known(shard int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.timeouts[shard]
+}
+
+// learn keeps the timeouts that are in use; it tells whether there are new ones.
+func (s *Sweeper) learn(shard int, known, inUse []string) bool {
+	inUse = slices.DeleteFunc(inUse, func(t string) bool { return t == "!" }) // the sentinel
+	slices.Sort(inUse)
+	if slices.Equal(known, inUse) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timeouts[shard] = inUse
+	return true
+}
+
+// rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order
+// of its own, and one sweeper more or less moves only its share.
+func (s *Sweeper) rank(shard int, live []string) int {
+	mine, rank := rendezvous(shard, s.id), 0
+	for _, id := range live {
+		if w := rendezvous(shard, id); id != s.id && (w > mine || w == mine && id > s.id) {
+			rank++
+		}
+	}
+	return rank
+}
+
+func rendezvous(shard int, id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	_, _ = h.Write([]byte{'/', byte(shard >> 8), byte(shard)})
+	x := h.Sum64() // FNV alone mixes the last bytes poorly
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return x
+}

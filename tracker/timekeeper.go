@@ -1,0 +1,151 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Shard time runs only while beats land, so a shard that nobody beats needs empty beats. The replicas share
+// them out: each learns from the replies who else keeps time, sorts the names, and takes every n-th slot of
+// 100 ms. One replica that dies then costs a shard at most 200 ms between two steps, which shard time forgives
+// (it counts gaps up to 250 ms), and the load on Redis does not grow with the number of replicas.
+const (
+	slot         = 100 * time.Millisecond
+	replicaLease = 2 * time.Second // and six turns: how long a silent replica keeps its place
+)
+
+// tick is one empty beat.
+type tick struct {
+	shard    int
+	replicas []string // who keeps the shard's time, unless beats of others rode along
+}
+
+// timekeeper knows what this replica has done for each shard's clock.
+type timekeeper struct {
+	shards []shardTurn
+	skew   atomic.Int64 // Redis's clock minus this process's, ms
+	window atomic.Int64 // ms after which a silent replica is forgotten
+	gaps   func(time.Duration)
+}
+
+type shardTurn struct {
+	last  atomic.Int64 // when a flush of this replica last landed, by this process's clock, ms
+	rank  atomic.Int64 // this replica's place among those that keep the shard's time, from 0
+	turns atomic.Int64 // how many those are
+}
+
+func newTimekeeper(shards int, gaps func(time.Duration)) *timekeeper {
+	k := &timekeeper{shards: make([]shardTurn, shards), gaps: gaps}
+	for i := range k.shards {
+		k.shards[i].turns.Store(1)
+	}
+	k.window.Store(replicaLease.Milliseconds())
+	return k
+}
+
+func (k *timekeeper) windowMs() int64 { return k.window.Load() }
+
+// touched is told of every flush that landed: Redis's clock, and how long the shard's had stood.
+func (k *timekeeper) touched(shard int, at time.Time, gapMs int64) {
+	now := time.Now()
+	k.shards[shard].last.Store(now.UnixMilli())
+	k.skew.Store(at.Sub(now).Milliseconds())
+	if gapMs > maxStepMs {
+		k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
+	}
+}
+
+const maxStepMs = 250 // as lua/lib/clock.lua
+
+// KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
+// beats would land if its clients sent any: that is what shard time stands for.
+func (t *Tracker) KeepTime(ctx context.Context) error {
+	busy := map[*node]*atomic.Bool{}
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		redisNow := time.Now().UnixMilli() + t.keeper.skew.Load()
+		next := slot - time.Duration(redisNow%slot.Milliseconds())*time.Millisecond
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(next):
+		}
+		byNode := map[*node][]int{}
+		for _, shard := range t.keeper.due(time.Now()) {
+			n := t.store.node(shard)
+			byNode[n] = append(byNode[n], shard)
+		}
+		for n, shards := range byNode { // each node by itself: a frozen one must not stop the others' clocks
+			if busy[n] == nil {
+				busy[n] = new(atomic.Bool)
+			}
+			if flag := busy[n]; flag.CompareAndSwap(false, true) {
+				running.Go(func() {
+					defer flag.Store(false)
+					_ = t.tickShards(shards) // a tick that failed is tried again in the next turn
+				})
+			}
+		}
+	}
+}
+
+// due lists the shards whose turn it is in this slot and that no flush of ours has just touched.
+func (k *timekeeper) due(now time.Time) []int {
+	turn := (now.UnixMilli() + k.skew.Load()) / slot.Milliseconds()
+	var shards []int
+	for i := range k.shards {
+		s := &k.shards[i]
+		if turn%s.turns.Load() == s.rank.Load() && now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 {
+			shards = append(shards, i)
+		}
+	}
+	return shards
+}
+
+// Tick sends one empty beat to every shard.
+func (t *Tracker) Tick() error {
+	shards := make([]int, t.store.shards())
+	for i := range shards {
+		shards[i] = i
+	}
+	return t.tickShards(shards)
+}
+
+func (t *Tracker) tickShards(shards []int) error {
+	if len(shards) == 0 {
+		return nil
+	}
+	ticks := make([]*Beat, len(shards))
+	for i, shard := range shards {
+		ticks[i] = &Beat{tick: &tick{shard: shard}}
+	}
+	t.Beats(ticks)
+	var first error
+	for _, b := range ticks {
+		if b.Err != nil {
+			if first == nil {
+				first = b.Err
+			}
+			continue
+		}
+		t.keeper.learn(b.tick, t.opts.ReplicaID)
+	}
+	return first
+}
+
+// learn takes this replica's place among those that keep a shard's time.
+func (k *timekeeper) learn(tick *tick, self string) {
+	if len(tick.replicas) == 0 {
+		return
+	}
+	slices.Sort(tick.replicas)
+	s := &k.shards[tick.shard]
+	s.turns.Store(int64(len(tick.replicas)))
+	s.rank.Store(int64(max(0, slices.Index(tick.replicas, self))))
+	lease := max(replicaLease, 6*slot*time.Duration(len(tick.replicas)))
+	k.window.Store(lease.Milliseconds())
+}

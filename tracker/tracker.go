@@ -1,0 +1,137 @@
+package tracker
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+// Tracker keeps tasks and hears their beats. Its methods may be called from any goroutine. Every error they
+// return is an *Error.
+type Tracker struct {
+	opts    Options
+	store   *store
+	keeper  *timekeeper
+	metrics *metrics
+	log     *slog.Logger
+}
+
+// Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
+func Open(ctx context.Context, opts Options) (*Tracker, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
+	}
+	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer)}
+	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
+		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
+	t.store = s
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx, func(shards int) {
+		t.keeper = newTimekeeper(shards, func(d time.Duration) { t.metrics.gaps.Add(d.Seconds()) })
+	}); err != nil {
+		_ = s.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (s *store) begin(ctx context.Context, settled func(shards int)) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	shards, err := s.settleShards(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range shards {
+		s.keys = append(s.keys, newShardKeys(i))
+	}
+	settled(shards)
+	return s.drawMap(ctx)
+}
+
+func (o *Options) setDefaults() error {
+	if o.Shards < 0 || o.Shards > MaxShards {
+		return fmt.Errorf("shards is %d; it must be 1–%d, or 0 for the default", o.Shards, MaxShards)
+	}
+	if o.FinishedRetention == 0 {
+		o.FinishedRetention = DefaultFinishedRetention
+	}
+	if o.FinishedRetention < MinFinishedRetention {
+		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
+	}
+	if o.MaxPendingBeats == 0 {
+		o.MaxPendingBeats = 65536
+	}
+	if o.MaxPendingCalls == 0 {
+		o.MaxPendingCalls = 8192
+	}
+	if o.RedisTimeout == 0 {
+		o.RedisTimeout = defaultRedisTimeout
+	}
+	if o.ReplicaID == "" {
+		o.ReplicaID = newID("rep_")
+	}
+	if o.Scripts == nil {
+		o.Scripts = lua.Load()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+// Close refuses new work, lets everything that waits have its fate, and closes the connections.
+func (t *Tracker) Close(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- t.store.close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("flushing the batcher: %w", ctx.Err())
+	}
+}
+
+// Shards tells how many slices the keyspace has.
+func (t *Tracker) Shards() int { return t.store.shards() }
+
+// Ready tells whether Redis answers: one read on every node.
+func (t *Tracker) Ready(context.Context) error {
+	var calls []*call
+	for _, shards := range t.store.byNode() {
+		k := t.store.keys[shards[0]]
+		calls = append(calls, newCall(shards[0], t.store.scripts.Get("find"), []string{k.clock, k.timers}, "L", 0, 0, 0))
+	}
+	t.store.doAll("ready", calls)
+	for _, c := range calls {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// newID makes a sortable id: the prefix and a ULID.
+func newID(prefix string) string { return prefix + ulid.Make().String() }
+
+// newFence draws the four characters that tell two attempts with one number apart.
+func newFence() string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	for i := range b {
+		b[i] = alphabet[b[i]&63]
+	}
+	return string(b[:])
+}
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
