@@ -137,10 +137,10 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 		return SweepResult{}, err
 	}
 	result, err := s.clear(n, todo)
-	if result.more {
-		next = 0
+	result.more = result.more || next == 0
+	if !result.more {
+		result.next = next
 	}
-	result.next = next
 	return result, err
 }
 

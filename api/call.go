@@ -1,0 +1,119 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// call is one request on its way through a route.
+type call struct {
+	s     *Server
+	ctx   *fasthttp.RequestCtx
+	wire  *wire
+	route *route
+	now   time.Time
+
+	id      string     // of the path
+	query   url.Values // checked against the route's
+	token   *taskToken // with forTask
+	control *claims    // with forControl
+
+	cancel context.CancelFunc
+}
+
+// context bounds what the Tracker may take. It does not end with the client's connection: fasthttp does not
+// tell, and a transition that was begun is better finished.
+func (c *call) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), c.s.cfg.CallTimeout)
+	c.cancel = cancel
+	return ctx
+}
+
+var (
+	contentJSON   = []byte("application/json")
+	contentJSONUT = []byte("application/json; charset=utf-8")
+)
+
+// checkContentType refuses bodies that say that they are something else than JSON.
+func checkContentType(h *fasthttp.RequestHeader) *refusal {
+	t := h.ContentType()
+	if len(t) == 0 || bytes.Equal(t, contentJSON) || bytes.EqualFold(t, contentJSONUT) {
+		return nil
+	}
+	media, params, _ := bytes.Cut(t, []byte(";"))
+	charset := bytes.ToLower(bytes.ReplaceAll(bytes.TrimSpace(params), []byte(`"`), nil))
+	if bytes.EqualFold(bytes.TrimSpace(media), contentJSON) && (len(charset) == 0 || string(charset) == "charset=utf-8") {
+		return nil
+	}
+	return errContentType
+}
+
+var errContentType = &refusal{status: fasthttp.StatusUnsupportedMediaType, body: v1.Error{
+	Error: v1.CodeUnsupportedMedia, Message: "The body must be JSON in UTF-8; send Content-Type: application/json and no Content-Encoding",
+	Field: "Content-Type",
+}}
+
+// body gives the request's body when its type is one we read. It is borrowed.
+func (c *call) body() ([]byte, error) {
+	h := &c.ctx.Request.Header
+	if r := checkContentType(h); r != nil {
+		return nil, r
+	}
+	if len(h.ContentEncoding()) > 0 {
+		return nil, errContentType
+	}
+	return c.ctx.Request.Body(), nil
+}
+
+// strict reads a control plane's body: one object without unknown fields.
+func (c *call) strict(v any) error {
+	b, err := c.body()
+	if err != nil {
+		return err
+	}
+	return decodeStrict(b, v)
+}
+
+// lenient reads a callback's body: one object; what we do not know is skipped, since workers may be newer.
+func (c *call) lenient(v any) error {
+	b, err := c.body()
+	if err != nil {
+		return err
+	}
+	return decodeLenient(b, v)
+}
+
+var contentTypeJSON = []byte("application/json")
+
+// writeJSON writes a whole answer.
+func writeJSON(ctx *fasthttp.RequestCtx, status int, body any) {
+	b, err := marshal(body)
+	if err != nil {
+		panic(err) // our own types; Handler answers 500 and logs it
+	}
+	writeBody(ctx, status, b)
+}
+
+func writeBody(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.SetBody(body)
+}
+
+// marshal is json.Marshal without escaping for HTML, so that users' own JSON comes back as it went in.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}

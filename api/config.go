@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Tracker is what the front end needs of the domain; *tracker.Tracker is it. Every error is a *tracker.Error.
+type Tracker interface {
+	Attempt(tracker.Attempt) *tracker.Attempt // completes an attempt's name; the result is cached with its token
+	Beat(*tracker.Beat)                       // returns when the beat has its one fate
+	Beats([]*tracker.Beat)                    // returns when each has its fate
+	CancelDelivered(*tracker.Attempt)         // a reply that carried the cancel was handed to the connection; does not block
+
+	Start(context.Context, *tracker.Attempt, tracker.Report) (tracker.Acknowledged, error)
+	Complete(context.Context, *tracker.Attempt, tracker.Completion) (tracker.Completed, error)
+
+	Create(context.Context, tracker.NewTask) (*tracker.Created, error)
+	CreateBatch(context.Context, []tracker.NewTask) []tracker.CreateResult // in the same order
+	NextAttempt(ctx context.Context, scope tracker.Scope, taskID string, from int) (*tracker.Created, error)
+	Cancel(ctx context.Context, scope tracker.Scope, taskID, reason string) (*tracker.Task, error)
+	Get(ctx context.Context, scope tracker.Scope, taskID string) (*tracker.Task, error)
+	List(context.Context, tracker.TaskFilter) (*tracker.TaskPage, error)
+	Run(ctx context.Context, scope tracker.Scope, runID string) (*tracker.Run, error)
+	CancelRun(ctx context.Context, scope tracker.Scope, runID, reason string) (*tracker.Run, error)
+
+	Ready(context.Context) error // nil when the store can be served from
+}
+
+// Config of a Server. Zero fields mean the default that their comment names; Tracker, Keys and PublicURL must
+// be given.
+type Config struct {
+	Tracker   Tracker
+	Keys      *Keyring
+	PublicURL string // what envelopes carry as callbackBaseUrl, for example https://lubdub.example.com
+	Version   string // of the build; empty: "devel"
+
+	Logger     *slog.Logger          // nil: slog.Default()
+	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
+	Gatherer   prometheus.Gatherer   // what /metrics tells; nil: the Registerer when it can, else nothing
+
+	TokenCacheSize int // verified task tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
+	MaxConns       int // open connections; one more is answered 503; 0: 16,384
+
+	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
+	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
+	IdleTimeout  time.Duration // between two requests of a connection; 0: 90 s
+	CallTimeout  time.Duration // for one call to the Tracker; 0: 5 s
+
+	Now func() time.Time // tells tokens' and deadlines' time; nil: time.Now. For tests
+}
+
+func (c *Config) setDefaults() error {
+	switch {
+	case c.Tracker == nil:
+		return errors.New("api: Config.Tracker is missing")
+	case c.Keys == nil:
+		return errors.New("api: Config.Keys is missing")
+	}
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("api: the public URL %q must be http://host or https://host, with a path at most", c.PublicURL)
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.Version == "" {
+		c.Version = "devel"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Gatherer == nil {
+		c.Gatherer, _ = c.Registerer.(prometheus.Gatherer)
+	}
+	for _, n := range []struct {
+		field *int
+		value int
+	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}} {
+		if *n.field < 0 {
+			return errors.New("api: TokenCacheSize and MaxConns must not be negative")
+		}
+		if *n.field == 0 {
+			*n.field = n.value
+		}
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.ReadTimeout, 10 * time.Second},
+		{&c.WriteTimeout, 10 * time.Second},
+		{&c.IdleTimeout, 90 * time.Second},
+		{&c.CallTimeout, 5 * time.Second},
+	} {
+		if *d.field < 0 {
+			return errors.New("api: timeouts must not be negative")
+		}
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// refusal is an answer other than success. It is an error, so that a handler returns it as one.
+type refusal struct {
+	status     int
+	body       v1.Error
+	retryAfter time.Duration // 0: no Retry-After header
+	allow      string        // of a 405
+	close      bool          // close the connection: what follows on it cannot be trusted
+	op         string        // for the log
+	cause      error         // for the log, never shown
+}
+
+func (r *refusal) Error() string { return r.body.Error + ": " + r.body.Message }
+
+func (r *refusal) Unwrap() error { return r.cause }
+
+func refuse(status int, code, message string) *refusal {
+	return &refusal{status: status, body: v1.Error{Error: code, Message: message}}
+}
+
+func invalidField(field, message string) *refusal {
+	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, message)
+	r.body.Field = field
+	return r
+}
+
+func invalidID(field string) *refusal {
+	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidID,
+		field+" is not a valid id; use 1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit")
+	r.body.Field = field
+	return r
+}
+
+// One body for every 401, so that it tells nothing about why.
+var errUnauthorized = refuse(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
+	"The request needs one valid, unexpired bearer token in its Authorization header")
+
+func forbidden(message string) *refusal {
+	return refuse(fasthttp.StatusForbidden, v1.CodeForbidden, message)
+}
+
+// statusOf is the one table from the domain's codes to HTTP.
+var statusOf = map[tracker.Code]int{
+	tracker.Invalid:             fasthttp.StatusBadRequest,
+	tracker.InvalidID:           fasthttp.StatusBadRequest,
+	tracker.NotFound:            fasthttp.StatusNotFound,
+	tracker.RunNotFound:         fasthttp.StatusNotFound,
+	tracker.Exists:              fasthttp.StatusConflict,
+	tracker.IdempotencyMismatch: fasthttp.StatusConflict,
+	tracker.AttemptMismatch:     fasthttp.StatusConflict,
+	tracker.AlreadyTerminal:     fasthttp.StatusConflict,
+	tracker.Expired:             fasthttp.StatusGone,
+	tracker.Overloaded:          fasthttp.StatusServiceUnavailable,
+	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
+}
+
+// defaultMessage is for errors of the domain that bring none.
+var defaultMessage = map[tracker.Code]string{
+	tracker.Invalid:             "The request is not valid",
+	tracker.NotFound:            "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten after their retention",
+	tracker.RunNotFound:         "There is no such run in this scope; check the id, tenantId and workspaceId",
+	tracker.Exists:              "A task with this id exists; choose another id, or use Idempotency-Key to repeat a creation safely",
+	tracker.IdempotencyMismatch: "This Idempotency-Key was used with another body; use a new key for a new request",
+	tracker.AttemptMismatch:     "A newer attempt is current; stop this one",
+	tracker.AlreadyTerminal:     "The task is finished; stop",
+	tracker.Expired:             "The attempt was ended; stop at once",
+	tracker.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
+	tracker.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
+}
+
+const defaultRetryAfter = time.Second
+
+// refusalOf turns any error into a refusal. op is the operation, as in the route table.
+func refusalOf(op string, err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	var e *tracker.Error
+	if !errors.As(err, &e) {
+		e = &tracker.Error{Code: tracker.Unavailable, Op: op, Cause: err}
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			// The domain promises *Error; anything else is a bug of it, but still no verdict about a task.
+			e.Op = op + " (an error without a code)"
+		}
+	}
+	status, known := statusOf[e.Code]
+	if !known {
+		status = fasthttp.StatusInternalServerError
+		e = &tracker.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
+	}
+	r = refuse(status, string(e.Code), messageOf(op, e))
+	r.body.State = v1.State(e.State)
+	r.body.Reason = string(e.Reason)
+	r.body.ExpectedAttempt, r.body.ReceivedAttempt = e.Expected, e.Received
+	r.op, r.cause = e.Op, e.Cause
+	var f *tracker.FieldError
+	if status == fasthttp.StatusBadRequest && errors.As(e.Cause, &f) {
+		r.body.Field = f.Field
+	}
+	if status == fasthttp.StatusServiceUnavailable {
+		r.retryAfter = max(e.RetryAfter, defaultRetryAfter)
+	}
+	return r
+}
+
+// messageOf is the contract's own sentence where it shows one, else the domain's, else a default.
+func messageOf(op string, e *tracker.Error) string {
+	switch {
+	case e.Code == tracker.Expired && e.Reason == tracker.HeartbeatTimeout:
+		return "Task exceeded heartbeat timeout"
+	case e.Code == tracker.AttemptMismatch && e.State.Terminal():
+		return "A newer attempt has already completed"
+	case e.Code == tracker.AlreadyTerminal && op == opStarted && e.State == tracker.Cancelled:
+		return "Task was cancelled before worker started"
+	case e.Code == v1.CodeInternal:
+		return "Something went wrong here that is not your fault; please report it with the request id"
+	case e.Message != "":
+		return e.Message
+	}
+	return defaultMessage[e.Code]
+}
+
+// write puts the refusal into the response and logs what it hides.
+func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
+	requestID := ctx.Response.Header.Peek(headerRequestID)
+	body := r.body
+	if r.status == fasthttp.StatusInternalServerError {
+		body.RequestID = string(requestID)
+	}
+	if r.cause != nil && r.status >= fasthttp.StatusInternalServerError {
+		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
+			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", body.Error),
+			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause))
+	}
+	h := &ctx.Response.Header
+	switch r.status {
+	case fasthttp.StatusUnauthorized:
+		h.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
+	case fasthttp.StatusMethodNotAllowed:
+		h.Set(fasthttp.HeaderAllow, r.allow)
+	}
+	if r.retryAfter > 0 {
+		h.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(int64((r.retryAfter+time.Second-1)/time.Second), 10))
+	}
+	if r.close {
+		ctx.SetConnectionClose()
+	}
+	writeJSON(ctx, r.status, body)
+}

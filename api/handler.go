@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// Handler answers one request of the API.
+func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
+	s.inFlight.Add(1)
+	defer s.finish(ctx)
+	start := time.Now()
+
+	var w wire
+	w.scan(ctx.Request.Header.RawHeaders())
+	s.setRequestID(ctx, w.requestID)
+	if r := s.checkWire(ctx, &w); r != nil {
+		s.metrics.unrouted.observe(r.status, start)
+		s.writeRefusal(ctx, r)
+		return
+	}
+	if id := heartbeatTarget(ctx); id != nil {
+		status := s.heartbeat(ctx, &w, id)
+		s.metrics.heartbeat.observe(status, start)
+		return
+	}
+	m, status := s.route(ctx, &w)
+	m.observe(status, start)
+}
+
+// checkWire refuses what other hops may read differently.
+func (s *Server) checkWire(ctx *fasthttp.RequestCtx, w *wire) *refusal {
+	switch {
+	case w.ambiguous():
+		return errAmbiguous
+	case len(ctx.Request.Header.Host()) == 0 && ctx.Request.Header.IsHTTP11():
+		return errHost
+	}
+	return nil
+}
+
+var (
+	prefixTasks     = []byte("/v1/tasks/")
+	suffixHeartbeat = []byte("/heartbeat")
+)
+
+// heartbeatTarget gives the task id when the request is a plain POST /v1/tasks/{taskId}/heartbeat, nil
+// otherwise. The id is borrowed and not checked, but that it is one segment.
+func heartbeatTarget(ctx *fasthttp.RequestCtx) []byte {
+	if !ctx.Request.Header.IsPost() {
+		return nil
+	}
+	uri := ctx.Request.Header.RequestURI()
+	if len(uri) <= len(prefixTasks)+len(suffixHeartbeat) || !bytes.HasPrefix(uri, prefixTasks) || !bytes.HasSuffix(uri, suffixHeartbeat) {
+		return nil
+	}
+	id := uri[len(prefixTasks) : len(uri)-len(suffixHeartbeat)]
+	for _, c := range id {
+		if c == '/' || c == '?' || c == '%' {
+			return nil
+		}
+	}
+	return id
+}
+
+// finish ends a request. It must be deferred itself, since it recovers from a panic: fasthttp would let that
+// end the process.
+func (s *Server) finish(ctx *fasthttp.RequestCtx) {
+	s.inFlight.Add(-1)
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.metrics.panics.Inc()
+	requestID := string(ctx.Response.Header.Peek(headerRequestID))
+	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
+		slog.String("request_id", requestID), slog.String("method", string(ctx.Method())),
+		slog.String("path", string(ctx.Path())), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	ctx.Response.Reset()
+	s.setRequestID(ctx, []byte(requestID))
+	r := refusalOf("handler", &refusal{status: fasthttp.StatusInternalServerError, body: v1.Error{
+		Error: v1.CodeInternal, Message: "Something went wrong here that is not your fault; please report it with the request id",
+	}})
+	s.writeRefusal(ctx, r)
+}
+
+// route answers everything but the plain beat of one task.
+func (s *Server) route(ctx *fasthttp.RequestCtx, w *wire) (*routeMetrics, int) {
+	c := call{s: s, ctx: ctx, wire: w, now: s.now(ctx)}
+	status, body, err := c.dispatch()
+	m := &s.metrics.unrouted
+	op := "route"
+	if c.route != nil {
+		m, op = &s.metrics.routes[c.route.index], c.route.op
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+	if err != nil {
+		r := refusalOf(op, err)
+		s.writeRefusal(ctx, r)
+		return m, r.status
+	}
+	if body != nil {
+		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+		writeJSON(ctx, status, body)
+	}
+	return m, status
+}
+
+// dispatch finds the route and judges in the order of the contract: path and method, token, scope and role,
+// body.
+func (c *call) dispatch() (status int, body any, err error) {
+	target := c.ctx.Request.Header.RequestURI()
+	if string(target) == "*" {
+		return 0, nil, methodNotAllowed("GET, HEAD, POST")
+	}
+	path, query, err := splitTarget(target)
+	if err != nil {
+		return 0, nil, err
+	}
+	if c.route, c.id, err = findRoute(string(c.ctx.Method()), path); err != nil {
+		return 0, nil, err
+	}
+	if err := c.authorize(); err != nil {
+		return 0, nil, err
+	}
+	if err := c.parseQuery(query); err != nil {
+		return 0, nil, err
+	}
+	return c.route.handle(c)
+}
+
+func methodNotAllowed(allow string) *refusal {
+	r := refuse(fasthttp.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
+		fmt.Sprintf("This path does not take this method; use %s", allow))
+	r.allow = allow
+	return r
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	headerRequestID = "X-Request-Id"
+	maxRequestID    = 128
+)
+
+var headerRequestIDBytes = []byte(headerRequestID)
+
+// requestIDs makes ids for requests that bring none: req_, ten characters of this process, and a count.
+type requestIDs struct {
+	prefix string
+	count  atomic.Uint64
+}
+
+func (r *requestIDs) init() {
+	var b [7]byte
+	_, _ = rand.Read(b[:]) // never fails
+	r.prefix = "req_" + base32.HexEncoding.EncodeToString(b[:])[:10] + "-"
+}
+
+// setRequestID gives the answer its id: the request's own when that is sane, else a new one.
+func (s *Server) setRequestID(ctx *fasthttp.RequestCtx, own []byte) {
+	if saneRequestID(own) {
+		ctx.Response.Header.SetCanonical(headerRequestIDBytes, own)
+		return
+	}
+	var buf [48]byte
+	id := append(buf[:0], s.ids.prefix...)
+	id = strconv.AppendUint(id, s.ids.count.Add(1), 36)
+	ctx.Response.Header.SetCanonical(headerRequestIDBytes, id)
+}
+
+func saneRequestID(id []byte) bool {
+	if len(id) == 0 || len(id) > maxRequestID {
+		return false
+	}
+	for _, c := range id {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' {
+			return false
+		}
+	}
+	return true
+}

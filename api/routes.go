@@ -1,0 +1,163 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// Body limits, in bytes.
+const (
+	limitCallback = 256 << 10
+	limitBatch    = 4 << 20
+	limitOther    = 1 << 20
+)
+
+// access says which token opens a route.
+type access uint8
+
+const (
+	forAll     access = iota // no token
+	forTask                  // the task token of that very task
+	forItems                 // each item of the body brings its own
+	forControl               // a control token; route.needs says which role
+)
+
+// Names of the operations, as the OpenAPI document and the log have them.
+const (
+	opStarted     = "started"
+	opHeartbeat   = "heartbeat"
+	opCompleted   = "completed"
+	opHeartbeats  = "heartbeats"
+	opCreate      = "createTask"
+	opCreateBatch = "createTasks"
+	opList        = "listTasks"
+	opGet         = "getTask"
+	opCancel      = "cancelTask"
+	opNextAttempt = "nextAttempt"
+	opGetRun      = "getRun"
+	opCancelRun   = "cancelRun"
+)
+
+// route is one operation. The table of them is also what the OpenAPI document is held against.
+type route struct {
+	method  string
+	pattern string // a segment {…} takes an id
+	op      string
+	access  access
+	needs   roleSet  // one bit; with forControl
+	query   []string // parameters that it takes besides the scope's
+	handle  func(*call) (status int, body any, err error)
+
+	index    int // in routes
+	segments []string
+}
+
+var routes = []*route{
+	{method: "POST", pattern: "/v1/tasks/{taskId}/started", op: opStarted, access: forTask, handle: (*call).started},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/heartbeat", op: opHeartbeat, access: forItems, handle: (*call).heartbeat},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/completed", op: opCompleted, access: forTask, handle: (*call).completed},
+	{method: "POST", pattern: "/v1/heartbeats", op: opHeartbeats, access: forItems, handle: (*call).heartbeats},
+
+	{method: "POST", pattern: "/v1/tasks", op: opCreate, access: forControl, needs: mayDispatch, handle: (*call).createTask},
+	{method: "POST", pattern: "/v1/tasks:batch", op: opCreateBatch, access: forControl, needs: mayDispatch, handle: (*call).createTasks},
+	{
+		method: "GET", pattern: "/v1/tasks", op: opList, access: forControl, needs: mayRead, handle: (*call).listTasks,
+		query: []string{"state", "runId", "workerId", "queue", "type", "label", "liveness", "pageSize", "pageToken"},
+	},
+	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayRead, handle: (*call).getTask},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/cancel", op: opCancel, access: forControl, needs: mayOperate, handle: (*call).cancelTask},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt, access: forControl, needs: mayDispatch, handle: (*call).nextAttempt},
+	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayRead, handle: (*call).getRun},
+	{method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun, access: forControl, needs: mayOperate, handle: (*call).cancelRun},
+
+	{method: "GET", pattern: "/livez", op: "livez", handle: (*call).livez},
+	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*call).readyz},
+	{method: "GET", pattern: "/healthz", op: "healthz", handle: (*call).readyz},
+	{method: "GET", pattern: "/version", op: "version", handle: (*call).version},
+	{method: "GET", pattern: "/openapi.json", op: "openapi", handle: (*call).openapi},
+}
+
+func init() {
+	for i, r := range routes {
+		r.index = i
+		r.segments = strings.Split(r.pattern[1:], "/")
+	}
+}
+
+// findRoute gives the route of a path and the id in it. HEAD is taken where GET is.
+func findRoute(method, path string) (*route, string, error) {
+	if method == fasthttp.MethodHead {
+		method = fasthttp.MethodGet
+	}
+	segments := strings.Split(path[1:], "/")
+	var allow []string
+	for _, r := range routes {
+		id, ok := r.match(segments)
+		if !ok {
+			continue
+		}
+		if r.method == method {
+			return r, id, nil
+		}
+		allow = append(allow, r.method)
+		if r.method == fasthttp.MethodGet {
+			allow = append(allow, fasthttp.MethodHead)
+		}
+	}
+	if allow != nil {
+		return nil, "", methodNotAllowed(strings.Join(allow, ", "))
+	}
+	return nil, "", refuse(fasthttp.StatusNotFound, v1.CodeNotFound, "There is nothing at this path; /openapi.json lists what there is")
+}
+
+func (r *route) match(segments []string) (id string, ok bool) {
+	if len(segments) != len(r.segments) {
+		return "", false
+	}
+	for i, seg := range r.segments {
+		if seg[0] == '{' {
+			if segments[i] == "" {
+				return "", false
+			}
+			id = segments[i]
+		} else if seg != segments[i] {
+			return "", false
+		}
+	}
+	return id, true
+}
+
+// idField is the name of the path's id.
+func (r *route) idField() string {
+	for _, seg := range r.segments {
+		if seg[0] == '{' {
+			return seg[1 : len(seg)-1]
+		}
+	}
+	return ""
+}
+
+// bodyLimit tells how large a body may be before the request is routed: it is asked before the body is read.
+func bodyLimit(method, target []byte) int {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	switch {
+	case string(method) != fasthttp.MethodPost:
+		return limitOther
+	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
+		return limitBatch
+	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
+		return limitCallback
+	}
+	return limitOther
+}
+
+func limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit(h.Method(), h.RequestURI())}
+}
+
+func (r *route) String() string { return fmt.Sprintf("%s %s", r.method, r.pattern) }

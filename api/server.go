@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
+type Server struct {
+	cfg     Config
+	tracker Tracker
+	keys    *Keyring
+	log     *slog.Logger
+
+	tokens  *tokenCache
+	metrics *metrics
+	ready   readiness
+	ids     requestIDs
+
+	http  *fasthttp.Server
+	admin *fasthttp.Server
+
+	inFlight atomic.Int64
+	draining atomic.Bool
+}
+
+// New makes a server. It opens nothing; give it a listener with Serve.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
+		tokens: newTokenCache(cfg.TokenCacheSize),
+	}
+	s.ids.init()
+	s.ready.check = cfg.Tracker.Ready
+	var err error
+	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	s.http = s.newHTTP(s.Handler)
+	s.http.Concurrency = cfg.MaxConns + spareConns
+	s.http.HeaderReceived = limitBody
+	s.admin = s.newHTTP(s.AdminHandler)
+	s.admin.WriteTimeout = 2 * time.Minute // a CPU profile takes its time
+	return s, nil
+}
+
+func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:      h,
+		ErrorHandler: s.protocolError,
+		Logger:       fasthttpLogger{s.log},
+
+		ReadTimeout:     s.cfg.ReadTimeout,
+		WriteTimeout:    s.cfg.WriteTimeout,
+		IdleTimeout:     s.cfg.IdleTimeout,
+		ReadBufferSize:  8 << 10, // bounds the headers
+		WriteBufferSize: 4 << 10,
+
+		MaxRequestBodySize:           limitOther,
+		DisablePreParseMultipartForm: true, // no body is ever put on disk
+		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true, // headers hold tokens
+		NoDefaultServerHeader:        true,
+		TCPKeepalive:                 true,
+	}
+}
+
+// Serve answers the API's requests until Shutdown, then gives nil.
+func (s *Server) Serve(ln net.Listener) error {
+	return s.http.Serve(&boundedListener{Listener: ln, server: s})
+}
+
+// ServeAdmin answers AdminHandler's requests until Shutdown, then gives nil.
+func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
+
+// SetDraining switches readiness off: /readyz answers 503 while everything else goes on, so that load
+// balancers send new work elsewhere before Shutdown.
+func (s *Server) SetDraining() { s.draining.Store(true) }
+
+// Shutdown switches readiness off, takes no new connections, and returns when every request under way has
+// its answer or ctx ends. The operators' pages go last.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.SetDraining()
+	err := s.http.ShutdownWithContext(ctx)
+	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
+}
+
+func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
+	if s.cfg.Now != nil {
+		return s.cfg.Now()
+	}
+	if t := ctx.Time(); !t.IsZero() { // fasthttp has just asked
+		return t
+	}
+	return time.Now()
+}
+
+// protocolError answers what never becomes a request.
+func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
+	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
+	var small *fasthttp.ErrSmallBuffer
+	var timeout net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		limit := bodyLimit(ctx.Request.Header.Method(), ctx.Request.Header.RequestURI())
+		r = refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
+			fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
+	case errors.As(err, &small):
+		r = refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
+	case errors.As(err, &timeout) && timeout.Timeout():
+		r = refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
+			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
+	}
+	ctx.Response.Reset()
+	s.setRequestID(ctx, nil)
+	s.metrics.unparsed.Inc()
+	s.writeRefusal(ctx, r)
+}
+
+// fasthttpLogger sends fasthttp's own words to the log, as debugging: they are about clients' connections.
+type fasthttpLogger struct{ log *slog.Logger }
+
+func (l fasthttpLogger) Printf(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("fasthttp: " + fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Role is what a control token may do.
+type Role string
+
+const (
+	RoleViewer     Role = "viewer"     // reads
+	RoleOperator   Role = "operator"   // reads and cancels
+	RoleDispatcher Role = "dispatcher" // what an operator may, and creates tasks and attempts
+	RoleEnroll     Role = "enroll"     // registers workers and nothing else
+	RoleAdmin      Role = "admin"      // everything
+)
+
+// Roles lists every role.
+var Roles = []Role{RoleViewer, RoleOperator, RoleDispatcher, RoleEnroll, RoleAdmin}
+
+// Wildcard stands in a control token for every tenant or every workspace.
+const Wildcard = "*"
+
+// ControlToken is what MintControl makes a token of.
+type ControlToken struct {
+	Role      Role
+	Tenant    string        // an id or Wildcard
+	Workspace string        // an id or Wildcard
+	Queue     string        // with RoleEnroll only; empty: any queue
+	TTL       time.Duration // at least a second
+}
+
+// MintControl makes a control token that holds from now on, and tells when it ends.
+func (k *Keyring) MintControl(t ControlToken, now time.Time) (token string, expires time.Time, err error) {
+	known := false
+	for _, r := range Roles {
+		known = known || r == t.Role
+	}
+	switch {
+	case !known:
+		return "", time.Time{}, fmt.Errorf("unknown role %q; use one of %s", t.Role, roleNames())
+	case t.Tenant != Wildcard && !tracker.ValidID(t.Tenant):
+		return "", time.Time{}, fmt.Errorf("the tenant %q is neither a valid id nor %s", t.Tenant, Wildcard)
+	case t.Workspace != Wildcard && !tracker.ValidID(t.Workspace):
+		return "", time.Time{}, fmt.Errorf("the workspace %q is neither a valid id nor %s", t.Workspace, Wildcard)
+	case t.Queue != "" && (t.Role != RoleEnroll || !tracker.ValidID(t.Queue)):
+		return "", time.Time{}, fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
+	case t.TTL < time.Second:
+		return "", time.Time{}, fmt.Errorf("the token's life %s is shorter than a second", t.TTL)
+	}
+	iat := now.Truncate(time.Second)
+	exp := iat.Add(t.TTL.Truncate(time.Second))
+	token, err = k.sign(&claims{
+		Kind: kindControl, Role: string(t.Role), Tenant: t.Tenant, Workspace: t.Workspace, Queue: t.Queue,
+	}, iat, exp)
+	return token, exp, err
+}
+
+func roleNames() string {
+	names := make([]string, len(Roles))
+	for i, r := range Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
+// roleSet is a set of roles.
+type roleSet uint8
+
+const (
+	mayRead roleSet = 1 << iota
+	mayOperate
+	mayDispatch
+	mayEnroll
+	mayAdmin
+)
+
+// grants says what each role may do. A route asks for one of the bits.
+var grants = map[Role]roleSet{
+	RoleViewer:     mayRead,
+	RoleOperator:   mayRead | mayOperate,
+	RoleDispatcher: mayRead | mayOperate | mayDispatch,
+	RoleEnroll:     mayEnroll,
+	RoleAdmin:      mayRead | mayOperate | mayDispatch | mayEnroll | mayAdmin,
+}
