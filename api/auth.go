@@ -25,6 +25,7 @@ func (w *wire) bearer() []byte {
 // the refusal: 401 for one that does not hold, 403 for a good one of another kind.
 func (s *Server) taskToken(raw []byte, now time.Time) (*taskToken, *refusal) {
 	if t := s.tokens.get(raw, now.UnixMilli()); t != nil {
+		s.metrics.cacheHits.Inc()
 		return t, nil
 	}
 	return s.verifyTask(raw, now)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"unsafe"
 
@@ -185,13 +186,13 @@ func unescape(lit []byte) []byte {
 	return []byte(s)
 }
 
-// positive reads an integer of 1 or more.
+// positive reads an integer from 1 to 2³¹-1.
 func positive(lit []byte) (int, bool) {
-	if len(lit) == 0 || len(lit) > 18 || lit[0] == '-' {
+	if len(lit) > 10 {
 		return 0, false
 	}
-	n, ok := digitsOf(lit)
-	return n, ok && n >= 1
+	n, ok := digitsOf(lit) // a sign, a fraction or an exponent is no digit
+	return n, ok && n >= 1 && n <= math.MaxInt32
 }
 
 // percentage checks a JSON number to lie in 0 to 100 and gives it as sent, or written anew when it is longer

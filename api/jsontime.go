@@ -2,8 +2,7 @@ package api
 
 import "time"
 
-// parseTime reads an RFC 3339 time as time.Time.UnmarshalText does, to milliseconds since the epoch and
-// without allocating for offsets other than Z.
+// parseTime reads an RFC 3339 time as v1.Time does, to milliseconds since the epoch and without allocating.
 func parseTime(b []byte) (ms int64, ok bool) {
 	if len(b) < len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return 0, false

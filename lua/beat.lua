@@ -1,4 +1,4 @@
--- Purpose: lands a batch of beats of one shard, and keeps its shard time running; with no beats it only does the latter.
+-- Purpose: lands a batch of beats of one shard and keeps its shard time running; with no beats it does only the latter.
 -- Guarantees: only members of the beats sets are touched: membership is the attempt guard, so a superseded, failed or
 --   finished attempt is named in the reply and not written. Scores never fall. Repeating it is harmless. Shard time
 --   moves by at most 250 ms a call, before anything else is written.

@@ -1,8 +1,8 @@
 -- Purpose: lists task ids by state, in the order of ids, and counts them.
 -- Guarantees: writes nothing; one moment for all states, so a task that moves between two states is seen once.
 -- KEYS: 1 lubdub:{shard}:ix or …:run:<scope>/<run>
--- ARGV: 1 prefix before the state ('<scope>/' or ''), 2 states to list, a letter each, 3 id after which to begin, or '',
---   4 limit for each state, 5 states to count, a letter each
+-- ARGV: 1 prefix before the state ('<scope>/' or ''), 2 states to list, a letter each, 3 id after which to begin, or
+--   '', 4 limit for each state, 5 states to count, a letter each
 -- Reply: {{ids of the first state}, …, {counts}}
 -- Cost: O(log n + limit) for each state
 local reply, counts = {}, {}

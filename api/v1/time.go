@@ -1,7 +1,10 @@
 package v1
 
 import (
+	"encoding/json"
 	"errors"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -39,12 +42,36 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON reads an RFC 3339 time or null.
+// UnmarshalJSON reads an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not. Its
+// error is a *json.UnmarshalTypeError, so that encoding/json adds the field's name.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	var u time.Time
-	if err := u.UnmarshalJSON(b); err != nil { // null leaves u as it is: zero
-		return err
+	if string(b) == "null" {
+		*t = Time{}
+		return nil
 	}
-	*t = At(u)
+	var text string
+	refused := &json.UnmarshalTypeError{Value: "string", Type: reflect.TypeFor[Time]()}
+	if json.Unmarshal(b, &text) != nil {
+		refused.Value = "value"
+		return refused
+	}
+	u, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !strict(text) {
+		return refused
+	}
+	*t = Time{u.UTC().Truncate(time.Millisecond)}
 	return nil
+}
+
+// strict refuses what time.Parse lets through: hours of one digit, a comma before the fraction, and offsets
+// of 24 hours and more.
+func strict(s string) bool {
+	if s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
+		return false
+	}
+	if strings.HasSuffix(s, "Z") {
+		return true
+	}
+	offset := s[len(s)-len("07:00"):]
+	return offset < "24" && offset[len("07:"):] < "60"
 }

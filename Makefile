@@ -1,0 +1,49 @@
+# `make` alone lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help run demo build test deps lint generate check-generated fuzz bench clean
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 20s
+GENERATED := lua/testdata/golden.txt docs/configuration.md
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## API, sweeper, embedded Redis and a simulated fleet in one process; Ctrl-C stops it
+	bin/lubdub dev
+
+demo: build ## the same for about 20 s, then a summary; fails if any verdict was wrong
+	bin/lubdub dev --for 20s --check
+
+build: ## one static binary: bin/lubdub
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/lubdub ./cmd/lubdub
+
+deps: # what the tests need besides Go
+	@sh internal/ci/install-redis.sh
+
+test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
+	go test -race -count=1 -timeout 10m ./...
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+generate: build ## rewrite the generated files
+	go test ./lua -run TestGolden -update
+	bin/lubdub config reference > docs/configuration.md
+
+check-generated: generate ## fail if a generated file is not current
+	git diff --exit-code -- $(GENERATED)
+
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	@go list ./... | while read -r pkg; do \
+	  go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' | while read -r target; do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+	  done || exit 1; done
+
+bench: ## Go benchmarks beside the code
+	go test -run '^$$' -bench . -benchmem ./...
+
+clean: ## remove what was built
+	rm -rf bin

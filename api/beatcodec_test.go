@@ -1,0 +1,216 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// slowBeat decodes a beat with encoding/json alone: what the hand-written decoder must agree with.
+type slowBeat struct {
+	attempt    int
+	reportedMs int64
+	worker     string
+	pct        float64
+	hasPct     bool
+	message    string
+	hasMessage bool
+}
+
+func decodeSlow(body []byte) (b slowBeat, ok bool) {
+	if !utf8.Valid(body) {
+		return b, false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return b, false
+	}
+	get := func(name string, v any) (there, ok bool) {
+		raw, there := fields[name]
+		if !there || string(raw) == "null" {
+			return false, true
+		}
+		return true, json.Unmarshal(raw, v) == nil
+	}
+	if there, ok := get("attempt", &b.attempt); !ok || !there || b.attempt < 1 || b.attempt > math.MaxInt32 {
+		return b, false
+	}
+	if there, ok := get("workerId", &b.worker); !ok || there && !tracker.ValidID(b.worker) {
+		return b, false
+	}
+	var at v1.Time
+	if there, ok := get("heartbeatAt", &at); !ok {
+		return b, false
+	} else if there {
+		b.reportedMs = max(at.UnixMilli(), 0)
+	}
+	var pct float64
+	if b.hasPct, ok = get("progressPct", &pct); !ok || pct < 0 || pct > 100 {
+		return b, false
+	}
+	b.pct = pct
+	if b.hasMessage, ok = get("message", &b.message); !ok {
+		return b, false
+	}
+	return b, true
+}
+
+var beatSeeds = []string{
+	`{"attempt":1,"workerId":"worker-abc123","heartbeatAt":"2025-01-15T10:05:00Z","progressPct":45,"message":"Processing partition 5 of 10"}`,
+	`{"attempt":1}`, ` { "attempt" : 12 } `, `{"attempt":1,"attempt":2}`, `{"attempt":"x","attempt":2}`, `{"attempt":2,"attempt":null}`,
+	`{"\u0061ttempt":7}`, `{"Attempt":7}`, `{"attempt":1.0}`, `{"attempt":1e0}`, `{"attempt":0}`, `{"attempt":-1}`, `{"attempt":99999999999999999999}`,
+	`{"attempt":2147483647}`, `{"attempt":2147483648}`, `{"attempt":01}`,
+	`{"attempt":1,"progressPct":0.5e1}`, `{"attempt":1,"progressPct":-0}`, `{"attempt":1,"progressPct":100.0000000000000000000000000001}`,
+	`{"attempt":1,"progressPct":1e400}`, `{"attempt":1,"progressPct":1e-400}`, `{"attempt":1,"progressPct":101}`, `{"attempt":1,"progressPct":"5"}`, `{"attempt":1,"progressPct":-1}`,
+	`{"attempt":1,"message":"\ud83d\ude00 \u00e9 \n \"x\""}`, `{"attempt":1,"message":"\ud800"}`, "{\"attempt\":1,\"message\":\"a\tb\"}", `{"attempt":1,"message":5}`, `{"attempt":1,"message":""}`,
+	`{"attempt":1,"heartbeatAt":"2025-02-29T00:00:00Z"}`, `{"attempt":1,"heartbeatAt":"2024-02-29T23:59:59.123456789+05:30"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00,5Z"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15t10:05:00z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:60Z"}`, `{"attempt":1,"heartbeatAt":"1969-01-15T10:05:00Z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T1:05:00Z"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00+24:00"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00.Z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00"}`,
+	`{"attempt":1,"workerId":""}`, `{"attempt":1,"workerId":"-x"}`, `{"attempt":1,"workerId":"\u0061"}`, `{"attempt":1,"workerId":null}`,
+	`{"attempt":1,"x":[1,{"y":[]},"z",null,true,false,-1.5E+3]}`, `{"attempt":1,"x":[1,]}`, `{"attempt":1,}`, `{"attempt":1} x`, `{"attempt":1}{}`, `[]`, `null`, ``, `{`, `{"attempt"`, `{"attempt":`, `{"attempt":tru}`,
+	`{"attempt":1,"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + `}`, `{"attempt":1,"x":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`,
+	"{\"attempt\":1,\"message\":\"\xff\"}", `{"attempt":1,"message":"\u12"}`, `{"attempt":1,"message":"\x"}`,
+}
+
+func checkBeat(t *testing.T, body []byte) {
+	t.Helper()
+	var fast beatBody
+	ok := utf8.Valid(body) && decodeBeat(body, &fast) && fast.check() == nil
+	slow, slowOK := decodeSlow(body)
+	if ok != slowOK {
+		t.Fatalf("accepted %v, encoding/json %v: %q", ok, slowOK, body)
+	}
+	if !ok {
+		if utf8.Valid(body) && !decodeBeat(body, &fast) && checkJSON(body) == nil {
+			t.Fatalf("refused as no JSON object, but it is one: %q", body)
+		}
+		return
+	}
+	if fast.attempt != slow.attempt || fast.reportedMs != slow.reportedMs || string(fast.worker) != slow.worker {
+		t.Fatalf("%q: got %+v, want %+v", body, fast, slow)
+	}
+	if (fast.pct != nil) != slow.hasPct || (fast.message != nil) != slow.hasMessage {
+		t.Fatalf("%q: presence differs: %q %q, want %v %v", body, fast.pct, fast.message, slow.hasPct, slow.hasMessage)
+	}
+	if slow.hasPct {
+		if got, err := strconv.ParseFloat(string(fast.pct), 64); err != nil || got != slow.pct || !json.Valid(fast.pct) {
+			t.Fatalf("%q: progress %q, want %v", body, fast.pct, slow.pct)
+		}
+	}
+	if slow.hasMessage {
+		var got string
+		if err := json.Unmarshal(fast.message, &got); err != nil {
+			t.Fatalf("%q: message %q: %v", body, fast.message, err)
+		}
+		if len(fast.message) > tracker.MaxMessageBytes || !strings.HasPrefix(slow.message, got) {
+			t.Fatalf("%q: message %q is no beginning of %q", body, got, slow.message)
+		}
+		if got != slow.message && len(fast.message) < tracker.MaxMessageBytes-12 {
+			t.Fatalf("message cut to %d bytes without need", len(fast.message))
+		}
+	}
+	if bytes.IndexByte(fast.message, '\t') >= 0 || bytes.IndexByte(fast.pct, '\t') >= 0 {
+		t.Fatalf("%q: a tab would tear the packed report", body)
+	}
+}
+
+func TestDecodeBeatAgreesWithEncodingJSON(t *testing.T) {
+	for _, s := range beatSeeds {
+		checkBeat(t, []byte(s))
+	}
+}
+
+func FuzzDecodeBeat(f *testing.F) {
+	for _, s := range beatSeeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(checkBeat)
+}
+
+// Any JSON at all: the scanner must accept what encoding/json accepts.
+func FuzzScanner(f *testing.F) {
+	for _, s := range beatSeeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := scanner{b: body}
+		if got, want := s.skip() && s.end(), json.Valid(body); got != want {
+			t.Fatalf("scanner %v, encoding/json %v: %q", got, want, body)
+		}
+	})
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, s := range []string{
+		"2025-01-15T10:05:00Z", "2024-02-29T23:59:59.999999999-23:59", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59+00:00",
+		"2025-01-15T10:05:00.1234567890123Z", "2025-13-15T10:05:00Z", "2025-01-15T24:00:00Z", "2025-01-15T10:05:00+0000", "1900-02-29T00:00:00Z",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+			return // needs escapes as JSON, and is no time
+		}
+		var want v1.Time
+		err := want.UnmarshalJSON([]byte(`"` + s + `"`))
+		ms, ok := parseTime([]byte(s))
+		if ok != (err == nil) || ok && ms != want.UnixMilli() {
+			t.Fatalf("%q: got %d %v, want %d %v", s, ms, ok, want.UnixMilli(), err)
+		}
+	})
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "user_requested", "a\"b\\c\n\t\r\x00\x7f", "é😀\u2028", "\xff\xfe"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var got string
+		out := appendString(nil, s)
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatalf("%q: %v", out, err)
+		}
+		if want := strings.ToValidUTF8(s, "\ufffd"); utf8.ValidString(s) && got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestStampWritesTimesLikeTheWire(t *testing.T) {
+	var s stamp
+	for _, tt := range []time.Time{
+		time.UnixMilli(0), time.UnixMilli(1), time.UnixMilli(1736935200000), time.UnixMilli(1736935200999),
+		time.UnixMilli(1736935201000), time.UnixMilli(-1), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC),
+		time.Date(2025, 1, 15, 12, 0, 0, 5e6, time.FixedZone("x", 7200)),
+	} {
+		if got, want := string(s.append(nil, tt)), tt.UTC().Format(`"2006-01-02T15:04:05.000Z"`); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestLongMessagesAreCutWhole(t *testing.T) {
+	for name, unit := range map[string]string{
+		"plain": "x", "two bytes": "é", "four bytes": "😀", "escape": `\n`, "unicode escape": `\u00e9`, "surrogates": `\ud83d\ude00`, "lone surrogate": `\ud83d`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for pad := range 13 {
+				lit := `"` + strings.Repeat("a", pad) + strings.Repeat(unit, 1100) + `"`
+				checkBeat(t, []byte(`{"attempt":1,"message":`+lit+`}`))
+				cut, _ := cutString([]byte(lit), tracker.MaxMessageBytes, nil)
+				inner := strings.TrimPrefix(string(cut[1:len(cut)-1]), strings.Repeat("a", pad))
+				if strings.ReplaceAll(inner, unit, "") != "" {
+					t.Fatalf("cut within a character: …%s", cut[len(cut)-16:])
+				}
+			}
+		})
+	}
+}

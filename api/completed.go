@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
+// one is logged, counted and changes nothing.
+func (c *call) completed() (int, any, error) {
+	completion, err := c.completion()
+	if err != nil {
+		return 0, nil, err
+	}
+	done, err := c.s.tracker.Complete(c.context(), c.token.attempt, completion)
+	if err != nil {
+		c.late(completion, err)
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, v1.CompletedResponse{
+		Acknowledged: true,
+		FinalState:   v1.State(done.Outcome),
+		ServerTime:   v1.At(done.At),
+		WillRetry:    done.WillRetry,
+		NextAttempt:  done.NextAttempt,
+	}, nil
+}
+
+// late records a result that came too late.
+func (c *call) late(completion tracker.Completion, err error) {
+	code := tracker.CodeOf(err)
+	if code != tracker.AttemptMismatch && code != tracker.AlreadyTerminal {
+		return
+	}
+	a := c.token.attempt
+	c.s.metrics.lateResults.Inc()
+	c.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
+		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number),
+		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)))
+}
+
+// completion reads and checks the body.
+func (c *call) completion() (tracker.Completion, error) {
+	var req struct {
+		v1.CompletedRequest
+		// The error object is kept as it was sent, so it is read on its own.
+		Error json.RawMessage `json:"error"`
+	}
+	var none tracker.Completion
+	if err := c.lenient(&req); err != nil {
+		return none, err
+	}
+	report, err := c.report(req.Attempt, req.WorkerID, req.CompletedAt.Time)
+	if err != nil {
+		return none, err
+	}
+	switch req.Outcome {
+	case v1.OutcomeSucceeded, v1.OutcomeFailed, v1.OutcomeCancelled:
+	case "":
+		return none, invalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED or CANCELLED")
+	default:
+		return none, invalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", clip(string(req.Outcome))))
+	}
+	if len(req.CancelledDuringPhase) > tracker.MaxPhaseBytes {
+		return none, invalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less", tracker.MaxPhaseBytes))
+	}
+	done := tracker.Completion{
+		Report:               report,
+		Outcome:              tracker.State(req.Outcome),
+		CompletedAt:          req.CompletedAt.Time,
+		Output:               compact(req.Output),
+		Metrics:              compact(req.Metrics),
+		Error:                compact(req.Error),
+		CancelledDuringPhase: req.CancelledDuringPhase,
+		PartialProgress:      compact(req.PartialProgress),
+	}
+	if len(done.Metrics) > 0 && done.Metrics[0] != '{' {
+		return none, invalidField("metrics", "metrics is not an object")
+	}
+	return done, setError(&done)
+}
+
+// setError judges the error object: FAILED needs one with a category, and the category tells whether a retry
+// may help when the worker does not.
+func setError(done *tracker.Completion) error {
+	if done.Error == nil {
+		if done.Outcome == tracker.Failed {
+			return invalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
+		}
+		return nil
+	}
+	var e v1.TaskError
+	if done.Error[0] != '{' {
+		return invalidField("error", "error is not an object")
+	}
+	if err := unmarshal(done.Error, &e); err != nil {
+		if r, ok := err.(*refusal); ok && r.body.Field != "" {
+			r.body.Field = "error." + r.body.Field
+			r.body.Message = "error." + r.body.Message
+		}
+		return err
+	}
+	switch {
+	case e.Category == "" && done.Outcome != tracker.Failed:
+		return nil
+	case e.Category == "":
+		return invalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
+	case !e.Category.Valid():
+		return invalidField("error.category", fmt.Sprintf("error.category is %q; use one of %s", clip(string(e.Category)), categories()))
+	}
+	done.Category = string(e.Category)
+	done.Retryable = e.Category.Retryable()
+	if e.Retryable != nil {
+		done.Retryable = *e.Retryable
+	}
+	return nil
+}
+
+func categories() string {
+	names := make([]string, len(v1.ErrorCategories))
+	for i, k := range v1.ErrorCategories {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// compact gives valid JSON without white space, in a copy; absent and null are nil.
+func compact(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(raw))
+	if json.Compact(&buf, raw) != nil {
+		return nil // raw came out of a body that was valid
+	}
+	return buf.Bytes()
+}

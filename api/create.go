@@ -1,0 +1,204 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+const headerIdempotencyKey = "Idempotency-Key"
+
+// createTask answers POST /v1/tasks.
+func (c *call) createTask() (int, any, error) {
+	var req v1.CreateTaskRequest
+	if err := c.strict(&req); err != nil {
+		return 0, nil, err
+	}
+	key, err := c.idempotencyKey()
+	if err != nil {
+		return 0, nil, err
+	}
+	n, err := c.newTask(&req, key, headerIdempotencyKey)
+	if err != nil {
+		return 0, nil, err
+	}
+	made, err := c.s.tracker.Create(c.context(), n)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := c.s.created(made)
+	return fasthttp.StatusCreated, body, err
+}
+
+// idempotencyKey gives the header, empty when absent.
+func (c *call) idempotencyKey() (string, error) {
+	keys := c.ctx.Request.Header.PeekAll(headerIdempotencyKey)
+	switch len(keys) {
+	case 0:
+		return "", nil
+	case 1:
+		key := string(keys[0])
+		return key, checkIdempotencyKey(headerIdempotencyKey, key)
+	}
+	return "", invalidField(headerIdempotencyKey, "There are two Idempotency-Key headers; send one")
+}
+
+func checkIdempotencyKey(field, key string) error {
+	ok := len(key) >= 1 && len(key) <= 255
+	for i := 0; ok && i < len(key); i++ {
+		ok = key[i] >= ' ' && key[i] <= '~'
+	}
+	if !ok {
+		return invalidField(field, field+" must be 1 to 255 printable ASCII characters")
+	}
+	return nil
+}
+
+// newTask turns a request into what the domain takes, checked.
+func (c *call) newTask(req *v1.CreateTaskRequest, key, keyField string) (tracker.NewTask, error) {
+	scope, err := c.scope(req.TenantID, req.WorkspaceID)
+	if err != nil {
+		return tracker.NewTask{}, err
+	}
+	n := tracker.NewTask{
+		Scope: scope, TaskID: req.TaskID, RunID: req.RunID, Key: req.TaskKey, Asset: req.AssetID,
+		Type: req.Type, Queue: req.Queue,
+		Runtime: req.Runtime, WorkerLabels: req.WorkerLabels, WorkerID: req.WorkerID,
+		Payload: compact(req.Payload), Resources: compact(req.Resources), Labels: req.Labels,
+		NotBefore: req.NotBefore.Time, Deadline: req.Deadline.Time,
+		NoRenewToken: req.RenewToken != nil && !*req.RenewToken,
+	}
+	if req.Placement != nil {
+		if n.Placement = req.Placement.Strategy; n.Placement == "" {
+			return n, invalidField("placement.strategy", "placement.strategy is missing; use leastLoaded, roundRobin or random")
+		}
+	}
+	var d durations
+	n.StartTimeout = d.positive("startTimeoutMs", req.StartTimeoutMs, time.Millisecond)
+	n.RunTimeout = d.positive("runTimeoutMs", req.RunTimeoutMs, time.Millisecond)
+	n.HeartbeatInterval = d.positive("heartbeatIntervalMs", req.HeartbeatIntervalMs, time.Millisecond)
+	n.HeartbeatTimeout = d.positive("heartbeatTimeoutMs", req.HeartbeatTimeoutMs, time.Millisecond)
+	n.CancelGrace = d.positive("cancelGracePeriodMs", req.CancelGracePeriodMs, time.Millisecond)
+	n.TokenTTL = d.positive("tokenTtlSeconds", req.TokenTTLSeconds, time.Second)
+	n.Retry = d.retry(req.Retry)
+	if d.err != nil {
+		return n, d.err
+	}
+	if key != "" {
+		n.IdempotencyKey = key
+		if n.IdempotencyHash, err = requestHash(req, scope); err != nil {
+			return n, err
+		}
+	}
+	if err := n.Validate(c.now); err != nil {
+		return n, fieldNamed(err, headerIdempotencyKey, keyField)
+	}
+	return n, nil
+}
+
+// fieldNamed lets an error about the key name where it came from.
+func fieldNamed(err error, from, to string) error {
+	r := refusalOf(opCreate, err)
+	if r.body.Field == from {
+		r.body.Field = to
+	}
+	return r
+}
+
+// durations reads numbers of milliseconds or seconds and keeps the first refusal. In a request every one must
+// be said positive: zero means "not said" inside.
+type durations struct{ err error }
+
+// longest is more than every bound of the domain and far from overflowing.
+const longest = 1 << 40
+
+func (d *durations) positive(field string, v *int64, unit time.Duration) time.Duration {
+	if v != nil && *v == 0 {
+		d.refuse(field, *v, "must be positive; leave it out for the default")
+		return 0
+	}
+	return d.some(field, v, unit, 0)
+}
+
+func (d *durations) some(field string, v *int64, unit, absent time.Duration) time.Duration {
+	if v == nil {
+		return absent
+	}
+	if *v < 0 || *v > longest/int64(unit/time.Millisecond) {
+		d.refuse(field, *v, "is out of range")
+		return 0
+	}
+	return time.Duration(*v) * unit
+}
+
+func (d *durations) refuse(field string, v int64, why string) {
+	if d.err == nil {
+		d.err = invalidField(field, fmt.Sprintf("%s is %d; it %s", field, v, why))
+	}
+}
+
+// retry fills what a policy leaves out with the default's.
+func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
+	if r == nil {
+		return nil
+	}
+	p := tracker.DefaultRetryPolicy
+	if r.MaxAttempts != nil {
+		p.MaxAttempts = *r.MaxAttempts
+	}
+	if r.MaxLosses != nil {
+		p.MaxLosses = *r.MaxLosses
+	}
+	if r.Multiplier != nil {
+		p.Multiplier = *r.Multiplier
+	}
+	p.InitialBackoff = d.some("retry.initialBackoffMs", r.InitialBackoffMs, time.Millisecond, p.InitialBackoff)
+	p.MaxBackoff = d.some("retry.maxBackoffMs", r.MaxBackoffMs, time.Millisecond, max(p.MaxBackoff, p.InitialBackoff))
+	return &p
+}
+
+// requestHash is the same for requests that mean the same: white space, the order of fields and the spelling
+// of times do not count.
+func requestHash(req *v1.CreateTaskRequest, scope tracker.Scope) (string, error) {
+	r := *req
+	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
+	for _, raw := range []*json.RawMessage{&r.Payload, &r.Resources} {
+		if len(*raw) == 0 {
+			continue
+		}
+		dec := json.NewDecoder(bytes.NewReader(*raw))
+		dec.UseNumber() // large numbers stay apart
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return "", err
+		}
+		sorted, err := json.Marshal(v)
+		if err != nil {
+			return "", err
+		}
+		*raw = sorted
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// created gives the body for a created task or attempt: the envelope of what was dispatched, else the task
+// that waits.
+func (s *Server) created(made *tracker.Created) (any, error) {
+	if made.Envelope == nil {
+		return taskView(made.Task, true), nil
+	}
+	return s.envelope(made.Envelope)
+}

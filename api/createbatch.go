@@ -1,0 +1,98 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+const maxBatch = 1000
+
+// createTasks answers POST /v1/tasks:batch. What is wrong with one item is that item's answer.
+func (c *call) createTasks() (int, any, error) {
+	var req struct {
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	if err := c.strict(&req); err != nil {
+		return 0, nil, err
+	}
+	if n := len(req.Tasks); n < 1 || n > maxBatch {
+		return 0, nil, invalidField("tasks", fmt.Sprintf("tasks has %d entries; send 1 to %d", n, maxBatch))
+	}
+
+	results := make([]json.RawMessage, len(req.Tasks))
+	news := make([]tracker.NewTask, 0, len(req.Tasks))
+	places := make([]int, 0, len(req.Tasks)) // of the news in results
+	for i, raw := range req.Tasks {
+		n, err := c.batchItem(raw)
+		if err != nil {
+			results[i] = c.s.itemRefusal(err)
+			continue
+		}
+		news = append(news, n)
+		places = append(places, i)
+	}
+	if len(news) > 0 {
+		for i, made := range c.s.tracker.CreateBatch(c.context(), news) {
+			results[places[i]] = c.s.itemCreated(made)
+		}
+	}
+	return fasthttp.StatusOK, v1.CreateTasksResponse{Results: results}, nil
+}
+
+func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
+	var item v1.CreateTasksItem
+	if len(raw) == 0 || raw[0] != '{' {
+		return tracker.NewTask{}, errItemNotObject
+	}
+	s := scanner{b: raw}
+	if r := checkFields(&s, reflect.TypeFor[v1.CreateTasksItem](), ""); r != nil {
+		return tracker.NewTask{}, r
+	}
+	if err := unmarshal(raw, &item); err != nil {
+		return tracker.NewTask{}, err
+	}
+	if item.IdempotencyKey != "" {
+		if err := checkIdempotencyKey("idempotencyKey", item.IdempotencyKey); err != nil {
+			return tracker.NewTask{}, err
+		}
+	}
+	return c.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
+}
+
+var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The entry is not an object; send the body of POST /v1/tasks")
+
+func (s *Server) itemCreated(made tracker.CreateResult) json.RawMessage {
+	if made.Err != nil {
+		return s.itemRefusal(made.Err)
+	}
+	body, err := s.created(made.Created)
+	if err != nil {
+		return s.itemRefusal(err)
+	}
+	return withStatus(fasthttp.StatusCreated, body)
+}
+
+func (s *Server) itemRefusal(err error) json.RawMessage {
+	r := refusalOf(opCreateBatch, err)
+	return withStatus(r.status, r.body)
+}
+
+// withStatus gives an answer's body with its status as first field.
+func withStatus(status int, body any) json.RawMessage {
+	b, err := marshal(body)
+	if err != nil {
+		panic(err) // our own types
+	}
+	out := make([]byte, 0, len(b)+16)
+	out = append(out, `{"status":`...)
+	out = strconv.AppendInt(out, int64(status), 10)
+	out = append(out, ',')
+	return append(out, b[1:]...)
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker
+// can know of it, so the Tracker is told once the reply was handed to the connection. fasthttp has no hook
+// for that, but lets a body write itself: this one flushes, and only when that went well it tells.
+type delivery struct {
+	body     []byte
+	attempts []*tracker.Attempt
+	tracker  Tracker
+}
+
+// Read makes it an io.Reader as fasthttp wants; fasthttp uses WriteTo.
+func (d *delivery) Read(p []byte) (int, error) {
+	if len(d.body) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, d.body)
+	d.body = d.body[n:]
+	return n, nil
+}
+
+func (d *delivery) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(d.body)
+	if f, ok := w.(interface{ Flush() error }); ok && err == nil {
+		err = f.Flush()
+	}
+	if err == nil {
+		for _, a := range d.attempts {
+			d.tracker.CancelDelivered(a)
+		}
+	}
+	return int64(n), err
+}
+
+// writeDelivery answers 200 with a body that carries cancels of the attempts. The body is copied.
+func (s *Server) writeDelivery(ctx *fasthttp.RequestCtx, body []byte, attempts ...*tracker.Attempt) {
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.SetBodyStream(&delivery{body: bytes.Clone(body), attempts: attempts, tracker: s.tracker}, len(body))
+}

@@ -1,0 +1,131 @@
+package api
+
+import (
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// beatCall is what one beat needs on its way, pooled. Nothing in it outlives the handler.
+type beatCall struct {
+	body   beatBody
+	beat   tracker.Beat
+	report []byte // beat.Report borrows it
+	out    []byte
+	stamp  stamp
+}
+
+var beatCalls = sync.Pool{New: func() any {
+	return &beatCall{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048)}
+}}
+
+// heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
+// pass over the body, one wait for the batcher, no allocation.
+func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte) (status int) {
+	c := beatCalls.Get().(*beatCall)
+	r := s.beat(ctx, w, id, c)
+	beatCalls.Put(c)
+	if r == nil {
+		s.metrics.beat(fasthttp.StatusOK, "")
+		return fasthttp.StatusOK
+	}
+	s.metrics.beat(r.status, r.body.Error)
+	s.writeRefusal(ctx, r)
+	return r.status
+}
+
+// heartbeat is the way of the route table for beats that heartbeatTarget did not recognise, such as those
+// with an encoded id.
+func (c *call) heartbeat() (int, any, error) {
+	return c.s.heartbeat(c.ctx, c.wire, []byte(c.id)), nil, nil
+}
+
+func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
+	now := s.now(ctx)
+	t, r := s.taskToken(w.bearer(), now)
+	if r != nil {
+		return r
+	}
+	if r := t.checkTask(id); r != nil {
+		return r
+	}
+	if r := checkContentType(&ctx.Request.Header); r != nil {
+		return r
+	}
+	body := ctx.Request.Body()
+	if !utf8.Valid(body) {
+		return errNotUTF8
+	}
+	if !decodeBeat(body, &c.body) {
+		return syntaxOf(body)
+	}
+	if r := c.body.check(); r != nil {
+		return r
+	}
+	if r := t.checkAttempt(c.body.attempt); r != nil {
+		return r
+	}
+
+	c.report = c.body.appendReport(c.report[:0])
+	c.beat = tracker.Beat{Attempt: t.attempt, Report: borrowed(c.report)}
+	s.tracker.Beat(&c.beat)
+	if c.beat.Err != nil {
+		return refusalOf(opHeartbeat, c.beat.Err)
+	}
+
+	c.out = append(c.out[:0], '{')
+	c.out = s.appendBeat(c.out, &c.beat, t, now, &c.stamp)
+	c.out = append(c.out, '}')
+	if c.beat.Cancel != nil && !c.beat.Cancel.Delivered {
+		s.writeDelivery(ctx, c.out, t.attempt)
+		return nil
+	}
+	writeBody(ctx, fasthttp.StatusOK, c.out)
+	return nil
+}
+
+func (b *beatBody) appendReport(dst []byte) []byte {
+	return tracker.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
+}
+
+// borrowed gives b as a string for as long as nobody writes to b.
+func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
+func (s *Server) appendBeat(dst []byte, b *tracker.Beat, t *taskToken, now time.Time, clock *stamp) []byte {
+	if b.Cancel == nil {
+		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
+	} else {
+		dst = append(dst, `"acknowledged":true,"shouldCancel":true,`...)
+		if b.Cancel.Reason != "" {
+			dst = append(dst, `"cancelReason":`...)
+			dst = appendString(dst, b.Cancel.Reason)
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"serverTime":`...)
+	}
+	dst = clock.append(dst, b.At)
+	dst = append(dst, `,"nextHeartbeatMs":`...)
+	dst = strconv.AppendInt(dst, t.next, 10)
+	if f := s.keys.renewed(t, now); f != nil {
+		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
+		dst = append(dst, f.text...)
+		dst = append(dst, `","tokenExpiresAt":`...)
+		dst = clock.append(dst, f.expires)
+	}
+	return dst
+}
+
+// syntaxOf explains why a body did not decode.
+func syntaxOf(body []byte) *refusal {
+	if err := checkJSON(body); err != nil {
+		return err.(*refusal)
+	}
+	return errNotObject // decodeBeat and checkJSON agree; a fuzz test holds that
+}

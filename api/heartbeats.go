@@ -1,0 +1,271 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// batchCall is what POST /v1/heartbeats needs on its way, pooled. Nothing in it outlives the handler.
+type batchCall struct {
+	items  []batchItem
+	report []byte // the beats' reports borrow it, also after it grew
+	beats  []*tracker.Beat
+	out    []byte
+	stamp  stamp
+
+	seen  bool // the body has the field heartbeats, and it is an array
+	count int  // of its entries, which may be more than items
+}
+
+type batchItem struct {
+	body    beatBody
+	beat    tracker.Beat
+	token   *taskToken
+	refusal *refusal
+}
+
+var batchCalls = sync.Pool{New: func() any { return new(batchCall) }}
+
+// maxPooledBytes keeps one huge request from holding its memory for ever.
+const maxPooledBytes = 1 << 20
+
+// heartbeats answers POST /v1/heartbeats. A body of the wrong form fails as a whole; what is wrong with one
+// item is that item's answer.
+func (c *call) heartbeats() (int, any, error) {
+	body, err := c.body()
+	if err != nil {
+		return 0, nil, err
+	}
+	b := batchCalls.Get().(*batchCall)
+	defer func() {
+		if cap(b.out) > maxPooledBytes || cap(b.report) > maxPooledBytes {
+			return
+		}
+		clear(b.beats)
+		clear(b.items) // tokens and attempts must not be held
+		batchCalls.Put(b)
+	}()
+	if err := b.decode(body); err != nil {
+		return 0, nil, err
+	}
+	c.authorizeItems(b)
+	b.collect()
+	c.s.tracker.Beats(b.beats)
+	c.answerItems(b)
+	return fasthttp.StatusOK, nil, nil
+}
+
+// decode reads the body, or tells what is wrong with its form.
+func (b *batchCall) decode(body []byte) error {
+	b.items, b.report, b.beats, b.out = b.items[:0], b.report[:0], b.beats[:0], b.out[:0]
+	if !utf8.Valid(body) {
+		return errNotUTF8
+	}
+	s := scanner{b: body}
+	if !b.object(&s) || !s.end() {
+		if err := checkJSON(body); err != nil {
+			return err
+		}
+		return invalidField(fmt.Sprintf("heartbeats[%d]", b.count), fmt.Sprintf("heartbeats[%d] is not an object", b.count))
+	}
+	switch {
+	case !b.seen:
+		return invalidField("heartbeats", "heartbeats is missing or not an array; send 1 to 1,000 beats in it")
+	case b.count < 1 || b.count > maxBatch:
+		return invalidField("heartbeats", fmt.Sprintf("heartbeats has %d entries; send 1 to %d", b.count, maxBatch))
+	}
+	return nil
+}
+
+func (b *batchCall) object(s *scanner) bool {
+	b.seen, b.count = false, 0
+	if s.peek() != '{' {
+		return false
+	}
+	for more := s.open('{', '}'); more; more = s.more('}') {
+		key, escaped, ok := s.str()
+		if !ok {
+			return false
+		}
+		name := unquoted(key)
+		if escaped {
+			name = unescape(key)
+		}
+		if !s.next(':') {
+			return false
+		}
+		if string(name) != "heartbeats" {
+			ok = s.skip()
+		} else {
+			b.items, b.count = b.items[:0], 0
+			if b.seen = s.peek() == '['; b.seen {
+				ok = b.array(s)
+			} else {
+				ok = s.skip()
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return s.close('}')
+}
+
+func (b *batchCall) array(s *scanner) bool {
+	for more := s.open('[', ']'); more; more = s.more(']') {
+		if b.count >= maxBatch {
+			if !s.skip() {
+				return false
+			}
+			b.count++
+			continue
+		}
+		if len(b.items) < cap(b.items) {
+			b.items = b.items[:len(b.items)+1]
+		} else {
+			b.items = append(b.items, batchItem{})
+		}
+		it := &b.items[len(b.items)-1]
+		it.token, it.refusal = nil, nil
+		if !it.body.decode(s, true) {
+			return false
+		}
+		b.count++
+	}
+	return s.close(']')
+}
+
+// authorizeItems opens each item with its own token and judges it, in the order of a single beat.
+func (c *call) authorizeItems(b *batchCall) {
+	var bare *refusal // of items without a token; the header is judged once
+	for i := range b.items {
+		it := &b.items[i]
+		if (it.body.seen|it.body.bad)&fieldTaskToken == 0 {
+			if bare == nil {
+				bare = c.withoutToken()
+			}
+			it.refusal = bare
+			continue
+		}
+		it.refusal = c.judge(it)
+	}
+}
+
+func (c *call) judge(it *batchItem) *refusal {
+	if it.body.bad&fieldTaskToken != 0 {
+		return invalidField("taskToken", "taskToken is not a string")
+	}
+	t, r := c.s.taskToken(it.body.taskToken, c.now)
+	if r != nil {
+		return r
+	}
+	if it.body.seen&fieldTaskID == 0 {
+		return invalidField("taskId", "taskId is missing")
+	}
+	if r := t.checkTask(it.body.taskID); r != nil {
+		return r
+	}
+	if r := it.body.check(); r != nil {
+		return r
+	}
+	it.token = t
+	return t.checkAttempt(it.body.attempt)
+}
+
+// withoutToken judges an item that brings no token: only a worker's token could open it.
+func (c *call) withoutToken() *refusal {
+	if _, err := c.s.keys.verify(string(c.wire.bearer()), c.now); err != nil {
+		return errUnauthorized
+	}
+	return errNotWorker
+}
+
+var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
+
+// collect makes the beats of all items that may beat.
+func (b *batchCall) collect() {
+	for i := range b.items {
+		it := &b.items[i]
+		if it.refusal != nil {
+			continue
+		}
+		start := len(b.report)
+		b.report = it.body.appendReport(b.report)
+		it.beat = tracker.Beat{Attempt: it.token.attempt, Report: borrowed(b.report[start:])}
+		b.beats = append(b.beats, &it.beat)
+	}
+}
+
+func (c *call) answerItems(b *batchCall) {
+	var last time.Time
+	var cancels []*tracker.Attempt
+	b.out = append(b.out, `{"results":[`...)
+	for i := range b.items {
+		it := &b.items[i]
+		if it.refusal == nil && it.beat.Err != nil {
+			it.refusal = refusalOf(opHeartbeat, it.beat.Err)
+		}
+		if i > 0 {
+			b.out = append(b.out, ',')
+		}
+		b.out = append(b.out, `{"taskId":`...)
+		b.out = appendString(b.out, clipID(it.body.taskID))
+		b.out = append(b.out, `,"status":`...)
+		if r := it.refusal; r != nil {
+			c.s.metrics.beat(r.status, r.body.Error)
+			b.out = appendItemRefusal(b.out, r)
+			continue
+		}
+		c.s.metrics.beat(fasthttp.StatusOK, "")
+		b.out = append(b.out, `200,`...)
+		b.out = c.s.appendBeat(b.out, &it.beat, it.token, c.now, &b.stamp)
+		b.out = append(b.out, '}')
+		if it.beat.At.After(last) {
+			last = it.beat.At
+		}
+		if k := it.beat.Cancel; k != nil && !k.Delivered {
+			cancels = append(cancels, it.token.attempt)
+		}
+	}
+	if last.IsZero() {
+		last = c.now
+	}
+	b.out = append(b.out, `],"serverTime":`...)
+	b.out = b.stamp.append(b.out, last)
+	b.out = append(b.out, '}')
+	if cancels != nil {
+		c.s.writeDelivery(c.ctx, b.out, cancels...)
+		return
+	}
+	writeBody(c.ctx, fasthttp.StatusOK, b.out)
+}
+
+// clipID gives an id to be repeated in an answer; one that is no id is repeated as far as it makes sense.
+func clipID(id []byte) string {
+	if len(id) > tracker.MaxIDBytes {
+		id = id[:tracker.MaxIDBytes]
+	}
+	return string(id)
+}
+
+// appendItemRefusal appends status and fields of a refusal and closes the object.
+func appendItemRefusal(dst []byte, r *refusal) []byte {
+	dst = strconv.AppendInt(dst, int64(r.status), 10)
+	if r.retryAfter > 0 {
+		dst = append(dst, `,"retryAfterMs":`...)
+		dst = strconv.AppendInt(dst, r.retryAfter.Milliseconds(), 10)
+	}
+	body, err := marshal(r.body)
+	if err != nil {
+		panic(err) // our own type
+	}
+	dst = append(dst, ',')
+	return append(dst, body[1:]...)
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// listTasks answers GET /v1/tasks.
+func (c *call) listTasks() (int, any, error) {
+	f, err := c.taskFilter()
+	if err != nil {
+		return 0, nil, err
+	}
+	page, err := c.s.tracker.List(c.context(), f)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.TaskList{Tasks: make([]v1.Task, len(page.Tasks))}
+	for i, t := range page.Tasks {
+		list.Tasks[i] = *taskView(t, false)
+	}
+	if page.Next != "" {
+		list.NextPageToken = pageToken(f, page.Next)
+	}
+	if page.Total >= 0 {
+		list.TotalCount = &page.Total
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+func (c *call) taskFilter() (f tracker.TaskFilter, err error) {
+	if f.Scope, err = c.scope("", ""); err != nil {
+		return f, err
+	}
+	if f.State, err = oneOf(c, "state", tracker.States...); err != nil {
+		return f, err
+	}
+	if f.Liveness, err = oneOf(c, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
+		return f, err
+	}
+	for _, p := range []struct {
+		name string
+		to   *string
+	}{{"runId", &f.RunID}, {"workerId", &f.WorkerID}, {"queue", &f.Queue}, {"type", &f.Type}} {
+		if *p.to, err = c.queryID(p.name); err != nil {
+			return f, err
+		}
+	}
+	for _, l := range c.query["label"] {
+		key, value, found := strings.Cut(l, "=")
+		if !found || key == "" {
+			return f, invalidField("label", "label must be key=value, with the value percent-encoded where needed")
+		}
+		if _, twice := f.Labels[key]; twice {
+			return f, invalidField("label", "label names "+clip(key)+" twice; no task has two values for one label")
+		}
+		if f.Labels == nil {
+			f.Labels = map[string]string{}
+		}
+		f.Labels[key] = value
+	}
+	if len(f.Labels) > tracker.MaxLabels {
+		return f, invalidField("label", "label is given too often; no task has so many labels")
+	}
+	if f.PageSize, err = c.pageSize(); err != nil {
+		return f, err
+	}
+	if c.query.Has("pageToken") {
+		f.After, err = afterOf(f, c.query.Get("pageToken"))
+	}
+	return f, err
+}

@@ -1,0 +1,18 @@
+package api
+
+import (
+	_ "embed"
+
+	"github.com/valyala/fasthttp"
+)
+
+// OpenAPI is the OpenAPI 3.1 document of the API. It is generated from the route table and package v1; a test
+// holds that it is up to date (go test ./api -run TestOpenAPI -update writes it).
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+func (c *call) openapi() (int, any, error) {
+	writeBody(c.ctx, fasthttp.StatusOK, OpenAPI)
+	return fasthttp.StatusOK, nil, nil
+}

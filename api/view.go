@@ -1,0 +1,138 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// taskView gives a task as the wire has it; whole adds payload and resources, which lists leave out.
+func taskView(t *tracker.Task, whole bool) *v1.Task {
+	v := &v1.Task{
+		TaskID: t.ID, RunID: t.RunID, TaskKey: orNull(t.Key), AssetID: orNull(t.Asset),
+		TenantID: t.Scope.Tenant, WorkspaceID: t.Scope.Workspace,
+		Queue: orNull(t.Queue), Type: orNull(t.Type), Labels: t.Labels,
+		State: v1.State(t.State), Attempt: t.Attempt, WorkerID: orNull(t.WorkerID),
+		Liveness:    orNull(v1.Liveness(t.Liveness)),
+		ProgressPct: raw(t.Progress.Pct), Message: raw(t.Progress.Message),
+		CreatedAt: v1.At(t.CreatedAt), DispatchedAt: v1.At(t.DispatchedAt), StartedAt: v1.At(t.StartedAt),
+		LastHeartbeatAt: v1.At(t.LastHeartbeatAt), ReportedHeartbeatAt: v1.At(t.ReportedAt),
+		FinishedAt: v1.At(t.FinishedAt), Deadline: v1.At(t.Deadline), NotBefore: v1.At(t.NotBefore),
+		NextAttemptAt:   v1.At(t.NextAttemptAt),
+		CancelRequested: t.CancelRequested, CancelReason: orNull(t.CancelReason),
+		Reason: orNull(string(t.Reason)),
+		Output: t.Output, Metrics: t.Metrics, Error: t.Error,
+		CancelledDuringPhase: t.CancelledDuringPhase, PartialProgress: t.PartialProgress,
+		HeartbeatIntervalMs: t.HeartbeatInterval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(t.HeartbeatTimeout),
+		CancelGracePeriodMs: t.CancelGrace.Milliseconds(),
+		StartTimeoutMs:      t.StartTimeout.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),
+		Runtime: t.Runtime, WorkerLabels: t.WorkerLabels,
+		Failures: t.Failures, Losses: t.Losses,
+		History: make([]v1.HistoryEntry, len(t.History)),
+	}
+	if v.Labels == nil {
+		v.Labels = map[string]string{}
+	}
+	if r := t.Retry; r != nil {
+		v.Retry = &v1.Retry{
+			MaxAttempts: r.MaxAttempts, MaxLosses: r.MaxLosses, Multiplier: r.Multiplier,
+			InitialBackoffMs: r.InitialBackoff.Milliseconds(), MaxBackoffMs: r.MaxBackoff.Milliseconds(),
+		}
+	}
+	for i := range t.History {
+		v.History[i] = historyView(&t.History[i])
+	}
+	if whole {
+		v.Payload, v.Resources = t.Payload, t.Resources
+	}
+	return v
+}
+
+func historyView(h *tracker.HistoryEntry) v1.HistoryEntry {
+	v := v1.HistoryEntry{
+		Attempt: h.Attempt, WorkerID: orNull(h.WorkerID),
+		DispatchedAt: v1.At(h.DispatchedAt), StartedAt: v1.At(h.StartedAt), EndedAt: v1.At(h.EndedAt),
+		Outcome: h.Outcome, Reason: orNull(string(h.Reason)), LastProgress: progressView(&h.LastProgress),
+		Error: h.Error, WillRetry: h.WillRetry,
+	}
+	if e := h.Evidence; e != nil {
+		v.Evidence = &v1.Evidence{
+			LastHeartbeatAt: v1.At(e.LastHeartbeatAt), SilentMs: e.Silent.Milliseconds(),
+			TimeoutMs: e.Timeout.Milliseconds(), OutageCreditMs: e.OutageCredit.Milliseconds(),
+			DetectedAt: v1.At(e.DetectedAt), DetectionLagMs: e.DetectionLag.Milliseconds(), Sweeper: e.Sweeper,
+		}
+	}
+	return v
+}
+
+func progressView(p *tracker.Progress) *v1.Progress {
+	if p == nil || p.Pct == "" && p.Message == "" {
+		return nil
+	}
+	return &v1.Progress{ProgressPct: raw(p.Pct), Message: raw(p.Message)}
+}
+
+// envelope gives a dispatched attempt with its token. The same attempt gets the same envelope, however often
+// it is asked for.
+func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
+	t, a := e.Task, e.Attempt
+	token, expires, err := s.keys.mintTask(a, e.TokenTTL, e.RenewToken)
+	if err != nil {
+		return nil, err
+	}
+	enqueued := a.IssuedAt
+	if enqueued.IsZero() {
+		enqueued = t.CreatedAt
+	}
+	v := &v1.TaskEnvelope{
+		TaskID: t.ID, RunID: t.RunID, AssetID: orNull(t.Asset), TaskKey: orNull(t.Key),
+		TenantID: t.Scope.Tenant, WorkspaceID: t.Scope.Workspace,
+		Attempt: a.Number, State: v1.Dispatched, Resources: t.Resources,
+		EnqueuedAt: v1.At(enqueued), Deadline: v1.At(t.Deadline),
+		CallbackBaseURL: s.cfg.PublicURL, TaskToken: token, TokenExpiresAt: v1.At(expires),
+		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(a.Timeout),
+		CancelGracePeriodMs: t.CancelGrace.Milliseconds(),
+		Type:                t.Type, Queue: t.Queue, Labels: t.Labels, Payload: t.Payload,
+		LastProgress: progressView(e.LastProgress),
+	}
+	if v.Resources == nil {
+		v.Resources = json.RawMessage("{}")
+	}
+	return v, nil
+}
+
+func runView(r *tracker.Run) *v1.Run {
+	v := &v1.Run{
+		RunID: r.ID, TenantID: r.Scope.Tenant, WorkspaceID: r.Scope.Workspace,
+		Counts: make(map[v1.State]int, len(v1.States)), TotalCount: r.Total,
+	}
+	for _, s := range v1.States {
+		v.Counts[s] = r.Counts[tracker.State(s)]
+	}
+	return v
+}
+
+func orNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func msOrNull(d time.Duration) *int64 {
+	if d == 0 {
+		return nil
+	}
+	ms := d.Milliseconds()
+	return &ms
+}
+
+// raw gives JSON text of the domain; empty is null.
+func raw(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return json.RawMessage(s)
+}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Finds or installs what the tests need besides Go: a real redis-server and a C compiler for the race detector.
+set -eu
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null 2>&1; then sudo "$@"; else
+    echo "root is needed for: $*" >&2
+    return 1
+  fi
+}
+
+install_package() { # name on apt, on dnf, on apk, on brew
+  if command -v apt-get >/dev/null 2>&1; then
+    as_root apt-get update -qq
+    # Debian's package starts a server of its own; the tests use none but theirs, so that may fail or be masked.
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+  elif command -v dnf >/dev/null 2>&1; then as_root dnf install -y -q "$2"
+  elif command -v apk >/dev/null 2>&1; then as_root apk add -q "$3"
+  elif command -v brew >/dev/null 2>&1; then brew install -q "$4"
+  else
+    echo "no package manager that this script knows; install $1 yourself and run again" >&2
+    return 1
+  fi
+}
+
+command -v "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" >/dev/null 2>&1 || install_package redis-server redis redis redis
+command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
+  if command -v apk >/dev/null 2>&1; then install_package gcc gcc build-base gcc
+  elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc
+  else install_package gcc gcc gcc gcc; fi
+}
+"${LUBDUB_TEST_REDIS_SERVER:-redis-server}" --version

@@ -1,0 +1,306 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// behaviour is a script: what a worker does with its task, and what must come of it.
+type behaviour struct {
+	name  string
+	cards int // in one deck
+	play  func(context.Context, *play) error
+}
+
+// behaviours is the deck that tasks are drawn from: mostly healthy workers, and each way to go wrong.
+var behaviours = []behaviour{
+	{"steady", 5, steady},
+	{"in batches", 2, inBatches},
+	{"slow beats", 2, slowBeats},
+	{"short", 1, short},
+	{"fails", 3, fails},
+	{"heeds cancel", 2, heedsCancel},
+	{"ignores cancel", 2, ignoresCancel},
+	{"cancelled before start", 1, cancelledBeforeStart},
+	{"crashes", 4, crashes},
+	{"comes back too late", 1, comesBack},
+	{"crashes, tried again", 1, triedAgain},
+	{"never starts", 1, neverStarts},
+	{"hangs", 1, hangs},
+	{"misses its deadline", 1, missesDeadline},
+}
+
+// steady starts, beats, reports and succeeds.
+func steady(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Succeeded, "")
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return p.work(ctx, w, w.interval())
+}
+
+// work is a whole life of a healthy worker.
+func (p *play) work(ctx context.Context, w *worker, every time.Duration) error {
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	if err := p.beats(ctx, w, 3+p.random.IntN(6), every); err != nil {
+		return err
+	}
+	return p.end(ctx, w, v1.CompletedRequest{
+		Outcome: v1.OutcomeSucceeded, Output: json.RawMessage(`{"rows":42}`), Metrics: json.RawMessage(`{"cpuTimeMs":7}`),
+	})
+}
+
+// inBatches beats through the endpoint for many beats.
+func inBatches(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Succeeded, "")
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	w.inBatch = true
+	return p.work(ctx, w, w.interval())
+}
+
+// slowBeats is alive, though it uses most of its timeout.
+func slowBeats(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Succeeded, "")
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return p.work(ctx, w, w.timeout()*3/4)
+}
+
+// short is done before it ever said that it started.
+func short(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Succeeded, "")
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return p.end(ctx, w, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded})
+}
+
+// fails reports a failure of each category in turn.
+func fails(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Failed, "WORKER_REPORTED")
+	p.expect.Category = v1.ErrorCategories[p.number%len(v1.ErrorCategories)]
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	if err := p.beats(ctx, w, 1+p.random.IntN(3), w.interval()); err != nil {
+		return err
+	}
+	return p.end(ctx, w, v1.CompletedRequest{
+		Outcome: v1.OutcomeFailed, Error: &v1.TaskError{Category: p.expect.Category, Message: "simulated failure"},
+	})
+}
+
+// heedsCancel is asked to stop, hears it with a beat, cleans up and says so.
+func heedsCancel(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Cancelled, "")
+	grace := int64(10_000) // plenty: how fast the worker cleans up is not what is tried here
+	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
+	if err != nil {
+		return err
+	}
+	if err := p.hearCancel(ctx, w); err != nil {
+		return err
+	}
+	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+		return err
+	}
+	return p.end(ctx, w, v1.CompletedRequest{
+		Outcome: v1.OutcomeCancelled, CancelledDuringPhase: "processing", PartialProgress: json.RawMessage(`{"steps":3}`),
+	})
+}
+
+// hearCancel plays a worker until a beat has told it to stop.
+func (p *play) hearCancel(ctx context.Context, w *worker) error {
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	if err := p.beats(ctx, w, 1+p.random.IntN(3), w.interval()); err != nil {
+		return err
+	}
+	if !w.cancelHeard.IsZero() {
+		p.complainf("a beat asked to stop before anyone had cancelled")
+	}
+	if err := p.cancel(ctx, "simulated"); err != nil {
+		return fmt.Errorf("cancel: %w", err)
+	}
+	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+		return err
+	}
+	if w.cancelHeard.IsZero() {
+		p.complainf("the beat after the cancel did not ask to stop")
+	}
+	return nil
+}
+
+// ignoresCancel hears that it should stop, and beats on until it is cut off.
+func ignoresCancel(ctx context.Context, p *play) error {
+	grace := int64(1000)
+	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
+	if err != nil {
+		return err
+	}
+	if err := p.hearCancel(ctx, w); err != nil {
+		return err
+	}
+	g := time.Duration(grace) * time.Millisecond
+	p.expectVerdict(w, "TIMED_OUT", "CANCEL_TIMEOUT", w.cancelHeard.Add(g), g)
+	return p.beatUntilRefused(ctx, w)
+}
+
+// cancelledBeforeStart is cancelled while nobody has heard of it, and a worker that starts anyway is refused.
+func cancelledBeforeStart(ctx context.Context, p *play) error {
+	p.expectEnd(v1.Cancelled, "")
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := p.cancel(ctx, "simulated"); err != nil {
+		return fmt.Errorf("cancel: %w", err)
+	}
+	if err := w.start(ctx); refusedWith(err) != http.StatusConflict {
+		p.complainf("a start after the cancel was answered with %s, and not with 409", answer(err))
+	}
+	return nil
+}
+
+// crashes goes silent in the middle of its work.
+func crashes(ctx context.Context, p *play) error {
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return p.crash(ctx, w)
+}
+
+// crash starts, beats a few times or never, and says nothing more.
+func (p *play) crash(ctx context.Context, w *worker) error {
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	if err := p.beats(ctx, w, p.random.IntN(4), w.interval()); err != nil {
+		return err
+	}
+	w.dead = true
+	p.expectVerdict(w, "ZOMBIE", "HEARTBEAT_TIMEOUT", w.heard.Add(w.timeout()), w.timeout())
+	return nil
+}
+
+// comesBack is silent for too long, then goes on as if nothing had happened, and must be told to stop.
+func comesBack(ctx context.Context, p *play) error {
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := p.crash(ctx, w); err != nil {
+		return err
+	}
+	if !pause(ctx, time.Until(p.verdictDue)+2*p.fleet.opts.Bounds.MaxLag) {
+		return ctx.Err()
+	}
+	if err := w.beat(ctx, 99, "back again"); refusedWith(err) != http.StatusGone {
+		p.complainf("a beat after the verdict was due was answered with %s, and not with 410", answer(err))
+	}
+	if _, err := w.complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded}); refusedWith(err) != http.StatusConflict {
+		p.complainf("a completion after the verdict was due was answered with %s, and not with 409", answer(err))
+	}
+	return nil
+}
+
+// triedAgain crashes; once that is known another attempt is asked for, which takes over and succeeds.
+func triedAgain(ctx context.Context, p *play) error {
+	w, err := p.create(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+		return err
+	}
+	w.dead = true
+	p.expectVerdict(w, "ZOMBIE", "HEARTBEAT_TIMEOUT", w.heard.Add(w.timeout()), w.timeout())
+	if s, err := p.settle(ctx); err != nil || s.Task == nil || s.Task.State != v1.Failed {
+		return err // the judge will find it unfinished
+	}
+	p.verdictDue = time.Time{}
+	second, e, err := p.next(ctx, 1)
+	if err != nil {
+		return fmt.Errorf("next attempt: %w", err)
+	}
+	if e.Attempt != 2 {
+		p.complainf("the attempt after the first is number %d", e.Attempt)
+	}
+	if e.LastProgress == nil || string(e.LastProgress.ProgressPct) != "50" {
+		p.complainf("the last progress of the lost attempt was not handed on")
+	}
+	p.expectEnd(v1.Succeeded, "")
+	return p.work(ctx, second, second.interval())
+}
+
+// neverStarts is handed out and never heard of.
+func neverStarts(ctx context.Context, p *play) error {
+	limit := int64(1000)
+	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.StartTimeoutMs = &limit })
+	if err != nil {
+		return err
+	}
+	l := time.Duration(limit) * time.Millisecond
+	w.heard = w.envelope.EnqueuedAt.Time
+	p.expectVerdict(w, "TIMED_OUT", "START_TIMEOUT", w.heard.Add(l), l)
+	return nil
+}
+
+// hangs beats for ever and never ends.
+func hangs(ctx context.Context, p *play) error {
+	limit := int64(1500)
+	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.RunTimeoutMs = &limit })
+	if err != nil {
+		return err
+	}
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	l := time.Duration(limit) * time.Millisecond
+	p.expectVerdict(w, "TIMED_OUT", "RUN_TIMEOUT", w.heard.Add(l), l)
+	return p.beatUntilRefused(ctx, w)
+}
+
+// missesDeadline works on past its deadline.
+func missesDeadline(ctx context.Context, p *play) error {
+	deadline := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
+	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.Deadline = v1.At(deadline) })
+	if err != nil {
+		return err
+	}
+	if err := w.start(ctx); err != nil {
+		return fmt.Errorf("started: %w", err)
+	}
+	p.expectVerdict(w, "TIMED_OUT", "DEADLINE_EXCEEDED", deadline, 0)
+	return p.beatUntilRefused(ctx, w)
+}
+
+func answer(err error) string {
+	if err == nil {
+		return "200"
+	}
+	return err.Error()
+}

@@ -1,0 +1,193 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// Expect is what a script of behaviour foresees for its task.
+type Expect struct {
+	State    v1.State
+	Reason   string           // of a FAILED task
+	Category v1.ErrorCategory // of the error that a worker reported
+	Attempts []ExpectAttempt  // every ended attempt, in order
+}
+
+// ExpectAttempt is what must be left of one ended attempt.
+type ExpectAttempt struct {
+	Outcome string
+	Reason  string
+
+	// Of a verdict of Lubdub's own; zero when the worker ended the attempt itself.
+	Due     time.Time     // by the server's clock: the earliest moment at which it may come
+	Timeout time.Duration // which was exceeded, as the evidence must name it; zero: any
+}
+
+// Seen is what became of a task, and what is known of its worker.
+type Seen struct {
+	Task    *v1.Task // nil: the API does not know it any more
+	Waited  time.Duration
+	// Silence is the longest time that may have passed between two signs of life of a worker that meant to live.
+	Silence time.Duration
+	Timeout time.Duration // of its heartbeat
+	// Complaints are answers that the script did not foresee.
+	Complaints []string
+}
+
+// Verdict is the judgement of one task.
+type Verdict struct {
+	TaskID    string
+	Behaviour string
+	State     v1.State
+	Reason    string
+	Evidence  []v1.Evidence // of each verdict of Lubdub's own about the task
+	Lags      []time.Duration
+	Zombies   int
+
+	Wrong   []string // what Lubdub did wrong; empty: nothing
+	Unclear string   // why the task says nothing about Lubdub; empty: it does
+}
+
+// Bounds of a right verdict.
+type Bounds struct {
+	// MaxLag is the longest time from the moment a verdict is due to the verdict.
+	MaxLag time.Duration
+	// Early is how far before that moment a verdict may seem to come: the fleet knows it to the millisecond, from
+	// answers that were written a little after the beat was applied.
+	Early time.Duration
+}
+
+// DefaultBounds are what Lubdub promises.
+var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond}
+
+// Judge holds what became of a task against what had to.
+func (b Bounds) Judge(want Expect, seen Seen) Verdict {
+	v := Verdict{}
+	for _, c := range seen.Complaints {
+		v.wrongf("%s", c)
+	}
+	t := seen.Task
+	if t == nil {
+		v.wrongf("the task is gone")
+		return v
+	}
+	v.TaskID, v.State, v.Reason = t.TaskID, t.State, text(t.Reason)
+	for _, h := range t.History {
+		if h.Outcome == "ZOMBIE" {
+			v.Zombies++
+		}
+	}
+	if !terminal(t.State) {
+		v.wrongf("missed: still %s %v after its end was due", t.State, seen.Waited.Round(time.Millisecond))
+		return v
+	}
+	if (v.Zombies > want.zombies() || len(seen.Complaints) > 0) && v.lateWorker(seen) {
+		return v
+	}
+	if v.Zombies > want.zombies() {
+		v.wrongf("a live task was failed: its worker was never silent for longer than %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
+	}
+	if t.State != want.State || v.Reason != want.Reason {
+		v.wrongf("%s, and should be %s", outcome(t.State, v.Reason), outcome(want.State, want.Reason))
+	}
+	if want.Category != "" && category(t.Error) != string(want.Category) {
+		v.wrongf("error category %q, and should be %q", category(t.Error), want.Category)
+	}
+	b.judgeHistory(&v, want.Attempts, t.History)
+	return v
+}
+
+func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.HistoryEntry) {
+	if len(have) != len(want) {
+		v.wrongf("%d ended attempts in its history, and should be %d", len(have), len(want))
+		return
+	}
+	for i, w := range want {
+		h := have[i]
+		if h.Attempt != i+1 || h.Outcome != w.Outcome || text(h.Reason) != w.Reason {
+			v.wrongf("attempt %d of its history ended %s %s, and should be attempt %d, %s %s", h.Attempt, h.Outcome, text(h.Reason), i+1, w.Outcome, w.Reason)
+			continue
+		}
+		switch {
+		case w.Due.IsZero() && h.Evidence != nil:
+			v.wrongf("attempt %d has evidence of a verdict, and its worker ended it", h.Attempt)
+		case !w.Due.IsZero() && h.Evidence == nil:
+			v.wrongf("attempt %d has no evidence of its verdict", h.Attempt)
+		case !w.Due.IsZero():
+			b.judgeEvidence(v, w, h)
+		}
+	}
+}
+
+// judgeEvidence believes neither the evidence nor the fleet's own reckoning alone: both lags must be in bounds.
+func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry) {
+	e := h.Evidence
+	v.Evidence = append(v.Evidence, *e)
+	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
+	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
+	lag := max(told, reckoned)
+	v.Lags = append(v.Lags, lag)
+	switch {
+	case e.DetectedAt.IsZero():
+		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
+	case reckoned < -b.Early || told < 0:
+		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
+	case lag > b.MaxLag:
+		v.wrongf("attempt %d: %s came %v late, and may be %v at most", h.Attempt, w.Reason, lag.Round(time.Millisecond), b.MaxLag)
+	}
+	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {
+		v.wrongf("attempt %d: the evidence speaks of a timeout of %d ms, and should of %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
+	}
+	if w.Outcome == "ZOMBIE" && e.SilentMs < e.TimeoutMs {
+		v.wrongf("attempt %d: failed after %d ms of silence, and %d are allowed", h.Attempt, e.SilentMs, e.TimeoutMs)
+	}
+}
+
+// lateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a machine that
+// is too busy. Nothing is proved by such a task, neither for Lubdub nor against it.
+func (v *Verdict) lateWorker(seen Seen) bool {
+	if seen.Silence < seen.Timeout {
+		return false
+	}
+	v.Unclear = fmt.Sprintf("the worker itself may have been silent for %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
+	v.Wrong = nil // complaints are about what followed from it
+	return true
+}
+
+func (v *Verdict) wrongf(format string, args ...any) {
+	v.Wrong = append(v.Wrong, fmt.Sprintf(format, args...))
+}
+
+func (e Expect) zombies() (n int) {
+	for _, a := range e.Attempts {
+		if a.Outcome == "ZOMBIE" {
+			n++
+		}
+	}
+	return n
+}
+
+func terminal(s v1.State) bool { return s == v1.Succeeded || s == v1.Failed || s == v1.Cancelled }
+
+func outcome(s v1.State, reason string) string {
+	if reason == "" {
+		return string(s)
+	}
+	return string(s) + " " + reason
+}
+
+func category(taskError json.RawMessage) string {
+	var e v1.TaskError
+	_ = json.Unmarshal(taskError, &e) // none: no category
+	return string(e.Category)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

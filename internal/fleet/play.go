@@ -1,0 +1,201 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// play is one task on its way through its script. It is used by one goroutine.
+type play struct {
+	fleet   *Fleet
+	random  *rand.Rand
+	timeout time.Duration // of the heartbeat, drawn for this task
+	number  int           // counts the fleet's tasks
+
+	task       string // its id; empty until it is created
+	workers    []*worker
+	expect     Expect
+	verdictDue time.Time // by our own clock: when to begin asking for an end that Lubdub itself must bring about
+	complaints []string
+}
+
+func (p *play) complainf(format string, args ...any) {
+	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
+}
+
+// create makes the task and the worker of its first attempt.
+func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (*worker, error) {
+	interval := p.timeout.Milliseconds() / 4
+	timeout := p.timeout.Milliseconds()
+	r := v1.CreateTaskRequest{
+		RunID: p.fleet.opts.RunID, Type: "simulated", TenantID: p.fleet.opts.Tenant, WorkspaceID: p.fleet.opts.Workspace,
+		HeartbeatIntervalMs: &interval, HeartbeatTimeoutMs: &timeout,
+	}
+	if adjust != nil {
+		adjust(&r)
+	}
+	var e v1.TaskEnvelope
+	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks", &r, &e); err != nil {
+		return nil, err
+	}
+	p.task = e.TaskID
+	return p.hire(e), nil
+}
+
+// next asks for another attempt and hires a worker for it.
+func (p *play) next(ctx context.Context, from int) (*worker, v1.TaskEnvelope, error) {
+	var e v1.TaskEnvelope
+	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/attempts", &v1.NextAttemptRequest{FromAttempt: from}, &e); err != nil {
+		return nil, e, err
+	}
+	return p.hire(e), e, nil
+}
+
+func (p *play) hire(e v1.TaskEnvelope) *worker {
+	w := &worker{fleet: p.fleet, envelope: e, token: e.TaskToken, id: fmt.Sprintf("sim-%d-%d", p.number, e.Attempt)}
+	if w.timeout() != p.timeout {
+		p.complainf("the envelope says %v of heartbeat timeout, and %v was asked for", w.timeout(), p.timeout)
+	}
+	p.workers = append(p.workers, w)
+	return w
+}
+
+func (p *play) cancel(ctx context.Context, reason string) error {
+	return p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/cancel", &v1.CancelRequest{Reason: reason}, nil)
+}
+
+// get reads the task back; nil without an error when the API does not know it.
+func (p *play) get(ctx context.Context) (*v1.Task, error) {
+	var t v1.Task
+	err := p.fleet.control(ctx, http.MethodGet, "/v1/tasks/"+p.task, nil, &t)
+	if refusedWith(err) == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// beats beats n times, each after its interval, with rising progress.
+func (p *play) beats(ctx context.Context, w *worker, n int, every time.Duration) error {
+	for i := range n {
+		if !pause(ctx, jitter(p.random, every)) {
+			return ctx.Err()
+		}
+		if err := w.beat(ctx, float64(100*(i+1)/(n+1)), fmt.Sprintf("step %d of %d", i+1, n)); err != nil {
+			return fmt.Errorf("beat: %w", err)
+		}
+	}
+	return nil
+}
+
+// beatUntilRefused beats on, whatever is asked of it, until Lubdub says that the attempt is over.
+func (p *play) beatUntilRefused(ctx context.Context, w *worker) error {
+	for until := time.Now().Add(p.patience()); time.Now().Before(until); {
+		if !pause(ctx, jitter(p.random, w.interval())) {
+			return ctx.Err()
+		}
+		if err := w.beat(ctx, 50, "still here"); refusedWith(err) == http.StatusGone {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("beat: %w", err)
+		}
+	}
+	return nil // the judge will find the task unfinished
+}
+
+// end completes the attempt, and checks the answer.
+func (p *play) end(ctx context.Context, w *worker, c v1.CompletedRequest) error {
+	c.CompletedAt = v1.At(time.Now())
+	for range 1 + p.random.IntN(2) { // the same completion again must get the same answer
+		a, err := w.complete(ctx, c)
+		if err != nil {
+			return fmt.Errorf("completion: %w", err)
+		}
+		if string(a.FinalState) != string(c.Outcome) || !a.Acknowledged {
+			p.complainf("a completion as %s was answered with %s", c.Outcome, a.FinalState)
+		}
+	}
+	return nil
+}
+
+// patience is how long after its due end a task is waited for before it counts as missed.
+func (p *play) patience() time.Duration { return p.fleet.opts.Patience }
+
+// settle waits for the end of the task and gives what is seen then.
+func (p *play) settle(ctx context.Context) (Seen, error) {
+	s := Seen{Timeout: p.timeout, Complaints: p.complaints}
+	for _, w := range p.workers {
+		s.Silence = max(s.Silence, w.longest)
+	}
+	due := p.verdictDue
+	if due.IsZero() {
+		due = time.Now()
+	}
+	if !pause(ctx, time.Until(due)) {
+		return s, ctx.Err()
+	}
+	for {
+		t, err := p.get(ctx)
+		s.Task, s.Waited = t, time.Since(due)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return s, ctx.Err()
+		case err != nil && s.Waited < p.patience() && again(err):
+		case err != nil:
+			return s, err
+		case t == nil || terminal(t.State) || s.Waited >= p.patience():
+			return s, nil
+		}
+		if !pause(ctx, askAgain) {
+			return s, ctx.Err()
+		}
+	}
+}
+
+const askAgain = 50 * time.Millisecond
+
+// expectVerdict says that Lubdub itself must end attempt n for this reason, no earlier than due on its clock.
+func (p *play) expectVerdict(w *worker, outcome, reason string, due time.Time, timeout time.Duration) {
+	p.expect = Expect{State: v1.Failed, Reason: reason, Attempts: append(p.expect.Attempts, ExpectAttempt{
+		Outcome: outcome, Reason: reason, Due: due, Timeout: timeout,
+	})}
+	// The worker's last callback left before it landed, so this is no later than due, and asking early is harmless.
+	p.verdictDue = time.Now().Add(due.Sub(w.heard))
+	if !w.sent.IsZero() {
+		p.verdictDue = w.sent.Add(due.Sub(w.heard))
+	}
+}
+
+// expectEnd says that the worker ends its attempt itself.
+func (p *play) expectEnd(state v1.State, reason string) {
+	p.expect.State, p.expect.Reason = state, reason
+	p.expect.Attempts = append(p.expect.Attempts, ExpectAttempt{Outcome: string(state), Reason: reason})
+}
+
+// control makes a call with the fleet's own token, again while that may help.
+func (f *Fleet) control(ctx context.Context, method, path string, in, out any) error {
+	path += "?" + url.Values{"tenantId": {f.opts.Tenant}, "workspaceId": {f.opts.Workspace}}.Encode()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := f.wire.call(ctx, method, path, f.opts.Token, in, out)
+		if !again(err) || ctx.Err() != nil {
+			return err
+		}
+		f.tally.retries.Add(1)
+		var r *refusal
+		if errors.As(err, &r) && r.RetryAfter > 0 {
+			wait = min(wait, r.RetryAfter)
+		}
+		if !pause(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package lua_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/golden.txt")
+
+// lint gives what the house style finds wrong with a script; fragment tells that it is one of lib/.
+func lint(text string, fragment bool) (wrong []string) {
+	headings := []string{"Purpose", "Guarantees", "KEYS", "ARGV", "Reply", "Cost"}
+	if fragment {
+		headings = headings[:1]
+	}
+	header := ""
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "-- ") {
+			break
+		}
+		header += line
+	}
+	at := 0
+	for _, h := range headings {
+		i := strings.Index(header[at:], "-- "+h+": ")
+		if i < 0 {
+			wrong = append(wrong, fmt.Sprintf("the header has no line «-- %s: …» in its place (order: %s)", h, strings.Join(headings, ", ")))
+			continue
+		}
+		at += i + 1
+	}
+	for i, line := range strings.Split(text, "\n") {
+		for _, rule := range rules {
+			if rule.pattern.MatchString(line) {
+				wrong = append(wrong, fmt.Sprintf("line %d: %s: %s", i+1, rule.why, strings.TrimSpace(line)))
+			}
+		}
+	}
+	return wrong
+}
+
+var rules = []struct {
+	pattern *regexp.Regexp
+	why     string
+}{
+	{regexp.MustCompile(`\t`), "a tab; indent with two spaces"},
+	{regexp.MustCompile(`^.{121,}`), "longer than 120 bytes"},
+	{regexp.MustCompile(`(?i)redis\.p?call\('(KEYS|SCAN|FLUSHALL|FLUSHDB)'`), "not bounded"},
+	{regexp.MustCompile(`cjson\.|cmsgpack\.|struct\.|bit\.`), "stores differ in what these libraries do"},
+	{regexp.MustCompile(`^\s*function `), "a global function; make it local"},
+	{regexp.MustCompile(`math\.random`), "scripts draw nothing; pass it"},
+}
+
+func TestHeaders(t *testing.T) {
+	for _, dir := range []string{".", "lib"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no scripts in %s: %v", dir, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range lint(string(text), dir == "lib") {
+				t.Errorf("%s: %s", file, w)
+			}
+		}
+	}
+}
+
+func TestLintFindsWhatIsWrong(t *testing.T) {
+	good := "-- Purpose: p\n-- Guarantees: g\n-- KEYS: k\n-- ARGV: a\n-- Reply: r\n-- Cost: c\nreturn 1\n"
+	if w := lint(good, false); len(w) > 0 {
+		t.Fatalf("a good script: %v", w)
+	}
+	for name, bad := range map[string]string{
+		"no cost":     strings.Replace(good, "-- Cost: c\n", "", 1),
+		"wrong order": strings.Replace(good, "-- Purpose: p\n-- Guarantees: g\n", "-- Guarantees: g\n-- Purpose: p\n", 1),
+		"scan":        good + "redis.call('SCAN', 0)\n",
+		"cjson":       good + "cjson.encode({})\n",
+		"global":      good + "function f() end\n",
+		"tab":         good + "\treturn\n",
+	} {
+		if len(lint(bad, false)) == 0 {
+			t.Errorf("%s was not found", name)
+		}
+	}
+}
+
+// Golden hashes make a changed script stand out in review, whichever fragment the change came through.
+func TestGolden(t *testing.T) {
+	var got bytes.Buffer
+	set := lua.Load()
+	for _, name := range set.Names() {
+		fmt.Fprintf(&got, "%s %s\n", set.Get(name).SHA, name)
+	}
+	path := filepath.Join("testdata", "golden.txt")
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Fatalf("scripts changed; if that is meant, run `make generate` and look at the diff.\ngot:\n%swant:\n%s", got.Bytes(), want)
+	}
+}
+
+func TestEveryScriptLoads(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		for _, set := range []*lua.Set{lua.Load(), s.Scripts} {
+			for _, name := range set.Names() {
+				sc := set.Get(name)
+				sha, err := s.Client.ScriptLoad(context.Background(), sc.Source).Result()
+				if err != nil || sha != sc.SHA {
+					t.Errorf("%s: loaded as %q, want %q: %v", name, sha, sc.SHA, err)
+				}
+			}
+		}
+	})
+}
+
+func TestOnlyTestsMayChangeTheClock(t *testing.T) {
+	set := lua.LoadWithClock("redis.call('LRANGE', 'x', 0, -1)")
+	for _, name := range set.Names() {
+		if strings.Contains(set.Get(name).Source, "'TIME'") {
+			t.Errorf("%s asks Redis for the time past lua.redisClock, so no test can hold its clock", name)
+		}
+	}
+}
