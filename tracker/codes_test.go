@@ -69,7 +69,7 @@ func TestShardOfSpreads(t *testing.T) {
 	}
 }
 
-const pinnedShard = 0
+const pinnedShard = 10
 
 func TestReportRoundTrip(t *testing.T) {
 	for _, r := range []Report{

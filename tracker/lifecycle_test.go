@@ -12,7 +12,9 @@ func queued(n *tracker.NewTask) { n.Queue, n.Type = "default", "send_email" }
 
 func TestLifecycle(t *testing.T) {
 	contract(t, func(h *harness) {
-		c := h.create(func(n *tracker.NewTask) { n.TaskID, n.Key, n.Labels = "t1", "raw.events", map[string]string{"team": "x"} })
+		c := h.create(func(n *tracker.NewTask) {
+			n.TaskID, n.Key, n.Labels = "t1", "raw.events", map[string]string{"team": "x"}
+		})
 		a := c.Envelope.Attempt
 		h.wantState("t1", tracker.Dispatched, "")
 		ack, err := h.Start(h.ctx, a, tracker.Report{WorkerID: "w1"})

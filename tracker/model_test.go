@@ -448,4 +448,3 @@ func (m *machine) Check(rt *rapid.T) {
 		}
 	}
 }
-

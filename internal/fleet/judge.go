@@ -28,8 +28,8 @@ type ExpectAttempt struct {
 
 // Seen is what became of a task, and what is known of its worker.
 type Seen struct {
-	Task    *v1.Task // nil: the API does not know it any more
-	Waited  time.Duration
+	Task   *v1.Task // nil: the API does not know it any more
+	Waited time.Duration
 	// Silence is the longest time that may have passed between two signs of life of a worker that meant to live.
 	Silence time.Duration
 	Timeout time.Duration // of its heartbeat

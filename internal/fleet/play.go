@@ -42,10 +42,12 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 		adjust(&r)
 	}
 	var e v1.TaskEnvelope
-	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks", &r, &e); err != nil {
+	key := fmt.Sprintf("%s-%d", p.fleet.opts.RunID, p.number) // a lost answer must not leave a second task behind
+	if err := p.fleet.controlOnce(ctx, http.MethodPost, "/v1/tasks", key, &r, &e); err != nil {
 		return nil, err
 	}
 	p.task = e.TaskID
+	p.fleet.tally.created.Add(1)
 	return p.hire(e), nil
 }
 
@@ -183,9 +185,13 @@ func (p *play) expectEnd(state v1.State, reason string) {
 
 // control makes a call with the fleet's own token, again while that may help.
 func (f *Fleet) control(ctx context.Context, method, path string, in, out any) error {
+	return f.controlOnce(ctx, method, path, "", in, out)
+}
+
+func (f *Fleet) controlOnce(ctx context.Context, method, path, key string, in, out any) error {
 	path += "?" + url.Values{"tenantId": {f.opts.Tenant}, "workspaceId": {f.opts.Workspace}}.Encode()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := f.wire.call(ctx, method, path, f.opts.Token, in, out)
+		err := f.wire.callOnce(ctx, method, path, f.opts.Token, key, in, out)
 		if !again(err) || ctx.Err() != nil {
 			return err
 		}

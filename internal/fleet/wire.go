@@ -57,6 +57,11 @@ type wire struct {
 // call sends one request and decodes its answer into out, which may be nil. A non-nil error is a *refusal,
 // errAnswer, or says that there was no answer.
 func (w *wire) call(ctx context.Context, method, path, token string, in, out any) error {
+	return w.callOnce(ctx, method, path, token, "", in, out)
+}
+
+// callOnce is call with an Idempotency-Key: made again after a lost answer, it has no second effect.
+func (w *wire) callOnce(ctx context.Context, method, path, token, key string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -71,6 +76,9 @@ func (w *wire) call(ctx context.Context, method, path, token string, in, out any
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

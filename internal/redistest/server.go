@@ -23,6 +23,7 @@ type Server struct {
 	Addr string
 
 	dir  string
+	conf string // path of a configuration file; empty: none
 	args []string
 	cmd  *exec.Cmd
 	gone chan struct{}
@@ -45,7 +46,19 @@ func binary() (string, error) {
 // line.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := newServer(args)
+	return startServer(t, "", args)
+}
+
+// StartSentinel starts a Sentinel that watches a server by this name.
+func StartSentinel(t testing.TB, name string, master *Server) *Server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(master.Addr)
+	return startServer(t, fmt.Sprintf("sentinel monitor %s %s %s 1\n", name, host, port), []string{"--sentinel"})
+}
+
+func startServer(t testing.TB, conf string, args []string) *Server {
+	t.Helper()
+	s, err := newServer(conf, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +66,18 @@ func StartServer(t testing.TB, args ...string) *Server {
 	return s
 }
 
-func newServer(args []string) (*Server, error) {
+func newServer(conf string, args []string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "lubdub-redis-")
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{dir: dir, args: args}
+	if conf != "" {
+		s.conf = filepath.Join(dir, "redis.conf")
+		if err := os.WriteFile(s.conf, []byte(conf), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	for range 5 { // the free port may be taken before the server binds it
 		s.Addr, err = freeAddr()
 		if err == nil {
@@ -87,10 +106,14 @@ func (s *Server) start() error {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(s.Addr)
-	args := append([]string{
+	args := []string{}
+	if s.conf != "" {
+		args = append(args, s.conf)
+	}
+	args = append(args,
 		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
-		"--databases", strconv.Itoa(databases), "--logfile", filepath.Join(s.dir, "redis.log"), "--daemonize", "no",
-	}, s.args...)
+		"--databases", strconv.Itoa(databases), "--logfile", filepath.Join(s.dir, "redis.log"), "--daemonize", "no")
+	args = append(args, s.args...)
 	started := make(chan error, 1)
 	s.gone = make(chan struct{})
 	go func() {

@@ -75,7 +75,7 @@ func Real(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	shared.Lock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = newServer(nil)
+		shared.server, shared.err = newServer("", nil)
 		for db := range databases {
 			shared.free = append(shared.free, databases-1-db)
 		}
@@ -118,6 +118,7 @@ func newClient(t testing.TB, addr string, db int) *redis.Client {
 
 // Main runs a package's tests and removes the shared server. Use it as TestMain's whole body.
 func Main(m *testing.M) {
+	redis.SetLogger(silent{}) // tests take Redis away on purpose
 	code := m.Run()
 	shared.Lock()
 	if shared.server != nil {
@@ -126,3 +127,7 @@ func Main(m *testing.M) {
 	shared.Unlock()
 	os.Exit(code)
 }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

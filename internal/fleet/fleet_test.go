@@ -1,0 +1,217 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// show plays a fleet against a fake for half a minute of the bubble's time.
+func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
+	t.Helper()
+	var s Summary
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{BaseURL: "http://lubdub", Token: "x", Client: &http.Client{Transport: server}, Seed: 7, Rate: 4}
+		if adjust != nil {
+			adjust(&o)
+		}
+		f := New(o)
+		if err := f.Run(t.Context(), 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		s = f.Summary()
+		server.mu.Lock()
+		for _, task := range server.tasks { // a bubble ends when its timers do
+			for _, timer := range []*time.Timer{task.beat, task.limit, task.grace} {
+				if timer != nil {
+					timer.Stop()
+				}
+			}
+		}
+		server.mu.Unlock()
+	})
+	return s
+}
+
+func TestGoodServerPasses(t *testing.T) {
+	s := show(t, newFake(), nil)
+	if err := s.Check(); err != nil {
+		t.Errorf("%v\n%v", err, s.Wrong)
+	}
+	if s.Created != 120 || s.Judged != 120 || s.Live != 0 || s.Unclear != 0 || s.Retries != 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, b := range behaviours {
+		if s.Behaviours[b.name] < 4*b.cards {
+			t.Errorf("%s was played %d times in more than four decks", b.name, s.Behaviours[b.name])
+		}
+	}
+	for _, reason := range []string{"WORKER_REPORTED", "HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "START_TIMEOUT", "RUN_TIMEOUT", "DEADLINE_EXCEEDED"} {
+		if s.Reasons[reason] == 0 {
+			t.Errorf("no task failed as %s", reason)
+		}
+	}
+}
+
+// The check must be able to fail: each kind of wrong verdict is found, and called by its name.
+func TestFaultsAreFound(t *testing.T) {
+	only := func(names ...string) func(*Options) {
+		return func(o *Options) {
+			o.Only = func(name string) bool {
+				for _, n := range names {
+					if n == name {
+						return true
+					}
+				}
+				return false
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		fault  func(*fake)
+		adjust func(*Options)
+		want   string
+	}{
+		{"live tasks are failed", func(f *fake) { f.killer = true }, only("steady", "slow beats"), "a live task was failed"},
+		{"dead ones are missed", func(f *fake) { f.blind = true }, only("crashes"), "missed: still RUNNING"},
+		{"verdicts are late", func(f *fake) { f.late = 300 * time.Millisecond }, only("crashes"), "HEARTBEAT_TIMEOUT came 300ms late, and may be 250ms at most"},
+		{"late, and the evidence denies it", func(f *fake) { f.late = 300 * time.Millisecond; f.hideLate = true }, only("ignores cancel"), "CANCEL_TIMEOUT came 300ms late"},
+		{"late start timeout", func(f *fake) { f.late = 300 * time.Millisecond }, only("never starts"), "START_TIMEOUT came 300ms late"},
+		{"late run timeout", func(f *fake) { f.late = 300 * time.Millisecond }, only("hangs"), "RUN_TIMEOUT came 300ms late"},
+		{"late deadline", func(f *fake) { f.late = 300 * time.Millisecond }, only("misses its deadline"), "DEADLINE_EXCEEDED came"},
+		{"verdicts are early", func(f *fake) { f.early = 100 * time.Millisecond; f.hideLate = true }, only("crashes"), "HEARTBEAT_TIMEOUT came 100ms early"},
+		{"wrong reason", func(f *fake) {
+			f.edit = func(t *v1.Task) {
+				if t.Reason != nil {
+					*t.Reason = "RUN_TIMEOUT"
+				}
+			}
+		}, only("crashes"), "FAILED RUN_TIMEOUT, and should be FAILED HEARTBEAT_TIMEOUT"},
+		{"wrong state", func(f *fake) {
+			f.edit = func(t *v1.Task) {
+				if t.State == v1.Succeeded {
+					t.State = v1.Cancelled
+				}
+			}
+		}, only("short"), "CANCELLED, and should be SUCCEEDED"},
+		{"wrong category", func(f *fake) { f.edit = func(t *v1.Task) { t.Error = []byte(`{"category":"OTHER"}`) } }, only("fails"), `error category "OTHER"`},
+		{"no evidence", func(f *fake) { f.noEvidence = true }, only("crashes"), "has no evidence"},
+		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"), "0 ended attempts in its history, and should be 2"},
+		{"finished tasks are lost", func(f *fake) { f.forget = true }, only("steady"), "the task is gone"},
+		{"cancels are not told", func(f *fake) { f.noCancel = true }, only("heeds cancel"), "the beat after the cancel did not ask to stop"},
+		{"late ones are let in", func(f *fake) { f.blind = true }, only("comes back too late"), "answered with 200, and not with 410"},
+		{"tasks are doubled", func(f *fake) { f.double = true }, only("short"), "were created"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := newFake()
+			c.fault(server)
+			s := show(t, server, c.adjust)
+			if s.Check() == nil {
+				t.Fatalf("nothing was found: %+v", s)
+			}
+			var all []string
+			for _, v := range s.Wrong {
+				all = append(all, v.String())
+			}
+			if !strings.Contains(strings.Join(all, "\n"), c.want) {
+				t.Errorf("%q is missing in\n%s", c.want, strings.Join(all, "\n"))
+			}
+		})
+	}
+}
+
+// A machine that is too slow proves nothing, and the check must not pretend that it does.
+func TestSlowMachineIsUnclear(t *testing.T) {
+	s := show(t, func() *fake { f := newFake(); f.slow = 1900 * time.Millisecond; return f }(), func(o *Options) {
+		o.Only = func(name string) bool { return name == "steady" }
+	})
+	if s.Unclear == 0 || s.Wrongs != 0 {
+		t.Errorf("unclear %d, wrong %d: %v", s.Unclear, s.Wrongs, s.Wrong)
+	}
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "too busy") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Short outages cost retries and nothing else; creations that are repeated leave no second task.
+func TestOutageIsRiddenOut(t *testing.T) {
+	server := newFake()
+	calls := 0
+	server.outage = func() bool { calls++; return calls%7 == 0 }
+	s := show(t, server, nil)
+	if err := s.Check(); err != nil || s.Retries == 0 {
+		t.Errorf("%v, %d retries\n%v", err, s.Retries, s.Wrong)
+	}
+}
+
+func TestRefusedTokenEndsTheShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Options{BaseURL: "http://lubdub", Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 401, Body: http.NoBody}, nil
+		})}})
+		err := f.Run(t.Context(), time.Minute)
+		if refusedWith(err) != 401 || !strings.Contains(err.Error(), "creating a task") {
+			t.Errorf("%v", err)
+		}
+		if f.Summary().Check() == nil {
+			t.Error("a show that never was must not pass")
+		}
+	})
+}
+
+func TestStopsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newFake()
+		server.blind = true
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		f := New(Options{BaseURL: "http://lubdub", Client: &http.Client{Transport: server}, Only: func(n string) bool { return n == "crashes" }})
+		began := time.Now()
+		if err := f.Run(ctx, 0); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestSameSeedSameShow(t *testing.T) {
+	var names [2][]string
+	for i := range names {
+		show(t, newFake(), func(o *Options) {
+			o.Judged = func(v Verdict) { names[i] = append(names[i], v.TaskID+v.Behaviour) }
+		})
+	}
+	slices.Sort(names[0]) // those that end in the same instant are judged in any order
+	slices.Sort(names[1])
+	if len(names[0]) != 120 || strings.Join(names[0], " ") != strings.Join(names[1], " ") {
+		t.Error("two shows of one seed differ")
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {errors.New("connection refused"), true}, {errAnswer, false}, {context.Canceled, false}, {context.DeadlineExceeded, true},
+		{&refusal{Status: 503}, true}, {&refusal{Status: 429}, true}, {&refusal{Status: 409}, false}, {&refusal{Status: 500}, false},
+	} {
+		if again(c.err) != c.want {
+			t.Errorf("%v: %v", c.err, again(c.err))
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// tally counts what the fleet did and saw.
+type tally struct {
+	playing, created, beats, retries atomic.Int64
+
+	mu     sync.Mutex
+	began  time.Time
+	judged Summary // what add and complain touch of it
+	lags   []time.Duration
+}
+
+// Summary is a count of a fleet's work so far.
+type Summary struct {
+	Elapsed time.Duration
+	Created int
+	Judged  int
+	Live    int // tasks under way
+	Beats   int64
+	Retries int64 // calls that had to be made again
+
+	Succeeded, Failed, Cancelled, Unfinished int
+	Reasons                                  map[string]int // of the failed
+	Behaviours                               map[string]int
+
+	Zombies              int
+	Lags                 int // verdicts of Lubdub's own; of very many the newest
+	LagP50, LagP99, Most time.Duration
+
+	Wrong   []Verdict // the first hundred
+	Wrongs  int
+	Unclear int
+}
+
+const (
+	keepWrong = 100
+	keepLags  = 20_000
+)
+
+func (t *tally) begin() {
+	t.began = time.Now()
+	t.judged.Reasons, t.judged.Behaviours = map[string]int{}, map[string]int{}
+}
+
+func (t *tally) add(v Verdict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := &t.judged
+	j.Judged++
+	j.Behaviours[v.Behaviour]++
+	switch v.State {
+	case v1.Succeeded:
+		j.Succeeded++
+	case v1.Cancelled:
+		j.Cancelled++
+	case v1.Failed:
+		j.Failed++
+		j.Reasons[v.Reason]++
+	default:
+		j.Unfinished++
+	}
+	j.Zombies += v.Zombies
+	if len(t.lags) >= keepLags { // a show may go on for days
+		t.lags = slices.Delete(t.lags, 0, keepLags/2)
+	}
+	t.lags = append(t.lags, v.Lags...)
+	if v.Unclear != "" {
+		j.Unclear++
+	}
+	t.wrong(v)
+}
+
+// complain counts a wrong that is no task's.
+func (t *tally) complain(v Verdict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wrong(v)
+}
+
+func (t *tally) wrong(v Verdict) {
+	if len(v.Wrong) == 0 {
+		return
+	}
+	t.judged.Wrongs++
+	if len(t.judged.Wrong) < keepWrong {
+		t.judged.Wrong = append(t.judged.Wrong, v)
+	}
+}
+
+func (t *tally) snapshot() Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.judged
+	s.Reasons, s.Behaviours, s.Wrong = maps.Clone(s.Reasons), maps.Clone(s.Behaviours), slices.Clone(s.Wrong)
+	s.Elapsed = time.Since(t.began)
+	s.Created, s.Live = int(t.created.Load()), int(t.playing.Load())
+	s.Beats, s.Retries = t.beats.Load(), t.retries.Load()
+	s.Lags = len(t.lags)
+	if s.Lags > 0 {
+		sorted := slices.Sorted(slices.Values(t.lags))
+		s.LagP50, s.LagP99, s.Most = quantile(sorted, 0.5), quantile(sorted, 0.99), sorted[len(sorted)-1]
+	}
+	return s
+}
+
+// quantile of a sorted, non-empty list: the smallest value that at least this share lies at or below.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	i := int(q*float64(len(sorted))+0.9999999) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
+}
+
+// Summary counts the fleet's work so far. It may be called at any time.
+func (f *Fleet) Summary() Summary { return f.tally.snapshot() }

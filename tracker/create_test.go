@@ -1,0 +1,133 @@
+package tracker_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func TestIdempotentCreation(t *testing.T) {
+	contract(t, func(h *harness) {
+		n := tracker.NewTask{Scope: scope, IdempotencyKey: "k1", IdempotencyHash: "h1"}
+		if err := n.Validate(h.store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		first, err := h.Create(h.ctx, n)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, err := h.Start(h.ctx, first.Envelope.Attempt, tracker.Report{}); err != nil {
+			h.Fatal(err)
+		}
+		h.advance(time.Second)
+		again, err := h.Create(h.ctx, n)
+		if err != nil || again.Task.ID != first.Task.ID || *again.Envelope.Attempt != *first.Envelope.Attempt || again.Task.State != tracker.Dispatched {
+			h.Fatalf("%+v\n%+v %v", again.Envelope, first.Envelope, err)
+		}
+		n.IdempotencyHash = "h2"
+		_, err = h.Create(h.ctx, n)
+		h.wantCode(err, tracker.IdempotencyMismatch)
+		page, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope})
+		if err != nil || page.Total != 1 {
+			h.Fatalf("%+v %v", page, err)
+		}
+	})
+}
+
+func TestAdoption(t *testing.T) {
+	contract(t, func(h *harness) {
+		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
+		for i, hear := range []func() error{
+			func() error { return h.beat(a, "").Err },
+			func() error { _, err := h.Start(h.ctx, a, tracker.Report{}); return err },
+			func() error {
+				_, err := h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+				return err
+			},
+		} {
+			if err := h.store.Client.FlushDB(h.ctx).Err(); err != nil { // the store is restarted empty
+				h.Fatal(err)
+			}
+			h.store.Clock.Advance(0)
+			h.tick()
+			if err := hear(); err != nil {
+				h.Fatalf("callback %d: %v", i, err)
+			}
+			task := h.get("t1")
+			if task.Attempt != 1 || task.RunID != "r1" || task.State != tracker.Running && i < 2 {
+				h.Fatalf("callback %d: %+v", i, task)
+			}
+		}
+		h.wantState("t1", tracker.Succeeded, "")
+		// A record older than the token: the store lost attempt 2.
+		b := h.running(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		lost := *b
+		lost.Number, lost.Fence = 2, "wxyz"
+		if err := h.beat(h.Attempt(lost), "").Err; err != nil {
+			h.Fatal(err)
+		}
+		h.wantCode(h.beat(b, "").Err, tracker.AttemptMismatch)
+		if task := h.get("t2"); task.Attempt != 2 || task.State != tracker.Running || len(task.History) != 1 {
+			h.Fatalf("%+v", task)
+		}
+	})
+}
+
+// Pages stay right while tasks come, go and change state between them: whoever was there all the time is seen
+// once.
+func TestPages(t *testing.T) {
+	contract(t, func(h *harness) {
+		attempts := map[string]*tracker.Attempt{}
+		for i := range 30 {
+			id := fmt.Sprintf("t%02d", i)
+			attempts[id] = h.running(func(n *tracker.NewTask) { n.TaskID, n.RunID, n.Type = id, "r1", []string{"a", "b"}[i%2] })
+		}
+		for _, f := range []tracker.TaskFilter{{}, {RunID: "r1"}, {Type: "a"}} {
+			f.Scope, f.PageSize = scope, 7
+			seen := map[string]int{}
+			for pages := 0; ; pages++ {
+				page, err := h.List(h.ctx, f)
+				if err != nil {
+					h.Fatal(err)
+				}
+				for _, task := range page.Tasks {
+					seen[task.ID]++
+				}
+				if (page.Total == -1) != (f.Type != "") {
+					h.Fatalf("total %d", page.Total)
+				}
+				if page.Next == "" {
+					break
+				}
+				f.After = page.Next
+				for _, i := range []int{pages, 29 - pages} { // behind and before the cursor, from RUNNING to SUCCEEDED
+					_, _ = h.Complete(h.ctx, attempts[fmt.Sprintf("t%02d", i)], tracker.Completion{Outcome: tracker.Succeeded})
+				}
+			}
+			want := 30
+			if f.Type != "" {
+				want = 15
+			}
+			for id, n := range seen {
+				if n != 1 {
+					h.Errorf("%+v: %s seen %d times", f, id, n)
+				}
+			}
+			if len(seen) != want {
+				h.Errorf("%+v: %d tasks seen, want %d", f, len(seen), want)
+			}
+		}
+		run, err := h.CancelRun(h.ctx, scope, "r1", "stop")
+		if err != nil || run.Total != 30 || run.Counts[tracker.Running]+run.Counts[tracker.Succeeded] != 30 {
+			h.Fatalf("%+v %v", run, err)
+		}
+		own, err := h.Run(h.ctx, scope, h.create().Task.RunID)
+		if err != nil || own.Total != 1 || own.Counts[tracker.Dispatched] != 1 {
+			h.Fatalf("a run of its own: %+v %v", own, err)
+		}
+		_, err = h.Run(h.ctx, scope, "run_nosuch")
+		h.wantCode(err, tracker.RunNotFound)
+	})
+}
