@@ -13,7 +13,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// show plays a fleet against a fake for half a minute of the bubble's time.
+// show plays a fleet against a fake for nearly half a minute of the bubble's time.
 func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
 	t.Helper()
 	var s Summary
@@ -23,7 +23,7 @@ func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
 			adjust(&o)
 		}
 		f := New(o)
-		if err := f.Run(t.Context(), 30*time.Second); err != nil {
+		if err := f.Run(t.Context(), 29900*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 		s = f.Summary()

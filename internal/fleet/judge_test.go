@@ -53,7 +53,7 @@ func TestJudge(t *testing.T) {
 		{"another state", func(_ *Expect, s *Seen) { s.Task.State = v1.Cancelled }, "CANCELLED HEARTBEAT_TIMEOUT, and should be FAILED"},
 		{"another reason", func(w *Expect, _ *Seen) { w.Reason = "RUN_TIMEOUT" }, "should be FAILED RUN_TIMEOUT"},
 		{"another attempt", func(_ *Expect, s *Seen) { s.Task.History[0].Attempt = 2 }, "attempt 2 of its history"},
-		{"another outcome", func(w *Expect, _ *Seen) { w.Attempts[0].Outcome = "LOST" }, "should be attempt 1, LOST"},
+		{"another outcome", func(_ *Expect, s *Seen) { s.Task.History[0].Outcome = "LOST" }, "ended LOST HEARTBEAT_TIMEOUT, and should be attempt 1, ZOMBIE"},
 		{"one attempt too many", func(_ *Expect, s *Seen) {
 			s.Task.History = append(s.Task.History, v1.HistoryEntry{Attempt: 2, Outcome: "SUCCEEDED"})
 		}, "2 ended attempts"},

@@ -1,0 +1,392 @@
+package api
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// This file makes openapi.json: schemas from the types of package v1 with their comments, paths from the
+// route table with the words in openapi_words_test.go.
+
+type obj = map[string]any
+
+type openAPIBuilder struct {
+	comments map[string]string // Type, Type.Field
+	schemas  obj
+
+	responses obj
+}
+
+func buildOpenAPI(t *testing.T) []byte {
+	t.Helper()
+	b := &openAPIBuilder{comments: readComments(t, "v1"), schemas: obj{}, responses: obj{}}
+	paths := obj{}
+	for _, r := range routes {
+		path, _ := paths[r.pattern].(obj)
+		if path == nil {
+			path = obj{}
+			paths[r.pattern] = path
+		}
+		w, known := opWords[r.op]
+		if !known {
+			t.Fatalf("no words for the operation %s", r.op)
+		}
+		path[strings.ToLower(r.method)] = b.operation(r, w)
+	}
+	doc := obj{
+		"openapi": "3.1.0",
+		"info": obj{
+			"title": "Lubdub", "version": "1",
+			"summary":     "A heartbeat tracker: who is alive, who has gone silent, and what becomes of their work",
+			"description": docDescription,
+			"license":     obj{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+		},
+		"servers":    []any{obj{"url": "/"}},
+		"tags":       tags,
+		"paths":      paths,
+		"components": obj{"schemas": b.schemas, "responses": b.responses, "headers": obj{"RequestId": requestIDHeaderSchema}, "securitySchemes": securitySchemes},
+	}
+	out, err := json.MarshalIndent(doc, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, '\n')
+}
+
+func (b *openAPIBuilder) operation(r *route, w words) obj {
+	op := obj{"operationId": r.op, "tags": []any{w.tag}, "summary": w.summary}
+	if w.description != "" {
+		op["description"] = w.description
+	}
+	switch r.access {
+	case forTask:
+		op["security"] = []any{obj{"taskToken": []any{}}}
+	case forItems:
+		op["security"] = []any{obj{"taskToken": []any{}}}
+		if r.op == opHeartbeats {
+			op["security"] = []any{obj{}, obj{"taskToken": []any{}}}
+		}
+	case forControl:
+		op["security"] = []any{obj{"controlToken": []any{}}}
+		op["description"] = strings.TrimSpace(w.description + " Roles: " + strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
+	default:
+		op["security"] = []any{}
+	}
+
+	var params []any
+	if id := r.idField(); id != "" {
+		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": idSchema(false)})
+	}
+	names := r.query
+	if r.access == forControl {
+		names = append([]string{"tenantId", "workspaceId"}, names...)
+	}
+	for _, name := range names {
+		params = append(params, queryParams[name])
+	}
+	if r.op == opCreate {
+		params = append(params, obj{
+			"name": "Idempotency-Key", "in": "header",
+			"description": "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
+			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
+		})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if w.request != nil {
+		media := obj{"schema": b.ref(reflect.TypeOf(w.request))}
+		if w.requestExamples != nil {
+			media["examples"] = examples(w.requestExamples)
+		}
+		op["requestBody"] = obj{"required": !w.optionalBody, "content": obj{"application/json": media}}
+	}
+
+	responses := obj{}
+	for status, body := range w.answers {
+		response := obj{"description": statusWords[status], "headers": obj{"X-Request-Id": requestIDHeader}}
+		media := obj{"schema": obj{"type": "object"}}
+		if body != nil {
+			media["schema"] = b.schemaOf(body)
+		}
+		if ex := w.answerExamples[status]; ex != nil {
+			media["examples"] = examples(ex)
+		}
+		response["content"] = obj{"application/json": media}
+		responses[strconv.Itoa(status)] = response
+	}
+	for _, status := range errorStatuses(r, w) {
+		if responses[strconv.Itoa(status)] != nil {
+			continue
+		}
+		if ex := w.answerExamples[status]; ex != nil {
+			responses[strconv.Itoa(status)] = b.errorResponse(status, ex)
+			continue
+		}
+		name := "Error" + strconv.Itoa(status)
+		b.responses[name] = b.errorResponse(status, nil)
+		responses[strconv.Itoa(status)] = obj{"$ref": "#/components/responses/" + name}
+	}
+	op["responses"] = responses
+	return op
+}
+
+func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
+	headers := obj{"X-Request-Id": requestIDHeader}
+	if status == 503 {
+		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
+	}
+	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
+	if ex != nil {
+		media["examples"] = examples(ex)
+	}
+	return obj{"description": statusWords[status], "headers": headers, "content": obj{"application/json": media}}
+}
+
+// errorStatuses lists what the machinery around the operation may answer and what the operation adds.
+func errorStatuses(r *route, w words) []int {
+	set := append([]int{400, 500}, w.errors...)
+	if r.access != forAll {
+		set = append(set, 401, 403, 503)
+	}
+	if w.request != nil {
+		set = append(set, 413, 415)
+	}
+	if r.access == forItems && r.op == opHeartbeats {
+		set = slices.DeleteFunc(set, func(s int) bool { return s == 401 || s == 403 || s == 503 })
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}
+
+func examples(list []example) obj {
+	out := obj{}
+	for _, e := range list {
+		var v any
+		if err := json.Unmarshal([]byte(e.json), &v); err != nil {
+			panic(e.name + ": " + err.Error())
+		}
+		out[e.name] = obj{"value": v}
+	}
+	return out
+}
+
+// schemaOf gives the schema of a body: a type of v1, or several of them for one status.
+func (b *openAPIBuilder) schemaOf(body any) obj {
+	if either, ok := body.([]any); ok {
+		var list []any
+		for _, one := range either {
+			list = append(list, b.ref(reflect.TypeOf(one)))
+		}
+		return obj{"anyOf": list}
+	}
+	return b.ref(reflect.TypeOf(body))
+}
+
+// ref gives a reference to a struct's schema, which it makes when it is new.
+func (b *openAPIBuilder) ref(t reflect.Type) obj {
+	name := t.Name()
+	if _, made := b.schemas[name]; !made {
+		b.schemas[name] = nil // in the making
+		b.schemas[name] = b.structSchema(t)
+	}
+	return obj{"$ref": "#/components/schemas/" + name}
+}
+
+func (b *openAPIBuilder) structSchema(t reflect.Type) obj {
+	request := strings.HasSuffix(t.Name(), "Request") || strings.HasSuffix(t.Name(), "Item") ||
+		slices.Contains([]string{"RetryPolicy", "Placement", "TaskError"}, t.Name())
+	properties, required := obj{}, []string{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		optional := strings.Contains(options, "omit")
+		owner := t.Name()
+		if len(f.Index) > 1 {
+			owner = t.Field(f.Index[0]).Name
+		}
+		s := b.fieldSchema(owner, name, f.Type, request, optional)
+		if c := b.comments[owner+"."+f.Name]; c != "" {
+			s["description"] = c
+		}
+		properties[name] = s
+		if !optional {
+			required = append(required, name)
+		}
+	}
+	s := obj{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		slices.Sort(required)
+		s["required"] = required
+	}
+	if strictTypes[t.Name()] {
+		s["additionalProperties"] = false
+	}
+	if c := b.comments[t.Name()]; c != "" {
+		s["description"] = c
+	}
+	return s
+}
+
+func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request, optional bool) obj {
+	nullable := request && optional // a null means absent
+	if t.Kind() == reflect.Pointer {
+		nullable = nullable || !optional
+		t = t.Elem()
+	}
+	s, overridden := fieldSchemas[owner+"."+name]
+	if !overridden {
+		s, overridden = fieldSchemas[name]
+	}
+	if overridden {
+		return withNull(clone(s), nullable)
+	}
+	switch {
+	case t == reflect.TypeFor[v1.Time]():
+		s = obj{"type": "string", "format": "date-time"}
+		nullable = nullable || !optional && !neverNull[name]
+	case t == reflect.TypeFor[json.RawMessage]():
+		return obj{} // any JSON
+	case t.Kind() == reflect.String:
+		s = obj{"type": "string"}
+		if request && idFields[name] {
+			s = idSchema(false)
+		}
+		if words := enums[t.Name()]; words != nil {
+			s["enum"] = words
+		}
+	case t.Kind() == reflect.Bool:
+		s = obj{"type": "boolean"}
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		s = obj{"type": "integer"}
+	case t.Kind() == reflect.Float64:
+		s = obj{"type": "number"}
+	case t.Kind() == reflect.Map:
+		s = obj{"type": "object", "additionalProperties": obj{"type": "string"}}
+		if t.Elem().Kind() == reflect.Int {
+			s["additionalProperties"] = obj{"type": "integer", "minimum": 0}
+		}
+	case t.Kind() == reflect.Slice:
+		s = obj{"type": "array", "items": b.itemSchema(t.Elem())}
+	case t.Kind() == reflect.Struct:
+		if !nullable {
+			return b.ref(t)
+		}
+		return obj{"anyOf": []any{b.ref(t), obj{"type": "null"}}}
+	default:
+		panic("no schema for " + t.String())
+	}
+	return withNull(s, nullable)
+}
+
+func (b *openAPIBuilder) itemSchema(t reflect.Type) any {
+	if t == reflect.TypeFor[json.RawMessage]() { // results of a batch of creations
+		return obj{
+			"type": "object", "required": []string{"status"},
+			"properties": obj{"status": obj{"type": "integer"}},
+			"anyOf": []any{
+				b.ref(reflect.TypeFor[v1.TaskEnvelope]()), b.ref(reflect.TypeFor[v1.Task]()), b.ref(reflect.TypeFor[v1.Error]()),
+			},
+		}
+	}
+	return b.ref(t)
+}
+
+func withNull(s obj, nullable bool) obj {
+	if !nullable {
+		return s
+	}
+	if kind, one := s["type"].(string); one {
+		s["type"] = []string{kind, "null"}
+	}
+	if words, ok := s["enum"].([]any); ok {
+		s["enum"] = append(slices.Clone(words), nil)
+	}
+	return s
+}
+
+func clone(o obj) obj {
+	c := obj{}
+	for k, v := range o {
+		c[k] = v
+	}
+	return c
+}
+
+func idSchema(nullable bool) obj {
+	return withNull(obj{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`}, nullable)
+}
+
+// readComments gives the comments of the types and fields of a package, in one line each.
+func readComments(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources of package v1", err)
+	}
+	comments := map[string]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				ts := spec.(*ast.TypeSpec)
+				comments[ts.Name.Name] = sentence(g.Doc.Text(), ts.Name.Name)
+				st, ok := ts.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				for _, field := range st.Fields.List {
+					for _, n := range field.Names {
+						comments[ts.Name.Name+"."+n.Name] = sentence(field.Doc.Text(), n.Name)
+					}
+				}
+			}
+		}
+	}
+	return comments
+}
+
+// sentence makes a Go comment a description: "Attempt is the current attempt" becomes "The current attempt".
+func sentence(text, name string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, verb := range []string{" is ", " are ", " has ", " says ", " tells "} {
+		if rest, ok := strings.CutPrefix(text, name+verb); ok {
+			if verb == " has " || verb == " says " || verb == " tells " {
+				rest = strings.TrimSpace(verb) + " " + rest
+			}
+			text = rest
+			break
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

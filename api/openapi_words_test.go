@@ -1,0 +1,215 @@
+package api
+
+import v1 "github.com/lubdub-io/lubdub/api/v1"
+
+// The words of openapi.json that are neither in the route table nor in package v1.
+
+const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} and /v1/heartbeats with the token of their attempt; ` +
+	`control planes create, read and cancel with a control token. Bodies are JSON; times are RFC 3339 in UTC with milliseconds; ` +
+	`durations are integers in milliseconds and end in Ms. In requests an absent field and null mean the same. ` +
+	`Every answer has an X-Request-Id. A refusal is {"error", "message"} with further fields by code; a failure of the store is always 503, never a verdict about a task.`
+
+var tags = []any{
+	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt."},
+	obj{"name": "tasks", "description": "What control planes call, with a control token."},
+	obj{"name": "system", "description": "Health and documents, open to everyone."},
+}
+
+var securitySchemes = obj{
+	"taskToken":    obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
+	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|operator|dispatcher|enroll|admin."},
+}
+
+var requestIDHeader = obj{"$ref": "#/components/headers/RequestId"}
+
+var requestIDHeaderSchema = obj{"description": "The request's own id when it sent a sane one, else a new one.", "schema": obj{"type": "string"}}
+
+var statusWords = map[int]string{
+	200: "Done", 201: "Created", 202: "Accepted",
+	400: "The request is wrong; nothing was changed", 401: "No token, or none that holds", 403: "A token for something else",
+	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended the attempt; stop at once",
+	413: "The body is too large", 415: "The body is not JSON", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
+}
+
+// words of one operation.
+type words struct {
+	tag, summary, description string
+
+	request         any // of v1; nil: no body
+	optionalBody    bool
+	requestExamples []example
+
+	answers        map[int]any // of v1, or a list of them
+	answerExamples map[int][]example
+	errors         []int // besides those that every such route may answer
+}
+
+type example struct{ name, json string }
+
+var opWords = map[string]words{
+	opStarted: {
+		tag: "callbacks", summary: "The worker began",
+		description: "Again on the running attempt it gets the same answer. A beat or a completion before it starts the attempt too.",
+		request:     v1.StartedRequest{}, requestExamples: []example{{"started", seedStarted}},
+		answers: map[int]any{200: v1.StartedResponse{}}, errors: []int{409},
+		answerExamples: map[int][]example{200: {{"acknowledged", seedStartedOK}}, 409: {{"cancelled", seedStartedConflict}}},
+	},
+	opHeartbeat: {
+		tag: "callbacks", summary: "The worker is alive",
+		description: "A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life a beat gets a fresh one.",
+		request:     v1.HeartbeatRequest{}, requestExamples: []example{{"beat", seedHeartbeat}},
+		answers: map[int]any{200: v1.HeartbeatResponse{}}, errors: []int{409, 410},
+		answerExamples: map[int][]example{200: {{"acknowledged", heartbeatOK}, {"cancel", heartbeatCancel}}, 410: {{"zombie", seedHeartbeatGone}}},
+	},
+	opCompleted: {
+		tag: "callbacks", summary: "The worker is done",
+		description: "The same completion again gets the same answer. A late one changes nothing.",
+		request:     v1.CompletedRequest{},
+		requestExamples: []example{
+			{"succeeded", seedSucceeded}, {"failed", seedFailed}, {"cancelled", seedCancelled},
+		},
+		answers: map[int]any{200: v1.CompletedResponse{}}, errors: []int{409},
+		answerExamples: map[int][]example{200: {{"succeeded", seedCompletedOK}}, 409: {{"late", seedCompletedConflict}}},
+	},
+	opHeartbeats: {
+		tag: "callbacks", summary: "Many beats at once",
+		description: "Each item is opened by its own taskToken and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
+		request:     v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
+	},
+	opCreate: {
+		tag: "tasks", summary: "Create a task",
+		description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered to a worker. With one it waits, QUEUED.",
+		request:     v1.CreateTaskRequest{},
+		requestExamples: []example{
+			{"pushed", `{"taskKey":"raw.events","assetId":"asset_1","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}`},
+			{"queued", `{"queue":"default","type":"send_email","payload":{"to":"a@example.com"},"retry":{"maxAttempts":5}}`},
+		},
+		answers: map[int]any{201: []any{v1.TaskEnvelope{}, v1.Task{}}}, errors: []int{409},
+	},
+	opCreateBatch: {
+		tag: "tasks", summary: "Create many tasks",
+		description: "Each has its own result, in the same order: the body that its creation alone would have got, and its status.",
+		request:     v1.CreateTasksRequest{}, answers: map[int]any{200: v1.CreateTasksResponse{}},
+	},
+	opList: {
+		tag: "tasks", summary: "List tasks",
+		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within bounded pages, which may be short: go on while there is a nextPageToken.",
+		answers:     map[int]any{200: v1.TaskList{}},
+	},
+	opGet: {tag: "tasks", summary: "One task", answers: map[int]any{200: v1.Task{}}, errors: []int{404}},
+	opCancel: {
+		tag: "tasks", summary: "Ask for a task's end",
+		description: "Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started is CANCELLED at once.",
+		request:     v1.CancelRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"user_requested"}`}},
+		answers: map[int]any{202: v1.Task{}}, errors: []int{404, 409},
+	},
+	opNextAttempt: {
+		tag: "tasks", summary: "Ask for the next attempt",
+		description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue.",
+		request:     v1.NextAttemptRequest{}, requestExamples: []example{{"second", `{"fromAttempt":1}`}},
+		answers: map[int]any{201: v1.TaskEnvelope{}, 202: v1.Task{}}, errors: []int{404, 409},
+	},
+	opGetRun: {tag: "tasks", summary: "Count a run's tasks", answers: map[int]any{200: v1.Run{}}, errors: []int{404}},
+	opCancelRun: {
+		tag: "tasks", summary: "Ask for the end of all tasks of a run",
+		request: v1.CancelRequest{}, optionalBody: true, answers: map[int]any{202: v1.Run{}}, errors: []int{404},
+	},
+	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
+	"readyz": {
+		tag: "system", summary: "This server should get work",
+		description: "503 while it shuts down or the store does not answer.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
+	},
+	"healthz": {tag: "system", summary: "The same as /readyz", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}}},
+	"version": {tag: "system", summary: "What runs here", answers: map[int]any{200: v1.Version{}}},
+	"openapi": {tag: "system", summary: "This document", answers: map[int]any{200: nil}},
+}
+
+func queryParam(name, description string, schema obj) obj {
+	return obj{"name": name, "in": "query", "description": description, "schema": schema}
+}
+
+var queryParams = map[string]obj{
+	"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; required where the token says *.", idSchema(false)),
+	"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
+	"state":       queryParam("state", "Only tasks in this state.", obj{"type": "string", "enum": enums["State"]}),
+	"runId":       queryParam("runId", "Only tasks of this run.", idSchema(false)),
+	"workerId":    queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
+	"queue":       queryParam("queue", "Only tasks of this queue.", idSchema(false)),
+	"type":        queryParam("type", "Only tasks of this type.", idSchema(false)),
+	"label": {
+		"name": "label", "in": "query", "description": "Only tasks with this label, key=value. May be given several times; all must match.",
+		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
+	},
+	"liveness":  queryParam("liveness", "Only tasks of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
+	"pageSize":  queryParam("pageSize", "Tasks per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
+	"pageToken": queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
+}
+
+var enums = map[string][]any{
+	"State":         {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
+	"Liveness":      {"FRESH", "LATE", "LOST"},
+	"Outcome":       {"SUCCEEDED", "FAILED", "CANCELLED"},
+	"ErrorCategory": {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+}
+
+var idFields = map[string]bool{
+	"taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
+}
+
+// neverNull are times that are always there.
+var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true}
+
+// strictTypes refuse fields that they do not have.
+var strictTypes = map[string]bool{
+	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true, "RetryPolicy": true, "Placement": true,
+}
+
+func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "maximum": hi} }
+
+var (
+	timeoutMs = between(1000, 86400000)
+	anyObject = obj{"type": []string{"object", "null"}}
+	progress  = obj{"type": []string{"number", "null"}, "minimum": 0, "maximum": 100}
+	text      = obj{"type": []string{"string", "null"}}
+)
+
+// fieldSchemas narrow what the Go types leave open, by "Type.field" or by field.
+var fieldSchemas = map[string]obj{
+	"attempt":                               {"type": "integer", "minimum": 0},
+	"StartedRequest.attempt":                {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.attempt":              {"type": "integer", "minimum": 1},
+	"CompletedRequest.attempt":              {"type": "integer", "minimum": 1},
+	"NextAttemptRequest.fromAttempt":        {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.progressPct":          progress,
+	"Task.progressPct":                      progress,
+	"Progress.progressPct":                  progress,
+	"Task.message":                          text,
+	"Progress.message":                      text,
+	"CompletedRequest.metrics":              anyObject,
+	"Task.metrics":                          anyObject,
+	"Task.error":                            anyObject,
+	"HistoryEntry.error":                    anyObject,
+	"CreateTaskRequest.resources":           anyObject,
+	"TaskEnvelope.resources":                {"type": "object"},
+	"Task.resources":                        {"type": "object"},
+	"Task.lastProgress":                     anyObject,
+	"HistoryEntry.outcome":                  {"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT", "LOST", "SUPERSEDED"}},
+	"CreateTaskRequest.taskKey":             {"type": "string", "maxLength": 256},
+	"CreateTaskRequest.labels":              {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"CreateTaskRequest.workerLabels":        {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"CreateTaskRequest.startTimeoutMs":      timeoutMs,
+	"CreateTaskRequest.runTimeoutMs":        timeoutMs,
+	"CreateTaskRequest.heartbeatTimeoutMs":  timeoutMs,
+	"CreateTaskRequest.heartbeatIntervalMs": between(1, 43200000),
+	"CreateTaskRequest.cancelGracePeriodMs": between(1, 86400000),
+	"CreateTaskRequest.tokenTtlSeconds":     between(1, 7200),
+	"RetryPolicy.maxAttempts":               between(1, 1000),
+	"RetryPolicy.maxLosses":                 between(0, 1000),
+	"RetryPolicy.initialBackoffMs":          between(0, 86400000),
+	"RetryPolicy.multiplier":                {"type": "number", "minimum": 1, "maximum": 100},
+	"RetryPolicy.maxBackoffMs":              between(0, 86400000),
+	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
+	"CreateTasksItem.idempotencyKey":        {"type": "string", "maxLength": 255},
+	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
+	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
+}
