@@ -71,6 +71,7 @@ func TestRetention(t *testing.T) {
 		before := withoutEvents(h)
 		a := h.running(func(n *tracker.NewTask) {
 			n.TaskID, n.RunID, n.Labels, n.Deadline = "t1", "r1", map[string]string{"a": "b"}, h.store.Clock.Now().Add(time.Hour)
+			n.RunTimeout = 2 * time.Hour
 		})
 		h.beat(a, "\tw\t5\t\"m\"")
 		if _, err := h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
