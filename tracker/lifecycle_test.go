@@ -150,6 +150,8 @@ func TestCancel(t *testing.T) {
 		}
 		for range 3 {
 			h.advance(time.Second)
+			h.CancelDelivered(a) // told again: the grace period does not begin anew
+			h.get("t1")
 			if b := h.beat(a, ""); b.Err != nil || b.Cancel == nil {
 				h.Fatalf("%+v", b)
 			}
