@@ -28,7 +28,6 @@ type CreateResult struct {
 type creation struct {
 	NewTask
 	fence string
-	call  *call
 	err   error
 	done  bool // the answer is known, from the reservation
 	at    time.Time

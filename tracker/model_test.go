@@ -49,23 +49,22 @@ type modelTask struct {
 	grace    time.Duration
 	deadline time.Time
 
-	state     tracker.State
-	reason    tracker.Reason
-	attempt   int
-	attempts  map[int]*tracker.Attempt
-	ended     map[int]string // outcome with which an attempt ended
-	retried   map[int]bool
-	last      time.Duration // shard time of the last beat
-	begun     time.Duration
-	startBy   time.Duration
-	graceBy   time.Duration // 0: not delivered
-	cancel    bool
-	readyAt   time.Time
-	failures  int
-	losses    int
-	lastEnd   tracker.Reason // of the current attempt while QUEUED
-	fenced    bool           // the current attempt was given up on request
-	retention time.Time
+	state    tracker.State
+	reason   tracker.Reason
+	attempt  int
+	attempts map[int]*tracker.Attempt
+	ended    map[int]string // outcome with which an attempt ended
+	retried  map[int]bool
+	last     time.Duration // shard time of the last beat
+	begun    time.Duration
+	startBy  time.Duration
+	graceBy  time.Duration // 0: not delivered
+	cancel   bool
+	readyAt  time.Time
+	failures int
+	losses   int
+	lastEnd  tracker.Reason // of the current attempt while QUEUED
+	fenced   bool           // the current attempt was given up on request
 }
 
 type machine struct {

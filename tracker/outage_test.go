@@ -265,8 +265,8 @@ func awaitCluster(t *testing.T, s *redistest.Server) {
 	defer func() { _ = c.Close() }()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		info, err := c.ClusterInfo(t.Context()).Result()
-		slots, err2 := c.ClusterSlots(t.Context()).Result()
-		if err == nil && err2 == nil && strings.Contains(info, "cluster_state:ok") && len(slots) == 3 {
+		shards, err2 := c.ClusterShards(t.Context()).Result()
+		if err == nil && err2 == nil && strings.Contains(info, "cluster_state:ok") && len(shards) == 3 {
 			return
 		}
 		<-time.After(20 * time.Millisecond)

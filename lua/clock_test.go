@@ -1,0 +1,58 @@
+package lua_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// Shard time steps with the wall clock, by at most 250 ms at a time, never back; while no beat lands it stands.
+func TestShardTime(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		ctx := context.Background()
+		keys := []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix", "events", "sweepers"}
+		eval := func(name string, keys []string, args ...any) []any {
+			t.Helper()
+			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Slice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		tick := func() int64 { t.Helper(); return eval("beat", keys, "rep_1", 2000, 0, 0, 0)[1].(int64) }
+		read := func() int64 {
+			t.Helper()
+			return eval("find", []string{"clock", "timers"}, "L", 0, 0, 0)[1].(int64)
+		}
+		start := tick()
+		for i, step := range []struct {
+			wall    time.Duration
+			reads   int64 // what a reader computes before the next beat
+			written int64 // shard time since the start after that beat
+		}{
+			{0, 0, 0}, // frozen
+			{100 * time.Millisecond, 100, 100},
+			{250 * time.Millisecond, 350, 350},
+			{251 * time.Millisecond, 600, 600}, // one millisecond is lost
+			{time.Hour, 850, 850},              // an outage costs one step
+			{-2 * time.Hour, 850, 850},         // a clock that went back costs nothing
+			{10 * time.Millisecond, 860, 860},
+		} {
+			s.Clock.Advance(step.wall)
+			for range 2 { // reading moves nothing
+				if got := read() - start; got != step.reads {
+					t.Errorf("step %d: a reader computes %d, want %d", i, got, step.reads)
+				}
+			}
+			if got := tick() - start; got != step.written {
+				t.Errorf("step %d: shard time %d, want %d", i, got, step.written)
+			}
+		}
+		outages := s.Client.LRange(ctx, "outages", 0, -1).Val()
+		if len(outages) != 3 { // two gaps and the sentinel
+			t.Errorf("outages: %q", outages)
+		}
+	})
+}
