@@ -2,7 +2,6 @@ package api
 
 import (
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
@@ -25,10 +24,11 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	}
 	switch {
 	case path == "/metrics" && s.cfg.Gatherer != nil:
-		fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{
-			MaxRequestsInFlight: 4, Timeout: 10 * time.Second,
-		}))(ctx)
+		fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))(ctx)
 	case path == "/debug/pprof" || strings.HasPrefix(path, "/debug/pprof/"):
+		if path == "/debug/pprof/" { // fasthttp's handler wants it without the slash
+			ctx.Request.SetRequestURI("/debug/pprof")
+		}
 		pprofhandler.PprofHandler(ctx)
 	case path == "/livez":
 		writeJSON(ctx, fasthttp.StatusOK, v1.Health{Status: "ok"})

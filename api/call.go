@@ -16,7 +16,7 @@ import (
 type call struct {
 	s     *Server
 	ctx   *fasthttp.RequestCtx
-	wire  *wire
+	wire  wire
 	route *route
 	now   time.Time
 

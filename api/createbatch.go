@@ -80,8 +80,7 @@ func (s *Server) itemCreated(made tracker.CreateResult) json.RawMessage {
 }
 
 func (s *Server) itemRefusal(err error) json.RawMessage {
-	r := refusalOf(opCreateBatch, err)
-	return withStatus(r.status, r.body)
+	return appendItemRefusal([]byte(`{"status":`), refusalOf(opCreateBatch, err))
 }
 
 // withStatus gives an answer's body with its status as first field.

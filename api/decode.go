@@ -71,9 +71,23 @@ func unmarshal(body []byte, v any) error {
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
-		return invalidField(kind.Field, fmt.Sprintf("%s is a JSON %s; it must be %s", kind.Field, kind.Value, kindName(kind.Type)))
+		field := wireField(kind.Field)
+		return invalidField(field, fmt.Sprintf("%s is a JSON %s; it must be %s", field, kind.Value, kindName(kind.Type)))
 	}
 	return invalidJSON("The body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// wireField takes the names of embedded structs out of a path of encoding/json: ours on the wire begin with a
+// lower-case letter.
+func wireField(path string) string {
+	parts := strings.Split(path, ".")
+	kept := parts[:0]
+	for _, p := range parts {
+		if p == "" || p[0] < 'A' || p[0] > 'Z' {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, ".")
 }
 
 // kindName says what a field wants in words of JSON.

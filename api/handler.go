@@ -32,7 +32,7 @@ func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
 		s.metrics.heartbeat.observe(status, start)
 		return
 	}
-	m, status := s.route(ctx, &w)
+	m, status := s.route(ctx, w)
 	m.observe(status, start)
 }
 
@@ -93,7 +93,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx) {
 }
 
 // route answers everything but the plain beat of one task.
-func (s *Server) route(ctx *fasthttp.RequestCtx, w *wire) (*routeMetrics, int) {
+func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
 	c := call{s: s, ctx: ctx, wire: w, now: s.now(ctx)}
 	status, body, err := c.dispatch()
 	m := &s.metrics.unrouted

@@ -43,7 +43,7 @@ func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte) (status
 // heartbeat is the way of the route table for beats that heartbeatTarget did not recognise, such as those
 // with an encoded id.
 func (c *call) heartbeat() (int, any, error) {
-	return c.s.heartbeat(c.ctx, c.wire, []byte(c.id)), nil, nil
+	return c.s.heartbeat(c.ctx, &c.wire, []byte(c.id)), nil, nil
 }
 
 func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {

@@ -29,6 +29,13 @@ func (s *scanner) space() {
 
 // peek skips white space and gives the next byte, 0 at the end.
 func (s *scanner) peek() byte {
+	if s.i < len(s.b) && s.b[s.i] > ' ' { // mostly
+		return s.b[s.i]
+	}
+	return s.peekSpace()
+}
+
+func (s *scanner) peekSpace() byte {
 	s.space()
 	if s.i < len(s.b) {
 		return s.b[s.i]
@@ -58,6 +65,9 @@ func (s *scanner) str() (lit []byte, escaped, ok bool) {
 	}
 	start := s.i
 	for i := start + 1; i < len(s.b); i++ {
+		if plainByte[s.b[i]] {
+			continue
+		}
 		switch c := s.b[i]; {
 		case c == '"':
 			s.i = i + 1
@@ -90,6 +100,14 @@ func (s *scanner) str() (lit []byte, escaped, ok bool) {
 	s.i = len(s.b)
 	return nil, false, false
 }
+
+// plainByte has what stands for itself in a string.
+var plainByte = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return
+}()
 
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'

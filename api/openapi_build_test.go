@@ -259,7 +259,7 @@ func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request
 		s = obj{"type": "string", "format": "date-time"}
 		nullable = nullable || !optional && !neverNull[name]
 	case t == reflect.TypeFor[json.RawMessage]():
-		return obj{} // any JSON
+		return clone(anyJSON)
 	case t.Kind() == reflect.String:
 		s = obj{"type": "string"}
 		if request && idFields[name] {

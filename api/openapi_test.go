@@ -29,12 +29,14 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 
 func loadOpenAPI(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(OpenAPI)
+	doc, err := loadDoc()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return doc
 }
+
+func loadDoc() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(OpenAPI) }
 
 func TestOpenAPIIsValid(t *testing.T) {
 	doc := loadOpenAPI(t)

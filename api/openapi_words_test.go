@@ -168,6 +168,7 @@ func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "max
 
 var (
 	timeoutMs = between(1000, 86400000)
+	anyJSON   = obj{"type": []string{"object", "array", "string", "number", "boolean", "null"}}
 	anyObject = obj{"type": []string{"object", "null"}}
 	progress  = obj{"type": []string{"number", "null"}, "minimum": 0, "maximum": 100}
 	text      = obj{"type": []string{"string", "null"}}

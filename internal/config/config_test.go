@@ -100,11 +100,11 @@ func TestFileNamedByEnvironment(t *testing.T) {
 }
 
 func TestYAMLForms(t *testing.T) {
-	l, err := Load(Input{File: file(t, "roles:\n  - sweeper\n  - api\nlisten: '0.0.0.0:80'\nshards: 0x10\n---\n")})
+	_, err := Load(Input{File: file(t, "roles:\n  - sweeper\n  - api\nlisten: '0.0.0.0:80'\nshards: 0x10\n---\n")})
 	if err == nil || !strings.Contains(err.Error(), "shards") || !strings.Contains(err.Error(), ":5") {
 		t.Errorf("hexadecimal: %v", err)
 	}
-	l, err = Load(Input{File: file(t, "roles: [sweeper]\nlisten: \"0.0.0.0:80\"\nshards: 16\nshutdown-timeout: 1m30s\n")})
+	l, err := Load(Input{File: file(t, "roles: [sweeper]\nlisten: \"0.0.0.0:80\"\nshards: 16\nshutdown-timeout: 1m30s\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		{"no unit", yaml("shutdown-timeout: 30\n"), []string{`shutdown-timeout (file `, `lubdub.yaml:1): "30" has no unit; write for example 30s`}},
 		{"no duration", env("LUBDUB_DRAIN_DELAY=soon"), []string{`"soon" is not a duration`}},
 		{"below", env("LUBDUB_FINISHED_RETENTION=1h"), []string{"finished-retention (environment LUBDUB_FINISHED_RETENTION): 1h is below 2h5m"}},
-		{"above", env("LUBDUB_SHARDS=5000"), []string{"5000 is above 1024"}},
+		{"above", env("LUBDUB_SHARDS=5000"), []string{"5000 is above 4096"}},
 		{"negative", env("LUBDUB_SHARDS=-1"), []string{"-1 is below 0"}},
 		{"zero", env("LUBDUB_REDIS_TIMEOUT=0s"), []string{"0s is below 50ms"}},
 		{"no such role", env("LUBDUB_ROLES=api,weeper"), []string{`there is no role "weeper"`}},
@@ -161,6 +161,7 @@ func TestRefused(t *testing.T) {
 		{"public URL with slash", env("LUBDUB_PUBLIC_URL=http://example.com/"), []string{"must not end in a slash"}},
 		{"public URL with query", env("LUBDUB_PUBLIC_URL=http://example.com?x=1"), []string{"no user, query or fragment"}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},
+		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"), []string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
 		{"two places for keys", env("LUBDUB_SIGNING_KEYS=a=geheim", "LUBDUB_SIGNING_KEYS_FILE=/x"), []string{"signing keys come from two places"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,10 @@ import (
 // EnvPrefix begins the name of every variable that Lubdub reads.
 const EnvPrefix = "LUBDUB_"
 
+// envTests begins the names that the project's own tests read. They pass, so that a shell that is set up for the
+// tests can run the program too.
+const envTests = EnvPrefix + "TEST_"
+
 // EnvConfig names the variable that may hold the path of the YAML file.
 const EnvConfig = EnvPrefix + "CONFIG"
 
@@ -42,7 +46,8 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, EnvPrefix) || name == EnvConfig || fromKubernetes(name, value) {
+		if !strings.HasPrefix(name, EnvPrefix) || name == EnvConfig ||
+			strings.HasPrefix(name, envTests) || fromKubernetes(name, value) {
 			continue
 		}
 		f, ok := byEnv[name]

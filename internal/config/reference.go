@@ -18,7 +18,7 @@ Every setting can be given in three ways, and the first that is there wins:
 
 A flag, a variable that begins with LUBDUB_, or a key of the file that is not listed here is refused: a setting
 that is misspelt must not look as if it were set. (The variables that Kubernetes makes for a Service called
-lubdub are let pass.) Durations need a unit: ` + "`500ms`, `10s`, `1h30m`" + `.
+lubdub are let pass, and so are those that begin with LUBDUB_TEST_, which the project's tests read.) Durations need a unit: ` + "`500ms`, `10s`, `1h30m`" + `.
 
 ` + "`lubdub config check`" + ` tells every mistake at once and exits with 2 if there is one. ` + "`lubdub config print`" + ` shows
 the effective values and where each came from, with secrets hidden; its output can be used as a file.
@@ -34,7 +34,7 @@ func WriteReference(w io.Writer) error {
 			group = f.Group
 			fmt.Fprintf(b, "\n## %s\n", group)
 		}
-		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| | |\n| --- | --- |\n", f.Name, f.Help)
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| | |\n| --- | --- |\n", f.Name, plain(f.Help))
 		row := func(name, value string) { fmt.Fprintf(b, "| %s | %s |\n", name, value) }
 		if f.EnvOnly {
 			row("only as", "`"+f.Env+"`")
@@ -51,7 +51,7 @@ func WriteReference(w io.Writer) error {
 		case f.Min != "":
 			row("bounds", "`"+f.Min+"` to `"+f.Max+"`")
 		}
-		row(f.zeroWord(), f.Zero)
+		row(f.zeroWord(), plain(f.Zero))
 		if f.Secret == "all" {
 			row("secret", "never printed or logged")
 		} else if f.Secret == "url" {
@@ -73,6 +73,9 @@ func (f Field) zeroWord() string {
 		return "empty means"
 	}
 }
+
+// plain keeps Markdown from taking <master> for a tag.
+func plain(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
 
 func orWord(value, word string) string {
 	if value == "" {

@@ -34,6 +34,9 @@ func (l *Loaded) validate() (ps problems) {
 	if err := checkRedis(l.Redis); err != nil {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
+	if both := (Roles{API: true, Sweeper: true}); l.Redis == Embedded && l.Roles != both {
+		ps.addf("an embedded Redis (%s) is nobody else's, so its process needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles, l.Source("roles"))
+	}
 	if l.SigningKeys != "" && l.SigningKeysFile != "" {
 		ps.addf("signing keys come from two places, %s and signing-keys-file (%s); take one away, so that it is plain which key signs",
 			l.Source("signing-keys"), l.Source("signing-keys-file"))

@@ -42,15 +42,15 @@ func steady(ctx context.Context, p *play) error {
 	if err != nil {
 		return err
 	}
-	return p.work(ctx, w, w.interval())
+	return p.work(ctx, w, 3+p.random.IntN(6), w.interval())
 }
 
 // work is a whole life of a healthy worker.
-func (p *play) work(ctx context.Context, w *worker, every time.Duration) error {
+func (p *play) work(ctx context.Context, w *worker, beats int, every time.Duration) error {
 	if err := w.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, 3+p.random.IntN(6), every); err != nil {
+	if err := p.beats(ctx, w, beats, every); err != nil {
 		return err
 	}
 	return p.end(ctx, w, v1.CompletedRequest{
@@ -66,7 +66,7 @@ func inBatches(ctx context.Context, p *play) error {
 		return err
 	}
 	w.inBatch = true
-	return p.work(ctx, w, w.interval())
+	return p.work(ctx, w, 3+p.random.IntN(6), w.interval())
 }
 
 // slowBeats is alive, though it uses most of its timeout.
@@ -76,7 +76,7 @@ func slowBeats(ctx context.Context, p *play) error {
 	if err != nil {
 		return err
 	}
-	return p.work(ctx, w, w.timeout()*3/4)
+	return p.work(ctx, w, 3, w.timeout()*3/4)
 }
 
 // short is done before it ever said that it started.
@@ -253,7 +253,7 @@ func triedAgain(ctx context.Context, p *play) error {
 		p.complainf("the last progress of the lost attempt was not handed on")
 	}
 	p.expectEnd(v1.Succeeded, "")
-	return p.work(ctx, second, second.interval())
+	return p.work(ctx, second, 2, second.interval())
 }
 
 // neverStarts is handed out and never heard of.

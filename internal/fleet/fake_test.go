@@ -37,12 +37,11 @@ type fake struct {
 
 type fakeTask struct {
 	v1.Task
-	request  v1.CreateTaskRequest
-	beat     *time.Timer // zombie
-	limit    *time.Timer // start, run or deadline
-	grace    *time.Timer
-	lastBeat time.Time
-	running  bool
+	request v1.CreateTaskRequest
+	beat    *time.Timer // zombie
+	limit   *time.Timer // start, run or deadline
+	grace   *time.Timer
+	running bool
 }
 
 func newFake() *fake { return &fake{tasks: map[string]*fakeTask{}, keys: map[string]string{}} }
@@ -182,9 +181,6 @@ func (f *fake) fail(t *fakeTask, outcome, reason string, ms int64) {
 	e := &v1.Evidence{DetectedAt: v1.At(time.Now()), TimeoutMs: ms, SilentMs: ms}
 	if !f.hideLate {
 		e.DetectionLagMs = (f.late - f.early).Milliseconds()
-	}
-	if f.hideLate {
-		e.DetectedAt = v1.At(time.Now())
 	}
 	if f.noEvidence {
 		e = nil

@@ -43,12 +43,18 @@ type Verdict struct {
 	Behaviour string
 	State     v1.State
 	Reason    string
-	Evidence  []v1.Evidence // of each verdict of Lubdub's own about the task
-	Lags      []time.Duration
+	Ended     []Ended // each verdict of Lubdub's own about the task
 	Zombies   int
 
 	Wrong   []string // what Lubdub did wrong; empty: nothing
 	Unclear string   // why the task says nothing about Lubdub; empty: it does
+}
+
+// Ended is an attempt that Lubdub itself ended.
+type Ended struct {
+	Outcome  string
+	Evidence v1.Evidence
+	Lag      time.Duration // from the moment it was due, the longer of what the evidence says and what the fleet reckons
 }
 
 // Bounds of a right verdict.
@@ -125,11 +131,10 @@ func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.History
 // judgeEvidence believes neither the evidence nor the fleet's own reckoning alone: both lags must be in bounds.
 func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry) {
 	e := h.Evidence
-	v.Evidence = append(v.Evidence, *e)
 	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
 	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
 	lag := max(told, reckoned)
-	v.Lags = append(v.Lags, lag)
+	v.Ended = append(v.Ended, Ended{h.Outcome, *e, lag})
 	switch {
 	case e.DetectedAt.IsZero():
 		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)

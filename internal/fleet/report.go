@@ -76,12 +76,22 @@ func (s Summary) Write(w io.Writer) error {
 	return nil
 }
 
+// String is the table that Write prints.
+func (s Summary) String() string {
+	b := &strings.Builder{}
+	_ = s.Write(b) // a Builder takes everything
+	return b.String()
+}
+
 // String tells the verdict in one line.
 func (v Verdict) String() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s  %s  %s", v.TaskID, v.Behaviour, outcome(v.State, v.Reason))
-	for i, e := range v.Evidence {
-		fmt.Fprintf(b, "  silent %d ms of %d, found %s late", e.SilentMs, e.TimeoutMs, milliseconds(v.Lags[i]))
+	for _, e := range v.Ended {
+		if e.Outcome == "ZOMBIE" {
+			fmt.Fprintf(b, "  silent %d ms of %d", e.Evidence.SilentMs, e.Evidence.TimeoutMs)
+		}
+		fmt.Fprintf(b, "  detected %s late", milliseconds(e.Lag))
 	}
 	for _, w := range v.Wrong {
 		b.WriteString("  wrong: " + w)

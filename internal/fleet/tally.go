@@ -73,7 +73,9 @@ func (t *tally) add(v Verdict) {
 	if len(t.lags) >= keepLags { // a show may go on for days
 		t.lags = slices.Delete(t.lags, 0, keepLags/2)
 	}
-	t.lags = append(t.lags, v.Lags...)
+	for _, e := range v.Ended {
+		t.lags = append(t.lags, e.Lag)
+	}
 	if v.Unclear != "" {
 		j.Unclear++
 	}

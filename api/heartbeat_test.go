@@ -1,0 +1,193 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
+	e := newEnv(t)
+	for _, c := range []struct{ interval, timeout, want time.Duration }{
+		{30 * time.Second, 90 * time.Second, 30 * time.Second}, {time.Second, 2 * time.Second, time.Second}, {2 * time.Second, 3 * time.Second, 1500 * time.Millisecond}, {20 * time.Second, 0, 20 * time.Second},
+	} {
+		token := e.task(func(a *tracker.Attempt) { a.Interval, a.Timeout = c.interval, c.timeout })
+		e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).want(200).contains(fmt.Sprintf(`{"nextHeartbeatMs":%d}`, c.want.Milliseconds()))
+	}
+}
+
+// The grace period begins with the first reply that carried the cancel, so the Tracker must hear of it: once
+// for each such reply, after it was handed over, and never for one that could not be.
+func TestDeliveredCancelsAreTold(t *testing.T) {
+	e := newEnv(t)
+	var delivered atomic.Bool
+	e.fake.beat = func(b *tracker.Beat) { b.Cancel = &tracker.Cancel{Reason: "r", Delivered: delivered.Load()} }
+	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
+		return tracker.Acknowledged{At: fakeTime, Cancel: &tracker.Cancel{Reason: "r", Delivered: delivered.Load()}}, nil
+	}
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"r"}`)
+	if n := e.fake.deliveredCount(); n != 1 {
+		t.Fatalf("%d deliveries after a beat, want 1", n)
+	}
+	if a := e.fake.delivered[0]; a.TaskID != "task_1" || a.Number != 1 {
+		t.Errorf("delivered to %+v", a)
+	}
+	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"acknowledged":true,"shouldCancel":true,"cancelReason":"r"}`)
+	if n := e.fake.deliveredCount(); n != 2 {
+		t.Fatalf("%d deliveries after a start, want 2", n)
+	}
+	two := e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
+	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"},{"taskId":"task_2","attempt":1,"taskToken":"`+two+`"}]}`).want(200)
+	if n := e.fake.deliveredCount(); n != 4 {
+		t.Fatalf("%d deliveries after a batch, want 4", n)
+	}
+	delivered.Store(true)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
+	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
+	if n := e.fake.deliveredCount(); n != 4 {
+		t.Errorf("%d deliveries: what was delivered before was told again", n)
+	}
+}
+
+type brokenWriter struct{ flushed bool }
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.flushed {
+		return len(p), nil
+	}
+	return 0, errors.New("broken")
+}
+func (w *brokenWriter) Flush() error { return errors.New("broken") }
+
+func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
+	f := &fakeTracker{}
+	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {
+		d := &delivery{body: []byte("{}"), attempts: []*tracker.Attempt{testAttempt()}, tracker: f}
+		if _, err := d.WriteTo(w); err == nil || f.deliveredCount() != 0 {
+			t.Errorf("%d deliveries, error %v", f.deliveredCount(), err)
+		}
+	}
+}
+
+func TestManyBeatsInOneRequest(t *testing.T) {
+	e := newEnv(t)
+	e.badItems = true
+	var reports []string
+	e.fake.beat = func(b *tracker.Beat) {
+		reports = append(reports, strings.Clone(b.Report))
+		switch b.Attempt.TaskID {
+		case "zombie":
+			b.Err = &tracker.Error{Code: tracker.Expired, Reason: tracker.HeartbeatTimeout}
+		case "old":
+			b.Err = &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, Message: "m"}
+		case "busy":
+			b.Err = &tracker.Error{Code: tracker.Overloaded, RetryAfter: 1500 * time.Millisecond, Message: "m"}
+		}
+	}
+	item := func(id, rest string) string {
+		return fmt.Sprintf(`{"taskId":%q,"attempt":1,"taskToken":%q%s}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }), rest)
+	}
+	items := []string{
+		item("good", `,"progressPct":12.5,"message":"\u00fc","workerId":"w1","heartbeatAt":"2025-01-15T10:05:00.5Z"`),
+		item("zombie", ""), item("old", ""), item("busy", ""),
+		`{"taskId":"none","attempt":1}`,
+		`{"taskId":"bad","attempt":1,"taskToken":"x"}`,
+		strings.Replace(item("mine", ""), `"taskId":"mine"`, `"taskId":"yours"`, 1),
+		strings.Replace(item("late", ""), `"attempt":1`, `"attempt":2`, 1),
+		item("wrong", `,"progressPct":101`),
+		strings.Replace(item("noattempt", ""), `"attempt":1,`, ``, 1),
+		strings.Replace(item("noid", ""), `"taskId":"noid",`, ``, 1),
+		`{"taskId":"token","attempt":1,"taskToken":5}`,
+		`{"taskId":"ctl","attempt":1,"taskToken":"` + e.control(RoleAdmin) + `"}`,
+		item("last", ""),
+	}
+	want := []struct {
+		id     string
+		status int
+		code   string
+	}{
+		{"good", 200, ""}, {"zombie", 410, "task_expired"}, {"old", 409, "attempt_mismatch"}, {"busy", 503, "overloaded"}, {"none", 401, "unauthorized"}, {"bad", 401, "unauthorized"},
+		{"yours", 403, "forbidden"}, {"late", 403, "forbidden"}, {"wrong", 400, "invalid_request"}, {"noattempt", 400, "invalid_request"}, {"", 400, "invalid_request"}, {"token", 400, "invalid_request"},
+		{"ctl", 403, "forbidden"}, {"last", 200, ""},
+	}
+	for range 2 { // the second time out of the pool
+		reports = nil
+		var got v1.HeartbeatsResponse
+		e.do("POST", "/v1/heartbeats", "", `{"x":1,"heartbeats":[`+strings.Join(items, ",")+`]}`).want(200).into(&got)
+		if len(got.Results) != len(want) || !got.ServerTime.Equal(fakeTime) {
+			t.Fatalf("got %+v", got)
+		}
+		for i, w := range want {
+			r := got.Results[i]
+			if r.TaskID != w.id || r.Status != w.status || r.Error != w.code || r.Acknowledged != (w.status == 200) || (w.status != 200 && r.Message == "") {
+				t.Errorf("%d: got %+v, want %+v", i, r, w)
+			}
+		}
+		if r := got.Results[0]; r.ShouldCancel == nil || *r.ShouldCancel || r.NextHeartbeatMs != 30000 || !r.ServerTime.Equal(fakeTime) {
+			t.Errorf("got %+v", r)
+		}
+		if r := got.Results[1]; r.Message != "Task exceeded heartbeat timeout" || r.Reason != "HEARTBEAT_TIMEOUT" {
+			t.Errorf("got %+v", r)
+		}
+		if r := got.Results[2]; r.ExpectedAttempt != 2 || r.ReceivedAttempt != 1 {
+			t.Errorf("got %+v", r)
+		}
+		if r := got.Results[3]; r.RetryAfterMs != 1500 {
+			t.Errorf("got %+v", r)
+		}
+		if len(reports) != 5 || reports[0] != "1736935500500\tw1\t12.5\t\"\\u00fc\"" || reports[4] != "" {
+			t.Errorf("reports %q", reports)
+		}
+	}
+	// An Authorization header opens nothing here: 401 when it does not hold, 403 when it is another kind.
+	var got v1.HeartbeatsResponse
+	e.do("POST", "/v1/heartbeats", e.control(RoleAdmin), `{"heartbeats":[`+items[4]+`,`+items[0]+`]}`).want(200).into(&got)
+	if got.Results[0].Status != 403 || got.Results[1].Status != 200 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAFullBatchIsTaken(t *testing.T) {
+	e := newEnv(t)
+	var n atomic.Int64
+	e.fake.beat = func(*tracker.Beat) { n.Add(1) }
+	var body strings.Builder
+	body.WriteString(`{"heartbeats":[`)
+	for i := range 1000 {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		id := fmt.Sprintf("task_%d", i)
+		fmt.Fprintf(&body, `{"taskId":%q,"attempt":1,"taskToken":%q,"message":"%s"}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }), strings.Repeat("x", 100))
+	}
+	body.WriteString(`]}`)
+	var got v1.HeartbeatsResponse
+	e.do("POST", "/v1/heartbeats", "", body.String()).want(200).into(&got)
+	if len(got.Results) != 1000 || n.Load() != 1000 {
+		t.Fatalf("%d results of %d beats", len(got.Results), n.Load())
+	}
+	for i, r := range got.Results {
+		if r.Status != 200 || r.TaskID != fmt.Sprintf("task_%d", i) {
+			t.Fatalf("%d: %+v", i, r)
+		}
+	}
+}
+
+// The last of two fields with one name counts, as for a single beat.
+func TestBatchWithTheFieldTwice(t *testing.T) {
+	e := newEnv(t)
+	good := `{"taskId":"task_1","attempt":1,"taskToken":"` + e.task() + `"}`
+	var got v1.HeartbeatsResponse
+	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{},{}],"heartbeats":[`+good+`]}`).want(200).into(&got)
+	if len(got.Results) != 1 || got.Results[0].Status != 200 {
+		t.Errorf("got %+v", got)
+	}
+	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[`+good+`],"heartbeats":5}`).refused(400, "invalid_request")
+}

@@ -1,0 +1,246 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func TestHealthPages(t *testing.T) {
+	e := newEnv(t)
+	asked := 0
+	e.fake.ready = func() error { asked++; return nil }
+	e.do("GET", "/livez", "", "").want(200).contains(`{"status":"ok"}`)
+	if asked != 0 {
+		t.Error("liveness asked the store")
+	}
+	e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"ok"}`)
+	e.do("GET", "/healthz", "", "").want(200)
+	e.do("GET", "/version", "", "").want(200).contains(`{"name":"lubdub","version":"1.2.3"}`)
+	var doc struct{ OpenAPI string }
+	e.do("GET", "/openapi.json", "", "").want(200).into(&doc)
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("got %+v", doc)
+	}
+	if a := e.do("HEAD", "/livez", "", "").want(200); a.body != "" {
+		t.Errorf("a HEAD with the body %q", a.body)
+	}
+}
+
+func TestReadinessFollowsTheStoreAndLivenessDoesNot(t *testing.T) {
+	e := newEnv(t)
+	e.fake.ready = func() error { return errors.New("dial tcp: secret") }
+	for _, path := range []string{"/readyz", "/healthz"} {
+		if a := e.do("GET", path, "", "").want(503).contains(`{"status":"unavailable"}`); strings.Contains(a.body, "secret") {
+			t.Errorf("the cause is told: %s", a.body)
+		}
+	}
+	e.do("GET", "/livez", "", "").want(200)
+}
+
+func TestDrainingSwitchesReadinessOffOnly(t *testing.T) {
+	e := newEnv(t)
+	e.s.SetDraining()
+	e.do("GET", "/readyz", "", "").want(503).contains(`{"status":"draining"}`)
+	e.do("GET", "/livez", "", "").want(200)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
+}
+
+func TestShutdownLetsRequestsEnd(t *testing.T) {
+	e := newEnv(t)
+	begun, finish := make(chan struct{}), make(chan struct{})
+	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	token := e.task()
+	got := make(chan *answer, 1)
+	go func() { got <- e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }()
+	<-begun
+	stopped := make(chan error, 1)
+	go func() { stopped <- e.s.Shutdown(context.Background()) }()
+	select {
+	case err := <-stopped:
+		t.Fatalf("shut down with a request under way: %v", err)
+	default:
+	}
+	close(finish)
+	(<-got).want(200)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
+	e := newEnv(t)
+	begun, finish := make(chan struct{}), make(chan struct{})
+	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	token := e.task()
+	got := make(chan *answer, 1)
+	go func() { got <- e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }()
+	<-begun
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.s.Shutdown(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(finish)
+	(<-got).want(200)
+}
+
+func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.MaxConns = 1 })
+	first, err := e.ln.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := io.WriteString(first, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Read(make([]byte, 1)); err != nil { // it is being served
+		t.Fatal(err)
+	}
+	second, err := e.ln.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	b, err := io.ReadAll(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(b); !contains(got, "HTTP/1.1 503", "Retry-After: 1", `"error":"overloaded"`, "X-Request-Id: ", "Connection: close") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMetricsHaveNoIDs(t *testing.T) {
+	e := newEnv(t)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{}`).want(400)
+	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`).want(200)
+	e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200)
+	e.do("GET", "/nowhere/task_1", "", "").want(404)
+	for name, want := range map[string]float64{"lubdub_http_beats_accepted_total": 2, "lubdub_http_token_cache_hits_total": 2, "lubdub_http_token_cache_misses_total": 1, "lubdub_http_token_cache_entries": 1} {
+		if got := e.metric(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	want := `
+# HELP lubdub_http_beats_refused_total Beats refused, alone or in batches, by error code.
+# TYPE lubdub_http_beats_refused_total counter
+lubdub_http_beats_refused_total{code="invalid_request"} 1
+lubdub_http_beats_refused_total{code="unauthorized"} 1
+`
+	if err := testutil.GatherAndCompare(e.reg, strings.NewReader(want), "lubdub_http_beats_refused_total"); err != nil {
+		t.Error(err)
+	}
+	families, err := e.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if strings.Contains(l.GetValue(), "task_1") {
+					t.Errorf("%s has the label %s=%s", f.GetName(), l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+	if problems, err := testutil.GatherAndLint(e.reg); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+}
+
+// metric gives the value of a counter or gauge without labels.
+func (e *env) metric(name string) float64 {
+	e.t.Helper()
+	families, err := e.reg.Gather()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.Metric[0].GetCounter().GetValue() + f.Metric[0].GetGauge().GetValue()
+		}
+	}
+	e.t.Fatalf("no metric %s", name)
+	return 0
+}
+
+func TestAdminPages(t *testing.T) {
+	e := newEnv(t)
+	ln := fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- e.s.ServeAdmin(ln) }()
+	defer func() {
+		if err := e.s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}}
+	defer client.CloseIdleConnections()
+	get := func(method, path string) (int, string) {
+		req, err := http.NewRequest(method, "http://admin"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil || res.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %v, X-Request-Id %q", path, err, res.Header.Get("X-Request-Id"))
+		}
+		return res.StatusCode, string(b)
+	}
+	for path, part := range map[string]string{
+		"/metrics": "lubdub_http_requests_in_flight", "/livez": `"ok"`, "/readyz": `"ok"`, "/healthz": `"ok"`, "/version": `"1.2.3"`, "/debug/pprof/": "goroutine", "/debug/pprof/cmdline": "",
+	} {
+		if status, body := get(http.MethodGet, path); status != 200 || !strings.Contains(body, part) {
+			t.Errorf("%s: %d %.200s", path, status, body)
+		}
+	}
+	if status, body := get(http.MethodGet, "/v1/tasks"); status != 404 || !json.Valid([]byte(body)) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := get(http.MethodPost, "/metrics"); status != 405 {
+		t.Errorf("%d", status)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := Config{Tracker: &fakeTracker{}, Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/"}
+	s, err := New(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.cfg.PublicURL != "http://127.0.0.1:8080" || s.cfg.MaxConns == 0 || s.cfg.ReadTimeout == 0 || s.cfg.IdleTimeout == 0 || s.http.MaxRequestBodySize == 0 {
+		t.Errorf("defaults are missing: %+v", s.cfg)
+	}
+	for name, change := range map[string]func(*Config){
+		"tracker": func(c *Config) { c.Tracker = nil }, "keys": func(c *Config) { c.Keys = nil }, "url": func(c *Config) { c.PublicURL = "127.0.0.1:8080" },
+		"query": func(c *Config) { c.PublicURL = "http://x?y" }, "conns": func(c *Config) { c.MaxConns = -1 }, "timeout": func(c *Config) { c.ReadTimeout = -1 },
+	} {
+		c := good
+		change(&c)
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

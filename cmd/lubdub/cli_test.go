@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func TestCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		environ []string
+		args    string
+		code    int
+		stdout  string // a part
+		stderr  string
+	}{
+		{"nothing", nil, "", exitOK, "Usage: lubdub <command>", ""},
+		{"help", nil, "serve --help", exitOK, "LUBDUB_ADMIN_LISTEN", ""},
+		{"version", nil, "version", exitOK, "lubdub devel (go1.", ""},
+		{"no such command", nil, "srve", exitMistake, "", `did you mean "serve"`},
+		{"no such flag", nil, "serve --lisen :1", exitMistake, "", "unknown flag --lisen"},
+		{"keys are no flag", nil, "serve --signing-keys k=x", exitMistake, "", "unknown flag --signing-keys"},
+		{"bad flag", nil, "serve --shutdown-timeout 30", exitMistake, "", `"30" has no unit; write for example 30s`},
+		{"flag out of bounds", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "serve --shards 9999", exitMistake, "", "shards (flag --shards): 9999 is above 4096"},
+		{"bad variable", []string{"LUBDUB_SHRADS=1"}, "serve", exitMistake, "", "there is no setting LUBDUB_SHRADS; did you mean LUBDUB_SHARDS?"},
+		{"no key", nil, "serve", exitMistake, "", `export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"`},
+		{"short key", []string{"LUBDUB_SIGNING_KEYS=k1=c2hvcnQ="}, "serve", exitMistake, "", "signing key k1 has 5 bytes; it needs at least 32"},
+		{"check good", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "config check", exitOK, "the configuration is good", ""},
+		{"check without key", nil, "config check", exitMistake, "", "there is no signing key"},
+		{"check a sweeper", nil, "config check --roles sweeper", exitOK, "good", ""},
+		{"check bad", []string{"LUBDUB_LOG_LEVEL=loud"}, "config check --listen nowhere", exitMistake, "", "lubdub: log-level"},
+		{"print flag over variable", []string{"LUBDUB_SHARDS=3"}, "config print --shards 4", exitOK, "# flag --shards", ""},
+		{"print variable", []string{"LUBDUB_SHARDS=3"}, "config print", exitOK, "# environment LUBDUB_SHARDS", ""},
+		{"token without role", nil, "token", exitMistake, "", "--role"},
+		{"token without key", nil, "token --role admin", exitMistake, "", "there is no signing key"},
+		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
+		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "does not go with --no-fleet"},
+		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
+		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
+		{"health of nobody", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
+		{"health of an unknown port", []string{"LUBDUB_ADMIN_LISTEN=:0"}, "health", exitMistake, "", "name the page with --url"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := command(c.environ, strings.Fields(c.args)...)
+			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("%d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout, stderr)
+			}
+			if c.stderr == "" && stderr != "" || c.stdout == "" && stdout != "" {
+				t.Errorf("it said too much\nstdout: %s\nstderr: %s", stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestReferenceIsTheDocument(t *testing.T) {
+	code, stdout, _ := command(nil, "config", "reference")
+	document, err := os.ReadFile("../../docs/configuration.md")
+	if code != exitOK || err != nil || stdout != string(document) {
+		t.Errorf("docs/configuration.md is out of date; run: make generate (%v)", err)
+	}
+}
+
+// Bounds and words stand in tags, where no constant can be named.
+func TestTagsAgreeWithConstants(t *testing.T) {
+	f, _ := config.Lookup("finished-retention")
+	least, err := time.ParseDuration(f.Min)
+	if err != nil || least != tracker.MinFinishedRetention {
+		t.Errorf("the least retention is %s, and must be %v", f.Min, tracker.MinFinishedRetention)
+	}
+	for name, n := range map[string]int{"max-pending-beats": embedded.MaxPendingBeats, "max-pending-calls": embedded.MaxPendingCalls} {
+		if f, _ := config.Lookup(name); !strings.Contains(f.Help, fmt.Sprintf("; %d at most with an embedded one", n)) {
+			t.Errorf("%s speaks of another cap than %d", name, n)
+		}
+	}
+	most, _ := config.Lookup("shards")
+	if !strings.Contains(most.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {
+		t.Errorf("shards speaks of another number than %d", embedded.Shards)
+	}
+	if most.Max != "4096" || tracker.MaxShards != 4096 {
+		t.Errorf("the most shards are %s, and must be %d", most.Max, tracker.MaxShards)
+	}
+}
+
+func TestTokenPrintsOnlyTheToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(testKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		environ []string
+		args    []string
+	}{
+		{[]string{"LUBDUB_SIGNING_KEYS=" + testKey}, nil},
+		{nil, []string{"--signing-keys-file", file}},
+		{[]string{"LUBDUB_SIGNING_KEYS_FILE=" + file}, nil},
+	} {
+		code, stdout, stderr := command(c.environ, append([]string{"token", "--role", "viewer", "--tenant", "acme", "--workspace", "*", "--ttl", "90m"}, c.args...)...)
+		if code != exitOK || stderr != "" || !regexp.MustCompile(`^[\w-]+\.[\w-]+\.[\w-]+\n$`).MatchString(stdout) {
+			t.Fatalf("%d %q %q", code, stdout, stderr)
+		}
+		claims := jwt.MapClaims{}
+		if _, _, err := jwt.NewParser().ParseUnverified(strings.TrimSpace(stdout), claims); err != nil {
+			t.Fatal(err)
+		}
+		expires, _ := claims.GetExpirationTime()
+		issued, _ := claims.GetIssuedAt()
+		if life := expires.Sub(issued.Time); life != 90*time.Minute {
+			t.Errorf("it holds for %v", life)
+		}
+	}
+}
+
+// A key that is written wrongly must not be shown to whoever reads the terminal or the log.
+func TestKeysAreNeverQuoted(t *testing.T) {
+	const secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2U"
+	for _, keys := range []string{secret + "=", secret, "k1=" + secret[:20], "k1=!!" + secret, "a b=" + secret, secret + "=x", "k1=" + secret + "=,k1=" + secret + "="} {
+		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + keys}, "token", "--role", "admin")
+		if code != exitMistake || strings.Contains(stdout+stderr, secret[:12]) {
+			t.Errorf("%s: %d %q %q", keys, code, stdout, stderr)
+		}
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{empty: "empty is empty; write <kid>=", filepath.Join(dir, "none"): "no such file"} {
+		code, _, stderr := command(nil, "config", "check", "--signing-keys-file", path)
+		if code != exitMistake || !strings.Contains(stderr, want) {
+			t.Errorf("%d %s", code, stderr)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/lifecycle"
+)
+
+type devCmd struct {
+	NoFleet bool          `help:"Only the server: no simulated workers."`
+	For     time.Duration `placeholder:"DURATION" help:"Stop starting tasks after this time, wait for what must become of them, and end. Without it the show goes on until Ctrl-C."`
+	Check   bool          `help:"Exit with 1 if Lubdub judged any task wrongly: failed a live one, missed a dead one, or took longer than 250 ms. Takes free ports unless told which, and 20s unless told how long."`
+	Rate    float64       `default:"5" help:"Tasks that the fleet starts per second."`
+
+	settings `embed:""`
+}
+
+func (*devCmd) Help() string {
+	return "Needs nothing: Redis is embedded, unless --redis names one, and the signing key is random. Nothing persists."
+}
+
+// The fleet keeps to a workspace of its own, so that it is not in the way of what is tried by hand.
+const (
+	fleetTenant    = "lubdub-dev"
+	fleetWorkspace = "fleet"
+)
+
+// Run shows Lubdub at work.
+func (c *devCmd) Run(a *app, k *kong.Context) error {
+	if err := c.settle(); err != nil {
+		return &mistake{err}
+	}
+	cfg, err := c.load(a, k, c.defaults())
+	if err != nil {
+		return err
+	}
+	if !cfg.Roles.API || !cfg.Roles.Sweeper {
+		return &mistake{fmt.Errorf("dev shows everything, so its roles are api,sweeper and not %s (%s)", cfg.Roles, cfg.Source("roles"))}
+	}
+	keys, err := devKeyring(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := lifecycle.Signals(context.Background(), a.force)
+	defer stop()
+	screen := newScreen(a.stdout)
+	p, err := open(ctx, cfg, keys, newLogger(screen.beside(a.stderr), &cfg.Config))
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	return c.show(ctx, screen, p, keys)
+}
+
+// settle fills in what --check implies and refuses what contradicts itself.
+func (c *devCmd) settle() error {
+	switch {
+	case c.Check && c.NoFleet:
+		return errors.New("--check judges the fleet, so it does not go with --no-fleet")
+	case c.For < 0:
+		return fmt.Errorf("--for %v is negative", c.For)
+	case c.Rate <= 0 || c.Rate > 1000:
+		return fmt.Errorf("--rate %v is not between 0 and 1000", c.Rate)
+	case c.Check && c.For == 0:
+		c.For = 20 * time.Second
+	}
+	return nil
+}
+
+// defaults are those of settings that differ from the server's. The fleet misbehaves on purpose, and warnings
+// about it would bury what is to be seen.
+func (c *devCmd) defaults() map[string]string {
+	d := map[string]string{"redis": config.Embedded, "finished-retention": "2h5m", "log-level": "error"}
+	if c.Check {
+		d["listen"], d["admin-listen"] = "127.0.0.1:0", "127.0.0.1:0"
+	}
+	return d
+}
+
+// devKeyring is the configured one, else a random one.
+func devKeyring(cfg *config.Loaded) (*api.Keyring, error) {
+	if cfg.SigningKeys != "" || cfg.SigningKeysFile != "" {
+		return keyring(cfg)
+	}
+	return api.NewKeyring(api.NewKey("dev"))
+}

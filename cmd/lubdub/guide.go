@@ -1,0 +1,68 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api"
+)
+
+// guide is a walk through the life of a task, as a shell script to be pasted whole or line by line.
+func guide(base string, keys *api.Keyring, withFleet bool) (string, error) {
+	mint := func(role api.Role, tenant, workspace string) (string, error) {
+		token, _, err := keys.MintControl(api.ControlToken{Role: role, Tenant: tenant, Workspace: workspace, TTL: 24 * time.Hour}, time.Now())
+		return token, err
+	}
+	admin, err := mint(api.RoleAdmin, "default", "default")
+	if err != nil {
+		return "", err
+	}
+	text := strings.NewReplacer("{base}", base, "{admin}", admin, "{id}", strings.ToLower(rand.Text()[:5])).Replace(walk)
+	if withFleet {
+		viewer, err := mint(api.RoleViewer, fleetTenant, fleetWorkspace)
+		if err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf(walkFleet, viewer)
+	}
+	return text, nil
+}
+
+const walk = `
+# Try it from another shell: paste all of this, or line by line.
+LUBDUB={base}
+ADMIN='Authorization: Bearer {admin}'
+JSON='Content-Type: application/json'
+
+# Create a task. The answer is its envelope, with the token that its worker needs.
+ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"hello-{id}","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}')
+TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"; echo "$ENVELOPE"
+
+# Be its worker: start, beat, and say how far it is.
+curl -sS $LUBDUB/v1/tasks/hello-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo
+curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1,"progressPct":45,"message":"Partition 5 of 10"}'; echo
+
+# Cancel it. The next beat is told so, and the worker stops by itself.
+curl -sS $LUBDUB/v1/tasks/hello-{id}/cancel -H "$ADMIN" -H "$JSON" -d '{"reason":"user_requested"}'; echo
+curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
+curl -sS $LUBDUB/v1/tasks/hello-{id}/completed -H "$TASK" -H "$JSON" -d '{"attempt":1,"outcome":"CANCELLED"}'; echo
+
+# Look at it, and at all cancelled ones.
+curl -sS $LUBDUB/v1/tasks/hello-{id} -H "$ADMIN"; echo
+curl -sS "$LUBDUB/v1/tasks?state=CANCELLED" -H "$ADMIN"; echo
+
+# Make a zombie: a task that must beat every second, and does not. Its history tells why it was failed.
+ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"zombie-{id}","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}')
+TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"
+curl -sS $LUBDUB/v1/tasks/zombie-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 3
+curl -sS $LUBDUB/v1/tasks/zombie-{id} -H "$ADMIN"; echo
+curl -sS $LUBDUB/v1/tasks/zombie-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
+`
+
+const walkFleet = `
+# The simulated fleet has a workspace of its own; see its failures.
+FLEET='Authorization: Bearer %s'
+curl -sS "$LUBDUB/v1/tasks?state=FAILED&pageSize=3" -H "$FLEET"; echo
+`

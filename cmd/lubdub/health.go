@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/config"
+)
+
+type healthCmd struct {
+	URL     string        `name:"url" placeholder:"URL" help:"Page to ask; without it /readyz of the admin listener that configuration and environment name."`
+	File    string        `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
+	Timeout time.Duration `default:"2s" help:"How long to wait for the answer."`
+}
+
+// Run exits with 0 when the server is ready, and with 1 when it is not or does not answer.
+func (c *healthCmd) Run(a *app) error {
+	url := c.URL
+	if url == "" {
+		cfg, err := loadConfig(config.Input{File: c.File, Environ: a.environ})
+		if err != nil {
+			return err
+		}
+		host, port, _ := net.SplitHostPort(cfg.AdminListen) // Load has checked it
+		if port == "0" {
+			return &mistake{fmt.Errorf("admin-listen is %s, so its port is known to the server only; name the page with --url", cfg.AdminListen)}
+		}
+		url = "http://" + net.JoinHostPort(reachable(host), port) + "/readyz"
+	}
+	client := &http.Client{Timeout: c.Timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var health v1.Health
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16))
+	_ = json.Unmarshal(body, &health)
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s %s %s", url, res.Status, health.Status, health.Message)
+	}
+	_, err = fmt.Fprintln(a.stdout, "ok")
+	return err
+}
+
+// reachable gives a host that a client on this machine can dial for one that a server listens on.
+func reachable(host string) string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return host
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/config"
+)
+
+// errNoKey says how to make a key: it is the first thing that everyone meets.
+var errNoKey = errors.New("there is no signing key, and without one no token can be made or checked. Make one and keep it:\n" +
+	`  export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"` + "\n" +
+	"or put the same text into a file and name it with --signing-keys-file. ('lubdub dev' needs none.)")
+
+// keyring reads the signing keys from where the configuration says.
+func keyring(cfg *config.Loaded) (*api.Keyring, error) {
+	text, from := cfg.SigningKeys, "LUBDUB_SIGNING_KEYS"
+	if cfg.SigningKeysFile != "" {
+		b, err := os.ReadFile(cfg.SigningKeysFile)
+		if err != nil {
+			return nil, &mistake{fmt.Errorf("signing-keys-file: %w", err)}
+		}
+		text, from = string(b), cfg.SigningKeysFile
+	}
+	if strings.TrimSpace(text) == "" {
+		if cfg.SigningKeysFile != "" {
+			return nil, &mistake{fmt.Errorf("%s is empty; write <kid>=<base64 of at least 32 bytes> into it, for example with: echo \"k1=$(openssl rand -base64 32)\"", from)}
+		}
+		return nil, &mistake{errNoKey}
+	}
+	keys, err := api.ParseKeys(text)
+	if err == nil {
+		var ring *api.Keyring
+		if ring, err = api.NewKeyring(keys...); err == nil {
+			return ring, nil
+		}
+	}
+	return nil, &mistake{fmt.Errorf("%s: %s", from, hideKeys(err.Error(), text))}
+}
+
+// hideKeys takes every piece of a key out of a message. One that was written without its kid may stand where the
+// kid is expected, and be quoted as such.
+func hideKeys(message, keys string) string {
+	const shortest = 12 // what is shorter is no key; a kid may be
+	for _, piece := range strings.FieldsFunc(keys, func(r rune) bool { return strings.ContainsRune(",= \t\r\n", r) }) {
+		if len(piece) >= shortest {
+			message = strings.ReplaceAll(message, piece, "xxxxx")
+		}
+	}
+	return message
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// version of the build; the Makefile sets it.
+var version = "devel"
+
+func main() {
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	os.Exit(a.run(os.Args[1:]))
+}
+
+// app is what a command sees of the outside world.
+type app struct {
+	stdout, stderr io.Writer
+	environ        []string
+}
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailed  = 1 // something went wrong while running
+	exitMistake = 2 // the command line or the configuration is wrong; nothing was begun
+)

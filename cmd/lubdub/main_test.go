@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// fasthttpCleaner is a goroutine of fasthttp's worker pool that finds out up to ten seconds late that its server has
+// stopped, and fasthttpClock one that it never ends.
+var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
+
+var fasthttpClock = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
+
+// binary is the program as it is shipped, built once for all tests that need a process of their own.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "lubdub")
+	out, err := exec.Command("go", "build", "-ldflags", "-X main.version=1.2.3", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+var buildDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "lubdub-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(buildDir); err != nil {
+		panic(err)
+	}
+	if code == 0 {
+		if err := goleak.Find(fasthttpCleaner, fasthttpClock); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+const testKey = "k1=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+// command runs one command inside the test.
+func command(environ []string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	a := &app{stdout: &out, stderr: &errs, environ: environ}
+	code = a.run(args)
+	return code, out.String(), errs.String()
+}
+
+// running is a process of the program.
+type running struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	lines  chan string // of standard output; closed at its end
+	errs   *lockedBuffer
+	exited chan struct{}
+	code   int
+}
+
+// long is more than anything in these tests takes; it is only waited for when something is broken.
+const long = time.Minute
+
+// launch starts the program with nothing but the given environment and arguments.
+func launch(t *testing.T, environ []string, args ...string) *running {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, cmd: exec.Command(path, args...), lines: make(chan string, 10_000), errs: &lockedBuffer{}, exited: make(chan struct{})}
+	r.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
+	r.cmd.Stderr = r.errs
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			r.lines <- s.Text()
+		}
+		close(r.lines)
+		err := r.cmd.Wait()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			r.code = exit.ExitCode()
+		}
+		close(r.exited)
+	}()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		<-r.exited
+		if t.Failed() {
+			log := r.errs.String()
+			t.Logf("the end of the standard error of %s:\n%s", strings.Join(args, " "), log[max(0, len(log)-4000):])
+		}
+	})
+	return r
+}
+
+// line waits for a line with this text.
+func (r *running) line(text string) string {
+	r.t.Helper()
+	deadline := time.After(long)
+	for {
+		select {
+		case l, ok := <-r.lines:
+			if !ok {
+				<-r.exited
+				r.t.Fatalf("it ended with %d and no line %q: %s", r.code, text, r.errs)
+			}
+			if strings.Contains(l, text) {
+				return l
+			}
+		case <-deadline:
+			r.t.Fatalf("no line %q: %s", text, r.errs)
+		}
+	}
+}
+
+// rest waits for the end and gives the lines before it.
+func (r *running) rest() (lines []string) {
+	r.t.Helper()
+	for l := range r.lines {
+		lines = append(lines, l)
+	}
+	r.wait()
+	return lines
+}
+
+// wait gives the exit code.
+func (r *running) wait() int {
+	r.t.Helper()
+	select {
+	case <-r.exited:
+	case <-time.After(long):
+		r.t.Fatalf("it does not end: %s", r.errs)
+	}
+	return r.code
+}
+
+func (r *running) signal(s syscall.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+var (
+	apiPattern   = regexp.MustCompile(`listening on (http://\S+)`)
+	adminPattern = regexp.MustCompile(`admin (http://[^,)]+)`)
+)
+
+// urls waits for the line that tells where the program listens.
+func (r *running) urls() (api, admin string) {
+	r.t.Helper()
+	l := r.line("(admin http://")
+	if m := apiPattern.FindStringSubmatch(l); m != nil {
+		api = m[1]
+	}
+	return api, adminPattern.FindStringSubmatch(l)[1]
+}
+
+// lockedBuffer is a bytes.Buffer that may be read while a process writes to it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// one is a client that keeps no connection, so that it never stands in a stop's way.
+var one = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+
+// ask makes a request and gives its status and body; status 0 when there was no answer.
+func ask(method, url, token, body string) (int, string) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := one.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	b, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(b)
+}
+
+// until asks again until the answer is as it should be.
+func until(t *testing.T, what string, good func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(long); !good(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came to be: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond) // between two questions; nothing is concluded from it
+	}
+}

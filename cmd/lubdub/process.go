@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// process is everything that one server runs: the roles that its configuration names, and the admin listener.
+type process struct {
+	cfg *config.Loaded
+	log *slog.Logger
+
+	redis     *embedded.Redis // nil: Redis is elsewhere
+	tracker   *tracker.Tracker
+	api       *api.Server
+	listener  net.Listener // nil without the role api
+	admin     net.Listener
+	publicURL string
+}
+
+// open takes the addresses, connects to Redis and wires the parts. Nothing is served until run.
+func open(ctx context.Context, cfg *config.Loaded, keys *api.Keyring, log *slog.Logger) (*process, error) {
+	takeRedisLog(log)
+	p := &process{cfg: cfg, log: log}
+	if err := p.open(ctx, keys); err != nil {
+		p.abandon()
+		return nil, errors.New(cfg.Scrub(err.Error()))
+	}
+	return p, nil
+}
+
+func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
+	// Addresses come first: a port in use is found before anything reaches Redis.
+	if p.admin, err = listen("admin-listen", p.cfg.AdminListen); err != nil {
+		return err
+	}
+	if p.cfg.Roles.API {
+		if p.listener, err = listen("listen", p.cfg.Listen); err != nil {
+			return err
+		}
+	}
+	p.publicURL = p.findPublicURL()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if p.tracker, err = p.openTracker(ctx, registry); err != nil {
+		return err
+	}
+	p.api, err = api.New(api.Config{
+		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
+		Logger: p.log, Registerer: registry, Gatherer: registry,
+		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: p.cfg.MaxConnections,
+	})
+	return err
+}
+
+func (p *process) openTracker(ctx context.Context, registry prometheus.Registerer) (*tracker.Tracker, error) {
+	o := tracker.Options{
+		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
+		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
+		Logger: p.log, Registerer: registry,
+	}
+	if p.cfg.Redis == config.Embedded {
+		var err error
+		if p.redis, err = embedded.Start(); err != nil {
+			return nil, err
+		}
+		o.RedisURL = p.redis.URL()
+		if o.Shards == 0 {
+			o.Shards = embedded.Shards
+		}
+		o.MaxPendingBeats = min(o.MaxPendingBeats, embedded.MaxPendingBeats)
+		o.MaxPendingCalls = min(o.MaxPendingCalls, embedded.MaxPendingCalls)
+		p.log.Warn(embedded.Caveat)
+	}
+	return tracker.Open(ctx, o)
+}
+
+// listen opens a listener for a setting; a port in use is so common that it gets an answer of its own.
+func listen(setting, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		host, _, _ := net.SplitHostPort(address)
+		return nil, fmt.Errorf("%s is in use already: stop what listens there (another lubdub?), or choose another address with --%s, such as --%s %s for any free port",
+			address, setting, setting, net.JoinHostPort(host, "0"))
+	case err != nil:
+		return nil, fmt.Errorf("--%s %s: %w", setting, address, err)
+	}
+	return l, nil
+}
+
+// findPublicURL is what workers are told to call.
+func (p *process) findPublicURL() string {
+	if p.cfg.PublicURL != "" || p.listener == nil {
+		if p.cfg.PublicURL == "" {
+			return "http://127.0.0.1" // a sweeper makes no envelopes, and the admin pages do not tell it
+		}
+		return p.cfg.PublicURL
+	}
+	host, _, _ := net.SplitHostPort(p.cfg.Listen)
+	url := baseURL(p.listener, host)
+	if reachable(host) != host {
+		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set --public-url", "callbackBaseUrl", url)
+	}
+	return url
+}
+
+// baseURL is the URL of a listener, under the host that it was asked for, with the port that it got.
+func baseURL(l net.Listener, host string) string {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return "http://" + net.JoinHostPort(reachable(host), port)
+}
+
+func (p *process) adminURL() string {
+	host, _, _ := net.SplitHostPort(p.cfg.AdminListen)
+	return baseURL(p.admin, host)
+}
+
+// apiURL is where a client on this machine finds the API; empty without the role.
+func (p *process) apiURL() string {
+	if p.listener == nil {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(p.cfg.Listen)
+	return baseURL(p.listener, host)
+}
+
+// line is the one line that tells that the process is there.
+func (p *process) line() string {
+	what := "sweeping"
+	if p.listener != nil {
+		what = "listening on " + p.apiURL()
+	}
+	return fmt.Sprintf("lubdub %s %s (admin %s, roles %s, redis %s)", version, what, p.adminURL(), p.cfg.Roles, config.RedactURL(p.cfg.Redis))
+}

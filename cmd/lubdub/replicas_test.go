@@ -1,0 +1,128 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/fleet"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// spread sends each request to the next replica, as a load balancer does, and a request that one does not answer
+// to no other: that is for the client to try again.
+type spread struct {
+	hosts []string
+	next  atomic.Int64
+	http.RoundTripper
+}
+
+func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Host = s.hosts[int(s.next.Add(1))%len(s.hosts)]
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// Two replicas of each role on a real Redis, and in the middle of the show one of each is killed without a word.
+// Every task must still become what it should, in time, and nothing may be lost or there twice.
+func TestReplicasDieAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	redis := redistest.StartServer(t, "--appendonly", "yes")
+	role := func(role string) *running {
+		return launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--roles", role}, anyPort...)...)
+	}
+	fronts, backs := []*running{role("api"), role("api")}, []*running{role("sweeper"), role("sweeper")}
+	transport := &spread{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64}}
+	for _, f := range fronts {
+		url, _ := f.urls()
+		transport.hosts = append(transport.hosts, strings.TrimPrefix(url, "http://"))
+	}
+	for _, b := range backs {
+		b.urls()
+	}
+	var killed sync.Once
+	f := fleet.New(fleet.Options{
+		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
+		Judged: func(v fleet.Verdict) {
+			if v.Zombies > 0 {
+				killed.Do(func() { // both roles are at work by now
+					fronts[0].signal(syscall.SIGKILL)
+					backs[0].signal(syscall.SIGKILL)
+				})
+			}
+		},
+	})
+	if err := f.Run(t.Context(), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s := f.Summary()
+	t.Logf("\n%s", s)
+	if s.Retries == 0 || s.Zombies == 0 {
+		t.Error("nothing died in the middle of it")
+	}
+	onlyLate(t, s)
+	if s.Judged != s.Created || s.Unclear > s.Created/10 {
+		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Judged, s.Unclear)
+	}
+	for _, r := range []*running{fronts[1], backs[1]} {
+		r.signal(syscall.SIGTERM)
+		if code := r.wait(); code != exitOK {
+			t.Errorf("a survivor ended with %d: %s", code, r.errs)
+		}
+	}
+}
+
+// onlyLate complains of every wrong verdict that is not merely late. How late one may be is `make demo`'s to say, on
+// a machine that does nothing else and with a Redis that answers.
+func onlyLate(t *testing.T, s fleet.Summary) {
+	t.Helper()
+	for _, v := range s.Wrong {
+		for _, w := range v.Wrong {
+			if !strings.Contains(w, " late, and may be ") {
+				t.Error(v)
+			}
+		}
+	}
+}
+
+// Redis stands still for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
+// worker its life; the dead must be found all the same once it is over.
+func TestFrozenRedisKillsNobody(t *testing.T) {
+	t.Parallel()
+	redis := redistest.StartServer(t)
+	r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "200ms"}, anyPort...)...)
+	url, _ := r.urls()
+	var frozen sync.Once
+	thawed := make(chan error, 1)
+	f := fleet.New(fleet.Options{
+		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
+		// These two go by the wall clock, which an outage does not stop.
+		Only: func(name string) bool { return name != "misses its deadline" && name != "comes back too late" },
+		Judged: func(v fleet.Verdict) {
+			if v.Zombies > 0 {
+				frozen.Do(func() {
+					if err := redis.Freeze(); err != nil {
+						t.Error(err)
+					}
+					time.AfterFunc(3*time.Second, func() { thawed <- redis.Thaw() })
+				})
+			}
+		},
+	})
+	if err := f.Run(t.Context(), 6*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-thawed; err != nil {
+		t.Fatal(err)
+	}
+	s := f.Summary()
+	t.Logf("\n%s", s)
+	onlyLate(t, s)
+	if s.Unclear > 0 || s.Retries == 0 || s.Judged != s.Created {
+		t.Errorf("%d of %d judged, %d unclear: workers were failed for an outage", s.Judged, s.Created, s.Unclear)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/lifecycle"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// services are the running parts of a process. Each field stops its part and returns when it has stopped.
+type services struct {
+	admin, api, keepTime, sweeper func()
+
+	stopping atomic.Bool
+}
+
+// run serves until ctx ends or a part fails, then stops everything in order. The error is nil when all was served
+// and stopped as it should. Serving is called once requests are answered.
+func (p *process) run(ctx context.Context, serving func()) error {
+	g := lifecycle.NewGroup(ctx)
+	s := &services{api: func() {}, keepTime: func() {}, sweeper: func() {}}
+	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
+	if p.cfg.Roles.API {
+		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
+		s.api = g.Start("API listener", s.listener(p.listener, p.api.Serve))
+	}
+	if p.cfg.Roles.Sweeper {
+		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{}).Run)
+	}
+	serving()
+	<-g.Done()
+	return errors.Join(g.Err(), p.stop(ctx, s, g.Err() == nil))
+}
+
+// listener makes a service of a listener. Its server stops by a call of its own, not by a context, and then
+// returns at once; the service lasts until it is stopped itself.
+func (s *services) listener(l net.Listener, serve func(net.Listener) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := serve(l)
+		if s.stopping.Load() {
+			<-ctx.Done()
+			return nil
+		}
+		return err
+	}
+}
+
+// stop ends the process in the order in which nothing is lost: first nobody is sent here any more, then what is
+// under way is answered, then what was answered is in Redis.
+func (p *process) stop(ctx context.Context, s *services, wait bool) error {
+	p.log.Info("stopping", "drainDelay", p.cfg.DrainDelay, "shutdownTimeout", p.cfg.ShutdownTimeout)
+	_ = 0
+	if wait && p.cfg.DrainDelay > 0 {
+		time.Sleep(p.cfg.DrainDelay) // a second signal ends the process, and this with it
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.ShutdownTimeout)
+	defer cancel()
+	s.sweeper() // another one takes its shards over at once
+	s.stopping.Store(true)
+	var errs []error
+	if err := p.api.Shutdown(limit); err != nil {
+		errs = append(errs, fmt.Errorf("requests were still running after shutdown-timeout (%v): %w", p.cfg.ShutdownTimeout, err))
+	}
+	// A signal that comes before a server has begun with its listener would leave it serving.
+	_ = p.admin.Close()
+	if p.listener != nil {
+		_ = p.listener.Close()
+	}
+	s.api()
+	s.admin()
+	s.keepTime()
+	if err := p.tracker.Close(limit); err != nil {
+		errs = append(errs, fmt.Errorf("the last heartbeats may not have reached Redis: %w", err))
+	}
+	if p.redis != nil {
+		p.redis.Close()
+	}
+	p.log.Info("stopped")
+	return errors.Join(errs...)
+}
+
+// abandon closes what a process that never served had opened.
+func (p *process) abandon() {
+	for _, l := range []net.Listener{p.admin, p.listener} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if p.tracker != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = p.tracker.Close(ctx)
+	}
+	if p.redis != nil {
+		p.redis.Close()
+	}
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/embedded"
+)
+
+var withKey = []string{"LUBDUB_SIGNING_KEYS=" + testKey}
+
+// anyPort are the flags that keep tests out of each other's way.
+var anyPort = []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
+
+func serveEmbedded(t *testing.T, more ...string) *running {
+	t.Helper()
+	return launch(t, withKey, append(append([]string{"serve", "--redis", "embedded"}, anyPort...), more...)...)
+}
+
+func adminToken(t *testing.T) string {
+	t.Helper()
+	code, token, stderr := command(withKey, "token", "--role", "admin")
+	if code != exitOK {
+		t.Fatal(stderr)
+	}
+	return strings.TrimSpace(token)
+}
+
+const quickTask = `{"heartbeatIntervalMs":500,"heartbeatTimeoutMs":1000}`
+
+// createRunning makes a task and starts it; nobody will beat for it.
+func createRunning(t *testing.T, base string) v1.TaskEnvelope {
+	t.Helper()
+	status, body := ask("POST", base+"/v1/tasks", adminToken(t), quickTask)
+	var e v1.TaskEnvelope
+	if err := json.Unmarshal([]byte(body), &e); status != http.StatusCreated || err != nil {
+		t.Fatal(status, body, err)
+	}
+	if status, body := ask("POST", base+"/v1/tasks/"+e.TaskID+"/started", e.TaskToken, `{"attempt":1}`); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	return e
+}
+
+func state(t *testing.T, base, id string) v1.Task {
+	t.Helper()
+	var task v1.Task
+	status, body := ask("GET", base+"/v1/tasks/"+id, adminToken(t), "")
+	if err := json.Unmarshal([]byte(body), &task); status != http.StatusOK || err != nil {
+		t.Fatal(status, body, err)
+	}
+	return task
+}
+
+func TestServeAndStop(t *testing.T) {
+	t.Parallel()
+	r := serveEmbedded(t)
+	line := r.line("listening")
+	api, admin := apiPattern.FindStringSubmatch(line)[1], adminPattern.FindStringSubmatch(line)[1]
+	if want := fmt.Sprintf("lubdub 1.2.3 listening on %s (admin %s, roles api,sweeper, redis embedded)", api, admin); line != want {
+		t.Errorf("%q, want %q", line, want)
+	}
+	for _, page := range []string{api + "/readyz", admin + "/readyz", admin + "/livez"} {
+		if status, body := ask("GET", page, "", ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", page, status, body)
+		}
+	}
+	if code, stdout, stderr := command(nil, "health", "--url", admin+"/readyz"); code != exitOK || stdout != "ok\n" {
+		t.Error(code, stdout, stderr)
+	}
+	if code, stdout, stderr := command([]string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "http://")}, "health"); code != exitOK {
+		t.Error(code, stdout, stderr)
+	}
+	if _, metrics := ask("GET", admin+"/metrics", "", ""); !strings.Contains(metrics, "lubdub_") || !strings.Contains(metrics, "go_goroutines") {
+		t.Errorf("metrics: %.300s", metrics)
+	}
+	e := createRunning(t, api)
+	if e.CallbackBaseURL != api {
+		t.Errorf("envelopes carry %s, and it listens on %s", e.CallbackBaseURL, api)
+	}
+	until(t, "the silent task is failed", func() bool { return state(t, api, e.TaskID).State == v1.Failed })
+
+	idle := half(t, api, quickTask) // a connection that is kept alive must not hold the stop up
+	if _, err := io.WriteString(idle, quickTask[len(quickTask)-1:]); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := http.ReadResponse(bufio.NewReader(idle), nil); err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("%+v %v", res, err)
+	}
+	r.signal(syscall.SIGTERM)
+	if lines := r.rest(); r.code != exitOK || len(lines) != 0 {
+		t.Errorf("it ended with %d and said %q", r.code, lines)
+	}
+	for _, want := range []string{"embedded Redis: for trying only", "msg=stopping", "msg=stopped"} {
+		if !strings.Contains(r.errs.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, r.errs)
+		}
+	}
+}
+
+// While it drains it serves, and says that it is not ready; a second signal ends it at once.
+func TestDrainAndSecondSignal(t *testing.T) {
+	r := serveEmbedded(t, "--drain-delay", "10m")
+	api, admin := r.urls()
+	r.signal(syscall.SIGINT)
+	until(t, "readiness is off", func() bool {
+		status, body := ask("GET", api+"/readyz", "", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "draining")
+	})
+	if status, _ := ask("GET", admin+"/readyz", "", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("the admin listener says %d", status)
+	}
+	if status, _ := ask("GET", api+"/livez", "", ""); status != http.StatusOK {
+		t.Errorf("it is not live any more: %d", status)
+	}
+	if code, _, stderr := command(nil, "health", "--url", admin+"/readyz"); code != exitFailed || !strings.Contains(stderr, "draining") {
+		t.Error(code, stderr)
+	}
+	createRunning(t, api)
+	r.signal(syscall.SIGINT)
+	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "interrupt again: stopping at once") {
+		t.Errorf("it ended with %d: %s", code, r.errs)
+	}
+}
+
+// half sends a request but for the end of its body.
+func half(t *testing.T, base, body string) net.Conn {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_, err = fmt.Fprintf(c, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		adminToken(t), len(body), body[:len(body)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A request that is under way when the signal comes gets its answer, and new ones are turned away.
+func TestStopAnswersWhatIsUnderWay(t *testing.T) {
+	r := serveEmbedded(t)
+	api, _ := r.urls()
+	c := half(t, api, quickTask)
+	// The server must have begun with the request, else it would count as idle. These two came later and are answered.
+	createRunning(t, api)
+	r.signal(syscall.SIGTERM)
+	until(t, "new connections are refused", func() bool { status, _ := ask("GET", api+"/livez", "", ""); return status == 0 })
+	if _, err := io.WriteString(c, quickTask[len(quickTask)-1:]); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("%+v %v", res, err)
+	}
+	defer res.Body.Close()
+	if code := r.wait(); code != exitOK {
+		t.Errorf("it ended with %d: %s", code, r.errs)
+	}
+}
+
+func TestStopHasATimeout(t *testing.T) {
+	t.Parallel()
+	r := serveEmbedded(t, "--shutdown-timeout", "1s")
+	api, _ := r.urls()
+	half(t, api, quickTask)
+	createRunning(t, api)
+	r.signal(syscall.SIGTERM)
+	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "requests were still running after shutdown-timeout (1s)") {
+		t.Errorf("it ended with %d: %s", code, r.errs)
+	}
+}
+
+// One role in each process, and a Redis between them.
+func TestRolesApart(t *testing.T) {
+	t.Parallel()
+	redis, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer redis.Close()
+	u, _ := url.Parse(redis.URL())
+	password, _ := u.User.Password()
+	args := append([]string{"serve", "--redis", redis.URL(), "--shards", "2"}, anyPort...)
+
+	front := launch(t, withKey, append(args, "--roles", "api", "--log-format", "json")...)
+	api, _ := front.urls()
+	e := createRunning(t, api)
+
+	back := launch(t, nil, append(args, "--roles", "sweeper")...) // and it needs no key
+	line := back.line("sweeping")
+	if strings.Contains(line, password) || !strings.Contains(line, "redis://:xxxxx@") || !strings.Contains(line, "roles sweeper,") || strings.Contains(line, "listening") {
+		t.Errorf("%q", line)
+	}
+	admin := adminPattern.FindStringSubmatch(line)[1]
+	for _, page := range []string{"/readyz", "/livez", "/metrics"} {
+		if status, body := ask("GET", admin+page, "", ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", page, status, body)
+		}
+	}
+	if status, _ := ask("POST", admin+"/v1/tasks", adminToken(t), quickTask); status != http.StatusMethodNotAllowed && status != http.StatusNotFound {
+		t.Errorf("a sweeper answers the API: %d", status)
+	}
+	until(t, "the silent task is failed", func() bool { return state(t, api, e.TaskID).State == v1.Failed })
+
+	for _, r := range []*running{back, front} {
+		r.signal(syscall.SIGTERM)
+		if code := r.wait(); code != exitOK {
+			t.Errorf("it ended with %d: %s", code, r.errs)
+		}
+		if strings.Contains(r.errs.String(), password) {
+			t.Errorf("the log shows the password: %s", r.errs)
+		}
+	}
+	for l := range strings.Lines(front.errs.String()) {
+		if !json.Valid([]byte(l)) {
+			t.Errorf("not JSON: %s", l)
+		}
+	}
+
+	other := launch(t, withKey, append(append([]string{"serve", "--redis", redis.URL(), "--shards", "3"}, anyPort...), "--roles", "sweeper")...)
+	if code := other.wait(); code != exitFailed || !strings.Contains(other.errs.String(), "was first started with 2 shards") || strings.Contains(other.errs.String(), password) {
+		t.Errorf("it ended with %d: %s", code, other.errs)
+	}
+}
+
+func TestRefusesToStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"port in use", []string{"--redis", "embedded", "--listen", taken.Addr().String(), "--admin-listen", "127.0.0.1:0"}, "is in use already: stop what listens there (another lubdub?), or choose another address with --listen, such as --listen 127.0.0.1:0"},
+		{"admin port in use", []string{"--redis", "embedded", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String()}, "choose another address with --admin-listen"},
+		{"no such host", []string{"--redis", "embedded", "--listen", "nowhere.invalid:1", "--admin-listen", "127.0.0.1:0"}, "--listen nowhere.invalid:1"},
+		{"no Redis", append([]string{"--redis", "redis://bob:geheim@127.0.0.1:1/0"}, anyPort...), "redis://bob:***@127.0.0.1:1/0"},
+		{"bad Redis URL", append([]string{"--redis", "redis://bob:ge%zzheim@127.0.0.1:1/0"}, anyPort...), "127.0.0.1:1/0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := command(withKey, append([]string{"serve"}, c.args...)...)
+			if code != exitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "heim") {
+				t.Errorf("%d %q\n%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestNothingOutlivesTheProcess(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner, fasthttpClock)
+	defer one.CloseIdleConnections()
+	var log lockedBuffer
+	cfg := loaded(t, append([]string{"LUBDUB_REDIS=embedded", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0"}, withKey...))
+	keys, err := keyring(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := open(context.Background(), cfg, keys, newLogger(&log, &cfg.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	defer cancel()
+	ready := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(ctx, func() { close(ready) }) }()
+	<-ready
+	createRunning(t, p.apiURL())
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		t.Error("too slow")
+	}
+}
+
+// A signal can come before the servers have begun with their listeners.
+func TestStopAtOnce(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner, fasthttpClock)
+	cfg := loaded(t, append([]string{"LUBDUB_REDIS=embedded", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0"}, withKey...))
+	keys, _ := keyring(cfg)
+	for range 5 {
+		p, err := open(context.Background(), cfg, keys, newLogger(io.Discard, &cfg.Config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		began := time.Now()
+		if err := p.run(ctx, func() {}); err != nil {
+			t.Error(err)
+		}
+		if time.Since(began) > cfg.ShutdownTimeout {
+			t.Error("the stop ran into its timeout")
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/internal/fleet"
+)
+
+// show runs server and fleet side by side. It is over when its time is or with a signal; a server that ends by
+// itself ends it too.
+func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *api.Keyring) error {
+	ctx, over := context.WithCancel(ctx)
+	defer over()
+	signalled := ctx.Done()
+	playing, ended := context.WithCancel(ctx)
+	serving, served := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer ended()
+		served <- p.run(ctx, func() { close(serving) })
+	}()
+	<-serving
+	screen.print(p.line())
+	if p.redis != nil {
+		screen.print(embedded.Caveat)
+	}
+	err := c.perform(playing, screen, p, keys)
+	select {
+	case <-signalled:
+		if c.Check && err == nil {
+			err = errors.New("interrupted, so nothing is proved")
+		}
+	default:
+	}
+	over()
+	return errors.Join(err, <-served)
+}
+
+// perform is what is to be seen while the server runs.
+func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *api.Keyring) error {
+	if !c.Check {
+		text, err := guide(p.apiURL(), keys, !c.NoFleet)
+		if err != nil {
+			return err
+		}
+		screen.print(text)
+	}
+	if c.NoFleet {
+		if c.For > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.For)
+			defer cancel()
+		}
+		<-ctx.Done()
+		return nil
+	}
+	token, _, err := keys.MintControl(api.ControlToken{
+		Role: api.RoleDispatcher, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
+	}, time.Now())
+	if err != nil {
+		return err
+	}
+	f := fleet.New(fleet.Options{
+		BaseURL: p.apiURL(), Token: token, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
+		Judged: func(v fleet.Verdict) {
+			switch {
+			case len(v.Wrong) > 0:
+				screen.print("WRONG   " + v.String())
+			case v.Zombies > 0:
+				screen.print("zombie  " + v.String())
+			case v.Unclear != "":
+				screen.print("unclear " + v.String())
+			}
+		},
+	})
+	return c.play(ctx, screen, f)
+}
+
+// play lets the fleet run and tells its counts meanwhile, then its summary.
+func (c *devCmd) play(ctx context.Context, screen *screen, f *fleet.Fleet) error {
+	played := make(chan error, 1)
+	go func() { played <- f.Run(ctx, c.For) }()
+	ticker := time.NewTicker(screen.pace())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			screen.status(f.Summary().Status())
+		case err := <-played:
+			screen.status("")
+			s := f.Summary()
+			screen.print(fmt.Sprintf("\nsummary of run %s, each verdict read back through the API:\n%s", f.RunID(), s))
+			if err != nil || !c.Check || ctx.Err() != nil {
+				return err // one that was cut short proves nothing, and its caller knows why it was
+			}
+			if err := s.Check(); err != nil {
+				return err
+			}
+			screen.print("every verdict was right")
+			return nil
+		}
+	}
+}

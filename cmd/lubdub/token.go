@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/config"
+)
+
+type tokenCmd struct {
+	Role      string        `required:"" placeholder:"ROLE" help:"What it may do: viewer, operator, dispatcher, enroll or admin."`
+	Tenant    string        `default:"default" help:"Tenant that it is for; '*' for all."`
+	Workspace string        `default:"default" help:"Workspace that it is for; '*' for all."`
+	Queue     string        `placeholder:"QUEUE" help:"Queue that an enroll token is tied to."`
+	TTL       time.Duration `name:"ttl" default:"1h" help:"How long it holds."`
+
+	File            string `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
+	SigningKeysFile string `name:"signing-keys-file" type:"setting" placeholder:"FILE" help:"File with the server's signing keys."`
+}
+
+// Run prints the token and nothing else, so that it can be put into a variable.
+func (c *tokenCmd) Run(a *app, k *kong.Context) error {
+	cfg, err := loadConfig(config.Input{
+		File: c.File, Environ: a.environ, Flags: &config.Config{SigningKeysFile: c.SigningKeysFile}, FlagsSet: flagsSet(k),
+	})
+	if err != nil {
+		return err
+	}
+	keys, err := keyring(cfg)
+	if err != nil {
+		return err
+	}
+	token, _, err := keys.MintControl(api.ControlToken{
+		Role: api.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL,
+	}, time.Now())
+	if err != nil {
+		return &mistake{err}
+	}
+	_, err = fmt.Fprintln(a.stdout, token)
+	return err
+}

@@ -1,0 +1,68 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Group runs services side by side. The first that ends before it was told to, with an error or without, ends the
+// group's context, so that the whole process stops rather than going on without it.
+type Group struct {
+	ctx  context.Context
+	fail context.CancelCauseFunc
+	wg   sync.WaitGroup
+}
+
+// NewGroup makes a group whose context also ends with ctx.
+func NewGroup(ctx context.Context) *Group {
+	g := &Group{}
+	g.ctx, g.fail = context.WithCancelCause(ctx)
+	return g
+}
+
+// Done is closed when the process should stop: a service ended, or the context that the group was made with.
+func (g *Group) Done() <-chan struct{} { return g.ctx.Done() }
+
+// Err is why the group's context ended, when it was for a service. Otherwise it is nil.
+func (g *Group) Err() error {
+	if cause := context.Cause(g.ctx); errors.As(cause, new(*serviceError)) {
+		return cause
+	}
+	return nil
+}
+
+// Start runs a service. It gets a context of its own, which ends when the returned stop is called and not when
+// the group's does: services are stopped one after the other. Stop waits until the service has returned, and
+// may be called again.
+func (g *Group) Start(name string, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(g.ctx))
+	ended := make(chan struct{})
+	g.wg.Go(func() {
+		defer close(ended)
+		err := run(ctx)
+		if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+			return
+		}
+		if err == nil {
+			err = errors.New("it ended by itself")
+		}
+		g.fail(&serviceError{name, err})
+	})
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// Wait returns when every service has.
+func (g *Group) Wait() { g.wg.Wait() }
+
+type serviceError struct {
+	name  string
+	cause error
+}
+
+func (e *serviceError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.cause) }
+func (e *serviceError) Unwrap() error { return e.cause }

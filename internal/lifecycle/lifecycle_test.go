@@ -1,0 +1,113 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestFirstSignalEndsSecondForces(t *testing.T) {
+	c := make(chan os.Signal, 2)
+	forced := make(chan os.Signal, 1)
+	ctx, stop := watch(context.Background(), c, func(s os.Signal) { forced <- s })
+	defer stop()
+	if ctx.Err() != nil {
+		t.Fatal("it ended by itself")
+	}
+	c <- syscall.SIGTERM
+	<-ctx.Done()
+	select {
+	case <-forced:
+		t.Fatal("one signal must not force")
+	default:
+	}
+	c <- syscall.SIGINT
+	if s := <-forced; s != syscall.SIGINT {
+		t.Error(s)
+	}
+}
+
+func TestStopWithoutSignal(t *testing.T) {
+	ctx, stop := watch(context.Background(), make(chan os.Signal), func(os.Signal) { t.Error("forced") })
+	stop()
+	<-ctx.Done()
+	parent, cancel := context.WithCancel(context.Background())
+	cancel()
+	ctx, stop = Signals(parent, func(os.Signal) { t.Error("forced") })
+	<-ctx.Done()
+	stop()
+}
+
+func waits(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestGroupStopsInOrder(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := NewGroup(ctx)
+	var order []string
+	service := func(name string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			<-ctx.Done()
+			order = append(order, name) // stop waits, so there is no race
+			return nil
+		}
+	}
+	stopA, stopB := g.Start("a", service("a")), g.Start("b", service("b"))
+	cancel()
+	<-g.Done()
+	if len(order) != 0 {
+		t.Error("services must go on until they are stopped")
+	}
+	stopB()
+	stopA()
+	stopA()
+	g.Wait()
+	if len(order) != 2 || order[0] != "b" || order[1] != "a" || g.Err() != nil {
+		t.Errorf("%v, %v", order, g.Err())
+	}
+}
+
+func TestGroupEndsWithAService(t *testing.T) {
+	broken := errors.New("broken")
+	for name, run := range map[string]func(context.Context) error{
+		"with an error":    func(context.Context) error { return broken },
+		"by itself":        func(context.Context) error { return nil },
+		"with a cancelled": func(context.Context) error { return context.Canceled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewGroup(context.Background())
+			stop := g.Start("other", waits)
+			g.Start("this", run)
+			<-g.Done()
+			if g.Err() == nil || name == "with an error" && (!errors.Is(g.Err(), broken) || g.Err().Error() != "this: broken") {
+				t.Error(g.Err())
+			}
+			stop()
+			g.Wait()
+		})
+	}
+}
+
+// A service that fails while it is being stopped is no news, unless it says so.
+func TestGroupErrorAtStop(t *testing.T) {
+	g := NewGroup(context.Background())
+	stop := g.Start("a", waits)
+	stop()
+	if g.Err() != nil {
+		t.Error(g.Err())
+	}
+	stop = g.Start("b", func(ctx context.Context) error { <-ctx.Done(); return errors.New("lost something") })
+	stop()
+	if g.Err() == nil {
+		t.Error("an error at the stop was swallowed")
+	}
+	g.Wait()
+}
