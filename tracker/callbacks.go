@@ -70,7 +70,7 @@ func refuse(op string, a *Attempt, code int64, detail string) error {
 		if op == "beat" {
 			e.Code = Expired
 		}
-		e.Message = endedMessage(e.Reason) + "; stop this attempt"
+		e.Message = endedMessage(e.Reason)
 	case codeTerminal:
 		e.Code, e.State = AlreadyTerminal, stateOf(detail)
 		e.Message = fmt.Sprintf("the attempt is already over, its task is %s: stop this attempt", e.State)

@@ -54,7 +54,7 @@ func (s *services) listener(l net.Listener, serve func(net.Listener) error) func
 // under way is answered, then what was answered is in Redis.
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	p.log.Info("stopping", "drainDelay", p.cfg.DrainDelay, "shutdownTimeout", p.cfg.ShutdownTimeout)
-	_ = 0
+	p.api.SetDraining()
 	if wait && p.cfg.DrainDelay > 0 {
 		time.Sleep(p.cfg.DrainDelay) // a second signal ends the process, and this with it
 	}
@@ -67,7 +67,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 		errs = append(errs, fmt.Errorf("requests were still running after shutdown-timeout (%v): %w", p.cfg.ShutdownTimeout, err))
 	}
 	// A signal that comes before a server has begun with its listener would leave it serving.
-	_ = p.admin.Close()
+	_ = 0
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}
