@@ -135,6 +135,64 @@ func FuzzDecodeBeat(f *testing.F) {
 	f.Fuzz(checkBeat)
 }
 
+// The batch's decoder must find the same items as encoding/json, each with the same fate.
+func FuzzDecodeBatch(f *testing.F) {
+	for _, s := range beatSeeds {
+		f.Add([]byte(`{"heartbeats":[` + s + `]}`))
+	}
+	for _, s := range []string{
+		`{}`, `{"heartbeats":null}`, `{"heartbeats":[]}`, `{"heartbeats":[{},{}],"heartbeats":[{}]}`, `{"heartbeats":[{}],"heartbeats":1}`, `{"heart\u0062eats":[{}]}`,
+		`{"heartbeats":[{"attempt":1,"taskId":"a","taskToken":"\u0078"},{"taskId":5},{"taskId":null,"taskToken":null}],"x":[]}`, `{"heartbeats":[{},5]}`, `{"heartbeats":[{}]} x`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var b batchCall
+		err := b.decode(body)
+		var fields map[string]json.RawMessage
+		var items []json.RawMessage
+		ok := utf8.Valid(body) && json.Unmarshal(body, &fields) == nil && fields != nil && json.Unmarshal(fields["heartbeats"], &items) == nil && len(items) >= 1 && len(items) <= maxBatch
+		for _, it := range items {
+			ok = ok && it[0] == '{'
+		}
+		if ok && err != nil && bytes.Count(body, []byte("heartbeats")) > 1 {
+			return // an earlier field of the same name had entries that are no objects
+		}
+		if ok != (err == nil) {
+			t.Fatalf("got %v, encoding/json %v: %q", err, ok, body)
+		}
+		if !ok {
+			return
+		}
+		if len(b.items) != len(items) {
+			t.Fatalf("%d items, want %d: %q", len(b.items), len(items), body)
+		}
+		for i, it := range items {
+			var own map[string]json.RawMessage
+			if json.Unmarshal(it, &own) != nil {
+				t.Fatal("an item that is no object")
+			}
+			_, single := decodeSlow(it)
+			var id, token string
+			idOK, tokenOK := json.Unmarshal(orNullRaw(own["taskId"]), &id) == nil, json.Unmarshal(orNullRaw(own["taskToken"]), &token) == nil
+			got := &b.items[i].body
+			if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || tracker.ValidID(id)); (got.check() == nil) != (single && idOK && tokenOK) {
+				t.Fatalf("item %d: %v, encoding/json %v %v %v: %q", i, got.check(), single, idOK, tokenOK, body)
+			}
+			if idOK && tokenOK && (string(got.taskID) != id || string(got.taskToken) != token) {
+				t.Fatalf("item %d: %q %q, want %q %q", i, got.taskID, got.taskToken, id, token)
+			}
+		}
+	})
+}
+
+func orNullRaw(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
 // Any JSON at all: the scanner must accept what encoding/json accepts.
 func FuzzScanner(f *testing.F) {
 	for _, s := range beatSeeds {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -129,13 +131,31 @@ func messageOf(op string, e *tracker.Error) string {
 		return "Task was cancelled before worker started"
 	case e.Code == v1.CodeInternal:
 		return "Something went wrong here that is not your fault; please report it with the request id"
-	case e.Message != "":
+	case e.Message == "":
+		return defaultMessage[e.Code]
+	case e.Code == tracker.Invalid || e.Code == tracker.InvalidID: // begins with a field's name
 		return e.Message
 	}
-	return defaultMessage[e.Code]
+	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
-// write puts the refusal into the response and logs what it hides.
+// logLimiter lets one line through a second: while Redis is away every beat fails for the same cause.
+type logLimiter struct {
+	last       atomic.Int64 // unix ns
+	suppressed atomic.Int64
+}
+
+// allow tells whether to log now, and how many were not logged since the last time.
+func (l *logLimiter) allow(now time.Time) (suppressed int64, ok bool) {
+	last := l.last.Load()
+	if now.UnixNano()-last < int64(time.Second) || !l.last.CompareAndSwap(last, now.UnixNano()) {
+		l.suppressed.Add(1)
+		return 0, false
+	}
+	return l.suppressed.Swap(0), true
+}
+
+// writeRefusal puts the refusal into the response and logs what it hides.
 func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 	requestID := ctx.Response.Header.Peek(headerRequestID)
 	body := r.body
@@ -143,9 +163,11 @@ func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 		body.RequestID = string(requestID)
 	}
 	if r.cause != nil && r.status >= fasthttp.StatusInternalServerError {
-		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
-			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", body.Error),
-			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause))
+		if suppressed, ok := s.logFailures.allow(time.Now()); ok {
+			s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
+				slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", body.Error),
+				slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("more_not_logged", suppressed))
+		}
 	}
 	h := &ctx.Response.Header
 	switch r.status {

@@ -164,14 +164,7 @@ func (s *scanner) word(w string) bool {
 // null takes a null when that is what comes next.
 func (s *scanner) null() bool { return s.peek() == 'n' && s.word("null") }
 
-// value takes any value and gives it as it stands there.
-func (s *scanner) value() (lit []byte, ok bool) {
-	s.space()
-	start := s.i
-	ok = s.skip()
-	return s.b[start:s.i], ok
-}
-
+// skip takes any value.
 func (s *scanner) skip() bool {
 	switch c := s.peek(); {
 	case c == '"':

@@ -29,6 +29,8 @@ type Server struct {
 	http  *fasthttp.Server
 	admin *fasthttp.Server
 
+	logFailures logLimiter
+
 	inFlight atomic.Int64
 	draining atomic.Bool
 }

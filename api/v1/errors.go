@@ -2,28 +2,28 @@ package v1
 
 // Error codes: the "error" field of every refusal.
 const (
-	CodeInvalidRequest      = "invalid_request"       // 400: a field, parameter or header is wrong; Field names it
-	CodeInvalidID           = "invalid_id"            // 400: an id does not match [A-Za-z0-9][A-Za-z0-9._-]{0,127}
-	CodeInvalidJSON         = "invalid_json"          // 400: the body is not one JSON value of the right kind
-	CodeUnknownField        = "unknown_field"         // 400: control plane only; Field names it
-	CodeUnauthorized        = "unauthorized"          // 401: no token, or none that holds
-	CodeForbidden           = "forbidden"             // 403: a token for something else
-	CodeNotFound            = "not_found"             // 404: no such path
-	CodeTaskNotFound        = "task_not_found"        // 404
-	CodeRunNotFound         = "run_not_found"         // 404
-	CodeMethodNotAllowed    = "method_not_allowed"    // 405: the Allow header names those that are
-	CodeRequestTimeout      = "request_timeout"       // 408: the request took too long to arrive
-	CodeTaskExists          = "task_exists"           // 409
-	CodeIdempotencyMismatch = "idempotency_mismatch"  // 409: the Idempotency-Key came with another body before
-	CodeAttemptMismatch     = "attempt_mismatch"      // 409: ExpectedAttempt and ReceivedAttempt are set
-	CodeTaskAlreadyTerminal = "task_already_terminal" // 409: State is set
-	CodeTaskExpired         = "task_expired"          // 410: Lubdub ended the attempt; stop at once
-	CodeBodyTooLarge        = "body_too_large"        // 413
-	CodeUnsupportedMedia    = "unsupported_media_type"
-	CodeHeadersTooLarge     = "headers_too_large" // 431
-	CodeInternal            = "internal_error"    // 500: a bug; the request id finds it in the log
-	CodeOverloaded          = "overloaded"        // 503: a bound was reached; Retry-After says when to come again
-	CodeStoreUnavailable    = "store_unavailable" // 503: Redis did not answer; Retry-After says when to come again
+	CodeInvalidRequest      = "invalid_request"        // 400: a field, parameter or header is wrong; Field names it
+	CodeInvalidID           = "invalid_id"             // 400: an id does not match [A-Za-z0-9][A-Za-z0-9._-]{0,127}
+	CodeInvalidJSON         = "invalid_json"           // 400: the body is not one JSON value of the right kind
+	CodeUnknownField        = "unknown_field"          // 400: control plane only; Field names it
+	CodeUnauthorized        = "unauthorized"           // 401: no token, or none that holds
+	CodeForbidden           = "forbidden"              // 403: a token for something else
+	CodeNotFound            = "not_found"              // 404: no such path
+	CodeTaskNotFound        = "task_not_found"         // 404
+	CodeRunNotFound         = "run_not_found"          // 404
+	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header names those that are
+	CodeRequestTimeout      = "request_timeout"        // 408: the request took too long to arrive
+	CodeTaskExists          = "task_exists"            // 409
+	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key came with another body before
+	CodeAttemptMismatch     = "attempt_mismatch"       // 409: ExpectedAttempt and ReceivedAttempt are set
+	CodeTaskAlreadyTerminal = "task_already_terminal"  // 409: State is set
+	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
+	CodeBodyTooLarge        = "body_too_large"         // 413
+	CodeUnsupportedMedia    = "unsupported_media_type" // 415
+	CodeHeadersTooLarge     = "headers_too_large"      // 431
+	CodeInternal            = "internal_error"         // 500: a bug; the request id finds it in the log
+	CodeOverloaded          = "overloaded"             // 503: a bound was reached; Retry-After says when to come again
+	CodeStoreUnavailable    = "store_unavailable"      // 503: Redis did not answer; Retry-After says when to come again
 )
 
 // Error is the body of every refusal.

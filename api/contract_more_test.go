@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Batches, lists, runs, and what must survive.
+
+func TestContractBatches(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		var created struct {
+			Results []struct {
+				Status int
+				v1.TaskEnvelope
+			}
+		}
+		l.badItems = true
+		l.do("POST", "/v1/tasks:batch", l.control(RoleDispatcher), `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"a"},{"bogus":1},{"taskId":"c","queue":"q"}]}`).want(200).into(&created)
+		var statuses []int
+		for _, r := range created.Results {
+			statuses = append(statuses, r.Status)
+		}
+		if !slices.Equal(statuses, []int{201, 201, 409, 400, 201}) {
+			t.Fatalf("got %v", statuses)
+		}
+		a, b := created.Results[0], created.Results[1]
+		l.call(&b.TaskEnvelope, "completed", seedSucceeded).want(200)
+		var got v1.HeartbeatsResponse
+		l.do("POST", "/v1/heartbeats", "", fmt.Sprintf(`{"heartbeats":[
+			{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":10},{"taskId":"b","attempt":1,"taskToken":%q},{"taskId":"b","attempt":1,"taskToken":%q},{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":20}]}`,
+			a.TaskToken, b.TaskToken, a.TaskToken, a.TaskToken)).want(200).into(&got)
+		for i, want := range []int{200, 409, 403, 200} {
+			if got.Results[i].Status != want {
+				t.Errorf("%d: got %+v, want %d", i, got.Results[i], want)
+			}
+		}
+		if task := l.get("a"); task.State != v1.Running || string(task.ProgressPct) != "20" {
+			t.Errorf("got %s %s", task.State, task.ProgressPct)
+		}
+	})
+}
+
+func TestContractLists(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		want := map[string]bool{}
+		for i := range 23 {
+			id := fmt.Sprintf("t%02d", i)
+			want[id] = true
+			l.create(`{"taskId":"` + id + `","runId":"run_a","labels":{"odd":"` + fmt.Sprint(i%2 == 1) + `"}}`)
+		}
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"q1","queue":"default","type":"mail","runId":"run_b"}`).want(201)
+
+		walk := func(query string) (ids []string, total *int) {
+			t.Helper()
+			path := "/v1/tasks?" + query
+			for {
+				var list v1.TaskList
+				l.do("GET", path, l.control(RoleViewer), "").want(200).into(&list)
+				for _, task := range list.Tasks {
+					ids = append(ids, task.TaskID)
+				}
+				total = list.TotalCount
+				if list.NextPageToken == "" {
+					return ids, total
+				}
+				path = "/v1/tasks?" + query + "&pageToken=" + list.NextPageToken
+			}
+		}
+		for query, n := range map[string]int{"pageSize=5": 24, "runId=run_a&pageSize=7": 23, "state=DISPATCHED&pageSize=100": 23, "state=QUEUED": 1, "state=FAILED": 0, "runId=run_a&state=QUEUED": 0} {
+			ids, total := walk(query)
+			if len(ids) != n || total == nil || *total != n || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != n {
+				t.Errorf("%s: %d tasks, total %v, want %d: %v", query, len(ids), total, n, ids)
+			}
+		}
+		for query, n := range map[string]int{"label=odd%3Dtrue&pageSize=4": 11, "queue=default": 1, "type=mail": 1, "type=none": 0, "workerId=w1": 0, "liveness=FRESH": 0} {
+			if ids, total := walk(query); len(ids) != n || total != nil {
+				t.Errorf("%s: %d tasks, total %v, want %d and none", query, len(ids), total, n)
+			}
+		}
+		var page v1.TaskList
+		l.do("GET", "/v1/tasks?runId=run_a&pageSize=10", l.control(RoleViewer), "").want(200).into(&page)
+		l.create(`{"taskId":"t045","runId":"run_a"}`) // behind the page's end in no order but its id's
+		var rest []string
+		path := "/v1/tasks?runId=run_a&pageSize=10&pageToken="
+		for token := page.NextPageToken; token != ""; {
+			var next v1.TaskList
+			l.do("GET", path+token, l.control(RoleViewer), "").want(200).into(&next)
+			for _, task := range next.Tasks {
+				rest = append(rest, task.TaskID)
+			}
+			token = next.NextPageToken
+		}
+		if len(rest) != 13 || slices.Contains(rest, page.Tasks[9].TaskID) {
+			t.Errorf("after a task came into a page already read: %v", rest)
+		}
+	})
+}
+
+func TestContractRuns(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		one := l.create(`{"taskId":"a","runId":"r"}`)
+		l.create(`{"taskId":"b","runId":"r"}`)
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"c","runId":"r","queue":"q"}`).want(201)
+		l.call(one, "started", `{"attempt":1}`).want(200)
+		l.do("GET", "/v1/runs/r", l.control(RoleViewer), "").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
+		l.do("POST", "/v1/runs/r/cancel", l.control(RoleOperator), `{"reason":"stop"}`).want(202)
+		l.do("GET", "/v1/runs/r", l.control(RoleViewer), "").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
+		l.call(one, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"stop"}`)
+		l.do("GET", "/v1/runs/none", l.control(RoleViewer), "").refused(404, "run_not_found")
+		l.do("GET", "/v1/tasks/none", l.control(RoleViewer), "").refused(404, "task_not_found")
+	})
+}
+
+func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,"maxBackoffMs":60000}}`).want(201)
+		made, err := l.tr.Dispatch(context.Background(), tracker.Scope{Tenant: "acme", Workspace: "prod"}, "a", 0, "w1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		envelope, err := l.s.envelope(made.Envelope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.call(envelope, "started", `{"attempt":1}`).want(200)
+		l.call(envelope, "completed", seedFailed).want(200).contains(`{"finalState":"FAILED","willRetry":true,"nextAttempt":2}`)
+		task := l.get("a")
+		if task.State != v1.Queued || task.Attempt != 1 || task.NextAttemptAt.IsZero() || task.Failures != 1 {
+			t.Errorf("got %+v", task)
+		}
+		l.call(envelope, "completed", seedFailed).want(200).contains(`{"finalState":"FAILED","willRetry":true,"nextAttempt":2}`)
+	})
+}
+
+func TestContractRefusalsChangeNothing(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		e := l.create(short)
+		l.call(e, "started", `{"attempt":1}`).want(200)
+		before := fmt.Sprint(l.store.Dump(t))
+		for _, c := range []struct{ path, token, body string }{
+			{"/v1/tasks/" + e.TaskID + "/heartbeat", "", `{"attempt":1}`},
+			{"/v1/tasks/" + e.TaskID + "/heartbeat", e.TaskToken + "x", `{"attempt":1}`},
+			{"/v1/tasks/other/heartbeat", e.TaskToken, `{"attempt":1}`},
+			{"/v1/tasks/" + e.TaskID + "/heartbeat", e.TaskToken, `{"attempt":2}`},
+			{"/v1/tasks/" + e.TaskID + "/completed", e.TaskToken, `{"attempt":1,"outcome":"FAILED"}`},
+			{"/v1/tasks/" + e.TaskID + "/completed", e.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED"} ` + `x`},
+			{"/v1/tasks", l.control(RoleViewer), `{}`},
+			{"/v1/tasks", l.control(RoleAdmin), `{"bogus":1}`},
+			{"/v1/tasks/none/cancel", l.control(RoleAdmin), ``},
+		} {
+			if a := l.do("POST", c.path, c.token, c.body); a.status < 400 || a.status >= 500 {
+				t.Errorf("%s %s: %d", c.path, c.body, a.status)
+			}
+		}
+		if after := fmt.Sprint(l.store.Dump(t)); after != before {
+			t.Errorf("a refused request changed the store:\n%s\n%s", before, after)
+		}
+	})
+}
+
+// A beat before started starts the attempt; a token whose record is gone is adopted.
+func TestContractUnknownIsNotExpired(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		e := l.create(short)
+		l.call(e, "heartbeat", `{"attempt":1}`).want(200)
+		if task := l.get(e.TaskID); task.State != v1.Running {
+			t.Errorf("a beat left the task %s", task.State)
+		}
+		lost := l.create(short)
+		keys, err := l.store.Client.Keys(context.Background(), "*"+lost.TaskID+"*").Result()
+		if err != nil || len(keys) == 0 {
+			t.Fatal(err, keys)
+		}
+		if err := l.store.Client.Del(context.Background(), keys...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		l.do("GET", "/v1/tasks/"+lost.TaskID, l.control(RoleViewer), "").refused(404, "task_not_found")
+		l.call(lost, "heartbeat", `{"attempt":1}`).want(200)
+		if task := l.get(lost.TaskID); task.State != v1.Running || task.Attempt != 1 {
+			t.Errorf("got %+v", task)
+		}
+	})
+}
+
+func TestContractJSONComesBackAsItWent(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		payload := `{"b":1,"a":[1.50,"<&>\u2028é",12345678901234567890,null,{}]}`
+		e := l.create(`{"payload":` + payload + `}`)
+		if string(e.Payload) != payload {
+			t.Errorf("envelope: %s", e.Payload)
+		}
+		task := l.get(e.TaskID)
+		if string(task.Payload) != payload {
+			t.Errorf("task: %s", task.Payload)
+		}
+		l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":{"category":"USER_CODE","more":[1.0]},"output":"text"}`).want(200)
+		task = l.get(e.TaskID)
+		if string(task.Error) != `{"category":"USER_CODE","more":[1.0]}` || string(task.Output) != `"text"` {
+			t.Errorf("%s %s", task.Error, task.Output)
+		}
+		if !json.Valid(task.Error) {
+			t.Error("not JSON")
+		}
+	})
+}
