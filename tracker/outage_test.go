@@ -114,6 +114,10 @@ func TestRedisAway(t *testing.T) {
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
+	// The client notices within a second that the server is back; nobody has to help it.
+	for deadline := time.Now().Add(30 * time.Second); tr.Ready(t.Context()) != nil && time.Now().Before(deadline); {
+		<-time.After(20 * time.Millisecond)
+	}
 	check("restarted", false)
 	if task, err := tr.Get(t.Context(), scope, "t1"); err != nil || task.State != tracker.Running {
 		t.Fatalf("%+v %v", task, err)
