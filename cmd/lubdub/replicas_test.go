@@ -46,7 +46,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	}
 	var killed sync.Once
 	f := fleet.New(fleet.Options{
-		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
+		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 2 * time.Second, Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
 		Judged: func(v fleet.Verdict) {
 			if v.Zombies > 0 {
 				killed.Do(func() { // both roles are at work by now
@@ -65,7 +65,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 		t.Error("nothing died in the middle of it")
 	}
 	onlyLate(t, s)
-	if s.Judged != s.Created || s.Unclear > s.Created/10 {
+	if s.Judged != s.Created || s.Unclear > s.Created/4 {
 		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Judged, s.Unclear)
 	}
 	for _, r := range []*running{fronts[1], backs[1]} {
@@ -100,15 +100,15 @@ func TestFrozenRedisKillsNobody(t *testing.T) {
 	thawed := make(chan error, 1)
 	f := fleet.New(fleet.Options{
 		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
-		// These two go by the wall clock, which an outage does not stop.
-		Only: func(name string) bool { return name != "misses its deadline" && name != "comes back too late" },
+		Timeout: 3 * time.Second,                                                 // so that a busy machine makes nobody late by itself
+		Only:    func(name string) bool { return name != "misses its deadline" }, // goes by the wall clock, which an outage does not stop
 		Judged: func(v fleet.Verdict) {
 			if v.Zombies > 0 {
 				frozen.Do(func() {
 					if err := redis.Freeze(); err != nil {
 						t.Error(err)
 					}
-					time.AfterFunc(3*time.Second, func() { thawed <- redis.Thaw() })
+					time.AfterFunc(4*time.Second, func() { thawed <- redis.Thaw() })
 				})
 			}
 		},

@@ -67,7 +67,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 		errs = append(errs, fmt.Errorf("requests were still running after shutdown-timeout (%v): %w", p.cfg.ShutdownTimeout, err))
 	}
 	// A signal that comes before a server has begun with its listener would leave it serving.
-	_ = 0
+	_ = p.admin.Close()
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,6 +26,7 @@ type fake struct {
 	hideLate   bool                // and the evidence says that it did not
 	early      time.Duration       // or early
 	blind      bool                // the silent are never found
+	revive     bool                // failed tasks go on when their worker does
 	killer     bool                // the living are failed as well
 	forget     bool                // finished tasks are not known any more
 	noEvidence bool                // verdicts come without evidence
@@ -33,6 +35,7 @@ type fake struct {
 	slow       time.Duration       // every callback's answer comes this much later than it lands
 	edit       func(task *v1.Task) // what GET says
 	outage     func() bool         // answers 503
+	lose       func() bool         // does what was asked, and its answer is lost
 }
 
 type fakeTask struct {
@@ -56,6 +59,9 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !pause(r.Context(), f.slow) {
 			return nil, r.Context().Err()
 		}
+	}
+	if f.lose != nil && f.lose() {
+		return nil, errors.New("connection reset by peer")
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
@@ -204,13 +210,20 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 	now := v1.At(time.Now())
 	switch name {
 	case "cancel":
+		if terminal(t.State) {
+			return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal, State: t.State}
+		}
 		t.CancelRequested = true
 		if !t.running {
 			f.finish(t, v1.Cancelled, "CANCELLED", "", nil)
 		}
 		return 202, t.Task
 	case "attempts":
-		f.dispatch(t)
+		var q v1.NextAttemptRequest
+		_ = json.Unmarshal(in, &q)
+		if q.FromAttempt == t.Attempt {
+			f.dispatch(t)
+		}
 		return 201, t.envelope()
 	case "completed":
 		var c v1.CompletedRequest
@@ -230,6 +243,9 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 	}
 	if terminal(t.State) && name == "started" {
 		return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal}
+	}
+	if terminal(t.State) && f.revive {
+		return 200, v1.HeartbeatResponse{Acknowledged: true, ServerTime: now}
 	}
 	if terminal(t.State) {
 		return 410, v1.Error{Error: v1.CodeTaskExpired}

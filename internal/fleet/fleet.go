@@ -20,6 +20,7 @@ type Options struct {
 	Workspace string // empty: default
 	RunID     string // the run that all of them belong to; empty: a random one
 
+	Timeout  time.Duration // of the tasks' heartbeats; 0: drawn from 1, 1.5 and 2 s
 	Rate     float64       // tasks started per second; 0: 5
 	MaxLive  int           // tasks played at a time; 0: 64
 	Bounds   Bounds        // of a right verdict; zero: DefaultBounds
@@ -126,6 +127,9 @@ func (f *Fleet) deal(ctx context.Context, create time.Duration, begin func(*play
 			f.tally.playing.Add(1)
 			b, random := f.deck.draw()
 			timeout := time.Duration(1000+500*random.IntN(3)) * time.Millisecond
+			if f.opts.Timeout > 0 {
+				timeout = f.opts.Timeout
+			}
 			begin(&play{fleet: f, random: random, timeout: timeout, number: number}, b)
 		}
 		select {

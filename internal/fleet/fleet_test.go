@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,11 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// show plays a fleet against a fake for nearly half a minute of the bubble's time.
-func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
+// half a minute of the bubble's time, less the last task of it.
+const halfMinute = 29900 * time.Millisecond
+
+// show plays a fleet against a fake.
+func show(t *testing.T, server *fake, create time.Duration, adjust func(*Options)) Summary {
 	t.Helper()
 	var s Summary
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +27,7 @@ func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
 			adjust(&o)
 		}
 		f := New(o)
-		if err := f.Run(t.Context(), 29900*time.Millisecond); err != nil {
+		if err := f.Run(t.Context(), create); err != nil {
 			t.Fatal(err)
 		}
 		s = f.Summary()
@@ -41,7 +45,7 @@ func show(t *testing.T, server *fake, adjust func(*Options)) Summary {
 }
 
 func TestGoodServerPasses(t *testing.T) {
-	s := show(t, newFake(), nil)
+	s := show(t, newFake(), halfMinute, nil)
 	if err := s.Check(); err != nil {
 		t.Errorf("%v\n%v", err, s.Wrong)
 	}
@@ -107,13 +111,13 @@ func TestFaultsAreFound(t *testing.T) {
 		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"), "0 ended attempts in its history, and should be 2"},
 		{"finished tasks are lost", func(f *fake) { f.forget = true }, only("steady"), "the task is gone"},
 		{"cancels are not told", func(f *fake) { f.noCancel = true }, only("heeds cancel"), "the beat after the cancel did not ask to stop"},
-		{"late ones are let in", func(f *fake) { f.blind = true }, only("comes back too late"), "answered with 200, and not with 410"},
+		{"late ones are let in", func(f *fake) { f.revive = true }, only("comes back too late"), "a beat after the verdict was answered with 200, and not with 410"},
 		{"tasks are doubled", func(f *fake) { f.double = true }, only("short"), "were created"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := newFake()
 			c.fault(server)
-			s := show(t, server, c.adjust)
+			s := show(t, server, 6*time.Second, c.adjust)
 			if s.Check() == nil {
 				t.Fatalf("nothing was found: %+v", s)
 			}
@@ -130,7 +134,7 @@ func TestFaultsAreFound(t *testing.T) {
 
 // A machine that is too slow proves nothing, and the check must not pretend that it does.
 func TestSlowMachineIsUnclear(t *testing.T) {
-	s := show(t, func() *fake { f := newFake(); f.slow = 1900 * time.Millisecond; return f }(), func(o *Options) {
+	s := show(t, func() *fake { f := newFake(); f.slow = 1900 * time.Millisecond; return f }(), halfMinute, func(o *Options) {
 		o.Only = func(name string) bool { return name == "steady" }
 	})
 	if s.Unclear == 0 || s.Wrongs != 0 {
@@ -141,14 +145,22 @@ func TestSlowMachineIsUnclear(t *testing.T) {
 	}
 }
 
-// Short outages cost retries and nothing else; creations that are repeated leave no second task.
+// Short outages and lost answers cost retries and nothing else: a creation that is repeated leaves no second task.
 func TestOutageIsRiddenOut(t *testing.T) {
-	server := newFake()
-	calls := 0
-	server.outage = func() bool { calls++; return calls%7 == 0 }
-	s := show(t, server, nil)
-	if err := s.Check(); err != nil || s.Retries == 0 {
-		t.Errorf("%v, %d retries\n%v", err, s.Retries, s.Wrong)
+	var calls atomic.Int64
+	seventh := func() bool { return calls.Add(1)%7 == 0 }
+	for name, fault := range map[string]func(*fake){
+		"refusals":     func(f *fake) { f.outage = seventh },
+		"lost answers": func(f *fake) { f.lose = seventh },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake()
+			fault(server)
+			s := show(t, server, halfMinute, nil)
+			if err := s.Check(); err != nil || s.Retries == 0 {
+				t.Errorf("%v, %d retries\n%v", err, s.Retries, s.Wrong)
+			}
+		})
 	}
 }
 
@@ -187,7 +199,7 @@ func TestStopsWithContext(t *testing.T) {
 func TestSameSeedSameShow(t *testing.T) {
 	var names [2][]string
 	for i := range names {
-		show(t, newFake(), func(o *Options) {
+		show(t, newFake(), halfMinute, func(o *Options) {
 			o.Judged = func(v Verdict) { names[i] = append(names[i], v.TaskID+v.Behaviour) }
 		})
 	}

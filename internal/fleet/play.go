@@ -70,7 +70,12 @@ func (p *play) hire(e v1.TaskEnvelope) *worker {
 }
 
 func (p *play) cancel(ctx context.Context, reason string) error {
-	return p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/cancel", &v1.CancelRequest{Reason: reason}, nil)
+	err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/cancel", &v1.CancelRequest{Reason: reason}, nil)
+	var r *refusal
+	if errors.As(err, &r) && r.Status == http.StatusConflict && r.Body.State == v1.Cancelled {
+		return nil // an answer was lost, and the call before this one has cancelled the task
+	}
+	return err
 }
 
 // get reads the task back; nil without an error when the API does not know it.
