@@ -32,7 +32,7 @@ func contract(t *testing.T, test func(t *testing.T, l *live)) {
 		var tr *tracker.Tracker
 		e := newEnv(t, func(c *Config) {
 			var err error
-			tr, err = tracker.Open(context.Background(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger})
+			tr, err = tracker.Open(context.Background(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger, RedisTimeout: 10 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,6 +87,24 @@ func (l *live) get(id string) *v1.Task {
 	var task v1.Task
 	l.do("GET", "/v1/tasks/"+id, l.control(RoleViewer), "").want(200).into(&task)
 	return &task
+}
+
+// delivered returns when the delivery of a cancel is on record: the reply did not wait for that.
+func (l *live) delivered(e *v1.TaskEnvelope) {
+	l.t.Helper()
+	token, refused := l.s.taskToken([]byte(e.TaskToken), l.now())
+	if refused != nil {
+		l.t.Fatal(refused)
+	}
+	for {
+		b := tracker.Beat{Attempt: token.attempt}
+		if l.tr.Beat(&b); b.Err != nil || b.Cancel == nil {
+			l.t.Fatalf("%v %v", b.Err, b.Cancel)
+		}
+		if b.Cancel.Delivered {
+			return
+		}
+	}
 }
 
 const short = `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"cancelGracePeriodMs":1000}`
@@ -156,7 +174,7 @@ func TestContractCancelGrace(t *testing.T) {
 			t.Fatalf("%s before the worker could know", task.State)
 		}
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
-		l.get(e.TaskID) // goes the way of the delivery's record, and comes back after it
+		l.delivered(e)
 		l.pass(500 * time.Millisecond)
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`) // does not begin the grace anew
 		l.pass(750 * time.Millisecond)

@@ -32,7 +32,7 @@ func (c *call) createTasks() (int, any, error) {
 	for i, raw := range req.Tasks {
 		n, err := c.batchItem(raw)
 		if err != nil {
-			results[i] = c.s.itemRefusal(err)
+			results[i] = c.itemRefusal(err)
 			continue
 		}
 		news = append(news, n)
@@ -40,7 +40,7 @@ func (c *call) createTasks() (int, any, error) {
 	}
 	if len(news) > 0 {
 		for i, made := range c.s.tracker.CreateBatch(c.context(), news) {
-			results[places[i]] = c.s.itemCreated(made)
+			results[places[i]] = c.itemCreated(made)
 		}
 	}
 	return fasthttp.StatusOK, v1.CreateTasksResponse{Results: results}, nil
@@ -68,19 +68,21 @@ func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 
 var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The entry is not an object; send the body of POST /v1/tasks")
 
-func (s *Server) itemCreated(made tracker.CreateResult) json.RawMessage {
+func (c *call) itemCreated(made tracker.CreateResult) json.RawMessage {
 	if made.Err != nil {
-		return s.itemRefusal(made.Err)
+		return c.itemRefusal(made.Err)
 	}
-	body, err := s.created(made.Created)
+	body, err := c.s.created(made.Created)
 	if err != nil {
-		return s.itemRefusal(err)
+		return c.itemRefusal(err)
 	}
 	return withStatus(fasthttp.StatusCreated, body)
 }
 
-func (s *Server) itemRefusal(err error) json.RawMessage {
-	return appendItemRefusal([]byte(`{"status":`), refusalOf(opCreateBatch, err))
+func (c *call) itemRefusal(err error) json.RawMessage {
+	r := refusalOf(opCreateBatch, err)
+	c.s.logCause(r, c.ctx.Response.Header.Peek(headerRequestID))
+	return appendItemRefusal([]byte(`{"status":`), r)
 }
 
 // withStatus gives an answer's body with its status as first field.

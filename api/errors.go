@@ -155,6 +155,18 @@ func (l *logLimiter) allow(now time.Time) (suppressed int64, ok bool) {
 	return l.suppressed.Swap(0), true
 }
 
+// logCause logs what a refusal hides.
+func (s *Server) logCause(r *refusal, requestID []byte) {
+	if r.cause == nil || r.status < fasthttp.StatusInternalServerError {
+		return
+	}
+	if suppressed, ok := s.logFailures.allow(time.Now()); ok {
+		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
+			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", r.body.Error),
+			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("more_not_logged", suppressed))
+	}
+}
+
 // writeRefusal puts the refusal into the response and logs what it hides.
 func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 	requestID := ctx.Response.Header.Peek(headerRequestID)
@@ -162,13 +174,7 @@ func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 	if r.status == fasthttp.StatusInternalServerError {
 		body.RequestID = string(requestID)
 	}
-	if r.cause != nil && r.status >= fasthttp.StatusInternalServerError {
-		if suppressed, ok := s.logFailures.allow(time.Now()); ok {
-			s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
-				slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", body.Error),
-				slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("more_not_logged", suppressed))
-		}
-	}
+	s.logCause(r, requestID)
 	h := &ctx.Response.Header
 	switch r.status {
 	case fasthttp.StatusUnauthorized:

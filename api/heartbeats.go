@@ -211,6 +211,7 @@ func (c *call) answerItems(b *batchCall) {
 		it := &b.items[i]
 		if it.refusal == nil && it.beat.Err != nil {
 			it.refusal = refusalOf(opHeartbeat, it.beat.Err)
+			c.s.logCause(it.refusal, c.ctx.Response.Header.Peek(headerRequestID))
 		}
 		if i > 0 {
 			b.out = append(b.out, ',')
