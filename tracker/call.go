@@ -145,15 +145,15 @@ func (s *store) do(op string, c *call) (reply, error) {
 }
 
 // doAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
-// tracker errors then.
+// tracker errors then. Calls about one shard run in their order.
 func (s *store) doAll(op string, calls []*call) {
 	if len(calls) == 0 {
 		return
 	}
 	w := newWaiter(len(calls))
-	for _, c := range calls {
-		c.wait = w
-		if r := s.node(c.shard).calls.put(c); r != admitted {
+	for n, group := range s.groupCalls(calls, w) {
+		fit, r := n.calls.putAll(group)
+		for _, c := range group[fit:] {
 			c.err = s.refusal(r, "operations", s.opts.MaxPendingCalls)
 			w.done()
 		}
@@ -162,6 +162,16 @@ func (s *store) doAll(op string, calls []*call) {
 	for _, c := range calls {
 		c.err = asUnavailable(op, c.err)
 	}
+}
+
+func (s *store) groupCalls(calls []*call, w *waiter) map[*node][]*call {
+	groups := make(map[*node][]*call, 1)
+	for _, c := range calls {
+		c.wait = w
+		n := s.node(c.shard)
+		groups[n] = append(groups[n], c)
+	}
+	return groups
 }
 
 // flushCalls is the flush of a node's lane of calls.

@@ -131,3 +131,24 @@ func TestPages(t *testing.T) {
 		h.wantCode(err, tracker.RunNotFound)
 	})
 }
+
+// Of two creations of one id in a batch the first wins, whatever else is under way.
+func TestBatchKeepsItsOrder(t *testing.T) {
+	contract(t, func(h *harness) {
+		for round := range 20 {
+			var tasks []tracker.NewTask
+			for i := range 40 {
+				n := tracker.NewTask{Scope: scope, TaskID: fmt.Sprintf("t%d-%d", round, i/2), Key: fmt.Sprint(i % 2)}
+				if err := n.Validate(h.store.Clock.Now()); err != nil {
+					h.Fatal(err)
+				}
+				tasks = append(tasks, n)
+			}
+			for i, r := range h.CreateBatch(h.ctx, tasks) {
+				if want := map[int]tracker.Code{0: "", 1: tracker.Exists}[i%2]; tracker.CodeOf(r.Err) != want {
+					h.Fatalf("round %d, creation %d: %v", round, i, r.Err)
+				}
+			}
+		}
+	})
+}

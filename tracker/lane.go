@@ -55,6 +55,26 @@ func (l *lane[T]) put(item T) laneRefusal {
 	return admitted
 }
 
+// putAll hands over what fits of items, together and in order, so that one flush takes them all.
+func (l *lane[T]) putAll(items []T) (fit int, rest laneRefusal) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return 0, laneClosed
+	}
+	fit = min(len(items), l.limit-len(l.pending))
+	first := len(l.pending) == 0 && fit > 0
+	l.pending = append(l.pending, items[:fit]...)
+	l.mu.Unlock()
+	if first {
+		l.signal()
+	}
+	if fit < len(items) {
+		return fit, laneFull
+	}
+	return fit, admitted
+}
+
 func (l *lane[T]) signal() {
 	select {
 	case l.wake <- struct{}{}:
