@@ -42,7 +42,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
 	  done || exit 1; done
 
-bench: ## Go benchmarks beside the code
+bench: ## benchmarks beside the code, and beats over real sockets
 	go test -run '^$$' -bench . -benchmem ./...
 
 clean: ## remove what was built

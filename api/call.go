@@ -24,17 +24,11 @@ type call struct {
 	query   url.Values // checked against the route's
 	token   *taskToken // with forTask
 	control *claims    // with forControl
-
-	cancel context.CancelFunc
 }
 
-// context bounds what the Tracker may take. It does not end with the client's connection: fasthttp does not
-// tell, and a transition that was begun is better finished.
-func (c *call) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), c.s.cfg.CallTimeout)
-	c.cancel = cancel
-	return ctx
-}
+// context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a
+// transition that was begun is better finished. The Tracker bounds its own waits for the store.
+func (c *call) context() context.Context { return context.Background() }
 
 var (
 	contentJSON   = []byte("application/json")

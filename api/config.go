@@ -54,7 +54,6 @@ type Config struct {
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
 	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
 	IdleTimeout  time.Duration // between two requests of a connection; 0: 90 s
-	CallTimeout  time.Duration // for one call to the Tracker; 0: 5 s
 
 	Now func() time.Time // tells tokens' and deadlines' time; nil: time.Now. For tests
 }
@@ -98,7 +97,6 @@ func (c *Config) setDefaults() error {
 		{&c.ReadTimeout, 10 * time.Second},
 		{&c.WriteTimeout, 10 * time.Second},
 		{&c.IdleTimeout, 90 * time.Second},
-		{&c.CallTimeout, 5 * time.Second},
 	} {
 		if *d.field < 0 {
 			return errors.New("api: timeouts must not be negative")

@@ -101,9 +101,6 @@ func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
 	if c.route != nil {
 		m, op = &s.metrics.routes[c.route.index], c.route.op
 	}
-	if c.cancel != nil {
-		c.cancel()
-	}
 	if err != nil {
 		r := refusalOf(op, err)
 		s.writeRefusal(ctx, r)

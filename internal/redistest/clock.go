@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -13,25 +14,47 @@ import (
 // Production scripts have no such line (lua.LoadWithClock).
 const clockKey = "redistest:clock"
 
-// Clock is wall time as a store's scripts see it. It stands still unless the test moves it.
+// clockExpr is the Lua expression that the scripts of a test get in place of TIME.
+const clockExpr = "redis.call('LRANGE', '" + clockKey + "', 0, -1)"
+
+// setClock sets that key and lets every key that expires age by ARGV[3] ms, as it would on miniredis: a real
+// server's own clock has not moved.
+var setClock = redis.NewScript(`
+redis.call('DEL', KEYS[1])
+redis.call('RPUSH', KEYS[1], ARGV[1], ARGV[2])
+if tonumber(ARGV[3]) > 0 then
+  for _, key in ipairs(redis.call('KEYS', '*')) do
+    local left = redis.call('PTTL', key)
+    if left >= 0 then redis.call('PEXPIRE', key, left - ARGV[3]) end
+  end
+end`)
+
+// Clock is wall time as a store's scripts see it; keys expire by it too. It begins at 2026-01-15T10:00:00Z and
+// stands still unless the test moves it. With WallClock it is the true time, and moving it panics.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
-	set func(time.Time)
+	set func(now time.Time, forward time.Duration) // nil: the true time; forward is 0 when it goes back
 }
 
-func newClock(set func(time.Time)) *Clock {
-	c := &Clock{set: set}
-	c.Set(time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC))
+func newClock(set func(time.Time, time.Duration)) *Clock {
+	c := &Clock{now: time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC), set: set}
+	c.set(c.now, 0)
 	return c
 }
 
+func newMiniredisClock(m *miniredis.Miniredis) *Clock {
+	return newClock(func(now time.Time, forward time.Duration) {
+		m.SetTime(now)
+		m.FastForward(forward)
+	})
+}
+
 func newRealClock(t testing.TB, client *redis.Client) *Clock {
-	return newClock(func(now time.Time) {
-		pipe := client.TxPipeline()
-		pipe.Del(context.Background(), clockKey)
-		pipe.RPush(context.Background(), clockKey, now.Unix(), now.Nanosecond()/1000)
-		if _, err := pipe.Exec(context.Background()); err != nil {
+	return newClock(func(now time.Time, forward time.Duration) {
+		err := setClock.Run(context.Background(), client, []string{clockKey},
+			now.Unix(), now.Nanosecond()/1000, forward.Milliseconds()).Err()
+		if err != nil && err != redis.Nil {
 			t.Errorf("setting the test clock: %v", err)
 		}
 	})
@@ -39,18 +62,32 @@ func newRealClock(t testing.TB, client *redis.Client) *Clock {
 
 // Now is what the store's scripts see now.
 func (c *Clock) Now() time.Time {
+	if c.set == nil {
+		return time.Now()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Set moves the clock anywhere, also back.
+// Set moves the clock anywhere, also back; what has expired stays so.
 func (c *Clock) Set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = now
-	c.set(now)
+	c.move(func(time.Time) time.Time { return now })
 }
 
-// Advance moves the clock forward by d.
-func (c *Clock) Advance(d time.Duration) { c.Set(c.Now().Add(d)) }
+// Advance moves the clock forward by d, or back when d is negative.
+func (c *Clock) Advance(d time.Duration) {
+	c.move(func(now time.Time) time.Time { return now.Add(d) })
+}
+
+func (c *Clock) move(next func(time.Time) time.Time) {
+	if c.set == nil {
+		panic("redistest: a store WallClock has the true time, which a test cannot move")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := next(c.now).Truncate(time.Microsecond) // what TIME can tell
+	forward := max(0, now.Sub(c.now))
+	c.now = now
+	c.set(now, forward)
+}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,21 +27,8 @@ type Server struct {
 	dir  string
 	conf string // path of a configuration file; empty: none
 	args []string
-	cmd  *exec.Cmd
-	gone chan struct{}
-}
-
-// binary finds redis-server. Tests must not pass without a real one, so its absence is a failure, not a skip.
-func binary() (string, error) {
-	name := os.Getenv("LUBDUB_TEST_REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("no real redis-server: %w; run `make test`, which installs one, or name it in LUBDUB_TEST_REDIS_SERVER", err)
-	}
-	return path, nil
+	proc *os.Process
+	gone chan struct{} // closed when proc has ended
 }
 
 // StartServer starts a server of the test's own, stopped and removed at its end. args are added to its command
@@ -66,8 +55,28 @@ func startServer(t testing.TB, conf string, args []string) *Server {
 	return s
 }
 
+// binary finds redis-server. Tests must not pass without a real one, so its absence is a failure, not a skip.
+func binary() (string, error) {
+	name := os.Getenv("LUBDUB_TEST_REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("no real redis-server: %w; run `make test`, which installs one, or name it in LUBDUB_TEST_REDIS_SERVER", err)
+	}
+	return path, nil
+}
+
 func newServer(conf string, args []string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "lubdub-redis-")
+	if _, err := binary(); err != nil {
+		return nil, err
+	}
+	root, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(root, "")
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +87,9 @@ func newServer(conf string, args []string) (*Server, error) {
 			return nil, err
 		}
 	}
-	for range 5 { // the free port may be taken before the server binds it
-		s.Addr, err = freeAddr()
-		if err == nil {
-			err = s.start()
-		}
-		if err == nil {
+	for range 5 { // a free port may be taken before the server binds it
+		s.Addr = freeAddr()
+		if err = s.start(); err == nil {
 			return s, nil
 		}
 	}
@@ -91,13 +97,16 @@ func newServer(conf string, args []string) (*Server, error) {
 	return nil, err
 }
 
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddr gives a loopback address that nothing listens on. Its port, and the one 10,000 above that Cluster nodes
+// use, lie below those that systems hand out for outgoing connections: Restart finds its port free again.
+func freeAddr() string {
+	for {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(11_000+rand.IntN(11_000)))
+		if ln, err := net.Listen("tcp", addr); err == nil {
+			_ = ln.Close()
+			return addr
+		}
 	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String(), nil
 }
 
 func (s *Server) start() error {
@@ -106,53 +115,64 @@ func (s *Server) start() error {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(s.Addr)
-	args := []string{}
+	var args []string
 	if s.conf != "" {
 		args = append(args, s.conf)
 	}
 	args = append(args,
 		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
-		"--databases", strconv.Itoa(databases), "--logfile", filepath.Join(s.dir, "redis.log"), "--daemonize", "no")
-	args = append(args, s.args...)
-	started := make(chan error, 1)
-	s.gone = make(chan struct{})
+		"--databases", strconv.Itoa(databases), "--logfile", s.logFile(), "--daemonize", "no")
+	cmd := exec.Command(path, append(args, s.args...)...)
+	cmd.SysProcAttr = diesWithParent()
+	started, gone := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel sends Pdeathsig when the thread that started the child ends: keep it for as long as the child.
+		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		cmd := exec.Command(path, args...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		err := cmd.Start()
-		s.cmd = cmd
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()
+			close(gone)
 		}
-		close(s.gone)
 	}()
 	if err := <-started; err != nil {
 		return err
 	}
-	return s.awaitReady()
+	s.proc, s.gone = cmd.Process, gone
+	if err := s.awaitReady(); err != nil {
+		s.Kill()
+		return err
+	}
+	return nil
 }
 
+func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
+
+// awaitReady returns when the server answers, and it is this one: another process may have been quicker to take
+// the port.
 func (s *Server) awaitReady() error {
-	c := s.Client()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
-	deadline := time.Now().Add(15 * time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	ours := fmt.Sprintf("process_id:%d\r\n", s.proc.Pid)
 	for {
-		err := c.Ping(context.Background()).Err()
+		err := c.Ping(ctx).Err()
 		if err == nil {
-			return nil
+			info, err := c.Info(ctx, "server").Result()
+			if err == nil && !strings.Contains(info, ours) {
+				err = fmt.Errorf("another server answers at %s", s.Addr)
+			}
+			return err
 		}
 		select {
 		case <-s.gone:
-			log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+			log, _ := os.ReadFile(s.logFile())
 			return fmt.Errorf("redis-server ended at once: %s", log)
-		case <-time.After(5 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
+		case <-ctx.Done():
 			return errors.Join(errors.New("redis-server did not answer within 15 s"), err)
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
@@ -161,23 +181,32 @@ func (s *Server) awaitReady() error {
 func (s *Server) URL() string { return "redis://" + s.Addr + "/0" }
 
 // Client is a new client of the server, for assertions. Close it.
-func (s *Server) Client() *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, DialTimeout: time.Second})
+func (s *Server) Client() *redis.Client { return dial(s.Addr, 0) }
+
+func dial(addr string, db int) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, DB: db, Protocol: 2, DisableIdentity: true, DialTimeout: time.Second})
 }
 
 // Freeze stops the process as a hung host would (SIGSTOP); Thaw lets it go on.
-func (s *Server) Freeze() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *Server) Freeze() error { return s.proc.Signal(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
-func (s *Server) Thaw() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Thaw() error { return s.proc.Signal(syscall.SIGCONT) }
 
-// Kill ends the process at once (SIGKILL) and returns when it is gone.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill()
+// Stop ends the process in good order (SIGTERM), also a frozen one, and returns when it is gone.
+func (s *Server) Stop() {
+	_ = s.proc.Signal(syscall.SIGTERM)
+	_ = s.Thaw()
 	<-s.gone
 }
 
-// Restart starts the server again on the same port and folder after Kill.
+// Kill ends the process at once (SIGKILL) and returns when it is gone.
+func (s *Server) Kill() {
+	_ = s.proc.Kill()
+	<-s.gone
+}
+
+// Restart starts the server again on the same port and folder after Stop or Kill.
 func (s *Server) Restart() error { return s.start() }
 
 func (s *Server) remove() {
