@@ -1,155 +1,183 @@
 package tracker
 
 import (
+	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/lua"
 )
 
-// maxBeatsPerCall keeps a script's arguments well under the 8,000 or so that Lua's unpack can take.
+// maxBeatsPerCall bounds how long one script holds up Redis, and keeps its arguments well under the 8,000 or so
+// that Lua's unpack can take.
 const maxBeatsPerCall = 1000
 
-// batcher turns what a lane of beats has collected into one script call for each shard, all in one round trip.
-// It belongs to the lane's one flusher and is reused from flush to flush, so that a flush allocates nothing
-// but what go-redis needs.
+// batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
+// on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
+// flusher and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
 type batcher struct {
-	t      *Tracker
-	n      *node
-	script *lua.Script
-	calls  []*beatCall // those in use come first
-	used   int
-	open   []*beatCall // by shard: the call that still takes beats
-	exec   []*call
+	t         *Tracker
+	n         *node
+	script    *lua.Script
+	oneShard  bool        // a call is about one shard only
+	groups    []beatGroup // those in use come first
+	used      int
+	first     []int // by shard: its newest group, plus 1
+	touched   []int // shards that have groups
+	ticks     []*Beat
+	calls     []*beatCall // those in use come first
+	exec      []*call
+	tickCalls []*call
 }
 
 func newBatcher(t *Tracker, n *node) *batcher {
-	return &batcher{t: t, n: n, script: t.store.scripts.Get("beat"), open: make([]*beatCall, t.store.shards())}
+	return &batcher{
+		t: t, n: n, script: t.store.scripts.Get("beat"), oneShard: t.store.cluster != nil,
+		first: make([]int, t.store.shards()),
+	}
 }
 
-// beatCall is one call of beat.lua: the beats of one shard, grouped by the set that they are in.
+// beatGroup is the beats of one shard and one set, apart by what their reports need.
+type beatGroup struct {
+	shard               int
+	key                 *string // of the set
+	full, partial, bare []*Beat
+	next                int // the next group of the same shard, plus 1
+}
+
+func (g *beatGroup) size() int { return len(g.full) + len(g.partial) + len(g.bare) }
+
+// beatCall is one call of beat.lua.
 type beatCall struct {
 	call
-	groups []beatGroup
-	live   int     // groups in use; the rest keep their slices for later flushes
-	order  []*Beat // as their members stand in ARGV
-	ticks  []*Beat
-	size   int
-}
-
-type beatGroup struct {
-	key   *string
-	beats []*Beat
+	groups []*beatGroup
+	order  []*Beat // as their positions are counted
 }
 
 // flush lands a batch and gives every beat its fate.
 func (b *batcher) flush(batch []*Beat) {
 	start := time.Now()
 	for _, beat := range batch {
-		b.callFor(beat.shard()).add(beat)
+		b.add(beat)
 	}
-	b.exec = b.exec[:0]
-	for _, c := range b.calls[:b.used] {
-		c.build(b)
-		b.exec = append(b.exec, &c.call)
-	}
+	b.pack()
 	b.t.store.exec(b.n, b.exec)
+	now := time.Now()
 	m := b.t.metrics
 	m.flushes.Inc()
 	m.batchSize.Observe(float64(len(batch)))
-	m.flushTime.Observe(time.Since(start).Seconds())
-	for _, c := range b.calls[:b.used] {
-		c.settle(b.t)
-		c.reset()
-		b.open[c.shard] = nil
+	m.flushTime.Observe(now.Sub(start).Seconds())
+	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+		c.settle(b.t, now)
 	}
-	b.used = 0
+	for i, beat := range b.ticks {
+		settleTick(b.t, beat, b.tickCalls[i], now)
+	}
+	b.reset()
 }
 
-// callFor gives the call that takes the next beat of a shard.
-func (b *batcher) callFor(shard int) *beatCall {
-	c := b.open[shard]
-	if c != nil && c.size < maxBeatsPerCall {
-		return c
-	}
-	if b.used == len(b.calls) {
-		b.calls = append(b.calls, &beatCall{})
-	}
-	c = b.calls[b.used]
-	b.used++
-	c.shard, c.script = shard, b.script
-	b.open[shard] = c
-	return c
-}
-
-func (c *beatCall) add(beat *Beat) {
+// add puts a beat into its group.
+func (b *batcher) add(beat *Beat) {
 	if beat.tick != nil {
-		c.ticks = append(c.ticks, beat)
+		b.ticks = append(b.ticks, beat)
 		return
 	}
-	c.size++
-	key := &beat.Attempt.beatsKey
-	for i := range c.groups[:c.live] {
-		if g := &c.groups[i]; g.key == key || *g.key == *key {
-			g.beats = append(g.beats, beat)
-			return
+	g := b.group(beat.Attempt)
+	switch {
+	case beat.Report == "":
+		g.bare = append(g.bare, beat)
+	case reportIsFull(beat.Report):
+		g.full = append(g.full, beat)
+	default:
+		g.partial = append(g.partial, beat)
+	}
+}
+
+func (b *batcher) group(a *Attempt) *beatGroup {
+	newest := b.first[a.shard]
+	for i := newest; i != 0; i = b.groups[i-1].next {
+		if g := &b.groups[i-1]; (g.key == &a.beatsKey || *g.key == a.beatsKey) && g.size() < maxBeatsPerCall {
+			return g
 		}
 	}
-	if c.live == len(c.groups) {
-		c.groups = append(c.groups, beatGroup{})
+	if newest == 0 {
+		b.touched = append(b.touched, a.shard)
 	}
-	g := &c.groups[c.live]
-	c.live++
-	g.key, g.beats = key, append(g.beats[:0], beat)
+	if b.used == len(b.groups) {
+		b.groups = append(b.groups, beatGroup{})
+	}
+	g := &b.groups[b.used]
+	b.used++
+	g.shard, g.key, g.next = a.shard, &a.beatsKey, newest
+	b.first[a.shard] = b.used
+	return g
+}
+
+// pack shares the groups out over calls, those of one shard together.
+func (b *batcher) pack() {
+	var c *beatCall
+	size := 0
+	for _, shard := range b.touched {
+		if b.oneShard {
+			c = nil
+		}
+		for i := b.first[shard]; i != 0; i = b.groups[i-1].next {
+			g := &b.groups[i-1]
+			if c == nil || size+g.size() > maxBeatsPerCall {
+				c, size = b.nextCall(shard), 0
+			}
+			c.groups = append(c.groups, g)
+			size += g.size()
+		}
+	}
+	for _, c := range b.calls[:len(b.exec)] {
+		c.build(b)
+	}
+	for _, beat := range b.ticks {
+		tick := b.t.newTick(beat.tick.shard)
+		b.tickCalls = append(b.tickCalls, tick)
+		b.exec = append(b.exec, tick)
+	}
+}
+
+func (b *batcher) nextCall(shard int) *beatCall {
+	used := len(b.exec)
+	if used == len(b.calls) {
+		b.calls = append(b.calls, &beatCall{})
+	}
+	c := b.calls[used]
+	c.shard, c.script = shard, b.script
+	b.exec = append(b.exec, &c.call)
+	return c
 }
 
 // build writes the arguments as the header of beat.lua gives them. Strings go by pointer: go-redis writes what
 // it points to, and a pointer needs no allocation to become an interface value.
 func (c *beatCall) build(b *batcher) {
-	k := b.t.store.keys[c.shard]
-	argv := append(c.argv[:0], "evalsha", &b.script.SHA)
-	if c.live == 0 {
-		argv = append(argv, 11, &k.clock, &k.outages, &k.progress, &k.cancels, &k.replicas,
-			&k.timeouts, &k.timers, &k.due, &k.ix, &k.events, &k.sweepers)
-		c.argv = append(argv, &b.t.opts.ReplicaID, b.t.keeper.windowMs(), 0, 0, 0)
-		return
+	argv := append(c.argv[:0], "evalsha", &b.script.SHA, 5*len(c.groups))
+	for _, g := range c.groups {
+		k := b.t.store.keys[g.shard]
+		argv = append(argv, &k.clock, &k.outages, &k.progress, &k.cancels, g.key)
 	}
-	argv = append(argv, 5+c.live, &k.clock, &k.outages, &k.progress, &k.cancels, &k.replicas)
-	for i := range c.groups[:c.live] {
-		argv = append(argv, c.groups[i].key)
+	for _, g := range c.groups {
+		argv = append(argv, len(g.full), len(g.partial), len(g.bare))
 	}
-	argv = append(argv, "", 0, nil, nil, c.live)
-	counts := len(argv) - 3
-	for i := range c.groups[:c.live] {
-		argv = append(argv, len(c.groups[i].beats))
-	}
-	for i := range c.groups[:c.live] {
-		for _, beat := range c.groups[i].beats {
-			c.order = append(c.order, beat)
+	for _, g := range c.groups {
+		for _, beat := range g.full {
+			argv = append(argv, &beat.Attempt.member, &beat.Report)
+		}
+		for _, beat := range g.partial {
+			argv = append(argv, &beat.Attempt.member, &beat.Report)
+		}
+		for _, beat := range g.bare {
 			argv = append(argv, &beat.Attempt.member)
 		}
+		c.order = append(append(append(c.order, g.full...), g.partial...), g.bare...)
 	}
-	full, partial := 0, 0
-	for _, beat := range c.order {
-		if reportIsFull(beat.Report) {
-			argv = append(argv, &beat.Attempt.member, &beat.Report)
-			full++
-		} else if beat.Report != "" {
-			partial++
-		}
-	}
-	if partial > 0 {
-		for _, beat := range c.order {
-			if beat.Report != "" && !reportIsFull(beat.Report) {
-				argv = append(argv, &beat.Attempt.member, &beat.Report)
-			}
-		}
-	}
-	argv[counts], argv[counts+1] = full, partial
 	c.argv = argv
 }
 
 // settle reads the reply and gives every beat of the call its fate.
-func (c *beatCall) settle(t *Tracker) {
+func (c *beatCall) settle(t *Tracker, now time.Time) {
 	if c.err != nil {
 		err := asUnavailable("beat", c.err)
 		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
@@ -157,45 +185,60 @@ func (c *beatCall) settle(t *Tracker) {
 			beat.Err = err
 			beat.wait.done()
 		}
-		for _, beat := range c.ticks {
-			beat.Err = err
-			beat.wait.done()
-		}
 		return
 	}
 	at := c.reply.time(0)
-	t.keeper.touched(c.shard, at, c.reply.int(2))
-	for _, beat := range c.order {
-		beat.At = at
-	}
-	dead := c.reply.list(3)
+	dead := c.reply.list(1)
 	for i := range dead {
 		c.order[dead.int(i)-1].slow = true
 	}
-	cancels := c.reply.list(4)
+	cancels := c.reply.list(2)
 	for i := 0; i+1 < len(cancels); i += 2 {
 		c.order[cancels.int(i)-1].Cancel = parseCancel(cancels.str(i + 1))
+	}
+	gaps := c.reply.list(3)
+	for i := 0; i+1 < len(gaps); i += 2 {
+		t.keeper.stoodStill(gaps.int(i + 1))
+	}
+	t.keeper.landed(at, now)
+	for _, g := range c.groups {
+		t.keeper.touched(g.shard, now)
 	}
 	t.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
 	t.metrics.beatsSlow.Add(float64(len(dead)))
 	for _, beat := range c.order {
+		beat.At = at
 		beat.wait.done() // the caller may reuse the beat from here on
-	}
-	for _, beat := range c.ticks {
-		beat.tick.replicas = c.reply.list(5).strings()
-		beat.wait.done()
 	}
 }
 
 // reset lets go of everything that belongs to callers and keeps the slices.
-func (c *beatCall) reset() {
-	for i := range c.groups[:c.live] {
-		clear(c.groups[i].beats)
-		c.groups[i].key = nil
+func (b *batcher) reset() {
+	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+		clear(c.order)
+		clear(c.argv)
+		c.groups, c.order, c.argv = c.groups[:0], c.order[:0], c.argv[:0]
+		c.reply, c.err = nil, nil
 	}
-	clear(c.order)
-	clear(c.ticks)
-	clear(c.argv)
-	c.order, c.ticks, c.argv = c.order[:0], c.ticks[:0], c.argv[:0]
-	c.live, c.size, c.reply, c.err = 0, 0, nil, nil
+	for i := range b.groups[:b.used] {
+		g := &b.groups[i]
+		clear(g.full)
+		clear(g.partial)
+		clear(g.bare)
+		g.key, g.full, g.partial, g.bare = nil, g.full[:0], g.partial[:0], g.bare[:0]
+	}
+	for _, shard := range b.touched {
+		b.first[shard] = 0
+	}
+	clear(b.exec)
+	clear(b.ticks)
+	clear(b.tickCalls)
+	b.used, b.touched, b.ticks, b.exec, b.tickCalls = 0, b.touched[:0], b.ticks[:0], b.exec[:0], b.tickCalls[:0]
+}
+
+// reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be
+// written without reading that. The message, a JSON string, is its last part and the percentage the one before.
+func reportIsFull(report string) bool {
+	pct := strings.LastIndexByte(report, packSep[0]) - 1
+	return report[len(report)-1] == '"' && report[pct] != packSep[0]
 }

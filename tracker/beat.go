@@ -89,15 +89,6 @@ func (t *Tracker) explain(beats []*Beat) {
 	}
 }
 
-// reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be
-// written without reading that.
-func reportIsFull(report string) bool {
-	_, rest, _ := strings.Cut(report, packSep)
-	_, rest, _ = strings.Cut(rest, packSep)
-	pct, message, _ := strings.Cut(rest, packSep)
-	return pct != "" && message != ""
-}
-
 // parseCancel reads a value of the cancels hash: grace ms TAB delivered in shard time TAB reason as JSON.
 func parseCancel(raw string) *Cancel {
 	if raw == "" {

@@ -20,7 +20,7 @@ const (
 // tick is one empty beat.
 type tick struct {
 	shard    int
-	replicas []string // who keeps the shard's time, unless beats of others rode along
+	replicas []string // who keeps the shard's time
 }
 
 // timekeeper knows what this replica has done for each shard's clock.
@@ -48,17 +48,18 @@ func newTimekeeper(shards int, gaps func(time.Duration)) *timekeeper {
 
 func (k *timekeeper) windowMs() int64 { return k.window.Load() }
 
-// touched is told of every flush that landed: Redis's clock, and how long the shard's had stood.
-func (k *timekeeper) touched(shard int, at time.Time, gapMs int64) {
-	now := time.Now()
-	k.shards[shard].last.Store(now.UnixMilli())
-	k.skew.Store(at.Sub(now).Milliseconds())
-	if gapMs > maxStepMs {
-		k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
-	}
+// touched is told of every shard that a flush of this replica has reached.
+func (k *timekeeper) touched(shard int, now time.Time) { k.shards[shard].last.Store(now.UnixMilli()) }
+
+// landed is told of Redis's clock whenever it is known.
+func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
+
+// stoodStill is told of a gap in the wall's time that shard time could not follow.
+func (k *timekeeper) stoodStill(gapMs int64) {
+	k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
 }
 
-const maxStepMs = 250 // as lua/lib/clock.lua
+const maxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua
 
 // KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
 // beats would land if its clients sent any: that is what shard time stands for.
@@ -135,6 +136,29 @@ func (t *Tracker) tickShards(shards []int) error {
 		t.keeper.learn(b.tick, t.opts.ReplicaID)
 	}
 	return first
+}
+
+// newTick is one call of tick.lua.
+func (t *Tracker) newTick(shard int) *call {
+	k := t.store.keys[shard]
+	return newCall(shard, t.store.scripts.Get("tick"),
+		[]string{k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix, k.events, k.sweepers},
+		t.opts.ReplicaID, t.keeper.windowMs())
+}
+
+// settleTick gives an empty beat its fate.
+func settleTick(t *Tracker, beat *Beat, c *call, now time.Time) {
+	if c.err != nil {
+		beat.Err = asUnavailable("beat", c.err)
+	} else {
+		if gap := c.reply.int(2); gap > maxStepMs {
+			t.keeper.stoodStill(gap)
+		}
+		t.keeper.landed(c.reply.time(0), now)
+		t.keeper.touched(beat.tick.shard, now)
+		beat.tick.replicas = c.reply.list(3).strings()
+	}
+	beat.wait.done()
 }
 
 // learn takes this replica's place among those that keep a shard's time.
