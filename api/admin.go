@@ -14,8 +14,7 @@ import (
 // AdminHandler answers the pages for operators: metrics, profiles and health. It asks for no token, so it
 // belongs on a listener that only operators reach.
 func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
-	defer s.finish(ctx)
-	s.inFlight.Add(1)
+	defer s.recovered(ctx)
 	s.setRequestID(ctx, ctx.Request.Header.Peek(headerRequestID))
 	path := string(ctx.Path())
 	if !ctx.IsGet() && !ctx.IsHead() {

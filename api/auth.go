@@ -23,9 +23,9 @@ func (w *wire) bearer() []byte {
 
 // taskToken verifies a task token, nearly always from the cache. raw may be borrowed. A nil token comes with
 // the refusal: 401 for one that does not hold, 403 for a good one of another kind.
-func (s *Server) taskToken(raw []byte, now time.Time) (*taskToken, *refusal) {
+func (s *Server) taskToken(raw []byte, now time.Time, count *hotStripe) (*taskToken, *refusal) {
 	if t := s.tokens.get(raw, now.UnixMilli()); t != nil {
-		s.metrics.cacheHits.Inc()
+		count.cacheHits.Add(1)
 		return t, nil
 	}
 	return s.verifyTask(raw, now)
@@ -73,7 +73,7 @@ func (t *taskToken) checkAttempt(attempt int) *refusal {
 func (c *call) authorize() error {
 	switch c.route.access {
 	case forTask:
-		t, r := c.s.taskToken(c.wire.bearer(), c.now)
+		t, r := c.s.taskToken(c.wire.bearer(), c.now, &c.s.metrics.hot.stripes[0])
 		if r == nil {
 			r = t.checkTask([]byte(c.id))
 		}

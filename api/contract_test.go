@@ -92,7 +92,7 @@ func (l *live) get(id string) *v1.Task {
 // delivered returns when the delivery of a cancel is on record: the reply did not wait for that.
 func (l *live) delivered(e *v1.TaskEnvelope) {
 	l.t.Helper()
-	token, refused := l.s.taskToken([]byte(e.TaskToken), l.now())
+	token, refused := l.s.taskToken([]byte(e.TaskToken), l.now(), &l.s.metrics.hot.stripes[0])
 	if refused != nil {
 		l.t.Fatal(refused)
 	}

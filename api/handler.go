@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -15,10 +14,8 @@ import (
 
 // Handler answers one request of the API.
 func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
-	s.inFlight.Add(1)
-	defer s.finish(ctx)
-	start := time.Now()
-
+	defer s.recovered(ctx)
+	start := ctx.Time()
 	var w wire
 	w.scan(ctx.Request.Header.RawHeaders())
 	s.setRequestID(ctx, w.requestID)
@@ -28,10 +25,11 @@ func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if id := heartbeatTarget(ctx); id != nil {
-		status := s.heartbeat(ctx, &w, id)
-		s.metrics.heartbeat.observe(status, start)
+		s.heartbeat(ctx, &w, id, start)
 		return
 	}
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
 	m, status := s.route(ctx, w)
 	m.observe(status, start)
 }
@@ -71,10 +69,9 @@ func heartbeatTarget(ctx *fasthttp.RequestCtx) []byte {
 	return id
 }
 
-// finish ends a request. It must be deferred itself, since it recovers from a panic: fasthttp would let that
-// end the process.
-func (s *Server) finish(ctx *fasthttp.RequestCtx) {
-	s.inFlight.Add(-1)
+// recovered answers for a handler that panicked: fasthttp would let that end the process. It must be deferred
+// itself.
+func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	p := recover()
 	if p == nil {
 		return

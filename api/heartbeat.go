@@ -19,36 +19,43 @@ type beatCall struct {
 	report []byte // beat.Report borrows it
 	out    []byte
 	stamp  stamp
+	count  *hotStripe
 }
 
-var beatCalls = sync.Pool{New: func() any {
-	return &beatCall{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048)}
-}}
+// newBeatCalls makes a server's pool of them.
+func newBeatCalls(m *hotMetrics) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		return &beatCall{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048), count: m.stripe()}
+	}}
+}
 
 // heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
 // pass over the body, one wait for the batcher, no allocation.
-func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte) (status int) {
-	c := beatCalls.Get().(*beatCall)
-	r := s.beat(ctx, w, id, c)
-	beatCalls.Put(c)
-	if r == nil {
-		s.metrics.beat(fasthttp.StatusOK, "")
-		return fasthttp.StatusOK
+func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start time.Time) (status int) {
+	c := s.beatCalls.Get().(*beatCall)
+	c.count.inFlight.Add(1)
+	defer c.count.inFlight.Add(-1)
+	status = fasthttp.StatusOK
+	if r := s.beat(ctx, w, id, c); r != nil {
+		status = r.status
+		s.metrics.heartbeat.refuse(status)
+		s.metrics.refused.WithLabelValues(r.body.Error).Inc()
+		s.writeRefusal(ctx, r)
 	}
-	s.metrics.beat(r.status, r.body.Error)
-	s.writeRefusal(ctx, r)
-	return r.status
+	c.count.observe(status, time.Since(start))
+	s.beatCalls.Put(c) // not after a panic: the batcher may hold the beat
+	return status
 }
 
 // heartbeat is the way of the route table for beats that heartbeatTarget did not recognise, such as those
 // with an encoded id.
 func (c *call) heartbeat() (int, any, error) {
-	return c.s.heartbeat(c.ctx, &c.wire, []byte(c.id)), nil, nil
+	return c.s.heartbeat(c.ctx, &c.wire, []byte(c.id), c.ctx.Time()), nil, nil
 }
 
 func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
 	now := s.now(ctx)
-	t, r := s.taskToken(w.bearer(), now)
+	t, r := s.taskToken(w.bearer(), now, c.count)
 	if r != nil {
 		return r
 	}
@@ -73,7 +80,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	}
 
 	c.report = c.body.appendReport(c.report[:0])
-	c.beat = tracker.Beat{Attempt: t.attempt, Report: borrowed(c.report)}
+	c.beat.Attempt, c.beat.Report = t.attempt, borrowed(c.report)
 	s.tracker.Beat(&c.beat)
 	if c.beat.Err != nil {
 		return refusalOf(opHeartbeat, c.beat.Err)
@@ -86,7 +93,9 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 		s.writeDelivery(ctx, c.out, t.attempt)
 		return nil
 	}
-	writeBody(ctx, fasthttp.StatusOK, c.out)
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	c.out = ctx.Response.SwapBody(c.out) // instead of a copy; the buffer that was there serves the next beat
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (c *call) judge(it *batchItem) *refusal {
 	if it.body.bad&fieldTaskToken != 0 {
 		return invalidField("taskToken", "taskToken is not a string")
 	}
-	t, r := c.s.taskToken(it.body.taskToken, c.now)
+	t, r := c.s.taskToken(it.body.taskToken, c.now, &c.s.metrics.hot.stripes[0])
 	if r != nil {
 		return r
 	}
@@ -206,6 +206,7 @@ func (b *batchCall) collect() {
 func (c *call) answerItems(b *batchCall) {
 	var last time.Time
 	var cancels []*tracker.Attempt
+	accepted := uint64(0)
 	b.out = append(b.out, `{"results":[`...)
 	for i := range b.items {
 		it := &b.items[i]
@@ -220,11 +221,11 @@ func (c *call) answerItems(b *batchCall) {
 		b.out = appendString(b.out, clipID(it.body.taskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
-			c.s.metrics.beat(r.status, r.body.Error)
+			c.s.metrics.refused.WithLabelValues(r.body.Error).Inc()
 			b.out = appendItemRefusal(b.out, r)
 			continue
 		}
-		c.s.metrics.beat(fasthttp.StatusOK, "")
+		accepted++
 		b.out = append(b.out, `200,`...)
 		b.out = c.s.appendBeat(b.out, &it.beat, it.token, c.now, &b.stamp)
 		b.out = append(b.out, '}')
@@ -235,6 +236,7 @@ func (c *call) answerItems(b *batchCall) {
 			cancels = append(cancels, it.token.attempt)
 		}
 	}
+	c.s.metrics.hot.stripes[0].accepted.Add(accepted)
 	if last.IsZero() {
 		last = c.now
 	}

@@ -27,7 +27,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if int(l.server.http.GetOpenConnectionsCount()) < l.server.cfg.MaxConns {
-			return c, nil
+			return l.server.watch.add(c), nil
 		}
 		l.server.metrics.rejectedConns.Inc()
 		l.refuse(c)

@@ -13,13 +13,13 @@ type metrics struct {
 	requests *prometheus.CounterVec
 
 	routes    []routeMetrics // by route.index
-	heartbeat *routeMetrics  // that of the hot path
+	hot       hotMetrics     // of single beats
+	heartbeat *routeMetrics  // of single beats too: what hot does not count
 	unrouted  routeMetrics   // what matches no route, and what is refused before routing
 
-	accepted prometheus.Counter
-	refused  *prometheus.CounterVec
+	refused *prometheus.CounterVec
 
-	lateResults, badTokens, cacheHits, cacheMisses, panics, unparsed, rejectedConns prometheus.Counter
+	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns prometheus.Counter
 }
 
 type routeMetrics struct {
@@ -31,21 +31,20 @@ type routeMetrics struct {
 }
 
 func (m *routeMetrics) observe(status int, start time.Time) {
+	if m.ok == nil {
+		return // single beats, which hotMetrics has counted
+	}
 	if status == 200 {
 		m.ok.Inc()
 	} else {
-		m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
+		m.refuse(status)
 	}
 	m.seconds.Observe(time.Since(start).Seconds())
 }
 
-// beat counts the fate of one beat.
-func (m *metrics) beat(status int, code string) {
-	if status == 200 {
-		m.accepted.Inc()
-		return
-	}
-	m.refused.WithLabelValues(code).Inc()
+// refuse counts a request that was not answered 200.
+func (m *routeMetrics) refuse(status int) {
+	m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
 }
 
 func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
@@ -59,10 +58,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_beats_refused_total", Help: "Beats refused, alone or in batches, by error code.",
 		}, []string{"code"}),
-		accepted:      counter("lubdub_http_beats_accepted_total", "Beats answered 200, alone or in batches."),
 		lateResults:   counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
 		badTokens:     counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
-		cacheHits:     counter("lubdub_http_token_cache_hits_total", "Task tokens that the cache knew."),
 		cacheMisses:   counter("lubdub_http_token_cache_misses_total", "Task tokens that held and had to be verified, since the cache did not know them."),
 		panics:        counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
 		unparsed:      counter("lubdub_http_unparsed_requests_total", "What came and was no HTTP request that could be read whole."),
@@ -70,7 +67,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
+		Buckets: requestSeconds(),
 	}, []string{"method", "route"})
 
 	of := func(method, pattern string) routeMetrics {
@@ -83,19 +80,29 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	m.unrouted = of("other", "other")
 	m.routes = make([]routeMetrics, len(routes))
 	for i, r := range routes {
-		m.routes[i] = of(r.method, r.pattern)
-		if r.op == opHeartbeat {
-			m.heartbeat = &m.routes[i]
+		if r.op != opHeartbeat {
+			m.routes[i] = of(r.method, r.pattern)
+			continue
 		}
+		m.heartbeat = &m.routes[i]
+		*m.heartbeat = routeMetrics{route: r.pattern, method: r.method, requests: m.requests}
+		m.hot.labels = []string{r.method, r.pattern}
 	}
+	m.hot.requests, m.hot.seconds = describe(m.requests), describe(seconds)
 	if reg == nil {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, seconds, m.refused, m.accepted, m.lateResults, m.badTokens, m.cacheHits, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
+		m.requests, seconds, &m.hot, m.refused, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
-		}, func() float64 { return float64(s.inFlight.Load()) }),
+		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lubdub_http_beats_accepted_total", Help: "Beats answered 200, alone or in batches.",
+		}, m.hot.accepted),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lubdub_http_token_cache_hits_total", Help: "Task tokens that the cache knew.",
+		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
 		}, func() float64 { return float64(max(s.http.GetOpenConnectionsCount(), 0)) }),
@@ -111,4 +118,18 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// describe gives the description that a collector has.
+func describe(c prometheus.Collector) *prometheus.Desc {
+	ch := make(chan *prometheus.Desc, 1)
+	c.Describe(ch)
+	return <-ch
+}
+
+func requestSeconds() (bounds []float64) {
+	for _, b := range requestBuckets {
+		bounds = append(bounds, b.Seconds())
+	}
+	return bounds
 }

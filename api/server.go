@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,10 +27,13 @@ type Server struct {
 	ready   readiness
 	ids     requestIDs
 
+	beatCalls *sync.Pool
+
 	http  *fasthttp.Server
 	admin *fasthttp.Server
 
 	logFailures logLimiter
+	watch       *connWatch
 
 	inFlight atomic.Int64
 	draining atomic.Bool
@@ -43,6 +47,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
 		tokens: newTokenCache(cfg.TokenCacheSize),
+		watch:  newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
 	}
 	s.ids.init()
 	s.ready.check = cfg.Tracker.Ready
@@ -50,6 +55,7 @@ func New(cfg Config) (*Server, error) {
 	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	s.beatCalls = newBeatCalls(&s.metrics.hot)
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + spareConns
 	s.http.HeaderReceived = limitBody

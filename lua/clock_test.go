@@ -38,7 +38,7 @@ func TestShardTime(t *testing.T) {
 			{251 * time.Millisecond, 600, 600}, // one millisecond is lost
 			{time.Hour, 850, 850},              // an outage costs one step
 			{-2 * time.Hour, 850, 850},         // a clock that went back costs nothing
-			{10 * time.Millisecond, 860, 860}, // too soon to be written, and the same for every reader
+			{10 * time.Millisecond, 860, 860},  // too soon to be written, and the same for every reader
 			{39 * time.Millisecond, 899, 899},
 			{-20 * time.Millisecond, 879, 879}, // back within what is not written: shard time follows
 			{300 * time.Millisecond, 1100, 1100},

@@ -95,7 +95,7 @@ func (b *batcher) add(beat *Beat) {
 func (b *batcher) group(a *Attempt) *beatGroup {
 	newest := b.first[a.shard]
 	for i := newest; i != 0; i = b.groups[i-1].next {
-		if g := &b.groups[i-1]; (g.key == &a.beatsKey || *g.key == a.beatsKey) && g.size() < maxBeatsPerCall {
+		if g := &b.groups[i-1]; *g.key == a.beatsKey && g.size() < maxBeatsPerCall {
 			return g
 		}
 	}

@@ -21,15 +21,19 @@ type Beat struct {
 	Err    error     // nil: the beat is applied in Redis
 
 	wait *waiter
-	slow bool  // its attempt was not live when the flush came: explained one by one
-	tick *tick // set instead of Attempt by an empty beat, which only keeps shard time running
+	own  *waiter // of a beat on its own; kept, since beats are pooled
+	slow bool    // its attempt was not live when the flush came: explained one by one
+	tick *tick   // set instead of Attempt by an empty beat, which only keeps shard time running
 }
 
 // Beat lands one beat and returns when it has its one fate, which is in the beat.
 func (t *Tracker) Beat(b *Beat) {
-	w := newWaiter(1)
-	t.enqueue(b, w)
-	w.wait()
+	if b.own == nil {
+		b.own = &waiter{ch: make(chan struct{}, 1)}
+	}
+	b.own.left.Store(1)
+	t.enqueue(b, b.own)
+	<-b.own.ch
 	if b.slow {
 		t.explain([]*Beat{b})
 	}

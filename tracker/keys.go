@@ -3,6 +3,8 @@ package tracker
 import (
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Every Redis key of Lubdub is built in this file and nowhere else. A key is lubdub:{<shard>}:…; the braces
@@ -23,6 +25,8 @@ type shardKeys struct {
 	cancels  string
 	replicas string
 	sweepers string
+
+	beatsOf sync.Map // time.Duration → string: keys that attempts share
 }
 
 func newShardKeys(shard int) *shardKeys {
@@ -46,9 +50,20 @@ func newShardKeys(shard int) *shardKeys {
 const metaKey = "lubdub:{0}:meta"
 
 func (k *shardKeys) beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
-func (k *shardKeys) task(name string) string       { return k.prefix + "task:" + name }
-func (k *shardKeys) doc(name string) string        { return k.prefix + "doc:" + name }
-func (k *shardKeys) history(name string) string    { return k.prefix + "history:" + name }
+
+// sharedBeats gives the key of a timeout's set, the same string to all attempts. There are few: timeouts have
+// two significant digits.
+func (k *shardKeys) sharedBeats(timeout time.Duration) string {
+	if key, ok := k.beatsOf.Load(timeout); ok {
+		return key.(string)
+	}
+	key, _ := k.beatsOf.LoadOrStore(timeout, k.beats(strconv.FormatInt(ms(timeout), 10)))
+	return key.(string)
+}
+
+func (k *shardKeys) task(name string) string    { return k.prefix + "task:" + name }
+func (k *shardKeys) doc(name string) string     { return k.prefix + "doc:" + name }
+func (k *shardKeys) history(name string) string { return k.prefix + "history:" + name }
 func (k *shardKeys) run(scope Scope, run string) string {
 	return k.prefix + "run:" + scope.String() + "/" + run
 }

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// patientConn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
+// fasthttp moves three deadlines for every request; as timers of the runtime they cost a beat as much as its
+// token and its decoding together. A deadline here is a number, and late by at most the watch's interval.
+type patientConn struct {
+	net.Conn
+	watch       *connWatch
+	read, write connDeadline
+}
+
+// connDeadline is when one direction of a connection ends. After the watch has let it pass, setting it again
+// must take back what the watch did; the mutex orders those two, and is not touched otherwise.
+type connDeadline struct {
+	at atomic.Int64 // ns since the epoch; 0: never
+	mu sync.Mutex
+}
+
+const deadlinePassed = -1
+
+func (d *connDeadline) set(t time.Time, real func(time.Time) error) error {
+	at := int64(0)
+	if !t.IsZero() {
+		at = t.UnixNano()
+	}
+	if d.at.Swap(at) != deadlinePassed {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return real(time.Time{})
+}
+
+// pass ends the direction when its time has come: whatever waits there gets a timeout.
+func (d *connDeadline) pass(now int64, real func(time.Time) error) {
+	at := d.at.Load()
+	if at <= 0 || at > now {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at.CompareAndSwap(at, deadlinePassed) {
+		_ = real(time.Unix(1, 0)) // fails on a connection that is closed already
+	}
+}
+
+func (c *patientConn) SetReadDeadline(t time.Time) error {
+	return c.read.set(t, c.Conn.SetReadDeadline)
+}
+func (c *patientConn) SetWriteDeadline(t time.Time) error {
+	return c.write.set(t, c.Conn.SetWriteDeadline)
+}
+
+func (c *patientConn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+func (c *patientConn) Close() error {
+	c.watch.remove(c)
+	return c.Conn.Close()
+}
+
+// connWatch lets deadlines pass.
+type connWatch struct {
+	interval time.Duration
+
+	mu    sync.Mutex
+	conns map[*patientConn]struct{}
+	going bool
+}
+
+// newConnWatch makes a watch that is late by at most a tenth of the shortest timeout, or a second.
+func newConnWatch(timeouts ...time.Duration) *connWatch {
+	w := &connWatch{interval: time.Second, conns: map[*patientConn]struct{}{}}
+	for _, t := range timeouts {
+		w.interval = max(time.Millisecond, min(w.interval, t/10))
+	}
+	return w
+}
+
+// add takes a connection over. The watch runs while there is one.
+func (w *connWatch) add(c net.Conn) net.Conn {
+	p := &patientConn{Conn: c, watch: w}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conns[p] = struct{}{}
+	if !w.going {
+		w.going = true
+		go w.run()
+	}
+	return p
+}
+
+func (w *connWatch) remove(c *patientConn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.conns, c)
+}
+
+func (w *connWatch) run() {
+	for {
+		time.Sleep(w.interval)
+		now := time.Now().UnixNano()
+		w.mu.Lock()
+		if len(w.conns) == 0 {
+			w.going = false
+			w.mu.Unlock()
+			return
+		}
+		for c := range w.conns {
+			c.read.pass(now, c.Conn.SetReadDeadline)
+			c.write.pass(now, c.Conn.SetWriteDeadline)
+		}
+		w.mu.Unlock()
+	}
+}

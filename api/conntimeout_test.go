@@ -1,0 +1,56 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Deadlines of a watched connection pass as those of any other, and can be set anew.
+func TestPatientConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer far.Close()
+		w := newConnWatch(time.Minute, 2*time.Second)
+		c := w.add(near)
+		start := time.Now()
+		wait := func(after time.Duration, op func() error) {
+			t.Helper()
+			if err := op(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("%v", err)
+			}
+			if d := time.Since(start); d < after || d > after+w.interval {
+				t.Errorf("passed after %v, want %v", d, after)
+			}
+		}
+		read := func() error { _, err := c.Read(make([]byte, 1)); return err }
+		write := func() error { _, err := c.Write([]byte("x")); return err }
+
+		_ = c.SetReadDeadline(start.Add(2 * time.Second))
+		wait(2*time.Second, read)
+		_ = c.SetDeadline(start.Add(5 * time.Second)) // a deadline that has passed can be moved on
+		wait(5*time.Second, write)
+		_ = c.SetWriteDeadline(start.Add(9 * time.Second))
+		wait(9*time.Second, write)
+
+		_ = c.SetDeadline(time.Time{})
+		time.AfterFunc(time.Hour, func() { _, _ = far.Write([]byte("x")) })
+		if err := read(); err != nil {
+			t.Errorf("without a deadline: %v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := read(); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("after Close: %v", err)
+		}
+		if len(w.conns) != 0 {
+			t.Error("the watch holds a closed connection")
+		}
+		time.Sleep(w.interval) // of the bubble's clock; then the watch has ended, or synctest fails
+	})
+}
