@@ -1,0 +1,30 @@
+// Command empty is the floor under any front end: fasthttp with a handler that answers the bytes of Lubdub's answer to
+// a beat and looks at nothing: no token, no body, no Redis. What Lubdub's front end costs beyond it is what Lubdub does.
+//
+// It is fair, and a little more: fasthttp's timeouts are left off, which saves it work that no server on a network
+// can save.
+package main
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/bench/baselines/internal/frontend"
+)
+
+// One answer for all; a request id as long as that of the millionth answer.
+var (
+	requestID = []byte("req_1I00S8KC4S-lflc")
+	body      = []byte(`{"acknowledged":true,"shouldCancel":false,"serverTime":"2026-01-15T10:05:00.123Z","nextHeartbeatMs":30000}`)
+	json      = []byte("application/json")
+	header    = []byte("X-Request-Id")
+)
+
+func answer(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.SetCanonical(header, requestID)
+	ctx.Response.Header.SetContentTypeBytes(json)
+	ctx.Response.SetBodyRaw(body)
+}
+
+func main() {
+	frontend.Serve(frontend.Parse().Listen, answer)
+}
