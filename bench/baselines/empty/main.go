@@ -15,13 +15,13 @@ import (
 var (
 	requestID = []byte("req_1I00S8KC4S-lflc")
 	body      = []byte(`{"acknowledged":true,"shouldCancel":false,"serverTime":"2026-01-15T10:05:00.123Z","nextHeartbeatMs":30000}`)
-	json      = []byte("application/json")
+	mimeJSON  = []byte("application/json")
 	header    = []byte("X-Request-Id")
 )
 
 func answer(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetCanonical(header, requestID)
-	ctx.Response.Header.SetContentTypeBytes(json)
+	ctx.Response.Header.SetContentTypeBytes(mimeJSON)
 	ctx.Response.SetBodyRaw(body)
 }
 
