@@ -127,3 +127,5 @@ func TestOptionsAreValid(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }

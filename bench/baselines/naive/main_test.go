@@ -52,3 +52,5 @@ func TestBeat(t *testing.T) {
 		t.Errorf("%q", report)
 	}
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -138,3 +138,5 @@ func TestKeysThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }
