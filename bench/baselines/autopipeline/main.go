@@ -9,6 +9,7 @@ package main
 import (
 	"log"
 	"os"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/valyala/fasthttp"
@@ -41,7 +42,11 @@ func newHandler(url, keys string) (fasthttp.RequestHandler, error) {
 	return frontend.Handler(remember(verify), pipeline), nil
 }
 
+// options are the defaults of callers that wait, with the delay that go-redis recommends. Measured with 256 clients,
+// it saves a beat some 4 % of its CPU; more concurrent batches, full duplex and other delays cost as much or more, and
+// more concurrency a third of the rate.
 func options() *redis.AutoPipelineOptions {
 	opt := redis.DefaultBlockingAutoPipelineOptions()
+	opt.MaxFlushDelay = 100 * time.Microsecond
 	return opt
 }
