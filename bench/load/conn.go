@@ -1,0 +1,177 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one keep-alive connection with at most one request under way. Its goroutine alone touches it, but for the
+// counters and, at the end, the socket's deadline.
+type conn struct {
+	dial   func(context.Context) (net.Conn, error)
+	socket atomic.Pointer[net.Conn]
+
+	out  []byte // the request
+	in   []byte // what was read
+	r, w int    // of in: from r to w nobody has looked at it yet
+
+	beats, answers atomic.Int64 // of the run under way, for the progress line
+}
+
+var errTooLarge = errors.New("an answer of more than 64 MiB")
+
+const (
+	firstBuffer = 4 << 10
+	maxAnswer   = 64 << 20
+)
+
+func (c *conn) connect(ctx context.Context) error {
+	c.close()
+	s, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	c.socket.Store(&s)
+	c.r, c.w = 0, 0
+	return nil
+}
+
+func (c *conn) close() {
+	if s := c.socket.Swap(nil); s != nil {
+		_ = (*s).Close()
+	}
+}
+
+// interrupt makes whatever waits on the socket return at once.
+func (c *conn) interrupt() {
+	if s := c.socket.Load(); s != nil {
+		_ = (*s).SetDeadline(time.Unix(1, 0))
+	}
+}
+
+// do sends c.out and reads the answer. The body is good until the next call.
+func (c *conn) do() (status int, body []byte, err error) {
+	s := *c.socket.Load()
+	if _, err := s.Write(c.out); err != nil {
+		return 0, nil, err
+	}
+	return c.read(s)
+}
+
+func (c *conn) read(s net.Conn) (status int, body []byte, err error) {
+	if c.in == nil {
+		c.in = make([]byte, firstBuffer)
+	}
+	head, looked := 0, 0 // looked: bytes after c.r without the end of a head
+	for {
+		if i := bytes.Index(c.in[c.r+looked:c.w], crlf2); i >= 0 {
+			head = looked + i + len(crlf2)
+			break
+		}
+		looked = max(0, c.w-c.r-len(crlf2)+1)
+		if err := c.fill(s, c.w-c.r+1); err != nil {
+			return 0, nil, err
+		}
+	}
+	status, length, err := parseHead(c.in[c.r : c.r+head])
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.fill(s, head+length); err != nil {
+		return 0, nil, err
+	}
+	body = c.in[c.r+head : c.r+head+length]
+	c.r += head + length
+	return status, body, nil
+}
+
+// fill reads until n bytes are there that nobody has looked at.
+func (c *conn) fill(s net.Conn, n int) error {
+	if n > maxAnswer {
+		return errTooLarge
+	}
+	if c.r == c.w {
+		c.r, c.w = 0, 0
+	}
+	if c.r+n > len(c.in) {
+		into := c.in
+		if n > len(into) {
+			into = make([]byte, max(n, 2*len(into)))
+		}
+		c.w = copy(into, c.in[c.r:c.w])
+		c.r, c.in = 0, into
+	}
+	for c.w-c.r < n {
+		got, err := s.Read(c.in[c.w:])
+		c.w += got
+		if err != nil && c.w-c.r < n {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	crlf2         = []byte("\r\n\r\n")
+	crlf          = []byte("\r\n")
+	contentLength = []byte("content-length:")
+)
+
+// parseHead reads what the generator needs of an answer's head: the status and the length of the body.
+func parseHead(head []byte) (status, length int, err error) {
+	// HTTP/1.1 200 OK
+	if len(head) < 12 || string(head[:7]) != "HTTP/1." || head[8] != ' ' {
+		return 0, 0, fmt.Errorf("no HTTP answer: %.40q", head)
+	}
+	if status, err = number(head[9:12]); err != nil {
+		return 0, 0, fmt.Errorf("no HTTP answer: %.40q", head)
+	}
+	for rest := head; ; {
+		i := bytes.Index(rest, crlf)
+		if i < 0 {
+			return 0, 0, fmt.Errorf("an answer %d without a Content-Length: the generator reads no other", status)
+		}
+		rest = rest[i+len(crlf):]
+		if len(rest) >= len(contentLength) && equalFold(rest[:len(contentLength)], contentLength) {
+			line := rest[len(contentLength):]
+			if i := bytes.Index(line, crlf); i >= 0 {
+				line = line[:i]
+			}
+			if length, err = number(bytes.TrimSpace(line)); err != nil {
+				return 0, 0, fmt.Errorf("an answer with Content-Length %.40q", line)
+			}
+			return status, length, nil
+		}
+	}
+}
+
+// equalFold compares with a text in lower case; bytes.EqualFold also knows Unicode, which costs.
+func equalFold(b, lower []byte) bool {
+	for i, x := range b {
+		if 'A' <= x && x <= 'Z' {
+			x += 'a' - 'A'
+		}
+		if x != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func number(b []byte) (n int, err error) {
+	if len(b) == 0 || len(b) > 9 {
+		return 0, errors.New("not a number")
+	}
+	for _, x := range b {
+		if x < '0' || x > '9' {
+			return 0, errors.New("not a number")
+		}
+		n = 10*n + int(x-'0')
+	}
+	return n, nil
+}

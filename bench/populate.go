@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+)
+
+// populated tells how tasks came to run.
+type populated struct {
+	create, start load.Result
+}
+
+// populateConnections are few: each has a whole batch under way.
+const populateConnections = 8
+
+// populate creates tasks in batches and starts them by their first beats, in batches too.
+func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated, err error) {
+	pool, err := load.Dial(ctx, f.address(), populateConnections)
+	if err != nil {
+		return p, err
+	}
+	defer pool.Close()
+	p.create, err = pool.Run(ctx, load.Load{Source: t.create(f.control), Progress: b.progress.of("creating tasks", "tasks", int64(t.len()))})
+	if err == nil {
+		err = complete(p.create, t.len(), "created")
+	}
+	if err != nil {
+		return p, err
+	}
+	p.start, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true), Progress: b.progress.of("first beats", "beats", int64(t.len()))})
+	if err == nil {
+		err = complete(p.start, t.len(), "started")
+	}
+	f.tracked += t.len()
+	return p, err
+}
+
+// complete is an error unless all n were.
+func complete(r load.Result, n int, what string) error {
+	if r.Beats == int64(n) {
+		return nil
+	}
+	return fmt.Errorf("only %d of %d tasks were %s: %s", r.Beats, n, what, refusals(r.NotOK))
+}
+
+func refusals(notOK map[string]int64) string {
+	var list []string
+	for _, why := range slices.Sorted(maps.Keys(notOK)) {
+		list = append(list, fmt.Sprintf("%d × %s", notOK[why], why))
+	}
+	return strings.Join(list, ", ")
+}
+
+// perSecond is a rate, for figures.
+func perSecond(n int64, d time.Duration) float64 { return float64(n) / d.Seconds() }

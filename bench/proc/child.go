@@ -1,0 +1,161 @@
+package proc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Child is a process that the benchmark started.
+type Child struct {
+	Name string
+	Pid  int
+
+	cmd   *exec.Cmd
+	lines chan string // of standard output; closed at its end
+	errs  tail
+	gone  chan struct{} // closed when it has ended
+	err   error         // why; set before gone is closed
+}
+
+// Start starts a program. Its standard output is read line by line, and the end of its standard error is kept for
+// the error if it ends too early.
+func Start(name string, cmd *exec.Cmd) (*Child, error) {
+	c := &Child{Name: name, cmd: cmd, lines: make(chan string, 16), gone: make(chan struct{})}
+	cmd.SysProcAttr = ofOurs()
+	cmd.Stderr = &c.errs
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = w
+	started := make(chan error)
+	go func() {
+		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		_ = w.Close()
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+			close(c.gone)
+		}
+	}()
+	if err := <-started; err != nil {
+		_ = out.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.Pid = cmd.Process.Pid
+	go func() {
+		defer close(c.lines)
+		defer out.Close()
+		s := bufio.NewScanner(out)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			select {
+			case c.lines <- s.Text():
+			default: // nobody asks for the next line
+			}
+		}
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	return c, nil
+}
+
+// Line waits for the next line of standard output.
+func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error) {
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case line, ok := <-c.lines:
+		if ok {
+			return line, nil
+		}
+		select {
+		case <-c.gone:
+			return "", c.failed(fmt.Sprintf("ended (%v) before it said anything", c.err))
+		case <-limit.Done():
+		}
+		return "", c.failed("closed its output before it said anything")
+	case <-limit.Done():
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", c.failed(fmt.Sprintf("said nothing for %v", patience))
+	}
+}
+
+// Gone is closed when the process has ended.
+func (c *Child) Gone() <-chan struct{} { return c.gone }
+
+// Wait returns when the process has ended by itself, or when ctx ends, which ends the process.
+func (c *Child) Wait(ctx context.Context) error {
+	select {
+	case <-c.gone:
+	case <-ctx.Done():
+		c.Stop()
+		return ctx.Err()
+	}
+	if c.err != nil {
+		return c.failed(c.err.Error())
+	}
+	return nil
+}
+
+func (c *Child) failed(what string) error {
+	if said := strings.TrimSpace(c.errs.String()); said != "" {
+		return fmt.Errorf("%s %s; it said:\n%s", c.Name, what, said)
+	}
+	return errors.New(c.Name + " " + what)
+}
+
+// Stop ends the process in good order and returns when it is gone; after five seconds it is killed. It may be called
+// again.
+func (c *Child) Stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.gone:
+	case <-time.After(5 * time.Second):
+		c.Kill()
+	}
+}
+
+// Kill ends the process at once.
+func (c *Child) Kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.gone
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytes = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if more := len(t.text) - tailBytes; more > 0 {
+		t.text = append(t.text[:0], t.text[more:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

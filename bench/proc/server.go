@@ -1,0 +1,60 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Server is an HTTP program under measurement: Lubdub or a baseline.
+type Server struct {
+	URL   string
+	Admin string // base URL of metrics; Lubdub's only
+	// Pid is 0 for one that runs elsewhere.
+	Pid int
+
+	child *Child
+}
+
+var aURL = regexp.MustCompile(`http://[0-9a-zA-Z.:\[\]-]+`)
+
+// StartServer starts a program that tells in one line of standard output where it listens. env is the child's whole
+// environment.
+func StartServer(ctx context.Context, name, path string, env []string, args ...string) (*Server, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = env
+	child, err := Start(name, cmd)
+	if err != nil {
+		return nil, err
+	}
+	line, err := child.Line(ctx, 20*time.Second)
+	if err != nil {
+		child.Kill()
+		return nil, err
+	}
+	s := &Server{Pid: child.Pid, child: child}
+	before, after, _ := strings.Cut(line, "admin ")
+	if s.URL = aURL.FindString(before); s.URL == "" {
+		child.Kill()
+		return nil, fmt.Errorf("%s does not tell where it listens: %q", name, line)
+	}
+	s.Admin = aURL.FindString(after)
+	return s, nil
+}
+
+// Stop ends the process, if it is the benchmark's own.
+func (s *Server) Stop() {
+	if s.child != nil {
+		s.child.Stop()
+	}
+}
+
+// Kill ends the process at once, if it is the benchmark's own.
+func (s *Server) Kill() {
+	if s.child != nil {
+		s.child.Kill()
+	}
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable writes the report for people at a terminal: what was measured, then the bars.
+func (r *Report) WriteTable(w io.Writer) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "lubdub %s (%s), Redis %s, %s/%s, %d cores, %s\n", r.Lubdub.Version, r.Lubdub.Go, r.Redis.Version, r.Machine.OS, r.Machine.Arch, r.Machine.Cores, r.Machine.CPU)
+	for i := range r.Scenarios {
+		r.Scenarios[i].table(b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *Scenario) table(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s (%.0f s)\n", s.Title, s.Seconds)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if len(s.Runs) > 0 {
+		fmt.Fprintln(t, "program\tround\tloop\ttracked\tbeats/s\tserver µs\tRedis µs\tbeats/flush\tp50 ms\tp99 ms\tmax ms\tnot OK\t")
+	}
+	for _, r := range s.Runs {
+		name := r.Program
+		if r.Variant != "" {
+			name += " " + r.Variant
+		}
+		p50, p99, most := "–", "–", "–"
+		if q := r.Latency; q != nil {
+			p50, p99, most = fmt.Sprintf("%.2f", q.P50Ms), fmt.Sprintf("%.2f", q.P99Ms), fmt.Sprintf("%.2f", q.MaxMs)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Round, r.Loop, r.Tracked, r.BeatsPerSecond,
+			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, notOK(r.NotOK))
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+}
+
+func orDash(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+func notOK(m map[string]int64) string {
+	if len(m) == 0 {
+		return "0"
+	}
+	var list []string
+	for _, why := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%d × %s", m[why], why))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/proc"
+)
+
+// target is one program under load: the server and the Redis that it stands on, either of which may be nil or
+// unknown.
+type target struct {
+	program string
+	server  *proc.Server
+	redis   *proc.Redis
+	pool    *load.Pool
+	tracked int
+}
+
+func (t *target) address() string { return strings.TrimPrefix(t.server.URL, "http://") }
+
+func newKeys() string {
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // it never fails
+	return "bench=" + base64.StdEncoding.EncodeToString(key[:])
+}
+
+func (b *bench) newRedis(ctx context.Context) (*proc.Redis, error) {
+	if b.RedisURL != "" {
+		return proc.UseRedis(ctx, b.RedisURL, b.RedisPid)
+	}
+	return proc.StartRedis(ctx)
+}
+
+// serve starts a Lubdub of its own on a Redis. The token cache holds every tracked task, as it should wherever so
+// many are served.
+func (b *bench) serve(ctx context.Context, redis *proc.Redis, tracked int, args ...string) (*proc.Server, error) {
+	args = append([]string{
+		"serve", "--redis", redis.URL, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
+		"--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
+	}, args...)
+	return proc.StartServer(ctx, "lubdub", b.Program, b.environ(), args...)
+}
+
+// control makes a control token for a tenant and workspace.
+func (b *bench) control(ctx context.Context, tenant, workspace string) (string, error) {
+	if b.URL != "" {
+		return b.Token, nil
+	}
+	cmd := exec.CommandContext(ctx, b.Program, "token", "--role", "admin", "--tenant", tenant, "--workspace", workspace, "--ttl", "2h")
+	cmd.Env = b.environ()
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("lubdub token: %s", exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// fixture is a deployment of Lubdub with tasks that beat.
+type fixture struct {
+	target
+	tasks   *tasks
+	control string
+}
+
+// quiet tasks need no beat within a run: their timeout is the longest there is.
+const (
+	quietInterval = 43_200_000
+	quietTimeout  = 86_400_000
+)
+
+// newFixture starts a Redis and a Lubdub, or connects to the deployment that was named.
+func (b *bench) newFixture(ctx context.Context, tracked int) (f *fixture, err error) {
+	f = &fixture{target: target{program: lubdub}}
+	defer func() {
+		if err != nil {
+			f.stop()
+		}
+	}()
+	if b.URL != "" {
+		f.server = &proc.Server{URL: strings.TrimSuffix(b.URL, "/")}
+	} else {
+		if f.redis, err = b.newRedis(ctx); err != nil {
+			return nil, err
+		}
+		if f.server, err = b.serve(ctx, f.redis, tracked); err != nil {
+			return nil, err
+		}
+	}
+	if f.control, err = b.control(ctx, "default", "default"); err != nil {
+		return nil, err
+	}
+	if f.pool, err = load.Dial(ctx, f.address(), b.Connections); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *fixture) stop() { f.target.stop() }
+
+func (t *target) stop() {
+	if t.pool != nil {
+		t.pool.Close()
+	}
+	if t.server != nil {
+		t.server.Stop()
+	}
+	if t.redis != nil {
+		t.redis.Stop()
+	}
+}
+
+// fewTasks gives the deployment with few tasks.
+func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
+	if b.few != nil {
+		return b.few, nil
+	}
+	n := max(min(few, b.Tracked), b.Connections)
+	f, err := b.newFixture(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	b.atEnd(f.stop)
+	f.tasks = newTasks(newPrefix(), n, quietInterval, quietTimeout, 0)
+	if _, err := b.populate(ctx, f, f.tasks); err != nil {
+		return nil, err
+	}
+	b.few = f
+	return f, nil
+}
+
+// newPrefix of task ids is the run's own: a Redis may hold those of runs before.
+func newPrefix() string { return "bench-" + strings.ToLower(rand.Text()[:6]) + "-" }

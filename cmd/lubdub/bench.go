@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lubdub-io/lubdub/bench"
+	"github.com/lubdub-io/lubdub/internal/lifecycle"
+)
+
+type benchCmd struct {
+	Scenario    []string      `placeholder:"NAME" help:"Only these scenarios; --list lists them."`
+	List        bool          `help:"List the scenarios and end."`
+	Quick       bool          `help:"Small counts and one round: about a minute. Shows that all works; its numbers prove little."`
+	Connections int           `default:"256" help:"Connections of the generator."`
+	For         time.Duration `placeholder:"DURATION" help:"Length of one stretch of load (4s; quick 1s)."`
+	Rounds      int           `placeholder:"N" help:"How often the programs alternate; ratios are the median of the rounds' (3; quick 1)."`
+	Tracked     count         `placeholder:"N" help:"Tasks that are tracked where there should be many, such as 200k or 1M (1M; quick 20k; with --url 10k)."`
+	Rate        float64       `placeholder:"N" help:"Beats per second of open loops (half of the top rate that was measured)."`
+	Poisson     bool          `help:"Open loops draw their gaps from an exponential distribution instead of keeping them constant."`
+	Redis       string        `placeholder:"URL" help:"Use this Redis instead of private ones. It gets the tasks of the benchmark and keeps them."`
+	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
+	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. LUBDUB_BENCH_TOKEN must hold a control token that may create tasks."`
+	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, beside this binary)."`
+	Report      string        `placeholder:"PATH" help:"Write PATH.json and PATH.html, or bench.json and bench.html when PATH is a folder."`
+}
+
+func (*benchCmd) Help() string {
+	return "Starts Lubdub, Redis and the baselines as processes of its own, loads one after the other over real sockets, and tells CPU per beat, rates, latencies and detection lag. docs/benchmarks.md says how."
+}
+
+// count is a number that may end in k or M.
+type count int
+
+func (c *count) UnmarshalText(text []byte) error {
+	number, times := string(text), 1.0
+	switch {
+	case strings.HasSuffix(number, "k"):
+		number, times = strings.TrimSuffix(number, "k"), 1e3
+	case strings.HasSuffix(number, "M"):
+		number, times = strings.TrimSuffix(number, "M"), 1e6
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || v < 1 || v*times > 50e6 {
+		return fmt.Errorf("%q is not a count such as 20000, 200k or 1M, up to 50M", text)
+	}
+	*c = count(v * times)
+	return nil
+}
+
+// Run runs the benchmark. An interrupted one still shows what it has.
+func (c *benchCmd) Run(a *app, k *kong.Context) error {
+	if c.List {
+		return c.list(a)
+	}
+	o, err := c.options(a)
+	if err != nil {
+		return err
+	}
+	files, err := reportFiles(c.Report)
+	if err != nil {
+		return &mistake{err}
+	}
+	ctx, stop := lifecycle.Signals(context.Background(), a.force)
+	defer stop()
+	r, err := bench.Run(ctx, o)
+	if r == nil {
+		return &mistake{err}
+	}
+	errs := []error{err, r.WriteTable(a.stdout)}
+	for path, write := range map[string]func(io.Writer) error{files.json: r.WriteJSON} {
+		if path != "" {
+			errs = append(errs, writeFile(path, write))
+			fmt.Fprintf(a.stdout, "wrote %s\n", path)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// options fills in what the flags leave open.
+func (c *benchCmd) options(a *app) (bench.Options, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return bench.Options{}, fmt.Errorf("this program's own file, which serves under load: %w", err)
+	}
+	o := bench.Options{
+		Scenarios: c.Scenario, Connections: c.Connections, For: c.For, Rounds: c.Rounds, Tracked: int(c.Tracked),
+		Rate: c.Rate, Poisson: c.Poisson, RedisURL: c.Redis, RedisPid: c.RedisPID, URL: c.URL,
+		Baselines: c.Baselines, Quick: c.Quick, Program: program, Version: version, Environ: a.environ,
+		Progress: a.stderr, Terminal: isTerminal(a.stderr),
+	}
+	for _, v := range a.environ {
+		if name, value, _ := strings.Cut(v, "="); name == "LUBDUB_BENCH_TOKEN" {
+			o.Token = value
+		}
+	}
+	if o.URL == "" {
+		o.Token = ""
+	}
+	if o.Baselines == "" {
+		o.Baselines = filepath.Join(filepath.Dir(program), "baselines")
+	}
+	forDefault, rounds, tracked := 4*time.Second, 3, 1_000_000
+	if c.URL != "" {
+		tracked = 10_000
+	}
+	if c.Quick {
+		forDefault, rounds, tracked = time.Second, 1, min(tracked, 20_000)
+	}
+	if o.For == 0 {
+		o.For = forDefault
+	}
+	if o.Rounds == 0 {
+		o.Rounds = rounds
+	}
+	if o.Tracked == 0 {
+		o.Tracked = tracked
+	}
+	return o, nil
+}
+
+func (c *benchCmd) list(a *app) error {
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, s := range bench.Scenarios() {
+		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
+	}
+	return t.Flush()
+}
+
+// files of a report; empty when there is to be none.
+type files struct{ json, html string }
+
+// reportFiles makes sure before the run that the report can be written after it.
+func reportFiles(path string) (files, error) {
+	if path == "" {
+		return files{}, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.HasSuffix(path, string(filepath.Separator)) {
+		path = filepath.Join(path, "bench")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return files{}, fmt.Errorf("--report: %w", err)
+	}
+	return files{path + ".json", path + ".html"}, nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// isTerminal tells whether a line there can be written over.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
