@@ -1,0 +1,85 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ticks gives round values from 0 to at least most, about n of them.
+func ticks(most float64, n int) []float64 {
+	if most <= 0 || math.IsInf(most, 0) || math.IsNaN(most) {
+		most = 1
+	}
+	raw := most / float64(n)
+	base := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := 10 * base
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if m*base >= raw {
+			step = m * base
+			break
+		}
+	}
+	var all []float64
+	for i := 0; ; i++ {
+		v := float64(i) * step
+		all = append(all, v)
+		if v >= most*(1-1e-9) {
+			return all
+		}
+	}
+}
+
+// logTicks gives 1, 2, 5, 10, … from at most least to at least most.
+func logTicks(least, most float64) []float64 {
+	var all []float64
+	for e := math.Floor(math.Log10(least)); ; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			v := m * math.Pow(10, e)
+			if len(all) > 0 && all[len(all)-1] >= most*(1-1e-9) {
+				return all
+			}
+			if v <= least*(1+1e-9) {
+				all = all[:0] // the last one below is enough
+			}
+			all = append(all, v)
+		}
+	}
+}
+
+// number writes v with as many digits as tell something: 88,000, 145, 11.2, 3.81, 0.041.
+func number(v float64) string {
+	a := math.Abs(v)
+	digits := 0
+	switch {
+	case a == math.Trunc(a) || a >= 100:
+	case a >= 10:
+		digits = 1
+	case a >= 0.1:
+		digits = 2
+	default:
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	whole, fraction, _ := strings.Cut(s, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// withUnit writes a value and its unit: 0.18 ×, 512 bytes, 88,000 beats/s.
+func withUnit(v float64, unit string) string {
+	if unit == "" {
+		return number(v)
+	}
+	return number(v) + " " + unit
+}

@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+)
+
+// cpuPlot stacks what a beat costs server and Redis, way by way; "" when no run tells.
+func cpuPlot(scenarios []Scenario, head string) template.HTML {
+	var groups []barGroup
+	for i := range scenarios {
+		g := barGroup{heading: scenarios[i].Title}
+		for _, w := range waysOf(&scenarios[i]) {
+			if w.server == nil && w.redis == nil {
+				continue
+			}
+			note := number(w.sum()) + " µs"
+			if w.server != nil && w.redis != nil {
+				note = fmt.Sprintf("%s + %s = %s µs", number(*w.server), number(*w.redis), number(w.sum()))
+			}
+			g.bars = append(g.bars, stack{label: w.label, bold: w.ours, parts: []float64{value(w.server), value(w.redis)}, note: note})
+		}
+		if g.bars != nil {
+			groups = append(groups, g)
+		}
+	}
+	if groups == nil {
+		return ""
+	}
+	return barPlot("CPU per beat", "Microseconds of CPU that one acknowledged beat costs, less is better.", "µs",
+		[]string{"server", "Redis"}, []int{1, 2}, groups, head)
+}
+
+// ratePlot shows what each way takes at most; "" when no run tells.
+func ratePlot(scenarios []Scenario) template.HTML {
+	var groups []barGroup
+	for i := range scenarios {
+		g := barGroup{heading: scenarios[i].Title}
+		for _, w := range waysOf(&scenarios[i]) {
+			if value(w.beatsPerSecond) > 0 {
+				rate := float64(int64(*w.beatsPerSecond))
+				g.bars = append(g.bars, stack{label: w.label, bold: w.ours, parts: []float64{rate}, note: number(rate)})
+			}
+		}
+		if g.bars != nil {
+			groups = append(groups, g)
+		}
+	}
+	if groups == nil {
+		return ""
+	}
+	return barPlot("Beats per second", "The most beats a second that were acknowledged, generator, server and Redis on one machine; more is better.",
+		"beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
+}
+
+// sectionOf gives everything of a scenario that the overview does not show.
+func sectionOf(s *Scenario) section {
+	sec := section{Title: s.Title, About: s.About, Failed: s.Failed, Notes: s.Notes}
+	if sec.Title == "" {
+		sec.Title = s.Name
+	}
+	if curves := latencies(s); curves != nil {
+		sec.Plots = append(sec.Plots, percentilePlot("Latency by percentile", "How long requests took at a steady rate, from the moment they were due.", curves))
+	}
+	for i := range s.Timelines {
+		sec.Plots = append(sec.Plots, timelinePlot(&s.Timelines[i]))
+	}
+	for i := range s.Distributions {
+		d := &s.Distributions[i]
+		if len(d.Quantiles.Curve) > 0 {
+			sec.Plots = append(sec.Plots, percentilePlot(d.What, "", []curve{{name: d.Name, colour: 3, q: &d.Quantiles}}))
+		} else {
+			q := d.Quantiles
+			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", number(q.P50Ms), number(q.P99Ms), number(q.MaxMs))})
+		}
+	}
+	sec.Plots = append(sec.Plots, groupPlots(s.Figures)...)
+	for _, f := range s.Figures {
+		if f.Group == "" {
+			sec.Figures = append(sec.Figures, named{f.What, withUnit(f.Value, f.Unit)})
+		}
+	}
+	for i := range s.Runs {
+		sec.Runs = append(sec.Runs, runRowOf(&s.Runs[i]))
+	}
+	return sec
+}
+
+// latencies of the open loops, which tell what a caller waits; of each kind of run its last round.
+func latencies(s *Scenario) []curve {
+	var curves []curve
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if r.Loop != Open || r.Latency == nil || len(r.Latency.Curve) == 0 {
+			continue
+		}
+		name := runName(r)
+		at := slices.IndexFunc(curves, func(c curve) bool { return c.name == name })
+		if at < 0 {
+			at = len(curves)
+			curves = append(curves, curve{name: name, colour: at%8 + 1})
+		}
+		curves[at].q = r.Latency
+	}
+	return curves
+}
+
+// groupPlots draws figures that are parts of one thing, such as the memory of a task by kind of key.
+func groupPlots(figures []Figure) []template.HTML {
+	var order []string
+	parts := map[string][]Figure{}
+	for _, f := range figures {
+		if f.Group == "" {
+			continue
+		}
+		if parts[f.Group] == nil {
+			order = append(order, f.Group)
+		}
+		parts[f.Group] = append(parts[f.Group], f)
+	}
+	var plots []template.HTML
+	for _, group := range order {
+		var bars []stack
+		for _, f := range parts[group] {
+			bars = append(bars, stack{label: f.What, parts: []float64{f.Value}, note: withUnit(f.Value, f.Unit)})
+		}
+		unit := parts[group][0].Unit
+		plots = append(plots, barPlot(group, "", unit, []string{unit}, []int{1}, []barGroup{{bars: bars}}, ""))
+	}
+	return plots
+}
