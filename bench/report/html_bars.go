@@ -28,7 +28,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 	for _, g := range groups {
 		for _, b := range g.bars {
 			rows++
-			gutter = max(gutter, widthOf(b.label)+14)
+			gutter = max(gutter, widthOf(b.label)*1.1+14) // bold is wider
 			sum := 0.0
 			for _, p := range b.parts {
 				sum += p
@@ -81,7 +81,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 	y := float64(top)
 	for _, g := range groups {
 		if g.heading != "" {
-			d.text(left, y+20, "soft", "start", g.heading)
+			d.text(left, y+20, "muted", "start", g.heading)
 			y += headingHeight
 		}
 		for _, b := range g.bars {
@@ -89,7 +89,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 			if b.bold {
 				class = "b"
 			}
-			d.text(gutter-10, y+barHeight-4, class, "end", b.label)
+			d.text(left, y+barHeight-4, class, "start", b.label)
 			x := gutter
 			for i, p := range b.parts {
 				if w := p * scale; w > 0 {
@@ -109,7 +109,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 			y += rowHeight
 		}
 	}
-	return d.done(title, about+" "+strings.Join(spoken, "; ")+".", head)
+	return d.done(title, strings.TrimSpace(about+" "+strings.Join(spoken, "; "))+".", head)
 }
 
 // bullet draws a measured value against its bar and aim, small, for a row of the table.

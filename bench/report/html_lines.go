@@ -43,7 +43,7 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 	for i, c := range curves {
 		names[i], colours[i] = c.name, c.colour
 	}
-	d.legend(0, 46, names, colours)
+	d.keys(0, 46, names, colours)
 
 	y := func(ms float64) float64 {
 		if ms < marks[0] {
@@ -70,7 +70,7 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 		d.text(x(p), top+height+18, "muted", "middle", strconv.FormatFloat(p, 'f', -1, 64)+" %")
 	}
 	d.line(left, top+height, plotWidth-right, top+height, "axis")
-	d.text(plotWidth-right, top+height+38, "muted", "end", "share of requests that took no longer")
+	d.text(plotWidth-right, top+height+38, "muted", "end", "share that took no longer")
 	for _, c := range curves {
 		var points []point
 		for _, p := range c.q.Curve {
@@ -78,7 +78,7 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 		}
 		d.path(points, fmt.Sprintf("l s%d", c.colour), c.name)
 	}
-	return d.done(title, about+" "+strings.Join(spoken, "; ")+".", "")
+	return d.done(title, strings.TrimSpace(about+" "+strings.Join(spoken, "; "))+".", "")
 }
 
 // timelinePlot draws the series over their time: those of one unit share a panel, and panels share the time axis, so
@@ -103,8 +103,12 @@ func timelinePlot(t *Timeline) template.HTML {
 	var spoken []string
 	colour := 0
 	for u, unit := range units {
-		from := float64(top + u*(panel+gap) + 22)
-		height := float64(panel - 22)
+		markRow := 0.0 // above the first panel, for what the marks say
+		if u == 0 && len(t.Marks) > 0 {
+			markRow = 18
+		}
+		from := float64(top+u*(panel+gap)+22) + markRow
+		height := panel - 22 - markRow
 		most := 0.0
 		var names []string
 		var colours []int
@@ -121,7 +125,7 @@ func timelinePlot(t *Timeline) template.HTML {
 			names, colours = append(names, s.Name+" ("+unit+")"), append(colours, colour)
 			spoken = append(spoken, s.Name+" up to "+withUnit(peak, unit))
 		}
-		d.legend(left, from-10, names, colours)
+		d.keys(left, from-10-markRow, names, colours)
 		marks := ticks(most, 4)
 		y := func(v float64) float64 { return from + height*(1-v/marks[len(marks)-1]) }
 		for _, m := range marks {
@@ -136,7 +140,7 @@ func timelinePlot(t *Timeline) template.HTML {
 			if m.AtMs >= t.FromMs && m.AtMs <= t.FromMs+span {
 				d.line(x(m.AtMs), from, x(m.AtMs), from+height, "mark")
 				if u == 0 {
-					d.text(x(m.AtMs)+5, from+12, "soft", "start", m.Label)
+					d.text(x(m.AtMs), from-6, "soft", "middle", m.Label)
 				}
 			}
 		}

@@ -69,7 +69,7 @@ func sectionOf(s *Scenario) section {
 	for i := range s.Distributions {
 		d := &s.Distributions[i]
 		if len(d.Quantiles.Curve) > 0 {
-			sec.Plots = append(sec.Plots, percentilePlot(d.What, "", []curve{{name: d.Name, colour: 3, q: &d.Quantiles}}))
+			sec.Plots = append(sec.Plots, percentilePlot(d.What, "", []curve{{name: d.Name, colour: 1, q: &d.Quantiles}}))
 		} else {
 			q := d.Quantiles
 			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", number(q.P50Ms), number(q.P99Ms), number(q.MaxMs))})

@@ -62,6 +62,15 @@ func (d *drawing) legend(x, y float64, names []string, colours []int) {
 	}
 }
 
+// keys draws lines by their stroke and name in one row from x on.
+func (d *drawing) keys(x, y float64, names []string, strokes []int) {
+	for i, name := range names {
+		d.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="l s%d"/>`, x, y-4, x+26, y-4, strokes[i])
+		d.text(x+32, y, "soft", "start", name)
+		x += 32 + widthOf(name) + 18
+	}
+}
+
 // widthOf estimates how wide a text of 13 px is; browsers differ, so it is generous.
 func widthOf(s string) float64 { return 7 * float64(len([]rune(s))) }
 
