@@ -21,7 +21,9 @@ type bench struct {
 	keys     string // signing keys of every program that the run starts
 	stops    []func()
 
-	few *fixture // a deployment with few tasks; made when first asked for
+	few      *fixture  // a deployment with few tasks; made when first asked for
+	many     *crowd    // one with many
+	topRates []float64 // of single beats with few tasks, round by round
 }
 
 // Run runs the scenarios. The report is as complete as the error lets it be; every process that was started has
@@ -39,7 +41,9 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 		Settings: report.Settings{Connections: o.Connections, ForSeconds: o.For.Seconds(), Rounds: o.Rounds, Tracked: o.Tracked, RatePerSecond: o.Rate},
 	}
 	defer b.stopAll()
+	b.report.Bars = bars()
 	err := b.all(ctx)
+	judge(b.report.Bars)
 	b.report.Complete = err == nil
 	b.report.Seconds = time.Since(started).Seconds()
 	b.progress.end()

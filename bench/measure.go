@@ -10,14 +10,6 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// Programs.
-const (
-	lubdub       = "lubdub"
-	empty        = "empty"
-	naive        = "naive"
-	autopipeline = "autopipeline"
-)
-
 // meter is what the processes of a target had used at one moment; nil where that cannot be read.
 type meter struct {
 	server, redis, self *proc.CPU

@@ -27,7 +27,15 @@ var scenarios []*scenario
 
 func init() { // the functions look into the list
 	scenarios = []*scenario{
-		{"single", "Single beats", "Closed loop, one beat a request, each connection with tasks of its own in random order. Programs alternate within a round.", aDeployment, runSingle},
+		{"single", "Single beats", "Closed loop, one beat a request; each connection beats for tasks of its own in random order. Lubdub and the baselines alternate within a round.", aDeployment, runSingle},
+		{"batch", "Batches of beats", "Closed loop, 100 beats a request over 16 connections, alternating with single beats.", aDeployment, runBatch},
+		{"floor", "What a beat costs Redis", "Batches of 100, one at a time, against bulk ZADD XX GT CH of as many members.", ownRedis, runFloor},
+		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every beat that it held up.", aDeployment, runLatency},
+		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis, runPopulate},
+		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},
+		{"idle", "Idle", "All tasks are tracked, and nobody beats.", aRedis, runIdle},
+		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence says.", aRedis, runLag},
+		{"deaths", "Mass death", "100,000 tasks die at the same time while the tracked ones beat at half of the top rate.", aRedis, runDeaths},
 	}
 }
 

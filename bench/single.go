@@ -9,7 +9,12 @@ import (
 )
 
 // warmUp is how long programs are driven before they are measured: token caches fill, heaps find their size.
-const warmUp = time.Second
+const warmUp = 1500 * time.Millisecond
+
+func (b *bench) warm(ctx context.Context, t *target, tasks *tasks) error {
+	_, _, err := b.drive(ctx, t, report.Run{Variant: "(warming up)"}, load.Load{Source: tasks.beatOneByOne, For: min(warmUp, b.For)})
+	return err
+}
 
 func runSingle(ctx context.Context, b *bench, s *report.Scenario) error {
 	f, err := b.fewTasks(ctx)
@@ -17,24 +22,55 @@ func runSingle(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	targets := []*target{&f.target}
+	for _, name := range []string{empty, naive, autopipeline} {
+		t, err := b.serveBaseline(ctx, name, f.tasks)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			defer t.stop()
+			targets = append(targets, t)
+		}
+	}
 	for _, t := range targets {
 		if err := b.warm(ctx, t, f.tasks); err != nil {
 			return err
 		}
 	}
 	for round := 1; round <= b.Rounds; round++ {
+		runs := map[string]report.Run{}
 		for _, t := range targets {
 			r, _, err := b.drive(ctx, t, report.Run{Round: round}, load.Load{Source: f.tasks.beatOneByOne, For: b.For})
 			s.Runs = append(s.Runs, r)
 			if err != nil {
 				return err
 			}
+			runs[t.program] = r
 		}
+		ours := runs[lubdub]
+		b.topRates = append(b.topRates, ours.BeatsPerSecond)
+		b.give("frontend-cpu-vs-empty", ratio(ours.ServerMicros, runs[empty].ServerMicros))
+		b.give("single-cpu-vs-naive", ratio(both(ours), both(runs[naive])))
+		b.give("single-cpu-vs-autopipeline", ratio(both(ours), both(runs[autopipeline])))
 	}
 	return nil
 }
 
-func (b *bench) warm(ctx context.Context, t *target, tasks *tasks) error {
-	_, _, err := b.drive(ctx, t, report.Run{Variant: "(warming up)"}, load.Load{Source: tasks.beatOneByOne, For: min(warmUp, b.For)})
-	return err
+// halfOfTop is the rate of an open loop: what was asked for, else half of the top rate of single beats, which is
+// measured if it has not been.
+func (b *bench) halfOfTop(ctx context.Context, f *fixture) (float64, error) {
+	if b.Rate > 0 {
+		return b.Rate, nil
+	}
+	if len(b.topRates) == 0 {
+		if err := b.warm(ctx, &f.target, f.tasks); err != nil {
+			return 0, err
+		}
+		r, _, err := b.drive(ctx, &f.target, report.Run{Variant: "(top rate)"}, load.Load{Source: f.tasks.beatOneByOne, For: b.For})
+		if err != nil {
+			return 0, err
+		}
+		b.topRates = append(b.topRates, r.BeatsPerSecond)
+	}
+	return median(b.topRates) / 2, nil
 }

@@ -69,6 +69,8 @@ type Load struct {
 	Source func(i, n int) Source
 	// For is how long; 0: until the sources are at their end.
 	For time.Duration
+	// Until, if any, ends the run in good order when it is closed.
+	Until <-chan struct{}
 	// PerSecond is the requests of an open loop, over all connections; 0 is a closed loop.
 	PerSecond float64
 	// Poisson draws the gaps of an open loop from an exponential distribution instead of keeping them constant.
@@ -199,6 +201,9 @@ func (p *Pool) watch(r *run, cancel func(), ended <-chan struct{}) error {
 		select {
 		case <-ended:
 			return nil
+		case <-r.Until:
+			r.stop.Store(true)
+			r.Until = nil
 		case <-r.ctx.Done():
 			return giveUp(r.ctx.Err())
 		case <-tick.C:

@@ -16,8 +16,49 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for i := range r.Scenarios {
 		r.Scenarios[i].table(b)
 	}
+	r.barTable(b)
+	for _, note := range r.Notes {
+		fmt.Fprintf(b, "\n%s\n", note)
+	}
+	for _, s := range r.Scenarios {
+		if s.Failed != "" {
+			fmt.Fprintf(b, "\nscenario %s FAILED: %s\n", s.Name, s.Failed)
+		}
+	}
+	if r.Quick {
+		fmt.Fprint(b, "\nA quick run: it shows that all works, and its numbers prove little.\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// barTable is what | bar | measured | met?
+func (r *Report) barTable(b *strings.Builder) {
+	fmt.Fprintln(b)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "what\tbar\taim\tmeasured\tmet?\t")
+	for i := range r.Bars {
+		bar := &r.Bars[i]
+		than, aim, measured := "≤", "", "–"
+		if bar.AtLeast {
+			than = "≥"
+		}
+		if bar.Aim != nil {
+			aim = than + " " + withUnit(*bar.Aim, bar.Unit)
+		}
+		if bar.Measured != nil {
+			measured = withUnit(*bar.Measured, bar.Unit)
+		}
+		verdict := string(bar.Verdict)
+		if bar.Verdict == Missed {
+			verdict = "MISSED"
+		}
+		if bar.Note != "" {
+			verdict += " (" + bar.Note + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s %s\t%s\t%s\t%s\t\n", bar.What, than, withUnit(bar.Bar, bar.Unit), aim, measured, verdict)
+	}
+	_ = t.Flush()
 }
 
 func (s *Scenario) table(b *strings.Builder) {

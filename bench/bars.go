@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"slices"
+
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// bars are the promises about speed and size, in the order of the table. A scenario that measures one gives its
+// values, one for each round.
+func bars() []report.Bar {
+	aim := func(v float64) *float64 { return &v }
+	return []report.Bar{
+		{Name: "single-cpu-vs-naive", What: "single beat: CPU of server and Redis, to that of the naive way", Unit: "×", Bar: 0.28, Aim: aim(0.20)},
+		{Name: "single-cpu-vs-autopipeline", What: "single beat: CPU of server and Redis, to that of go-redis AutoPipeline", Unit: "×", Bar: 0.55, Aim: aim(0.40)},
+		{Name: "frontend-cpu-vs-empty", What: "single beat: CPU of the server, to that of an empty fasthttp handler", Unit: "×", Bar: 1.5, Aim: aim(1.35)},
+		{Name: "redis-cpu-vs-zadd", What: "batches of 100: CPU of Redis per beat, to that of a bulk ZADD", Unit: "×", Bar: 1.5, Aim: aim(1.25)},
+		{Name: "redis-cpu-vs-zadd-progress", What: "the same, each beat with its progress", Unit: "×", Bar: 2, Aim: aim(1.6)},
+		{Name: "batch-rate", What: "batch endpoint: top rate", Unit: "beats/s", AtLeast: true, Bar: 150_000},
+		{Name: "batch-rate-vs-single", What: "batch endpoint: top rate, to that of single beats", Unit: "×", AtLeast: true, Bar: 3},
+		{Name: "growth", What: "single beat: CPU of server and Redis with all tracked tasks, to that with 10,000", Unit: "×", Bar: 1.5},
+		{Name: "detection-lag-p99", What: "detection lag with all tracked tasks, p99", Unit: "ms", Bar: 100},
+		{Name: "mass-death", What: "100,000 simultaneous deaths: from the first due to the last verdict", Unit: "s", Bar: 3},
+		{Name: "redis-bytes-per-task", What: "Redis memory of a running task", Unit: "bytes", Bar: 800, Aim: aim(500)},
+		{Name: "latency-p99", What: "p99 of a single beat at half of the top rate", Unit: "ms", Bar: 5},
+	}
+}
+
+// give adds a round's value to a bar; nil is one that could not be measured.
+func (b *bench) give(bar string, value *float64) {
+	if value == nil {
+		return
+	}
+	for i := range b.report.Bars {
+		if b.report.Bars[i].Name == bar {
+			b.report.Bars[i].Rounds = append(b.report.Bars[i].Rounds, *value)
+		}
+	}
+}
+
+// because notes on a bar what to know about its number, or why there is none.
+func (b *bench) because(bar, note string) {
+	for i := range b.report.Bars {
+		if b.report.Bars[i].Name == bar {
+			b.report.Bars[i].Note = note
+		}
+	}
+}
+
+// judge fills in medians and verdicts.
+func judge(bars []report.Bar) {
+	for i := range bars {
+		bar := &bars[i]
+		if bar.Verdict = report.NotMeasured; len(bar.Rounds) == 0 {
+			if bar.Note == "" {
+				bar.Note = "what measures it was not run"
+			}
+			continue
+		}
+		m := median(bar.Rounds)
+		bar.Measured = &m
+		reached := func(goal float64) bool { return m <= goal }
+		if bar.AtLeast {
+			reached = func(goal float64) bool { return m >= goal }
+		}
+		switch {
+		case bar.Aim != nil && reached(*bar.Aim):
+			bar.Verdict = report.AimReached
+		case reached(bar.Bar):
+			bar.Verdict = report.Met
+		default:
+			bar.Verdict = report.Missed
+		}
+	}
+}
+
+// median of some values; of an even number the mean of the two in the middle.
+func median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	if n%2 == 1 {
+		return v[n/2]
+	}
+	return (v[n/2-1] + v[n/2]) / 2
+}
+
+// ratio is a by b; nil when either is not known.
+func ratio(a, b *float64) *float64 {
+	if a == nil || b == nil || *b == 0 {
+		return nil
+	}
+	v := *a / *b
+	return &v
+}
+
+func sum(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	v := *a + *b
+	return &v
+}
+
+// both is the CPU of server and Redis per beat.
+func both(r report.Run) *float64 { return sum(r.ServerMicros, r.RedisMicros) }
