@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test deps lint generate check-generated fuzz bench clean
+.PHONY: help run demo build test deps lint generate check-generated fuzz baselines bench bench-quick microbench bench-compare clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 20s
@@ -42,8 +42,21 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
 	  done || exit 1; done
 
-bench: ## benchmarks beside the code, and beats over real sockets
+baselines: # what the benchmark measures Lubdub against; etcd is a module of its own
+	go build -trimpath -o bin/baselines/ ./bench/baselines/empty ./bench/baselines/naive ./bench/baselines/autopipeline ./bench/baselines/zadd
+	cd bench/baselines/etcd && go build -trimpath -o ../../../bin/baselines/etcd .
+
+bench: build baselines deps ## the whole benchmark, beside its baselines, about 10 minutes; report in bin/report/
+	bin/lubdub bench --report bin/report/ $(BENCHFLAGS)
+
+bench-quick: build baselines deps ## the same with small counts, about a minute
+	bin/lubdub bench --quick --report bin/report/quick $(BENCHFLAGS)
+
+microbench: deps ## benchmarks beside the code
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench-compare: deps ## benchmarks beside the code, this tree against COMMIT=<rev>, in turns, with benchstat
+	@sh bench/compare.sh '$(COMMIT)'
 
 clean: ## remove what was built
 	rm -rf bin

@@ -28,7 +28,7 @@ func runDeaths(ctx context.Context, b *bench, s *report.Scenario) error {
 	// They must live until all have started: that takes the longest, and the populating told how long.
 	timeout := 2*time.Duration(float64(c.start.Elapsed)*float64(n)/float64(c.tasks.len())) + lead + 2*time.Second
 	timeout = timeout.Truncate(time.Second) + time.Second
-	mass := newTasks(newPrefix(), n, timeout.Milliseconds()/2, timeout.Milliseconds(), 0)
+	mass := newTasks(newPrefix(), n, timeout/2, timeout, 0)
 	before := scrape(ctx, c.server)[verdictsTotal]
 	if _, err := b.populate(ctx, &c.fixture, mass); err != nil {
 		return err

@@ -57,7 +57,7 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	silent := newTasks(newPrefix(), min(5000, b.Tracked/4), lagTimeout.Milliseconds()/2, lagTimeout.Milliseconds(), 0)
+	silent := newTasks(newPrefix(), min(5000, b.Tracked/4), lagTimeout/2, lagTimeout, 0)
 	pool, err := load.Dial(ctx, c.address(), populateConnections)
 	if err != nil {
 		return err
@@ -87,8 +87,12 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 		}
 		return b.awaitDead(ctx, &c.fixture, before, silent.len(), lagTimeout+20*time.Second)
 	}()
-	run, _, bgErr := meanwhile.stop()
+	run, res, bgErr := meanwhile.stop()
 	s.Runs = append(s.Runs, run)
+	s.Timelines = append(s.Timelines, report.Timeline{
+		Name: "lag-meanwhile", Title: "Beats while tasks fall silent and are found dead", IntervalMs: ms(window),
+		Series: []report.Series{rates("beats", res.Windows), p99s("p99 of beats", res.Windows)},
+	})
 	if err := errors.Join(err, bgErr); err != nil {
 		return err
 	}

@@ -31,11 +31,16 @@ func init() { // the functions look into the list
 		{"batch", "Batches of beats", "Closed loop, 100 beats a request over 16 connections, alternating with single beats.", aDeployment, runBatch},
 		{"floor", "What a beat costs Redis", "Batches of 100, one at a time, against bulk ZADD XX GT CH of as many members.", ownRedis, runFloor},
 		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every beat that it held up.", aDeployment, runLatency},
+		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment, runLifecycle},
+		{"tenants", "Many tenants", "Single beats for as many tasks of one tenant and of 1,000, alternating.", aRedis, runTenants},
 		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis, runPopulate},
 		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},
 		{"idle", "Idle", "All tasks are tracked, and nobody beats.", aRedis, runIdle},
+		{"cold-start", "Cold start", "A new replica, which has seen no token yet, meets the workers of all tracked tasks.", aRedis, runColdStart},
+		{"replica", "What a replica weighs", "Memory of a replica for the tokens that it remembers and for its connections.", aRedis, runReplica},
 		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence says.", aRedis, runLag},
 		{"deaths", "Mass death", "100,000 tasks die at the same time while the tracked ones beat at half of the top rate.", aRedis, runDeaths},
+		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},
 	}
 }
 

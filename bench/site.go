@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/proc"
@@ -73,8 +74,8 @@ type fixture struct {
 
 // quiet tasks need no beat within a run: their timeout is the longest there is.
 const (
-	quietInterval = 43_200_000
-	quietTimeout  = 86_400_000
+	quietInterval = 12 * time.Hour
+	quietTimeout  = 24 * time.Hour
 )
 
 // newFixture starts a Redis and a Lubdub, or connects to the deployment that was named.
@@ -130,11 +131,33 @@ func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
 	}
 	b.atEnd(f.stop)
 	f.tasks = newTasks(newPrefix(), n, quietInterval, quietTimeout, 0)
+	if b.URL != "" {
+		b.atEnd(func() { b.complete(f) })
+	}
 	if _, err := b.populate(ctx, f, f.tasks); err != nil {
 		return nil, err
 	}
 	b.few = f
 	return f, nil
+}
+
+// complete ends the tasks on a deployment that goes on without the benchmark. It is done also after an interrupt.
+func (b *bench) complete(f *fixture) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	pool, err := load.Dial(ctx, f.address(), populateConnections)
+	if err != nil {
+		b.note("the benchmark's tasks were left running: %v", err)
+		return
+	}
+	defer pool.Close()
+	r, err := pool.Run(ctx, load.Load{Source: f.tasks.end, Progress: b.progress.of("completing the tasks", "tasks", int64(f.tasks.len()))})
+	if err == nil {
+		err = complete(r, f.tasks.len(), "completed")
+	}
+	if err != nil {
+		b.note("some of the benchmark's tasks were left running: %v", err)
+	}
 }
 
 // newPrefix of task ids is the run's own: a Redis may hold those of runs before.

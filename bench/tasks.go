@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 )
@@ -15,7 +16,6 @@ type tasks struct {
 	template string // of their creation, from the timeouts on
 	prefix   string // of their ids
 	tenants  int    // they are spread over so many; 0: the token's own
-	timeout  int64  // ms
 
 	mu     sync.Mutex
 	tokens []byte   // one after the other, in any order
@@ -26,10 +26,11 @@ type tasks struct {
 // idLength is that of ids such as task_ and a ULID, less the underscore: what the size of a task in Redis is told for.
 const idLength = 26
 
-func newTasks(prefix string, n int, intervalMs, timeoutMs int64, tenants int) *tasks {
+// newTasks are n tasks that do not exist yet, with the heartbeat interval and timeout that they will have.
+func newTasks(prefix string, n int, interval, timeout time.Duration, tenants int) *tasks {
 	t := &tasks{
-		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, intervalMs, timeoutMs),
-		prefix:   prefix, tenants: tenants, timeout: timeoutMs,
+		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, interval.Milliseconds(), timeout.Milliseconds()),
+		prefix:   prefix, tenants: tenants,
 		at: make([]uint64, n), order: make([]uint32, n),
 	}
 	for i := range t.order {
@@ -40,7 +41,7 @@ func newTasks(prefix string, n int, intervalMs, timeoutMs int64, tenants int) *t
 	return t
 }
 
-func (t *tasks) len() int { return len(t.at) }
+func (t *tasks) len() int { return len(t.order) }
 
 func (t *tasks) token(i uint32) []byte {
 	at := t.at[i]
@@ -77,6 +78,11 @@ func (t *tasks) appendScope(dst []byte, i uint32) []byte {
 // part is connection i's part of the order: no two connections beat for the same task.
 func (t *tasks) part(i, n int) []uint32 {
 	return t.order[len(t.order)*i/n : len(t.order)*(i+1)/n]
+}
+
+// slice is the tasks from one place of the order to another, with the same tokens.
+func (t *tasks) slice(from, to int) *tasks {
+	return &tasks{template: t.template, prefix: t.prefix, tenants: t.tenants, tokens: t.tokens, at: t.at, order: t.order[from:to]}
 }
 
 // walk goes through a share again and again.
@@ -203,6 +209,11 @@ var pctAt = bytes.Index([]byte(beatBody), []byte("45"))
 // beatOneByOne makes the sources of single beats.
 func (t *tasks) beatOneByOne(i, n int) load.Source {
 	return &singles{tasks: t, walk: walk{share: t.part(i, n)}, path: "/heartbeat", body: []byte(beatBody)}
+}
+
+// beatOnce makes the sources of one beat for each task.
+func (t *tasks) beatOnce(i, n int) load.Source {
+	return &singles{tasks: t, walk: walk{share: t.part(i, n), once: true}, path: "/heartbeat", body: []byte(beatBody)}
 }
 
 // start makes the sources that call started once for each task.

@@ -80,6 +80,25 @@ func (s *Scenario) table(b *strings.Builder) {
 			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, notOK(r.NotOK))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
+	for _, d := range s.Distributions {
+		q := &d.Quantiles
+		fmt.Fprintf(b, "  %s: p50 %s, p90 %s, p99 %s, max %s ms\n", d.What, number(q.P50Ms), number(q.P90Ms), number(q.P99Ms), number(q.MaxMs))
+	}
+	group := ""
+	for _, f := range s.Figures {
+		indent := "  "
+		if f.Group != "" {
+			indent = "    "
+			if f.Group != group {
+				fmt.Fprintf(b, "  of which\n")
+			}
+		}
+		group = f.Group
+		fmt.Fprintf(b, "%s%s: %s\n", indent, f.What, withUnit(f.Value, f.Unit))
+	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
 }
 
 func orDash(v *float64) string {

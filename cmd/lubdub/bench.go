@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/bench"
+	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
 
@@ -78,11 +79,11 @@ func (c *benchCmd) Run(a *app, k *kong.Context) error {
 		return &mistake{err}
 	}
 	errs := []error{err, r.WriteTable(a.stdout)}
-	for path, write := range map[string]func(io.Writer) error{files.json: r.WriteJSON} {
-		if path != "" {
-			errs = append(errs, writeFile(path, write))
-			fmt.Fprintf(a.stdout, "wrote %s\n", path)
-		}
+	if files.json != "" {
+		errs = append(errs,
+			writeFile(files.json, r.WriteJSON),
+			writeFile(files.html, func(w io.Writer) error { return report.WriteHTML(w, r) }))
+		fmt.Fprintf(a.stdout, "\nThe report is in %s and %s.\n", files.html, files.json)
 	}
 	return errors.Join(errs...)
 }
