@@ -19,21 +19,22 @@ if task.f then
 end
 local L = shard_time(CLOCK)
 local state, fence, timeout, deadline, notBefore = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
-local record = {'c', now, 't', timeout}
+local f, record = {a = 0}
+task.f = f
 if state == 'D' then
-  record[#record + 1] = 'a'; record[#record + 1] = 1
-  record[#record + 1] = 'f'; record[#record + 1] = fence
-  record[#record + 1] = 'd'; record[#record + 1] = now
+  f.a, f.f = 1, fence
+  record = {'c', NOW, 't', timeout, 'a', '1', 'f', fence, 'd', NOW}
 else
-  record[#record + 1] = 'o'; record[#record + 1] = fence
+  record = {'c', NOW, 't', timeout, 'o', fence}
 end
-local fields = tonumber(ARGV[9])
-for i = 10, 9 + 2 * fields do record[#record + 1] = ARGV[i] end
-redis.call('HSET', task.key, unpack(record))
-if #ARGV > 9 + 2 * fields then redis.call('HSET', task.doc, unpack(ARGV, 10 + 2 * fields)) end
-task = open_task(10, ARGV[1], ARGV[2])
-task.f.s = nil
-move(task, state)
+local n, last = #record, 9 + 2 * ARGV[9]
+for i = 10, last, 2 do
+  f[ARGV[i]] = ARGV[i + 1]
+  record[n + 1], record[n + 2] = ARGV[i], ARGV[i + 1]
+  n = n + 2
+end
+if #ARGV > last then redis.call('HSET', task.doc, unpack(ARGV, last + 1)) end
+move(task, state, unpack(record))
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
 if notBefore ~= '' then redis.call('ZADD', DUE, notBefore, 'b:' .. task.name) end

@@ -10,6 +10,7 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
+--#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 local reply = {}
@@ -38,4 +39,5 @@ for n = 1, (#ARGV - 2) / 3 do
   reply[#reply + 1] = result
   reply[#reply + 1] = lag
 end
+write_all()
 return reply

@@ -10,26 +10,32 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
+--#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention, timeout = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local beats, members = KEYS[9 + KEYS_PER_TASK], {}
+for n = 1, (#ARGV - 3) / 3 do members[n] = ARGV[3 * n + 3] end
+local scores = redis.call('ZMSCORE', beats, unpack(members))
+local reports = redis.call('HMGET', PROGRESS, unpack(members))
 local reply = {}
-for n = 1, (#ARGV - 3) / 3 do
-  local scope, id, member = unpack(ARGV, 3 * n + 1, 3 * n + 3)
-  local task = open_task(10 + KEYS_PER_TASK * (n - 1), scope, id)
-  local score = tonumber(redis.call('ZSCORE', task.beats, member))
+for n, member in ipairs(members) do
+  local score = tonumber(scores[n])
   local result, lag = 0, 0
   if score and L - score > timeout then
+    local task = open_task(10 + KEYS_PER_TASK * (n - 1), ARGV[3 * n + 1], ARGV[3 * n + 2])
     if task.f and task.f.s == 'R' and member_of(task) == member then
+      task.score, task.report = score, reports[n] or ''
       lag = L - score - timeout
-      result = verdict(task, {outcome = 'ZOMBIE', reason = 'HEARTBEAT_TIMEOUT', timeout = timeout, lag = lag,
+      result = verdict(task, {outcome = 'ZOMBIE', reason = 'HEARTBEAT_TIMEOUT', timeout = ARGV[3], lag = lag,
         sweeper = sweeper, L = L, retryable = true, loss = true}, retention)
     else -- an entry that nothing stands behind
-      redis.call('ZREM', task.beats, member)
-      redis.call('HDEL', PROGRESS, member)
-      redis.call('HDEL', CANCELS, member)
+      write('ZREM', beats, member)
+      write('HDEL', PROGRESS, member)
+      write('HDEL', CANCELS, member)
     end
   end
   reply[#reply + 1] = result
   reply[#reply + 1] = lag
 end
+write_all()
 return reply

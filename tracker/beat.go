@@ -32,7 +32,10 @@ func (t *Tracker) Beat(b *Beat) {
 		b.own = &waiter{ch: make(chan struct{}, 1)}
 	}
 	b.own.left.Store(1)
-	t.enqueue(b, b.own)
+	b.prepare(b.own)
+	if r := t.store.node(b.shard()).beats.put(b); r != admitted {
+		t.refuseBeat(b, r)
+	}
 	<-b.own.ch
 	if b.slow {
 		t.explain([]*Beat{b})
@@ -46,7 +49,18 @@ func (t *Tracker) Beats(beats []*Beat) {
 	}
 	w := newWaiter(len(beats))
 	for _, b := range beats {
-		t.enqueue(b, w)
+		b.prepare(w)
+	}
+	for rest := beats; len(rest) > 0; { // those of one node together
+		n, run := t.store.node(rest[0].shard()), 1
+		for run < len(rest) && t.store.node(rest[run].shard()) == n {
+			run++
+		}
+		fit, r := n.beats.putAll(rest[:run])
+		for _, b := range rest[fit:run] {
+			t.refuseBeat(b, r)
+		}
+		rest = rest[run:]
 	}
 	w.wait()
 	var slow []*Beat
@@ -58,15 +72,16 @@ func (t *Tracker) Beats(beats []*Beat) {
 	t.explain(slow)
 }
 
-func (t *Tracker) enqueue(b *Beat, w *waiter) {
+func (b *Beat) prepare(w *waiter) {
 	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
-	if r := t.store.node(b.shard()).beats.put(b); r != admitted {
-		t.metrics.beatsOverloaded.Inc()
-		refusal := t.store.refusal(r, "beats", t.opts.MaxPendingBeats)
-		refusal.Op = "beat"
-		b.Err = refusal
-		w.done()
-	}
+}
+
+func (t *Tracker) refuseBeat(b *Beat, r laneRefusal) {
+	t.metrics.beatsOverloaded.Inc()
+	refusal := t.store.refusal(r, "beats", t.opts.MaxPendingBeats)
+	refusal.Op = "beat"
+	b.Err = refusal
+	b.wait.done()
 }
 
 func (b *Beat) shard() int {

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -8,19 +9,37 @@ import (
 
 // lane is group commit: while one flush is under way the next one collects, so a batch is as large as the load
 // makes it and an idle lane adds no wait. It is bounded; what does not fit is refused at once.
+//
+// What waits is spread over stripes, so that cores which put at the same time do not wait for one lock. Each
+// stripe has its share of the limit.
 type lane[T any] struct {
-	limit int       // items that may wait
-	flush func([]T) // gives every item its fate; the slice is the lane's again when it returns
-
-	mu      sync.Mutex
-	pending []T
-	closed  bool
+	flush   func([]T) // gives every item its fate; the slice is the lane's again when it returns
+	stripes []stripe[T]
+	closed  atomic.Bool
 	wake    chan struct{}
 	done    sync.WaitGroup
 }
 
-func newLane[T any](limit, flushers int, flush func([]T)) *lane[T] {
-	l := &lane[T]{limit: limit, flush: flush, wake: make(chan struct{}, 1)}
+type stripe[T any] struct {
+	limit int
+
+	mu      sync.Mutex
+	pending []T
+	closed  bool
+
+	_ [64]byte // the next stripe begins on a cache line of its own
+}
+
+// minStripe is the least that a stripe's share of the limit may be: many times what is put in one go, so that a
+// lane is not full in one stripe while there is room in the others.
+const minStripe = 8192
+
+func newLane[T any](limit, stripes, flushers int, flush func([]T)) *lane[T] {
+	n := max(1, min(stripes, limit/minStripe))
+	l := &lane[T]{flush: flush, stripes: make([]stripe[T], n), wake: make(chan struct{}, 1)}
+	for i := range l.stripes {
+		l.stripes[i].limit = limit / n
+	}
 	for range flushers {
 		l.done.Go(l.run)
 	}
@@ -35,20 +54,28 @@ const (
 	laneClosed
 )
 
+func (l *lane[T]) stripe() *stripe[T] {
+	if len(l.stripes) == 1 {
+		return &l.stripes[0]
+	}
+	return &l.stripes[rand.IntN(len(l.stripes))]
+}
+
 // put hands one item over; the flush decides its fate unless put refuses it.
 func (l *lane[T]) put(item T) laneRefusal {
-	l.mu.Lock()
+	s := l.stripe()
+	s.mu.Lock()
 	switch {
-	case l.closed:
-		l.mu.Unlock()
+	case s.closed:
+		s.mu.Unlock()
 		return laneClosed
-	case len(l.pending) >= l.limit:
-		l.mu.Unlock()
+	case len(s.pending) >= s.limit:
+		s.mu.Unlock()
 		return laneFull
 	}
-	l.pending = append(l.pending, item)
-	first := len(l.pending) == 1
-	l.mu.Unlock()
+	s.pending = append(s.pending, item)
+	first := len(s.pending) == 1
+	s.mu.Unlock()
 	if first {
 		l.signal()
 	}
@@ -57,15 +84,16 @@ func (l *lane[T]) put(item T) laneRefusal {
 
 // putAll hands over what fits of items, together and in order, so that one flush takes them all.
 func (l *lane[T]) putAll(items []T) (fit int, rest laneRefusal) {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	s := l.stripe()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return 0, laneClosed
 	}
-	fit = min(len(items), l.limit-len(l.pending))
-	first := len(l.pending) == 0 && fit > 0
-	l.pending = append(l.pending, items[:fit]...)
-	l.mu.Unlock()
+	fit = min(len(items), s.limit-len(s.pending))
+	first := len(s.pending) == 0 && fit > 0
+	s.pending = append(s.pending, items[:fit]...)
+	s.mu.Unlock()
 	if first {
 		l.signal()
 	}
@@ -83,22 +111,18 @@ func (l *lane[T]) signal() {
 }
 
 func (l *lane[T]) run() {
-	var spare []T
+	var batch []T
 	for range l.wake {
 		for {
 			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
 			runtime.Gosched()
-			l.mu.Lock()
-			batch, closed := l.pending, l.closed
-			l.pending, spare = spare, nil
-			l.mu.Unlock()
+			closed := l.closed.Load() // before the look at what waits: nothing is put after it
+			batch = l.drain(batch[:0])
 			if len(batch) > 0 {
 				l.flush(batch)
 				clear(batch) // the batch must not keep what it carried alive
-				spare = batch[:0]
 				continue
 			}
-			spare = batch
 			if closed {
 				l.signal() // the next flusher of this lane
 				return
@@ -108,11 +132,27 @@ func (l *lane[T]) run() {
 	}
 }
 
+func (l *lane[T]) drain(batch []T) []T {
+	for i := range l.stripes {
+		s := &l.stripes[i]
+		s.mu.Lock()
+		batch = append(batch, s.pending...)
+		clear(s.pending)
+		s.pending = s.pending[:0]
+		s.mu.Unlock()
+	}
+	return batch
+}
+
 // close refuses new items, flushes what waits and returns when every item has its fate.
 func (l *lane[T]) close() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
+	for i := range l.stripes {
+		s := &l.stripes[i]
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+	}
+	l.closed.Store(true)
 	l.signal()
 	l.done.Wait()
 }

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,8 +68,8 @@ func (s *store) nodeOf(client *redis.Client) *node {
 	n := s.nodes[addr]
 	if n == nil || n.client != client {
 		n = &node{client: client}
-		n.beats = newLane(s.opts.MaxPendingBeats, 1, s.newFlush(n))
-		n.calls = newLane(s.opts.MaxPendingCalls, 2, func(c []*call) { s.flushCalls(n, c) })
+		n.beats = newLane(s.opts.MaxPendingBeats, runtime.GOMAXPROCS(0), 1, s.newFlush(n))
+		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c) })
 		if old := s.nodes[addr]; old != nil {
 			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
 		}

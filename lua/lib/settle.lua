@@ -2,12 +2,19 @@
 
 -- Ends the task itself: nothing but retention may touch it from here.
 local function finish(task, state, reason, retention)
-  move(task, state)
-  redis.call('HSET', task.key, 'e', now)
-  if reason then redis.call('HSET', task.key, 'r', reason) else redis.call('HDEL', task.key, 'r') end
-  redis.call('HDEL', task.key, 'n')
-  redis.call('ZREM', DUE, 'd:' .. task.name, 'b:' .. task.name)
-  redis.call('ZADD', DUE, now + retention, 'x:' .. task.name)
+  local f = task.f
+  if reason then
+    move(task, state, 'e', NOW, 'r', reason)
+  else
+    move(task, state, 'e', NOW)
+    if f.r then redis.call('HDEL', task.key, 'r') end
+  end
+  if f.n then
+    redis.call('HDEL', task.key, 'n')
+    write('ZREM', DUE, 'b:' .. task.name)
+  end
+  if f.x then write('ZREM', DUE, 'd:' .. task.name) end
+  write('ZADD', DUE, digits(now + retention), 'x:' .. task.name)
 end
 
 -- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff.
@@ -25,24 +32,28 @@ end
 
 -- Puts the task back into its queue; the ended attempt stays the current one until the next is dispatched.
 local function requeue(task, reason, after)
-  local f = task.f
-  move(task, 'Q')
-  redis.call('HSET', task.key, 'r', reason)
+  local f, at = task.f, digits(now + after)
   if after > 0 then
-    redis.call('HSET', task.key, 'n', now + after)
-    redis.call('ZADD', DUE, now + after, 'b:' .. task.name)
+    f.n = at
+    move(task, 'Q', 'r', reason, 'n', at)
+    write('ZADD', DUE, at, 'b:' .. task.name)
   else
-    redis.call('HDEL', task.key, 'n')
-    redis.call('ZREM', DUE, 'b:' .. task.name)
+    move(task, 'Q', 'r', reason)
+    if f.n then
+      redis.call('HDEL', task.key, 'n')
+      write('ZREM', DUE, 'b:' .. task.name)
+    end
   end
-  emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. (now + after) .. '}')
+  emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
 -- Wall ms since shard time `since` in which shard time did not run.
+local outages = {}
 local function outage_credit(since)
   local credit, i = 0, 0
   while true do
-    local L, _, lost = string.match(redis.call('LINDEX', OUTAGES, i) or '', '^(%d+)\t(%d+)\t(%d+)$')
+    outages[i] = outages[i] or redis.call('LINDEX', OUTAGES, i) or ''
+    local L, _, lost = string.match(outages[i], '^(%d+)\t(%d+)\t(%d+)$')
     if not L or tonumber(L) <= since then return credit end
     credit, i = credit + tonumber(lost), i + 1
   end
@@ -52,16 +63,16 @@ end
 -- silent ms (only when no beat is on record), retryable, loss. Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
   local score, report = leave(task)
-  local e = {timeout = v.timeout, lag = v.lag, sweeper = v.sweeper, silent = v.silent, credit = 0}
+  local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, silent = v.silent, credit = '0'}
   if score then
-    e.silent, e.credit = v.L - score, outage_credit(score)
-    e.last = now - e.silent - e.credit
+    local silent, credit = v.L - score, outage_credit(score)
+    e.silent, e.credit, e.last = digits(silent), digits(credit), digits(now - silent - credit)
   end
   local after = v.retryable and retry_after(task, v.loss)
   local data = '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (e.last or 'null')
     .. ',"silentMs":' .. (e.silent or 'null') .. ',"timeoutMs":' .. (e.timeout or 'null')
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
-    .. ',"detectedAtMs":' .. now .. ',"sweeper":"' .. v.sweeper .. '"}'
+    .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"}'
   if task.f.a > 0 and task.f.s ~= 'Q' then remember(task, v.outcome, v.reason, after, report, e) end
   if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', task.f.a, data) end
   if after then

@@ -4,6 +4,9 @@ local CLOCK, OUTAGES, TIMEOUTS, TIMERS, DUE, IX, EVENTS, PROGRESS, CANCELS = unp
 local NEVER = '9007199254740991' -- score of sentinel members: later than any time
 local SENTINEL = '!'             -- no id begins with it
 
+-- How keys that many tasks share are written: at once, unless lib/bulk.lua collects it.
+local write = redis.call
+
 -- The set of one timeout, and its entry in the list of those that sweepers watch.
 local function ensure_beats(beats, timeout)
   if redis.call('SADD', TIMEOUTS, timeout) == 1 then
