@@ -27,24 +27,21 @@ func bars() []report.Bar {
 }
 
 // give adds a round's value to a bar; nil is one that could not be measured.
-func (b *bench) give(bar string, value *float64) {
-	if value == nil {
-		return
-	}
-	for i := range b.report.Bars {
-		if b.report.Bars[i].Name == bar {
-			b.report.Bars[i].Rounds = append(b.report.Bars[i].Rounds, *value)
-		}
+func (b *bench) give(name string, value *float64) {
+	if bar := b.bar(name); value != nil {
+		bar.Rounds = append(bar.Rounds, *value)
 	}
 }
 
 // because notes on a bar what to know about its number, or why there is none.
-func (b *bench) because(bar, note string) {
-	for i := range b.report.Bars {
-		if b.report.Bars[i].Name == bar {
-			b.report.Bars[i].Note = note
-		}
+func (b *bench) because(name, note string) { b.bar(name).Note = note }
+
+func (b *bench) bar(name string) *report.Bar {
+	i := slices.IndexFunc(b.report.Bars, func(bar report.Bar) bool { return bar.Name == name })
+	if i < 0 {
+		panic("there is no bar " + name)
 	}
+	return &b.report.Bars[i]
 }
 
 // judge fills in medians and verdicts.

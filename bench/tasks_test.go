@@ -1,0 +1,275 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/bench/load"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// given are tasks that have tokens.
+func given(n int) *tasks {
+	t := newTasks("bench-abcdef-", n, time.Second, 2*time.Second, 0)
+	for i := range n {
+		t.setToken(i, fmt.Appendf(nil, "token-of-%d", i))
+	}
+	return t
+}
+
+// parse reads one request as a server would, and nothing may be left of it.
+func parse(t *testing.T, request []byte, body any) *http.Request {
+	t.Helper()
+	r := bufio.NewReader(bytes.NewReader(request))
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		t.Fatalf("%v: %s", err, request)
+	}
+	text, err := io.ReadAll(req.Body)
+	if err == nil && body != nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		err = d.Decode(body)
+	}
+	if err != nil || r.Buffered() != 0 || req.ContentLength != int64(len(text)) {
+		t.Fatalf("%v, %d bytes are left: %s", err, r.Buffered(), request)
+	}
+	return req
+}
+
+func idOf(i int) string { return fmt.Sprintf("bench-abcdef-%013d", i) }
+
+func TestIDsAreAsLongAsToldFor(t *testing.T) {
+	if id := string(given(1).appendID(nil, 4711)); len(id) != 26 || id != idOf(4711) {
+		t.Error(id)
+	}
+	if p := newPrefix(); len(p) != len("bench-abcdef-") || p == newPrefix() {
+		t.Errorf("%q, and another run must have another", p)
+	}
+}
+
+// Every task is beaten for, in another order than that of creation, each by one connection, with its own token.
+func TestSingles(t *testing.T) {
+	const n, conns = 100, 7
+	tasks := given(n)
+	seen := map[string]int{}
+	var order []string
+	for i := range conns {
+		s := tasks.beatOneByOne(i, conns)
+		share := len(tasks.part(i, conns))
+		for range 2 * share {
+			var beat v1.HeartbeatRequest
+			req := parse(t, s.Next(nil), &beat)
+			id := strings.TrimSuffix(strings.TrimPrefix(req.URL.Path, "/v1/tasks/"), "/heartbeat")
+			var number int
+			if _, err := fmt.Sscanf(id, "bench-abcdef-%d", &number); err != nil || req.Header.Get("Authorization") != fmt.Sprintf("Bearer token-of-%d", number) {
+				t.Fatalf("%v: %s with %s", err, id, req.Header.Get("Authorization"))
+			}
+			if beat.Attempt != 1 || beat.WorkerID != "worker-1" || beat.ProgressPct == nil || *beat.ProgressPct < 10 || *beat.Message == "" {
+				t.Fatalf("%+v", beat)
+			}
+			seen[id]++
+			order = append(order, id)
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d of %d tasks", len(seen), n)
+	}
+	for id, times := range seen {
+		if times != 2 {
+			t.Errorf("%s: %d times", id, times)
+		}
+	}
+	if slices.IsSorted(order[:n/conns]) {
+		t.Error("they come in the order of creation")
+	}
+}
+
+func TestOnceEnds(t *testing.T) {
+	tasks := given(10)
+	for name, source := range map[string]func(i, n int) load.Source{
+		"started": tasks.start, "heartbeat": tasks.beatOnce, "completed": tasks.end,
+	} {
+		seen := 0
+		for s := source(0, 1); ; seen++ {
+			request := s.Next(nil)
+			if request == nil {
+				break
+			}
+			if req := parse(t, request, nil); !strings.HasSuffix(req.URL.Path, "/"+name) {
+				t.Error(req.URL.Path)
+			}
+		}
+		if seen != 10 {
+			t.Errorf("%s: %d of 10", name, seen)
+		}
+	}
+	var done v1.CompletedRequest
+	if parse(t, tasks.end(0, 1).Next(nil), &done); done.Outcome != v1.OutcomeSucceeded {
+		t.Errorf("%+v", done)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	tasks := given(25)
+	s := tasks.beatInBatches(10, true, true)(0, 1)
+	seen := map[string]bool{}
+	for _, want := range []int{10, 10, 5} {
+		var body v1.HeartbeatsRequest
+		if req := parse(t, s.Next(nil), &body); req.URL.Path != "/v1/heartbeats" || len(body.Heartbeats) != want {
+			t.Fatalf("%s with %d", req.URL.Path, len(body.Heartbeats))
+		}
+		for _, item := range body.Heartbeats {
+			if !strings.HasPrefix(item.TaskToken, "token-of-") || idOf(atoi(item.TaskToken)) != item.TaskID || item.ProgressPct == nil || item.Attempt != 1 {
+				t.Errorf("%+v", item)
+			}
+			seen[item.TaskID] = true
+		}
+	}
+	if s.Next(nil) != nil || len(seen) != 25 {
+		t.Errorf("it goes on, or %d of 25 were there", len(seen))
+	}
+	var bare v1.HeartbeatsRequest
+	again := tasks.beatInBatches(100, false, false)(0, 1)
+	for range 3 { // no task twice in one batch
+		if parse(t, again.Next(nil), &bare); len(bare.Heartbeats) != 25 || bare.Heartbeats[0].Message != nil {
+			t.Errorf("%d beats, %+v", len(bare.Heartbeats), bare.Heartbeats[0])
+		}
+	}
+}
+
+func atoi(token string) (n int) {
+	_, _ = fmt.Sscanf(token, "token-of-%d", &n)
+	return n
+}
+
+// Only what was acknowledged counts, item by item.
+func TestBatchAnswers(t *testing.T) {
+	tasks := given(5)
+	answer := func(statuses ...int) []byte {
+		var r v1.HeartbeatsResponse
+		for i, status := range statuses {
+			r.Results = append(r.Results, v1.HeartbeatResult{TaskID: idOf(i), Status: status})
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, c := range map[string]struct {
+		status int
+		body   []byte
+		beats  int
+		notOK  map[string]int64
+	}{
+		"all":     {200, answer(200, 200, 200, 200, 200), 5, nil},
+		"some":    {200, answer(200, 410, 200, 503, 410), 2, map[string]int64{"410 in a batch": 2, "503 in a batch": 1}},
+		"too few": {200, answer(200, 409), 1, map[string]int64{"409 in a batch": 1, "no result in the batch": 3}},
+		"none":    {503, nil, 0, map[string]int64{"503": 5}},
+	} {
+		s := tasks.beatInBatches(5, true, false)(0, 1)
+		s.Next(nil)
+		var tally load.Tally
+		if beats := s.Answered(c.status, c.body, &tally); beats != c.beats || !maps.Equal(tally.NotOK, c.notOK) {
+			t.Errorf("%s: %d beats, %v", name, beats, tally.NotOK)
+		}
+	}
+}
+
+func TestCreation(t *testing.T) {
+	tasks := newTasks("bench-abcdef-", 2500, time.Second, 2*time.Second, 3)
+	for i := range 2 {
+		s := tasks.create("control")(i, 2)
+		for request := s.Next(nil); request != nil; request = s.Next(request[:0]) {
+			var body v1.CreateTasksRequest
+			req := parse(t, request, &body)
+			if req.URL.Path != "/v1/tasks:batch" || req.Header.Get("Authorization") != "Bearer control" || len(body.Tasks) > 1000 {
+				t.Fatalf("%s with %d", req.URL.Path, len(body.Tasks))
+			}
+			var results []any
+			for _, task := range body.Tasks {
+				if *task.HeartbeatTimeoutMs != 2000 || *task.HeartbeatIntervalMs != 1000 || !strings.HasPrefix(task.TenantID, "tenant-") {
+					t.Fatalf("%+v", task)
+				}
+				results = append(results, map[string]any{"status": 201, "taskId": task.TaskID, "taskToken": "token-of-" + task.TaskID})
+			}
+			answer, _ := json.Marshal(map[string]any{"results": results})
+			var tally load.Tally
+			if n := s.Answered(200, answer, &tally); n != len(body.Tasks) || tally.NotOK != nil {
+				t.Fatalf("%d of %d, %v", n, len(body.Tasks), tally.NotOK)
+			}
+		}
+	}
+	for i := range 2500 {
+		if got, want := string(tasks.token(uint32(i))), "token-of-"+idOf(i); got != want {
+			t.Fatalf("task %d has %q, not %q", i, got, want)
+		}
+	}
+}
+
+func TestCreationThatFails(t *testing.T) {
+	tasks := newTasks("bench-abcdef-", 3, time.Second, 2*time.Second, 0)
+	s := tasks.create("control")(0, 1)
+	s.Next(nil)
+	var tally load.Tally
+	n := s.Answered(200, []byte(`{"results":[{"status":201,"taskToken":"a"},{"status":409,"error":"task_exists"},{"status":201,"taskToken":"b"}]}`), &tally)
+	if err := complete(load.Result{Tally: load.Tally{Beats: int64(n), NotOK: tally.NotOK}}, 3, "created"); err == nil || !strings.Contains(err.Error(), "task_exists") {
+		t.Error(n, err)
+	}
+}
+
+// A life is create, started, three beats, completed; a refusal ends it early.
+func TestLives(t *testing.T) {
+	l := &lives{control: []byte("control")}
+	var tally load.Tally
+	beats := 0
+	for _, want := range []string{"/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/completed", "/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks"} {
+		req := parse(t, l.Next(nil), nil)
+		if req.URL.Path != want {
+			t.Fatalf("%s, not %s", req.URL.Path, want)
+		}
+		status, body := 200, "{}"
+		if want == "/v1/tasks" {
+			status, body = 201, `{"taskId":"t1","taskToken":"its own"}`
+		} else if auth := req.Header.Get("Authorization"); auth != "Bearer its own" {
+			t.Errorf("%s with %q", want, auth)
+		}
+		if tally.NotOK == nil && beats == 3 && strings.HasSuffix(want, "started") {
+			status = 503
+		}
+		beats += l.Answered(status, []byte(body), &tally)
+	}
+	if beats != 3 || tally.NotOK["503"] != 1 {
+		t.Errorf("%d beats, %v", beats, tally.NotOK)
+	}
+}
+
+func TestAutopsies(t *testing.T) {
+	tasks := given(2)
+	a := &autopsies{tasks: tasks, walk: walk{share: []uint32{1, 0}}, control: "control", verdicts: make([]verdict, 2)}
+	if req := parse(t, a.Next(nil), nil); req.Method != "GET" || req.URL.Path != "/v1/tasks/"+idOf(1) {
+		t.Error(req.URL.Path)
+	}
+	var tally load.Tally
+	dead := `{"state":"FAILED","history":[{"reason":"HEARTBEAT_TIMEOUT","evidence":{"detectedAt":"2026-01-02T03:04:05.678Z","detectionLagMs":12,"sweeper":"s"}}]}`
+	if a.Answered(200, []byte(dead), &tally) != 1 || a.verdicts[1].lag != 12*time.Millisecond || a.verdicts[1].at.UnixMilli()%1000 != 678 {
+		t.Errorf("%+v %v", a.verdicts, tally.NotOK)
+	}
+	if a.Answered(200, []byte(`{"state":"RUNNING","history":[]}`), &tally) != 0 || tally.NotOK["state RUNNING"] != 1 {
+		t.Errorf("%v", tally.NotOK)
+	}
+}
