@@ -21,8 +21,12 @@ type bench struct {
 	keys     string // signing keys of every program that the run starts
 	stops    []func()
 
-	few      *fixture  // a deployment with few tasks; made when first asked for
-	many     *crowd    // one with many
+	// Deployments with few tasks and with many: made when first asked for, and not tried again when that failed.
+	few     *fixture
+	fewErr  error
+	many    *crowd
+	manyErr error
+
 	topRates []float64 // of single beats with few tasks, round by round
 }
 

@@ -19,9 +19,13 @@ type crowd struct {
 
 // manyTasks gives the deployment with many tasks.
 func (b *bench) manyTasks(ctx context.Context) (*crowd, error) {
-	if b.many != nil {
-		return b.many, nil
+	if b.many == nil && b.manyErr == nil {
+		b.many, b.manyErr = b.fillMany(ctx)
 	}
+	return b.many, b.manyErr
+}
+
+func (b *bench) fillMany(ctx context.Context) (*crowd, error) {
 	f, err := b.newFixture(ctx, b.Tracked)
 	if err != nil {
 		return nil, err
@@ -38,7 +42,6 @@ func (b *bench) manyTasks(ctx context.Context) (*crowd, error) {
 	if c.bytesAfter, err = c.redis.UsedMemory(ctx); err != nil {
 		return nil, err
 	}
-	b.many = c
 	return c, nil
 }
 

@@ -26,16 +26,18 @@ func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated
 		return p, err
 	}
 	defer pool.Close()
-	p.create, err = pool.Run(ctx, load.Load{Source: t.create(f.control), Progress: b.progress.of("creating tasks", "tasks", int64(t.len()))})
+	n := t.len()
+	p.create, err = pool.Run(ctx, load.Load{Source: t.create(f.control), Progress: b.progress.of("creating tasks", "tasks", int64(n))})
 	if err == nil {
-		err = complete(p.create, t.len(), "created")
+		err = b.nearly(p.create, n, "created")
 	}
 	if err != nil {
 		return p, err
 	}
+	t.forget()
 	p.start, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true), Progress: b.progress.of("first beats", "beats", int64(t.len()))})
 	if err == nil {
-		err = complete(p.start, t.len(), "started")
+		err = b.nearly(p.start, t.len(), "started")
 	}
 	f.tracked += t.len()
 	return p, err
@@ -47,6 +49,17 @@ func complete(r load.Result, n int, what string) error {
 		return nil
 	}
 	return fmt.Errorf("only %d of %d tasks were %s: %s", r.Beats, n, what, refusals(r.NotOK))
+}
+
+// nearly lets one in a hundred be missing, and tells of it: filling a store as fast as it goes may overload it for a
+// moment, and a million tasks less some are as good.
+func (b *bench) nearly(r load.Result, n int, what string) error {
+	err := complete(r, n, what)
+	if err != nil && r.Beats >= int64(n-n/100) {
+		b.note("%v", err)
+		return nil
+	}
+	return err
 }
 
 func refusals(notOK map[string]int64) string {

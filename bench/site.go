@@ -121,9 +121,13 @@ func (t *target) stop() {
 
 // fewTasks gives the deployment with few tasks.
 func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
-	if b.few != nil {
-		return b.few, nil
+	if b.few == nil && b.fewErr == nil {
+		b.few, b.fewErr = b.fillFew(ctx)
 	}
+	return b.few, b.fewErr
+}
+
+func (b *bench) fillFew(ctx context.Context) (*fixture, error) {
 	n := max(min(few, b.Tracked), b.Connections)
 	f, err := b.newFixture(ctx, n)
 	if err != nil {
@@ -137,7 +141,6 @@ func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
 	if _, err := b.populate(ctx, f, f.tasks); err != nil {
 		return nil, err
 	}
-	b.few = f
 	return f, nil
 }
 

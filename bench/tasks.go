@@ -2,8 +2,10 @@ package bench
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -170,27 +172,47 @@ var tokenField = []byte(`"taskToken":"`)
 
 func (c *creation) Answered(status int, body []byte, t *load.Tally) int {
 	if status != 200 {
-		t.Refused(fmt.Sprintf("%d: %.200s", status, body), int64(c.size))
+		t.Refused(strconv.Itoa(status), int64(c.size))
 		return 0
 	}
-	n := 0
-	for rest := body; n < c.size; n++ {
-		i := bytes.Index(rest, tokenField)
-		if i < 0 {
-			break
-		}
-		rest = rest[i+len(tokenField):]
+	if bytes.Count(body, tokenField) != c.size {
+		return c.some(body, t)
+	}
+	for i, rest := 0, body; i < c.size; i++ {
+		rest = rest[bytes.Index(rest, tokenField)+len(tokenField):]
 		end := bytes.IndexByte(rest, '"')
-		if end < 0 {
-			break
-		}
-		c.setToken(c.first+n, rest[:end])
+		c.setToken(c.first+i, rest[:end])
 		rest = rest[end:]
 	}
-	if n < c.size {
-		t.Refused(fmt.Sprintf("not created: %.300s", body), int64(c.size-n))
+	return c.size
+}
+
+// some takes the tokens of a batch of which not all was created.
+func (c *creation) some(body []byte, t *load.Tally) (created int) {
+	var answer struct {
+		Results []struct {
+			Status           int
+			TaskToken, Error string
+		}
 	}
-	return n
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Results) != c.size {
+		t.Refused("a batch without its results", int64(c.size))
+		return 0
+	}
+	for i, r := range answer.Results {
+		if r.TaskToken == "" {
+			t.Refused(fmt.Sprintf("%d %s", r.Status, r.Error), 1)
+			continue
+		}
+		c.setToken(c.first+i, []byte(r.TaskToken))
+		created++
+	}
+	return created
+}
+
+// forget leaves out the tasks that were not created.
+func (t *tasks) forget() {
+	t.order = slices.DeleteFunc(t.order, func(i uint32) bool { return t.at[i] == 0 })
 }
 
 // singles beats for one task a request.

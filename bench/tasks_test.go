@@ -226,9 +226,19 @@ func TestCreationThatFails(t *testing.T) {
 	s := tasks.create("control")(0, 1)
 	s.Next(nil)
 	var tally load.Tally
-	n := s.Answered(200, []byte(`{"results":[{"status":201,"taskToken":"a"},{"status":409,"error":"task_exists"},{"status":201,"taskToken":"b"}]}`), &tally)
-	if err := complete(load.Result{Tally: load.Tally{Beats: int64(n), NotOK: tally.NotOK}}, 3, "created"); err == nil || !strings.Contains(err.Error(), "task_exists") {
+	n := s.Answered(200, []byte(`{"results":[{"status":201,"taskToken":"a"},{"status":409,"error":"task_exists"},{"status":201,"taskToken":"c"}]}`), &tally)
+	if err := complete(load.Result{Tally: load.Tally{Beats: int64(n), NotOK: tally.NotOK}}, 3, "created"); err == nil || !strings.Contains(err.Error(), "409 task_exists") {
 		t.Error(n, err)
+	}
+	if string(tasks.token(0)) != "a" || string(tasks.token(2)) != "c" {
+		t.Errorf("%q and %q", tasks.token(0), tasks.token(2))
+	}
+	tasks.forget()
+	if slices.Sort(tasks.order); !slices.Equal(tasks.order, []uint32{0, 2}) {
+		t.Errorf("what was created is %v", tasks.order)
+	}
+	if n := s.Answered(503, nil, &tally); n != 0 || tally.NotOK["503"] != 3 {
+		t.Error(n, tally.NotOK)
 	}
 }
 
