@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,7 +41,7 @@ func (b *bench) awaitDead(ctx context.Context, f *fixture, before float64, n int
 
 // verdicts reads the evidence of every task, each of which must be dead.
 func (b *bench) verdicts(ctx context.Context, f *fixture, t *tasks) ([]verdict, error) {
-	all := make([]verdict, t.len())
+	all := make([]verdict, len(t.at))
 	source := func(i, n int) load.Source {
 		return &autopsies{tasks: t, walk: walk{share: t.part(i, n), once: true}, control: f.control, verdicts: all}
 	}
@@ -48,7 +49,7 @@ func (b *bench) verdicts(ctx context.Context, f *fixture, t *tasks) ([]verdict, 
 	if err == nil {
 		err = complete(r, t.len(), "found dead")
 	}
-	return all, err
+	return slices.DeleteFunc(all, func(v verdict) bool { return v.at.IsZero() }), err
 }
 
 // autopsies reads one task a request.
@@ -57,7 +58,7 @@ type autopsies struct {
 	walk
 	control  string
 	task     uint32
-	verdicts []verdict
+	verdicts []verdict // by task
 }
 
 func (a *autopsies) Next(dst []byte) []byte {

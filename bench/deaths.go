@@ -33,6 +33,7 @@ func runDeaths(ctx context.Context, b *bench, s *report.Scenario) error {
 	if _, err := b.populate(ctx, &c.fixture, mass); err != nil {
 		return err
 	}
+	n = mass.len() // less those that were refused
 	c.tracked -= n // they are about to die
 	pool, err := load.Dial(ctx, c.address(), populateConnections)
 	if err != nil {

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func full() *Report {
+	v := func(f float64) *float64 { return &f }
+	return &Report{
+		Version: Version, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 12.5, Complete: true,
+		Machine: Machine{OS: "linux", Arch: "amd64", CPU: "A CPU", Cores: 2, MemoryBytes: 1 << 34},
+		Lubdub:  Lubdub{Version: "1.2.3", Go: "go1.26.0"}, Redis: Redis{Version: "7.0.15", Private: true, Settings: []string{"--save"}},
+		Settings: Settings{Scenarios: []string{"single"}, Connections: 256, ForSeconds: 4, Rounds: 3, Tracked: 1_000_000, Baselines: []string{"naive"}},
+		Bars: []Bar{
+			{Name: "a", What: "what is small", Unit: "×", Bar: 0.5, Aim: v(0.4), Measured: v(0.3), Rounds: []float64{0.2, 0.3, 0.4}, Verdict: AimReached},
+			{Name: "b", What: "what is large", Unit: "beats/s", AtLeast: true, Bar: 150_000, Measured: v(100_000), Verdict: Missed, Note: "a slow day"},
+			{Name: "c", What: "what nobody looked at", Unit: "s", Bar: 3, Verdict: NotMeasured},
+		},
+		Scenarios: []Scenario{{
+			Name: "single", Title: "Single beats", About: "One by one.", StartedAt: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Seconds: 9,
+			Runs: []Run{
+				{Program: "lubdub", Variant: "few", Round: 1, Loop: Closed, Connections: 256, BeatsPerRequest: 1, Tracked: 10_000, Seconds: 4, Beats: 400, BeatsPerSecond: 100,
+					Requests: 403, NotOK: map[string]int64{"503": 3}, ServerMicros: v(8.25), RedisMicros: v(2.5), FlushBeats: v(99),
+					Latency: &Quantiles{Count: 403, MeanMs: 1.5, P50Ms: 1.25, P99Ms: 4, MaxMs: 7, Curve: []CurvePoint{{0, 1}, {100, 7}}}},
+				{Program: "etcd", Round: 1, Loop: Closed, Seconds: 4, Beats: 10, BeatsPerSecond: 2.5},
+			},
+			Figures:       []Figure{{Name: "x", What: "a part", Value: 12, Unit: "bytes", Group: "whole"}},
+			Distributions: []Distribution{{Name: "lag", What: "the lag", Quantiles: Quantiles{Count: 1, P99Ms: 12, MaxMs: 13}}},
+			Timelines:     []Timeline{{Name: "t", Title: "over time", IntervalMs: 100, FromMs: -200, Series: []Series{{Name: "p99", Unit: "ms", Values: []*float64{v(1), nil}}}, Marks: []Mark{{5, "now"}}}},
+			Failed:        "it fell over", Notes: []string{"a note of the scenario"},
+		}},
+		Notes: []string{"a note of the run"},
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	want := full()
+	if err := want.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, `"redisMicrosPerBeat": null`) {
+		t.Error("what was not measured must be null")
+	}
+	got, err := ReadJSON(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\n%+v", got, want)
+	}
+}
+
+func TestReadJSONRefuses(t *testing.T) {
+	for _, text := range []string{"", "[]", `{"version":0}`, `{"version":2}`} {
+		if _, err := ReadJSON(strings.NewReader(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := full().WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{
+		"Redis 7.0.15", "2 cores, A CPU", "Single beats (9 s)", "lubdub few", "3 × 503", "8.25", "4.00",
+		"the lag: p50", "max 13 ms", "a part: 12 bytes",
+		"≤ 0.5 ×", "≤ 0.4 ×", "0.3 ×", "aim reached", "≥ 150,000 beats/s", "MISSED (a slow day)", "not measured",
+		"scenario single FAILED: it fell over", "a note of the scenario", "a note of the run",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	if strings.Contains(text, "quick") {
+		t.Error("it was no quick run")
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
