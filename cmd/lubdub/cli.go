@@ -18,6 +18,7 @@ type cli struct {
 	Dev     devCmd     `cmd:"" help:"Try Lubdub: server, embedded Redis and a simulated fleet in one process."`
 	Token   tokenCmd   `cmd:"" help:"Print a control token."`
 	Bench   benchCmd   `cmd:"" help:"Measure Lubdub on this machine, beside baselines, or load a deployment of your own."`
+	Plan    planCmd    `cmd:"" help:"Tell what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
 	Version versionCmd `cmd:"" help:"Print the version."`

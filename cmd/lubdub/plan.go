@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/capacity"
+)
+
+type planCmd struct {
+	Tasks    string        `placeholder:"N" help:"Tasks that run at the same time, such as 10000, 10M or 1B."`
+	Interval time.Duration `default:"30s" help:"Time between two beats."`
+	Timeout  time.Duration `placeholder:"DURATION" help:"Silence after which a task is dead (three intervals)."`
+	Progress string        `default:"100%" placeholder:"SHARE" help:"Share of beats that carry progress."`
+	Way      string        `placeholder:"WAY" help:"single: one task a request; batch: many; worker: workers beat for all tasks that they hold (single, or batch with --batch)."`
+	Batch    int           `placeholder:"N" help:"Tasks that one request (way batch) or one worker (way worker) speaks for (100)."`
+
+	Life      time.Duration `placeholder:"DURATION" help:"How long a task runs; unset: so long that its creation and end do not count."`
+	Retention time.Duration `default:"24h" help:"How long finished tasks are kept; counts with --life only."`
+
+	Headroom    string        `default:"0.5" placeholder:"SHARE" help:"Share of each core that stays free."`
+	Cores       int           `default:"4" help:"Cores of an API replica."`
+	RedisMemory string        `default:"32GiB" placeholder:"SIZE" help:"Memory of a Redis server."`
+	RoundTrip   time.Duration `default:"1ms" help:"Round trip between API and Redis."`
+
+	JSON       bool   `name:"json" help:"Print JSON instead of text."`
+	Costs      string `placeholder:"FILE" help:"Reckon with the costs in this report of 'lubdub bench', such as one of your own machine."`
+	ShowCosts  bool   `help:"Print the measured costs and end."`
+	WriteCosts string `placeholder:"FILE" help:"Write the costs, as taken from --costs, to this file and end."`
+}
+
+func (*planCmd) Help() string {
+	return "Tells what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the benchmark has measured. docs/capacity.md explains them."
+}
+
+// Run prints the plan.
+func (c *planCmd) Run(a *app) error {
+	costs, err := c.costs()
+	if err != nil {
+		return &mistake{err}
+	}
+	if c.ShowCosts {
+		return costs.WriteTable(a.stdout)
+	}
+	if c.WriteCosts != "" {
+		if c.Costs == "" {
+			return &mistake{fmt.Errorf("--write-costs needs the report to take them from: add --costs FILE")}
+		}
+		text, err := json.MarshalIndent(costs, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(c.WriteCosts, append(text, '\n'), 0o644)
+	}
+	fleet, err := c.fleet()
+	if err != nil {
+		return &mistake{err}
+	}
+	plan, err := capacity.Compute(fleet, costs)
+	if err != nil {
+		return &mistake{err}
+	}
+	if c.JSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(plan)
+	}
+	return plan.WriteText(a.stdout, &fleet, costs)
+}
+
+func (c *planCmd) costs() (*capacity.Costs, error) {
+	if c.Costs == "" {
+		return capacity.Default()
+	}
+	text, err := os.ReadFile(c.Costs)
+	if err != nil {
+		return nil, fmt.Errorf("--costs: %w", err)
+	}
+	return capacity.Read(c.Costs, text)
+}
+
+// fleet puts the flags together. Those that depend on each other have their defaults here.
+func (c *planCmd) fleet() (f capacity.Fleet, err error) {
+	f = capacity.Fleet{
+		Interval: c.Interval, Timeout: c.Timeout, Way: capacity.Way(c.Way), Together: c.Batch, Life: c.Life,
+		Retention: c.Retention, Cores: c.Cores, RoundTrip: c.RoundTrip,
+	}
+	if c.Tasks == "" {
+		return f, fmt.Errorf("say how many tasks there are, for example: lubdub plan --tasks 1M --interval 30s")
+	}
+	if f.Tasks, err = capacity.ParseCount(c.Tasks); err != nil {
+		return f, fmt.Errorf("--tasks %w", err)
+	}
+	if f.Progress, err = capacity.ParseShare(c.Progress); err != nil {
+		return f, fmt.Errorf("--progress %w", err)
+	}
+	if f.Headroom, err = capacity.ParseShare(c.Headroom); err != nil {
+		return f, fmt.Errorf("--headroom %w", err)
+	}
+	if f.RedisMemory, err = capacity.ParseBytes(c.RedisMemory); err != nil {
+		return f, fmt.Errorf("--redis-memory %w", err)
+	}
+	if f.Way == "" {
+		f.Way = capacity.Single
+		if f.Together > 0 {
+			f.Way = capacity.Batch
+		}
+	}
+	if f.Together == 0 && f.Way != capacity.Single {
+		f.Together = 100
+	}
+	return f, nil
+}

@@ -1,0 +1,97 @@
+package capacity
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+//go:embed costs.json
+var embedded []byte
+
+// Costs are what was measured on one machine. CPU is in µs of one of its cores.
+type Costs struct {
+	// Source is the report that all of it was taken from, or "prototype".
+	Source string `json:"source"`
+	// Provisional is true for figures that no report of this version stands behind.
+	Provisional bool   `json:"provisional,omitempty"`
+	Note        string `json:"note,omitempty"`
+	Machine     string `json:"machine"`
+
+	// Single, Batch and Worker are what one beat costs in each way, with progress. Worker is null until it is measured;
+	// then a worker's beat is taken to cost what a single one costs.
+	Single Cost  `json:"single"`
+	Batch  Cost  `json:"batch"`
+	Worker *Cost `json:"worker,omitempty"`
+	// Progress is the part of it that a progress report costs.
+	Progress Share  `json:"progress"`
+	Growth   Growth `json:"growth"`
+	// FlushMicros is what a round trip costs Redis however few beats it carries.
+	FlushMicros float64 `json:"flushMicros"`
+
+	// TaskBytes is Redis memory of a running task with all that belongs to it.
+	TaskBytes float64 `json:"taskBytes"`
+	// LifeServerMicros and LifeRedisMicros are for the calls of a task's life besides beats: creation, start, completion.
+	LifeServerMicros float64 `json:"lifeServerMicros"`
+	LifeRedisMicros  float64 `json:"lifeRedisMicros"`
+	// DeathsPerSecond are verdicts on simultaneous deaths, of one Redis server.
+	DeathsPerSecond float64 `json:"deathsPerSecond"`
+
+	// Memory of an API replica: at rest, for each token that it remembers, for each connection.
+	ReplicaBytes    float64 `json:"replicaBytes"`
+	TokenBytes      float64 `json:"tokenBytes"`
+	ConnectionBytes float64 `json:"connectionBytes"`
+}
+
+// Cost of one beat when a request carries Beats of them.
+type Cost struct {
+	Beats int `json:"beats"`
+	Share
+}
+
+// Share of CPU, per beat.
+type Share struct {
+	ServerMicros float64 `json:"serverMicros"`
+	RedisMicros  float64 `json:"redisMicros"`
+}
+
+// Growth is how much more a beat costs with ToTasks than with FromTasks.
+type Growth struct {
+	FromTasks int     `json:"fromTasks"`
+	ToTasks   int     `json:"toTasks"`
+	Server    float64 `json:"server"`
+	Redis     float64 `json:"redis"`
+}
+
+// Default gives the costs that are built in.
+func Default() (*Costs, error) { return parseCosts(embedded) }
+
+func parseCosts(text []byte) (*Costs, error) {
+	var c Costs
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("these are no costs: %w", err)
+	}
+	return &c, c.check()
+}
+
+// check holds that nothing was left out: a cost of zero would promise a fleet for nothing.
+func (c *Costs) check() error {
+	var errs []error
+	for name, v := range map[string]float64{
+		"single.serverMicros": c.Single.ServerMicros, "single.redisMicros": c.Single.RedisMicros,
+		"batch.serverMicros": c.Batch.ServerMicros, "batch.redisMicros": c.Batch.RedisMicros,
+		"growth.server": c.Growth.Server, "growth.redis": c.Growth.Redis, "taskBytes": c.TaskBytes, "flushMicros": c.FlushMicros,
+		"lifeServerMicros": c.LifeServerMicros, "lifeRedisMicros": c.LifeRedisMicros, "deathsPerSecond": c.DeathsPerSecond,
+		"replicaBytes": c.ReplicaBytes, "tokenBytes": c.TokenBytes, "connectionBytes": c.ConnectionBytes,
+	} {
+		if !(v > 0) {
+			errs = append(errs, fmt.Errorf("%s is %v and must be above 0", name, v))
+		}
+	}
+	if c.Single.Beats != 1 || c.Batch.Beats < 2 || c.Growth.FromTasks < 1 || c.Growth.ToTasks <= c.Growth.FromTasks ||
+		c.Progress.ServerMicros < 0 || c.Progress.RedisMicros < 0 || c.Source == "" {
+		errs = append(errs, errors.New("single.beats must be 1, batch.beats above 1, growth.toTasks above growth.fromTasks, no share negative, and the source named"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,151 @@
+package capacity
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+func f64(v float64) *float64 { return &v }
+
+func testReport() *report.Report {
+	run := func(program, variant string, beats, tracked int, server, redis float64) report.Run {
+		return report.Run{Program: program, Variant: variant, Loop: report.Closed, BeatsPerRequest: beats, Tracked: tracked, ServerMicros: f64(server), RedisMicros: f64(redis)}
+	}
+	return &report.Report{
+		Version: report.Version, Complete: true, Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "x"}, Redis: report.Redis{Version: "7.0.15"}, Lubdub: report.Lubdub{Version: "v1"},
+		Scenarios: []report.Scenario{
+			{Name: "single", Runs: []report.Run{
+				run("lubdub", "", 1, 0, 12, 5), run("naive", "", 1, 0, 30, 15), run("lubdub", "", 1, 0, 10, 4), run("lubdub", "", 1, 0, 9, 3.0004),
+			}},
+			{Name: "batch", Runs: []report.Run{run("lubdub", "single", 1, 0, 10, 4), run("lubdub", "batch", 100, 0, 1.5, 3)}},
+			{Name: "floor", Runs: []report.Run{run("lubdub", "bare", 100, 0, 2, 2.5), run("lubdub", "with progress", 100, 0, 2.4, 3.7)}},
+			{Name: "growth", Runs: []report.Run{run("lubdub", "few", 1, 10_000, 10, 4), run("lubdub", "many", 1, 1_000_000, 9, 6)}},
+			{Name: "populate", Figures: []report.Figure{{Name: "redis-bytes-per-task", Value: 612.34, Unit: "bytes"}}},
+			{Name: "lifecycle", Figures: []report.Figure{{Name: "life-cycle-server-cpu", Value: 130, Unit: "µs"}, {Name: "life-cycle-redis-cpu", Value: 62, Unit: "µs"}}},
+			{Name: "deaths", Figures: []report.Figure{{Name: "handled", Value: 2, Unit: "s"}}, Distributions: []report.Distribution{{Name: "mass-detection-lag", Quantiles: report.Quantiles{Count: 100_000}}}},
+			{Name: "replica", Figures: []report.Figure{{Name: "rss", Value: 40, Unit: "MiB"}, {Name: "rss-tokens", Value: 100, Unit: "MiB"}, {Name: "rss-connections", Value: 200, Unit: "MiB"}}},
+		},
+	}
+}
+
+func TestFromReport(t *testing.T) {
+	c, err := FromReport("x.json", testReport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Costs{
+		Source: "x.json", Machine: "2 cores, linux/amd64, x, Redis 7.0.15, Lubdub v1",
+		Single: Cost{1, Share{10, 4}}, Batch: Cost{100, Share{1.5, 3}}, Progress: Share{0.4, 1.2}, Growth: Growth{10_000, 1_000_000, 1, 1.5},
+		FlushMicros: 11, TaskBytes: 612, LifeServerMicros: 100, LifeRedisMicros: 50, DeathsPerSecond: 50_000,
+		ReplicaBytes: 41_900_000, TokenBytes: 1050, ConnectionBytes: 21_000,
+	}
+	if *c != want {
+		t.Errorf("%+v\nwant %+v", *c, want)
+	}
+}
+
+// Whatever is taken away, something is missed: nothing is skipped in silence.
+func TestFromReportSkipsNothing(t *testing.T) {
+	for i, s := range testReport().Scenarios {
+		r := testReport()
+		r.Scenarios = append(r.Scenarios[:i:i], r.Scenarios[i+1:]...)
+		if _, err := FromReport("x.json", r); err == nil || !strings.Contains(err.Error(), s.Name) {
+			t.Errorf("without %s: %v", s.Name, err)
+		}
+		for j := range s.Figures {
+			r := testReport()
+			r.Scenarios[i].Figures[j].Unit = "furlongs"
+			if _, err := FromReport("x.json", r); err == nil || !strings.Contains(err.Error(), s.Figures[j].Name) {
+				t.Errorf("without %s: %v", s.Figures[j].Name, err)
+			}
+		}
+		for j := range s.Runs {
+			if s.Runs[j].Variant == "single" {
+				continue // the same as in scenario single
+			}
+			r := testReport()
+			r.Scenarios[i].Runs[j].RedisMicros = nil
+			if _, err := FromReport("x.json", r); err == nil || !strings.Contains(err.Error(), "no CPU of") {
+				t.Errorf("without Redis's CPU in %s: %v", s.Name, err)
+			}
+		}
+	}
+	r := testReport()
+	r.Complete = false
+	if _, err := FromReport("x.json", r); err == nil {
+		t.Error("an interrupted run was taken")
+	}
+	r = testReport()
+	r.Quick = true
+	if c, err := FromReport("x.json", r); err != nil || !c.Provisional {
+		t.Errorf("a quick run: %+v %v", c, err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	var text bytes.Buffer
+	if err := testReport().WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read("x.json", text.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Read("costs.json", again)
+	if err != nil || *d != *c {
+		t.Errorf("%+v %v, want %+v", d, err, c)
+	}
+	for _, wrong := range []string{"", "{}", "[]", `{"source":"x"}`, `{"scenarios":[]}`} {
+		if _, err := Read("wrong.json", []byte(wrong)); err == nil || !strings.Contains(err.Error(), "wrong.json") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
+
+const remake = "; from the repository's root run: lubdub plan --costs %s --write-costs internal/capacity/costs.json, and go test ./cmd/lubdub -run Capacity -update-capacity"
+
+// The built-in costs are those of the report that they name, and nobody has to believe it.
+func TestBuiltInCostsAreThoseOfTheirReport(t *testing.T) {
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Source == "prototype" {
+		if !c.Provisional || c.Note == "" {
+			t.Error("costs of a prototype must say what they are")
+		}
+		reports, _ := filepath.Glob("../../bench/results/*.json")
+		for _, path := range reports {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from, err := Read(path, text); err == nil && !from.Provisional {
+				t.Errorf("the built-in costs are a prototype's, and there is a report"+remake, strings.TrimPrefix(path, "../../"))
+			}
+		}
+		return
+	}
+	text, err := os.ReadFile(filepath.Join("../..", c.Source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := Read(c.Source, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := json.MarshalIndent(from, "", "  ")
+	if err != nil || string(fresh)+"\n" != string(embedded) {
+		t.Errorf("costs.json is not what its report says"+remake, c.Source)
+	}
+}
