@@ -122,11 +122,17 @@ func groupPlots(figures []Figure) []template.HTML {
 	var plots []template.HTML
 	for _, group := range order {
 		var bars []stack
+		title := group
+		for _, f := range figures {
+			if f.Name == group && f.Group == "" { // the whole that these are parts of
+				title = f.What + ": " + withUnit(f.Value, f.Unit)
+			}
+		}
 		for _, f := range parts[group] {
 			bars = append(bars, stack{label: f.What, parts: []float64{f.Value}, note: withUnit(f.Value, f.Unit)})
 		}
 		unit := parts[group][0].Unit
-		plots = append(plots, barPlot(group, "", unit, []string{unit}, []int{1}, []barGroup{{bars: bars}}, ""))
+		plots = append(plots, barPlot(title, "", unit, []string{unit}, []int{1}, []barGroup{{bars: bars}}, ""))
 	}
 	return plots
 }

@@ -45,7 +45,7 @@ func waysOf(s *Scenario) []way {
 			parts = append(parts, k.variant)
 		}
 		if k.perRequest > 1 {
-			parts = append(parts, number(float64(k.perRequest))+" beats a request")
+			parts = append(parts, together(k.program, k.perRequest))
 		}
 		return strings.Join(parts, ", ")
 	}
@@ -90,6 +90,14 @@ func programName(program string) string {
 	return program
 }
 
+// together tells how many beats travel at once.
+func together(program string, beats int) string {
+	if program == "zadd" {
+		return number(float64(beats)) + " members a command"
+	}
+	return number(float64(beats)) + " beats a request"
+}
+
 // medianOf the rounds that measured it; nil when none did.
 func medianOf(runs []Run, of func(Run) *float64) *float64 {
 	var all []float64
@@ -120,7 +128,7 @@ func runName(r *Run) string {
 		name += ", " + r.Variant
 	}
 	if r.BeatsPerRequest > 1 {
-		name += fmt.Sprintf(", %s beats a request", number(float64(r.BeatsPerRequest)))
+		name += ", " + together(r.Program, r.BeatsPerRequest)
 	}
 	if r.Loop == Open && r.TargetPerSecond > 0 {
 		name += fmt.Sprintf(" at %s/s", number(r.TargetPerSecond))

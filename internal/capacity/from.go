@@ -55,6 +55,10 @@ func FromReport(name string, r *report.Report) (*Costs, error) {
 	small, large := s.share(few), s.share(many)
 	c.Growth = Growth{s.tracked(few), s.tracked(many), max(large.ServerMicros/small.ServerMicros, 1), max(large.RedisMicros/small.RedisMicros, 1)}
 
+	if few != nil && many != nil && c.Growth.ToTasks <= c.Growth.FromTasks {
+		s.missing("scenario growth compared %d tasks with %d: give more with --tracked", c.Growth.FromTasks, c.Growth.ToTasks)
+	}
+
 	// The naive baseline sends one beat a round trip.
 	c.FlushMicros = s.share(s.runs("single", "naive", "")).RedisMicros - c.Single.RedisMicros
 

@@ -82,6 +82,11 @@ func TestFromReportSkipsNothing(t *testing.T) {
 		t.Error("an interrupted run was taken")
 	}
 	r = testReport()
+	r.Scenarios[3].Runs[1].Tracked = 10_000
+	if _, err := FromReport("x.json", r); err == nil || !strings.Contains(err.Error(), "give more with --tracked") {
+		t.Errorf("growth of nothing: %v", err)
+	}
+	r = testReport()
 	r.Quick = true
 	if c, err := FromReport("x.json", r); err != nil || !c.Provisional {
 		t.Errorf("a quick run: %+v %v", c, err)
