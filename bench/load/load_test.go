@@ -138,6 +138,28 @@ func TestPartialReads(t *testing.T) {
 	}
 }
 
+// Wherever an answer is torn apart, also inside the end of its head, it is put together again.
+func TestByteByByte(t *testing.T) {
+	server, client := net.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 2 {
+			for i := range len(okAnswer) {
+				if _, err := server.Write([]byte{okAnswer[i]}); err != nil {
+					return
+				}
+			}
+		}
+	})
+	c := &conn{}
+	for range 2 {
+		if status, body, err := c.read(client); err != nil || status != 200 || string(body) != "ok" {
+			t.Fatal(status, string(body), err)
+		}
+	}
+	wg.Wait()
+}
+
 // A connection that the server closes is counted and opened again.
 func TestServerCloses(t *testing.T) {
 	address := fakeServer(t, func(c net.Conn, n int) {
@@ -204,6 +226,19 @@ func TestInterrupt(t *testing.T) {
 	address := fakeServer(t, func(c net.Conn, n int) { cancel() })
 	if _, err := dial(t, address, 1).Run(ctx, Load{Source: sources(2)}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// An open loop whose connections all sleep is interrupted too, and says so.
+func TestInterruptWhileAsleep(t *testing.T) {
+	address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })
+	p := dial(t, address, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		if _, err := p.Run(ctx, Load{Source: sources(1), PerSecond: 1, clock: &fakeClock{}}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
 	}
 }
 
