@@ -165,7 +165,7 @@ func facts(r *Report) []named {
 		{"Lubdub", strings.TrimSpace(r.Lubdub.Version+" "+r.Lubdub.URL) + ", " + r.Lubdub.Go},
 		{"Redis", redis},
 		{"Machine", machine},
-		{"Load", fmt.Sprintf("%d connections, %s s each, %d rounds, %s tracked tasks", r.Settings.Connections,
+		{"Load", fmt.Sprintf("%d connections, %s s each, rounds: %d, %s tracked tasks", r.Settings.Connections,
 			number(r.Settings.ForSeconds), r.Settings.Rounds, number(float64(r.Settings.Tracked)))},
 	}
 	return all

@@ -126,7 +126,7 @@ func bullet(b *Bar) template.HTML {
 	d.rect(0, 4, max(*b.Measured/most*150, 1), 10, "f1", "measured")
 	d.line(b.Bar/most*150, 0, b.Bar/most*150, 18, "tick")
 	if b.Aim != nil {
-		d.line(*b.Aim/most*150, 3, *b.Aim/most*150, 15, "mark")
+		d.line(*b.Aim/most*150, 1, *b.Aim/most*150, 17, "aim")
 	}
 	return d.done("Measured "+withUnit(*b.Measured, b.Unit), "The thick line is the bar, the dashed one the aim.", "")
 }
