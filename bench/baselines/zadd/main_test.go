@@ -28,6 +28,12 @@ func TestRunWritesMembersThatAreThere(t *testing.T) {
 	if n := client.ZCount(t.Context(), beatsKey, "(1", "+inf").Val(); n < 90 || n > 100 {
 		t.Errorf("a command of 100 random members moved %d", n)
 	}
+	if err := write(t.Context(), client, []any{"a member that is not there"}, reports, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := client.ZCard(t.Context(), beatsKey).Val(); n != 5000 {
+		t.Errorf("a member that was not there was added: %d", n)
+	}
 	r, err := run(t.Context(), client, 500, 100, 1, true)
 	if err != nil || r.Ops < 100 || r.Ops%100 != 0 {
 		t.Errorf("%+v %v", r, err)
