@@ -101,7 +101,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"negative":                    func(o *Options) { o.Rate = -1 },
 		"does not go with --redis":    func(o *Options) { o.URL, o.Token, o.RedisURL = "http://x", "t", "redis://x" },
 		"plain http:// only":          func(o *Options) { o.URL, o.Token = "https://x", "t" },
-		"LUBDUB_BENCH_TOKEN":          func(o *Options) { o.URL = "http://x" },
+		"BENCH_TOKEN":                 func(o *Options) { o.URL = "http://x" },
 		"--redis-pid":                 func(o *Options) { o.RedisPid = 1 },
 		"there is no scenario \"x\"":  func(o *Options) { o.Scenarios = []string{"x"} },
 		"does not go with --url":      func(o *Options) { o.URL, o.Token, o.Scenarios = "http://x", "t", []string{"lag"} },

@@ -29,7 +29,10 @@ func runDeaths(ctx context.Context, b *bench, s *report.Scenario) error {
 	timeout := 2*time.Duration(float64(c.start.Elapsed)*float64(n)/float64(c.tasks.len())) + lead + 2*time.Second
 	timeout = timeout.Truncate(time.Second) + time.Second
 	mass := newTasks(newPrefix(), n, timeout/2, timeout, 0)
-	before := scrape(ctx, c.server)[verdictsTotal]
+	before, err := c.running(ctx)
+	if err != nil {
+		return err
+	}
 	if _, err := b.populate(ctx, &c.fixture, mass); err != nil {
 		return err
 	}
@@ -55,7 +58,7 @@ func runDeaths(ctx context.Context, b *bench, s *report.Scenario) error {
 	case <-time.After(timeout - last.Elapsed - lead):
 	}
 	meanwhile := b.beatMeanwhile(ctx, c, rate)
-	err = b.awaitDead(ctx, &c.fixture, before, n, lead+60*time.Second)
+	err = b.awaitDead(ctx, &c.fixture, before, lead+60*time.Second)
 	if err == nil {
 		select {
 		case <-ctx.Done():

@@ -70,7 +70,10 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	before := scrape(ctx, c.server)[verdictsTotal]
+	before, err := c.running(ctx)
+	if err != nil {
+		return err
+	}
 	meanwhile := b.beatMeanwhile(ctx, c, rate)
 	err = func() error {
 		const each = 10
@@ -85,7 +88,7 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 		if err != nil {
 			return err
 		}
-		return b.awaitDead(ctx, &c.fixture, before, silent.len(), lagTimeout+20*time.Second)
+		return b.awaitDead(ctx, &c.fixture, before, lagTimeout+20*time.Second)
 	}()
 	run, res, bgErr := meanwhile.stop()
 	s.Runs = append(s.Runs, run)

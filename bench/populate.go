@@ -35,9 +35,18 @@ func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated
 		return p, err
 	}
 	t.forget()
-	p.start, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true), Progress: b.progress.of("first beats", "beats", int64(t.len()))})
-	if err == nil {
-		err = b.nearly(p.start, t.len(), "started")
+	for range 3 { // until every task runs; a beat may be repeated
+		var again load.Result
+		again, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true), Progress: b.progress.of("first beats", "beats", int64(t.len()))})
+		if p.start.Elapsed == 0 {
+			p.start = again
+		}
+		if err == nil {
+			err = complete(again, t.len(), "started")
+		}
+		if err == nil || ctx.Err() != nil {
+			break
+		}
 	}
 	f.tracked += t.len()
 	return p, err

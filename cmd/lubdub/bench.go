@@ -31,7 +31,7 @@ type benchCmd struct {
 	Poisson     bool          `help:"Open loops draw their gaps from an exponential distribution instead of keeping them constant."`
 	Redis       string        `placeholder:"URL" help:"Use this Redis instead of private ones. It gets the tasks of the benchmark and keeps them."`
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
-	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. LUBDUB_BENCH_TOKEN must hold a control token that may create tasks."`
+	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
 	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, beside this binary)."`
 	Report      string        `placeholder:"PATH" help:"Write PATH.json and PATH.html, or bench.json and bench.html when PATH is a folder."`
 }
@@ -101,7 +101,7 @@ func (c *benchCmd) options(a *app) (bench.Options, error) {
 		Progress: a.stderr, Terminal: isTerminal(a.stderr),
 	}
 	for _, v := range a.environ {
-		if name, value, _ := strings.Cut(v, "="); name == "LUBDUB_BENCH_TOKEN" {
+		if name, value, _ := strings.Cut(v, "="); name == "BENCH_TOKEN" {
 			o.Token = value
 		}
 	}

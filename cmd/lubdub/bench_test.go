@@ -14,7 +14,7 @@ import (
 )
 
 func TestBenchOptions(t *testing.T) {
-	environ := []string{"LUBDUB_BENCH_TOKEN=a token"}
+	environ := []string{"BENCH_TOKEN=a token"}
 	a := &app{environ: environ}
 	full, err := (&benchCmd{Connections: 256}).options(a)
 	if err != nil || full.For != 4*time.Second || full.Rounds != 3 || full.Tracked != 1_000_000 || full.Token != "" || filepath.Base(full.Baselines) != "baselines" {
@@ -48,7 +48,7 @@ func TestCount(t *testing.T) {
 func TestBenchMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		"there is no scenario \"nonesuch\"": {"bench", "--scenario", "nonesuch"},
-		"LUBDUB_BENCH_TOKEN":                {"bench", "--url", "http://127.0.0.1:1"},
+		"BENCH_TOKEN":                       {"bench", "--url", "http://127.0.0.1:1"},
 		"not a count":                       {"bench", "--tracked", "lots"},
 		"not a directory":                   {"bench", "--report", filepath.Join(os.Args[0], "x")},
 	} {
