@@ -45,6 +45,7 @@ func (r *SweepResult) add(o SweepResult) {
 // How sweepers share the work and how much they take at once.
 const (
 	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything seen so far
+	minNap       = 10 * time.Millisecond  // while deaths trickle in: a sweep for each would cost Redis more than the deaths
 	rankDelay    = 100 * time.Millisecond // a sweeper of rank r leaves this times r to those before it
 	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
 	findLimit    = 500                    // of one sorted set, a round
@@ -85,6 +86,9 @@ func (s *Sweeper) runNode(ctx context.Context, n *node) {
 	for ctx.Err() == nil {
 		r, err := s.sweep(n, s.t.store.byNode()[n], true)
 		nap := r.next
+		if !r.more {
+			nap = max(nap, minNap)
+		}
 		if err != nil {
 			s.t.metrics.sweepErrors.Inc()
 			if !failing {
