@@ -18,6 +18,8 @@ type metrics struct {
 	sweepLag     prometheus.Gauge
 	sweepTime    prometheus.Histogram
 	sweepErrors  prometheus.Counter
+
+	claims *claimMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -59,6 +61,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
 		}),
 	}
+	m.claims = newClaimMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
