@@ -2,8 +2,8 @@
 -- Guarantees: exactly one transition an attempt; the same outcome of the same attempt again gets the same answer; an
 --   attempt that is not current, or that Lubdub ended, changes nothing; an attempt that was never heard is started
 --   first; while a cancel is pending nothing is retried.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker or '', 10 outcome (SUCCEEDED, FAILED, CANCELLED), 11 retryable 1 or '', 12 retention ms, 13 error
 --   JSON or '', then the document's fields as name and value
@@ -15,7 +15,7 @@
 --#include lib/task.lua
 --#include lib/attempt.lua
 --#include lib/settle.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[10], tonumber(ARGV[12]), ARGV[13]
 local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],

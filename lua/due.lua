@@ -1,7 +1,7 @@
 -- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that are over (b), retention (x).
 -- Guarantees: each entry is checked again, against wall time and against the task's own field; two sweepers cannot
 --   take the same one; each transition, its evidence and its events are one step.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 sweeper, 2 retention ms, then scope, id and entry for each task
 -- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed) or 4 (removed) and the lag in ms
@@ -15,7 +15,7 @@ local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 local reply = {}
 for n = 1, (#ARGV - 2) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n, 3 * n + 2)
-  local task = open_task(10 + KEYS_PER_TASK * (n - 1), scope, id)
+  local task = open_task(TASKS + KEYS_PER_TASK * (n - 1), scope, id)
   local at = tonumber(redis.call('ZSCORE', DUE, entry))
   local result, lag = 0, 0
   if at and at <= now then
@@ -29,6 +29,7 @@ for n = 1, (#ARGV - 2) / 3 do
     elseif kind == 'b' and live and f.s == 'Q' and f.n then
       lag, result = now - at, 3
       redis.call('HDEL', task.key, 'n')
+      make_ready(task)
     elseif kind == 'x' and f and not live then
       lag, result = now - at, 4
       index(task, f.s, nil)

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
@@ -158,6 +159,8 @@ func (c *creation) record() []any {
 	add("q", c.Queue, "")
 	add("y", c.Type, "")
 	add("rn", c.Runtime, "")
+	add("pn", c.WorkerID, "")
+	add("wl", labelsHash(c.WorkerLabels), "")
 	addMs("i", c.HeartbeatInterval, DefaultHeartbeatInterval)
 	addMs("g", c.CancelGrace, DefaultCancelGrace)
 	addMs("so", c.StartTimeout, 0)
@@ -195,7 +198,6 @@ func (c *creation) document() []any {
 	d = appendDoc(d, "resources", string(c.Resources))
 	d = appendDoc(d, "labels", packLabels(c.Labels))
 	d = appendDoc(d, "workerLabels", packLabels(c.WorkerLabels))
-	d = appendDoc(d, "pin", c.WorkerID)
 	return appendDoc(d, "placement", c.Placement)
 }
 
@@ -205,6 +207,15 @@ func packLabels(labels map[string]string) string {
 	}
 	b, _ := json.Marshal(labels) // strings only: cannot fail
 	return string(b)
+}
+
+// labelsHash is the same for equal labels: those of one class are told by it. No labels have none.
+func labelsHash(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(packLabels(labels))) // keys come out sorted
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 func msOrEmpty(t time.Time) string {

@@ -25,6 +25,9 @@ type shardKeys struct {
 	cancels  string
 	ready    string
 	held     string
+	outbox   string
+	fences   string
+	paused   string
 	replicas string
 	sweepers string
 
@@ -50,9 +53,13 @@ func newShardKeys(shard int) *shardKeys {
 	k.cancels = k.prefix + "cancels"
 	k.ready = k.prefix + "ready"
 	k.held = k.prefix + "held"
+	k.outbox = k.prefix + "outbox"
+	k.fences = k.prefix + "fences"
+	k.paused = k.prefix + "paused"
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
-	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels}
+	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
+		k.ready, k.held, k.outbox}
 	k.workers = k.prefix + "workers"
 	k.workerBeats = k.prefix + "workerbeats"
 	k.workerDue = k.prefix + "workerdue"
@@ -84,6 +91,10 @@ func (k *shardKeys) run(scope Scope, run string) string {
 }
 func (k *shardKeys) idempotency(scope Scope, key string) string {
 	return k.prefix + "idem:" + scope.String() + "/" + key
+}
+
+func (k *shardKeys) claim(scope Scope, worker, mark string) string {
+	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }
 
 // ofTask gives the keys of one task in the order in which scripts declare them.

@@ -22,6 +22,7 @@ type metrics struct {
 	staleWorkers prometheus.Counter
 	recovered    prometheus.Counter
 	probes       *prometheus.CounterVec
+	claims       *claimMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -72,6 +73,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
 	}
+	m.claims = newClaimMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")

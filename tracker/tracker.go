@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -15,12 +16,17 @@ import (
 // Tracker keeps tasks and hears their beats. Its methods may be called from any goroutine. Every error they
 // return is an *Error.
 type Tracker struct {
-	opts    Options
-	store   *store
-	keeper  *timekeeper
-	pace    *pace
-	metrics *metrics
-	log     *slog.Logger
+	opts     Options
+	store    *store
+	keeper   *timekeeper
+	pace     *pace
+	metrics  *metrics
+	places   reservations
+	rooms    rooms
+	listener listener
+	asked    askedLabels
+	looking  sync.WaitGroup
+	log      *slog.Logger
 }
 
 // Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
@@ -33,6 +39,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
+	t.listener.t, t.places = t, t
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
@@ -120,7 +127,12 @@ func (o *Options) setWorkerDefaults() error {
 // Close refuses new work, lets everything that waits have its fate, and closes the connections.
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
-	go func() { closed <- t.store.close() }()
+	go func() {
+		t.listener.close()
+		err := t.store.close()
+		t.looking.Wait()
+		closed <- err
+	}()
 	select {
 	case err := <-closed:
 		return err

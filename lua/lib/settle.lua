@@ -34,6 +34,7 @@ local function requeue(task, reason, after)
   else
     redis.call('HDEL', task.key, 'n')
     redis.call('ZREM', DUE, 'b:' .. task.name)
+    make_ready(task)
   end
   emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. (now + after) .. '}')
 end
@@ -51,6 +52,7 @@ end
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L,
 -- silent ms (only when no beat is on record), retryable, loss. Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
+  if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local e = {timeout = v.timeout, lag = v.lag, sweeper = v.sweeper, silent = v.silent, credit = 0}
   if score then

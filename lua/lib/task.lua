@@ -3,7 +3,9 @@
 -- q queue, y type, rn runtime, w worker, t timeout ms, i interval ms, g cancel grace ms, so start timeout ms,
 -- rt run timeout ms, lt token life asked s, l token life of this attempt s, nr no renewal, p retry policy
 -- (maxAttempts:maxLosses:initialMs:multiplier:maxMs), nf failures, nl losses, c created, d dispatched, b begun,
--- e ended, x deadline, nb not before, n next attempt at, cr cancel requested (all wall ms), r reason.
+-- e ended, x deadline, nb not before, n next attempt at, cr cancel requested, rd ready to be claimed since (all wall
+-- ms), r reason, pn worker that it is pinned to, wl hash of the worker labels asked for, ci claim of this attempt.
+--#include lib/queue.lua
 local KEYS_PER_TASK = 5
 local MAX_EVENTS = 10000 -- kept in each shard's stream, about
 local MAX_HISTORY = 100
@@ -23,8 +25,6 @@ local function open_task(first, scope, id)
   return task
 end
 
-local function member_of(task) return task.name .. '#' .. task.f.a .. '.' .. (task.f.f or '') end
-
 local function emit(task, type, attempt, data)
   redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', now,
     'scope', task.scope, 'subject', task.id, 'attempt', attempt, 'data', data or '{}')
@@ -42,6 +42,7 @@ end
 
 local function move(task, state)
   if task.f.s ~= state then
+    if task.f.rd then unready(task) end
     index(task, task.f.s, state)
     task.f.s = state
     redis.call('HSET', task.key, 's', state)
@@ -58,6 +59,7 @@ local function leave(task)
   redis.call('HDEL', PROGRESS, member)
   redis.call('HDEL', CANCELS, member)
   redis.call('ZREM', TIMERS, 's:' .. member, 'r:' .. member, 'c:' .. member)
+  if held_by(task) then redis.call('ZREM', HELD, held_entry(task)) end
   return score, report
 end
 

@@ -1,0 +1,50 @@
+-- Purpose: a task among those that wait for a worker, and among those that a worker holds. Needs clock and shard.
+
+local function member_of(task) return task.name .. '#' .. task.f.a .. '.' .. (task.f.f or '') end
+
+-- Tasks that ask the same of a worker form one class: <scope>/<queue>/<pin>/<type>/<runtime>/<labels>/, each part
+-- empty when nothing is asked. The entries of a class stand together, oldest first.
+local function class_of(task)
+  local f = task.f
+  return table.concat({task.scope, f.q, f.pn or '', f.y or '', f.rn or '', f.wl or '', ''}, '/')
+end
+
+-- What follows the class is all that a claim needs to name the task's keys.
+local function ready_entry(task)
+  local f = task.f
+  return class_of(task) .. table.concat({string.format('%013.0f', tonumber(f.rd)), task.id, f.t, f.u or ''}, '/')
+end
+
+-- Lets the task be claimed from now on. Only the first of its class wakes those who wait: they have seen the class
+-- empty, and look until it is empty again.
+local function make_ready(task)
+  local class = class_of(task)
+  local first = #redis.call('ZRANGEBYLEX', READY, '[' .. class, '(' .. class .. '\255', 'LIMIT', 0, 1) == 0
+  task.f.rd = now
+  redis.call('HSET', task.key, 'rd', now)
+  redis.call('ZADD', READY, 0, ready_entry(task))
+  if first then redis.call('PUBLISH', 'lubdub:wake', string.match(READY, '{(%d+)}') .. '/' .. class) end
+end
+
+local function unready(task)
+  redis.call('ZREM', READY, ready_entry(task))
+  redis.call('HDEL', task.key, 'rd')
+  task.f.rd = nil
+end
+
+-- The worker that holds the current attempt, nil for pushed tasks, which nobody claims.
+local function held_by(task) return task.f.q and task.f.w end
+
+-- <worker>/<attempt>/<timeout ms>/<run>/<claim>: all that recovery, an inventory and a repeated claim need.
+local function held_entry(task)
+  local f = task.f
+  return table.concat({f.w, member_of(task), f.t, f.u or '', f.ci or ''}, '/')
+end
+
+-- Leaves word for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a
+-- cancel is pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
+local function tell_worker(task, kind, detail)
+  if held_by(task) and (task.f.s == 'D' or task.f.s == 'R') then
+    redis.call('ZADD', OUTBOX, now, table.concat({task.f.w, member_of(task), kind, detail}, '\t'))
+  end
+end
