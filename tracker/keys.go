@@ -31,6 +31,12 @@ type shardKeys struct {
 	replicas string
 	sweepers string
 
+	ofWorkers   []string // in the order of lua/lib/worker.lua
+	workers     string
+	workerBeats string
+	workerDue   string
+	recoveries  string
+
 	beatsOf sync.Map // time.Duration → string: keys that attempts share
 }
 
@@ -54,6 +60,11 @@ func newShardKeys(shard int) *shardKeys {
 	k.sweepers = k.prefix + "sweepers"
 	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
 		k.ready, k.held, k.outbox}
+	k.workers = k.prefix + "workers"
+	k.workerBeats = k.prefix + "workerbeats"
+	k.workerDue = k.prefix + "workerdue"
+	k.recoveries = k.prefix + "recoveries"
+	k.ofWorkers = []string{k.clock, k.outages, k.events, k.workers, k.workerBeats, k.workerDue, k.recoveries}
 	return k
 }
 
@@ -144,4 +155,26 @@ func tasksOf(runID string) []string {
 		return nil
 	}
 	return []string{"task_" + rest, rest}
+}
+
+// Keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
+// machine's status can change in the same script as its last worker's.
+func (k *shardKeys) worker(name string) string         { return k.prefix + "worker:" + name }
+func (k *shardKeys) reserved(name string) string       { return k.prefix + "reserved:" + name }
+func (k *shardKeys) recovery(name string) string       { return k.prefix + "recovery:" + name }
+func (k *shardKeys) machine(name string) string        { return k.prefix + "machine:" + name }
+func (k *shardKeys) machineWorkers(name string) string { return k.prefix + "machineworkers:" + name }
+func (k *shardKeys) machinePeriods(name string) string { return k.prefix + "machineperiods:" + name }
+func (k *shardKeys) identity(scope Scope, hash string) string {
+	return k.prefix + "identity:" + scope.String() + "/" + hash
+}
+func (k *shardKeys) stales(scope Scope, of string) string {
+	return k.prefix + "stales:" + scope.String() + "/" + of
+}
+
+// ofWorker gives the keys of one worker in the order in which scripts declare them.
+func (k *shardKeys) ofWorker(dst []string, r *workerRef) []string {
+	name, machine := taskName(r.scope, r.id), taskName(r.scope, r.machine)
+	return append(dst, k.worker(name), k.machine(machine), k.machineWorkers(machine), k.machinePeriods(machine),
+		k.stales(r.scope, r.lineage), k.stales(r.scope, "m:"+r.machine), k.recovery(name), k.identity(r.scope, r.identity), k.reserved(name))
 }

@@ -20,6 +20,11 @@ type Sweeper struct {
 
 	mu       sync.Mutex
 	timeouts [][]string // by shard: the timeouts in use when it was last peeked at
+
+	probe      func(context.Context, string) error // nil: no worker is probed
+	probing    chan struct{}                       // one for each probe under way
+	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
+	beside     sync.WaitGroup                      // what runs beside the rounds
 }
 
 // SweepResult counts what one sweep did.
@@ -29,6 +34,12 @@ type SweepResult struct {
 	Requeued int // of both, those whose task went back to its queue
 	Ready    int // queued tasks whose backoff or notBefore was over
 	Removed  int // finished tasks at the end of their retention
+
+	StaleWorkers   int      // workers that went OFFLINE for their silence
+	Machines       []string // of these
+	DrainedWorkers int      // workers whose drain ended
+	RemovedWorkers int      // OFFLINE workers at the end of their retention
+	Recovered      int      // attempts taken from workers that have ended
 
 	next time.Duration // until something may be due again
 	more bool          // a limit was reached: there is more now
@@ -40,6 +51,13 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Requeued += o.Requeued
 	r.Ready += o.Ready
 	r.Removed += o.Removed
+	r.StaleWorkers += o.StaleWorkers
+	for _, m := range o.Machines {
+		r.addMachine(m)
+	}
+	r.DrainedWorkers += o.DrainedWorkers
+	r.RemovedWorkers += o.RemovedWorkers
+	r.Recovered += o.Recovered
 }
 
 // How sweepers share the work and how much they take at once.
@@ -56,13 +74,17 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	if o.ID == "" {
 		o.ID = newID("swp_")
 	}
-	return &Sweeper{t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards())}
+	return &Sweeper{
+		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
+		probe: o.Probe, probing: make(chan struct{}, probeAtOnce),
+	}
 }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
 // elsewhere. Redis's trouble is logged, counted and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
+	defer s.beside.Wait()
 	defer running.Wait()
 	started := map[*node]bool{}
 	for {
@@ -137,9 +159,14 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 		return SweepResult{}, err
 	}
 	result, err := s.clear(n, todo)
-	result.more = result.more || next == 0
+	if err != nil {
+		return result, err
+	}
+	workers, err := s.sweepWorkers(n, shards, ranked)
+	result.add(workers)
+	result.more = result.more || workers.more || next == 0
 	if !result.more {
-		result.next = next
+		result.next = min(next, workers.next)
 	}
 	return result, err
 }

@@ -19,8 +19,8 @@ type Tracker struct {
 	opts     Options
 	store    *store
 	keeper   *timekeeper
+	pace     *pace
 	metrics  *metrics
-	places   reservations
 	rooms    rooms
 	listener listener
 	asked    askedLabels
@@ -33,7 +33,8 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer)}
+	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer),
+		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
@@ -75,6 +76,9 @@ func (o *Options) setDefaults() error {
 	if o.FinishedRetention < MinFinishedRetention {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
 	}
+	if err := o.setWorkerDefaults(); err != nil {
+		return err
+	}
 	if o.MaxPendingBeats == 0 {
 		o.MaxPendingBeats = 65536
 	}
@@ -92,6 +96,29 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+func (o *Options) setWorkerDefaults() error {
+	if o.WorkerInterval == 0 {
+		o.WorkerInterval = DefaultWorkerInterval
+	}
+	if o.WorkerTimeoutMultiplier == 0 {
+		o.WorkerTimeoutMultiplier = DefaultWorkerMultiplier
+	}
+	if o.OfflineRetention == 0 {
+		o.OfflineRetention = DefaultOfflineRetention
+	}
+	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
+	case o.WorkerTimeoutMultiplier < 2:
+		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death", o.WorkerTimeoutMultiplier)
+	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
+		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v", o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
+	case o.MaxBeatsPerSecond < 0:
+		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
+	case o.OfflineRetention < 0:
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must not be negative", o.OfflineRetention)
 	}
 	return nil
 }
