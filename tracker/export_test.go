@@ -2,3 +2,23 @@ package tracker
 
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
+
+// EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
+func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
+	r, err := t.findWorker("test", scope, id)
+	if err != nil {
+		return err
+	}
+	_, err = t.store.do("test", t.statusCall(r, "retire", string(WorkerForced), "", "", true))
+	return err
+}
+
+// FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
+func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
+	for shard, k := range t.store.keys {
+		if _, err := t.store.do("test", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held}, id, ms(fenceLife), 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
