@@ -85,6 +85,10 @@ func (c *call) authorize() error {
 		if err := c.authorizeControl(); err != nil {
 			return err
 		}
+	case forWorker:
+		if err := c.authorizeWorker(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -19,11 +19,10 @@ type metrics struct {
 	sweepTime    prometheus.Histogram
 	sweepErrors  prometheus.Counter
 
-	claims *claimMetrics
-
 	staleWorkers prometheus.Counter
 	recovered    prometheus.Counter
 	probes       *prometheus.CounterVec
+	claims       *claimMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {

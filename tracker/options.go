@@ -28,6 +28,9 @@ type Options struct {
 	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
 
+	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
+	Probe func(ctx context.Context, url string) error
+
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
 
@@ -39,7 +42,4 @@ type Options struct {
 // SweeperOptions configure a Sweeper.
 type SweeperOptions struct {
 	ID string // shown in evidence; empty: swp_ and a ULID
-
-	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
-	Probe func(ctx context.Context, url string) error
 }

@@ -66,12 +66,6 @@ func (t *Tracker) reserveCall(g *Grant, want int) *call {
 	return newCall(g.worker.shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name)}, g.name, want, ms(reservationLife))
 }
 
-// giveBack ends a reservation. It does not wait: one that is lost ends by itself.
-func (t *Tracker) giveBack(g *Grant) { t.send(t.reserveCall(g, -1)) }
-
-// send runs a call whose answer nobody waits for.
-func (t *Tracker) send(c *call) {
-	c.wait = &waiter{ch: make(chan struct{}, 1)}
-	c.wait.left.Store(1) // nobody waits; the channel holds the one signal
-	_ = t.store.node(c.shard).calls.put(c)
-}
+// giveBack ends a reservation. It waits, so that the worker's next claim does not find it; one that could not be given
+// back ends by itself.
+func (t *Tracker) giveBack(g *Grant) { t.store.doAll("claim", []*call{t.reserveCall(g, -1)}) }

@@ -76,7 +76,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	}
 	return &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
-		probe: o.Probe, probing: make(chan struct{}, probeAtOnce),
+		probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
 }
 
@@ -126,6 +126,7 @@ func (s *Sweeper) runNode(ctx context.Context, n *node) {
 
 // RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
+	defer s.beside.Wait()
 	var total SweepResult
 	for n, shards := range s.t.store.byNode() {
 		for {
@@ -140,6 +141,11 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 		}
 	}
 	return total, nil
+}
+
+// Sweep sweeps every shard once, as a sweeper that nobody else knows of.
+func (t *Tracker) Sweep(ctx context.Context) (SweepResult, error) {
+	return NewSweeper(t, SweeperOptions{}).RunOnce(ctx)
 }
 
 // overdue is one sorted set of one shard with something to take in it.
