@@ -2,13 +2,13 @@
 -- Guarantees: writes nothing.
 -- KEYS: for each worker lubdub:{shard}:recovery:<scope>/<id>, …:worker:<scope>/<id>
 -- ARGV: none
--- Reply: for each worker {shards that are not done}, its reason and 1 when its tasks count as lost, else ''
+-- Reply: for each worker {shards that are not done}, its reason, 1 when its tasks count as lost, else '', its last beat
+--   and its end in wall ms, and its timeout ms
 -- Cost: O(workers × shards)
 local reply = {}
 for i = 1, #KEYS, 2 do
-  local f = redis.call('HMGET', KEYS[i + 1], 'r', 'll')
+  local f = redis.call('HMGET', KEYS[i + 1], 'r', 'll', 'lb', 'e', 't')
   reply[#reply + 1] = redis.call('SMEMBERS', KEYS[i])
-  reply[#reply + 1] = f[1] or ''
-  reply[#reply + 1] = f[2] or ''
+  for j = 1, 5 do reply[#reply + 1] = f[j] or '' end
 end
 return reply

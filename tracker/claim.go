@@ -50,13 +50,6 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// reservations is what claims need of the registry of workers.
-type reservations interface {
-	// reserveClaim reserves room for up to `want` tasks of an ONLINE worker; another one is refused with its reason.
-	reserveClaim(scope Scope, workerID string, want int) (*Grant, error)
-	giveBack(*Grant)
-}
-
 // fullRetry is how often a claim of a worker without a free place looks whether there is one.
 const fullRetry = time.Second
 
@@ -118,7 +111,7 @@ func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
 
 // reserve asks the registry for as many places as the claim wants.
 func (c *claim) reserve() error {
-	g, err := c.t.places.reserveClaim(c.Scope, c.WorkerID, c.Max)
+	g, err := c.t.reserveClaim(c.Scope, c.WorkerID, c.Max)
 	if err != nil {
 		return err
 	}
@@ -132,7 +125,7 @@ func (c *claim) reserve() error {
 
 func (c *claim) giveBack() {
 	if c.room > 0 {
-		c.t.places.giveBack(c.can)
+		c.t.giveBack(c.can)
 		c.room = 0
 	}
 }

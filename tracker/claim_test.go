@@ -13,19 +13,32 @@ import (
 // crew is a harness with workers that claim.
 type crew struct {
 	*harness
-	workers *tracker.FakeWorkers
+	ids map[string]string // worker ids by the names that a test gives
 }
 
 func claims(t *testing.T, test func(c *crew)) {
 	t.Helper()
-	contract(t, func(h *harness) { test(&crew{h, h.UseFakeWorkers()}) })
+	contract(t, func(h *harness) { test(&crew{h, map[string]string{}}) })
 }
 
-// hire registers a worker of the queue q that runs these types.
-func (c *crew) hire(id string, types ...string) *tracker.FakeWorker {
-	w := &tracker.FakeWorker{Grant: tracker.Grant{Queue: "q", Types: types, Max: 100}}
-	c.workers.Set(id, *w)
-	return w
+// hire registers a worker of the queue q on a machine of its own.
+func (c *crew) hire(name string, change ...func(*tracker.NewWorker)) {
+	c.Helper()
+	r := c.register(append([]func(*tracker.NewWorker){func(n *tracker.NewWorker) {
+		n.Queue, n.Types, n.MachineID, n.MaxConcurrent = "q", []string{"x"}, "host-"+name, 100
+	}}, change...)...)
+	c.ids[name] = r.WorkerID
+}
+
+// pass lets time pass while all workers beat.
+func (c *crew) pass(d time.Duration) {
+	c.Helper()
+	for ; d > 0; d -= 5 * time.Second {
+		for _, id := range c.ids {
+			c.beatWorker(id)
+		}
+		c.advance(min(d, 5*time.Second))
+	}
 }
 
 // queue creates a task of the queue q.
@@ -38,7 +51,7 @@ func (c *crew) queue(id, kind string, change ...func(*tracker.NewTask)) {
 
 func (c *crew) claim(worker string, max int, change ...func(*tracker.ClaimRequest)) []*tracker.Envelope {
 	c.Helper()
-	r := tracker.ClaimRequest{Scope: scope, WorkerID: worker, Queue: "q", Max: max}
+	r := tracker.ClaimRequest{Scope: scope, WorkerID: c.ids[worker], Queue: "q", Max: max}
 	for _, f := range change {
 		f(&r)
 	}
@@ -69,7 +82,7 @@ func (c *crew) wantIDs(tasks []*tracker.Envelope, want ...string) {
 
 func TestClaim(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "x")
+		c.hire("w1")
 		c.wantIDs(c.claim("w1", 10))
 		c.queue("t1", "x", func(n *tracker.NewTask) {
 			n.Payload, n.Labels = []byte(`{"to":"a"}`), map[string]string{"team": "x"}
@@ -77,7 +90,7 @@ func TestClaim(t *testing.T) {
 		tasks := c.claim("w1", 10)
 		c.wantIDs(tasks, "t1")
 		e := tasks[0]
-		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != "w1" || string(e.Task.Payload) != `{"to":"a"}` ||
+		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != c.ids["w1"] || string(e.Task.Payload) != `{"to":"a"}` ||
 			e.Task.Labels["team"] != "x" || e.TokenTTL != tracker.DefaultTokenTTL || !e.Attempt.IssuedAt.Equal(c.store.Clock.Now()) {
 			c.Fatalf("%+v %+v", e, e.Task)
 		}
@@ -86,7 +99,7 @@ func TestClaim(t *testing.T) {
 		if _, err := c.Start(c.ctx, e.Attempt, tracker.Report{}); err != nil {
 			c.Fatal(err)
 		}
-		if task := c.wantState("t1", tracker.Running, ""); task.WorkerID != "w1" {
+		if task := c.wantState("t1", tracker.Running, ""); task.WorkerID != c.ids["w1"] {
 			c.Fatalf("%+v", task)
 		}
 		if _, err := c.Complete(c.ctx, e.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
@@ -98,9 +111,9 @@ func TestClaim(t *testing.T) {
 // A task that nobody here can run never blocks those behind it, however many there are.
 func TestNoTypePoisoning(t *testing.T) {
 	claims(t, func(c *crew) {
-		w := c.hire("w1", "good")
-		w.Runtimes, w.Labels = []string{"python"}, map[string]string{"region": "eu", "size": "l"}
-		c.workers.Set("w1", *w)
+		c.hire("w1", func(n *tracker.NewWorker) {
+			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
+		})
 		poison := []func(*tracker.NewTask){
 			func(n *tracker.NewTask) { n.Type = "bad" },
 			func(n *tracker.NewTask) { n.Runtime = "node" },
@@ -117,7 +130,7 @@ func TestNoTypePoisoning(t *testing.T) {
 		c.queue("good-1", "good")
 		c.queue("good-2", "good", func(n *tracker.NewTask) { n.Runtime = "python" })
 		c.queue("good-3", "good", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "eu"} })
-		c.queue("good-4", "good", func(n *tracker.NewTask) { n.WorkerID = "w1" })
+		c.queue("good-4", "good", func(n *tracker.NewTask) { n.WorkerID = c.ids["w1"] })
 		c.queue("good-5", "")
 		var got []*tracker.Envelope
 		for range 6 { // a claim answers with what it finds first
@@ -130,7 +143,7 @@ func TestNoTypePoisoning(t *testing.T) {
 // A flood of one type does not starve another: the types take turns, and each goes by age.
 func TestClaimsAreFairAcrossTypes(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "flood", "rare")
+		c.hire("w1", func(n *tracker.NewWorker) { n.Types = []string{"flood", "rare"} })
 		for i := range 40 {
 			c.queue(fmt.Sprintf("flood-%02d", i), "flood", oneShard(c, 0))
 			c.store.Clock.Advance(time.Millisecond)
@@ -169,7 +182,7 @@ func oneShard(c *crew, shard int) func(*tracker.NewTask) {
 
 func TestClaimsOldestFirst(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "x")
+		c.hire("w1")
 		for _, id := range []string{"t3", "t1", "t2"} {
 			c.queue(id, "x", oneShard(c, 1))
 			c.store.Clock.Advance(time.Millisecond)
@@ -196,10 +209,11 @@ func TestClaimsRace(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range workers {
 			id := fmt.Sprintf("w%d", i)
-			c.hire(id, "x")
+			c.hire(id)
+			worker := c.ids[id]
 			all.Go(func() {
 				for {
-					got, err := c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "q", Max: 1 + i%4})
+					got, err := c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: worker, Queue: "q", Max: 1 + i%4})
 					if err != nil {
 						c.Error(err)
 						return
@@ -209,7 +223,7 @@ func TestClaimsRace(t *testing.T) {
 					}
 					mu.Lock()
 					for _, e := range got {
-						by[e.Task.ID] = append(by[e.Task.ID], id)
+						by[e.Task.ID] = append(by[e.Task.ID], worker)
 					}
 					mu.Unlock()
 				}
@@ -229,9 +243,7 @@ func TestClaimsRace(t *testing.T) {
 
 func TestClaimRespectsCapacity(t *testing.T) {
 	claims(t, func(c *crew) {
-		w := c.hire("w1", "x")
-		w.Max = 3
-		c.workers.Set("w1", *w)
+		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 3 })
 		for i := range 5 {
 			c.queue(fmt.Sprintf("t%d", i), "x")
 		}
@@ -257,8 +269,8 @@ func TestClaimRespectsCapacity(t *testing.T) {
 // The same claim again gets the same tasks, whatever became of the first answer.
 func TestClaimID(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "x")
-		c.hire("w2", "x")
+		c.hire("w1")
+		c.hire("w2")
 		for i := range 6 {
 			c.queue(fmt.Sprintf("t%d", i), "x")
 		}
@@ -295,19 +307,19 @@ func TestClaimID(t *testing.T) {
 // A claim's reply that got lost is found by the start timeout.
 func TestStartTimeoutAfterAClaim(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "x")
+		c.hire("w1")
 		c.queue("t1", "x")
 		c.queue("t2", "x", func(n *tracker.NewTask) { n.StartTimeout = 2 * time.Second })
 		c.claim("w1", 1)
 		c.claim("w1", 1)
-		c.advance(2 * time.Second)
+		c.pass(2 * time.Second)
 		c.sweep()
 		task := c.wantState("t2", tracker.Queued, "")
-		if task.Losses != 1 || task.History[0].Reason != tracker.StartTimeout || task.History[0].WorkerID != "w1" {
+		if task.Losses != 1 || task.History[0].Reason != tracker.StartTimeout || task.History[0].WorkerID != c.ids["w1"] {
 			c.Fatalf("%+v", task)
 		}
 		c.wantState("t1", tracker.Dispatched, "")
-		c.advance(58 * time.Second)
+		c.pass(58 * time.Second)
 		c.sweep()
 		c.wantState("t1", tracker.Queued, "")
 		c.advance(2 * time.Second) // backoff
@@ -325,10 +337,18 @@ func TestStartTimeoutAfterAClaim(t *testing.T) {
 
 func TestClaimRefusals(t *testing.T) {
 	claims(t, func(c *crew) {
-		c.hire("w1", "x")
-		w := c.hire("w2", "x")
-		w.Refusal = &tracker.Error{Code: tracker.WorkerDraining}
-		c.workers.Set("w2", *w)
+		c.hire("w1")
+		for _, name := range []string{"draining", "offline"} {
+			c.hire(name)
+			c.queue(name, "x", func(n *tracker.NewTask) { n.WorkerID = c.ids[name] })
+			c.claim(name, 1) // what it holds keeps a draining worker from going OFFLINE
+		}
+		if _, err := c.DrainWorker(c.ctx, scope, c.ids["draining"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["offline"], tracker.WorkerForced); err != nil {
+			c.Fatal(err)
+		}
 		for name, test := range map[string]struct {
 			r    tracker.ClaimRequest
 			code tracker.Code
@@ -340,9 +360,14 @@ func TestClaimRefusals(t *testing.T) {
 			"foreign type":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, tracker.Invalid},
 			"bad claim id":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, ClaimID: "a/b"}, tracker.InvalidID},
 			"another queue": {tracker.ClaimRequest{WorkerID: "w1", Queue: "p", Max: 1}, tracker.Forbidden},
-			"draining":      {tracker.ClaimRequest{WorkerID: "w2", Queue: "q", Max: 1}, tracker.WorkerDraining},
+			"draining":      {tracker.ClaimRequest{WorkerID: "draining", Queue: "q", Max: 1}, tracker.WorkerDraining},
+			"offline":       {tracker.ClaimRequest{WorkerID: "offline", Queue: "q", Max: 1}, tracker.WorkerOffline},
+			"unknown":       {tracker.ClaimRequest{WorkerID: "w9", Queue: "q", Max: 1}, tracker.WorkerNotFound},
 		} {
 			test.r.Scope = scope
+			if id := c.ids[test.r.WorkerID]; id != "" {
+				test.r.WorkerID = id
+			}
 			_, err := c.Claim(c.ctx, test.r)
 			if got := tracker.CodeOf(err); got != test.code {
 				c.Errorf("%s: %q, want %q (%v)", name, got, test.code, err)

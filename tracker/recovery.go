@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // A worker that has ended for good leaves a recovery entry, written in the script of the verdict, which lists every
@@ -17,6 +18,9 @@ type recovery struct {
 	shards []int
 	reason WorkerReason
 	loss   bool // what it held counts as lost
+
+	lastBeat, ended time.Time
+	timeout         time.Duration
 }
 
 // readRecoveries reads what is left to do for workers; those without anything left are not in the result.
@@ -40,8 +44,11 @@ func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, err
 		}
 		for i, r := range group {
 			re := calls[g].reply
-			rec := &recovery{worker: r, reason: WorkerReason(re.str(3*i + 1)), loss: re.str(3*i+2) != ""}
-			for _, shard := range re.list(3 * i).strings() {
+			rec := &recovery{
+				worker: r, reason: WorkerReason(re.str(6*i + 1)), loss: re.str(6*i+2) != "",
+				lastBeat: parseMs(re.str(6*i + 3)), ended: parseMs(re.str(6*i + 4)), timeout: duration(re.str(6*i+5), 0),
+			}
+			for _, shard := range re.list(6 * i).strings() {
 				if n, err := strconv.Atoi(shard); err == nil && n < t.store.shards() {
 					rec.shards = append(rec.shards, n)
 				}

@@ -21,7 +21,6 @@ type Tracker struct {
 	keeper   *timekeeper
 	pace     *pace
 	metrics  *metrics
-	places   reservations
 	rooms    rooms
 	listener listener
 	asked    askedLabels
@@ -39,7 +38,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
-	t.listener.t, t.places = t, t
+	t.listener.t = t
 	if err := s.connect(); err != nil {
 		return nil, err
 	}

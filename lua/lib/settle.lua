@@ -50,16 +50,20 @@ local function outage_credit(since)
 end
 
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L,
--- silent ms (only when no beat is on record), retryable, loss. Returns 2 when the task was requeued, else 1.
+-- silent ms and last beat wall ms (when the attempt's own beats do not say), retryable, loss, uncounted (it is tried
+-- again at once and nothing is held against it). Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
   if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local e = {timeout = v.timeout, lag = v.lag, sweeper = v.sweeper, silent = v.silent, credit = 0}
-  if score then
+  if v.last then
+    e.last = v.last
+  elseif score then
     e.silent, e.credit = v.L - score, outage_credit(score)
     e.last = now - e.silent - e.credit
   end
   local after = v.retryable and retry_after(task, v.loss)
+  if v.uncounted and task.f.q and not task.f.cr then after = 0 end
   local data = '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (e.last or 'null')
     .. ',"silentMs":' .. (e.silent or 'null') .. ',"timeoutMs":' .. (e.timeout or 'null')
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
