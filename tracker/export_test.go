@@ -1,5 +1,10 @@
 package tracker
 
+import (
+	"context"
+	"time"
+)
+
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
 
@@ -21,4 +26,12 @@ func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
 		}
 	}
 	return nil
+}
+
+// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
+func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker string) {
+	t.create([]*creation{{
+		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
+		fence:   newFence(),
+	}})
 }
