@@ -1,5 +1,7 @@
 package tracker
 
+import "github.com/prometheus/client_golang/prometheus/testutil"
+
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
 
@@ -21,4 +23,25 @@ func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
 		}
 	}
 	return nil
+}
+
+// WaitingClaims counts the claims of this tracker that wait and have been told that there is nothing.
+func (t *Tracker) WaitingClaims() (n int) {
+	t.rooms.mu.Lock()
+	defer t.rooms.mu.Unlock()
+	for _, m := range t.rooms.byName {
+		m.mu.Lock()
+		for _, w := range m.waiters {
+			if !w.fresh && w.offer == nil {
+				n++
+			}
+		}
+		m.mu.Unlock()
+	}
+	return n
+}
+
+// Looks counts the looks at what is ready in a shard.
+func (t *Tracker) Looks() int {
+	return int(testutil.ToFloat64(t.metrics.claims.looks))
 }
