@@ -47,6 +47,11 @@ type Tracker interface {
 	DrainMachine(ctx context.Context, scope tracker.Scope, machineID string, d tracker.Drain) (*tracker.Drained, error)
 	Sweep(context.Context) (tracker.SweepResult, error)
 
+	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error) // may wait as long as the request says, or until the context ends
+	Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error)
+	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) error
+	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
+
 	Ready(context.Context) error // nil when the store can be served from
 }
 

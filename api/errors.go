@@ -69,6 +69,7 @@ var statusOf = map[tracker.Code]int{
 	tracker.WorkerNotFound:      fasthttp.StatusNotFound,
 	tracker.MachineNotFound:     fasthttp.StatusNotFound,
 	tracker.NoWorkersMatch:      fasthttp.StatusNotFound,
+	tracker.Forbidden:           fasthttp.StatusForbidden,
 	tracker.WorkerDraining:      fasthttp.StatusConflict,
 	tracker.WorkerOffline:       fasthttp.StatusGone,
 	tracker.NoFreshWorkers:      fasthttp.StatusConflict,

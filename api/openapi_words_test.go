@@ -13,6 +13,7 @@ var tags = []any{
 	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt."},
 	obj{"name": "tasks", "description": "What control planes call, with a control token."},
 	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and their machines."},
+	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
 
@@ -166,7 +167,16 @@ var opWords = map[string]words{
 		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The token must be for every tenant and workspace.",
 		answers: map[int]any{200: v1.SweepResponse{}},
 	},
-	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
+	opClaim: {
+		tag: "workers", summary: "Hand the worker tasks",
+		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them.",
+		request:     v1.ClaimRequest{}, optionalBody: true, requestExamples: []example{{"long poll", `{"max":5,"waitMs":30000,"claimId":"c-17"}`}},
+		answers: map[int]any{200: v1.ClaimResponse{}}, errors: []int{404, 409, 410},
+	},
+	opListQueues:  {tag: "queues", summary: "List queues", description: "Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its unrunnable.", answers: map[int]any{200: v1.QueueList{}}},
+	opPauseQueue:  {tag: "queues", summary: "Stop claims from a queue", description: "New tasks are taken, and what workers hold goes on.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	"livez":       {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
 	"readyz": {
 		tag: "system", summary: "This server should get work",
 		description: "503 while it shuts down or the store does not answer.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
@@ -270,6 +280,10 @@ var fieldSchemas = map[string]obj{
 	"RetryPolicy.initialBackoffMs":          between(0, 86400000),
 	"RetryPolicy.multiplier":                {"type": "number", "minimum": 1, "maximum": 100},
 	"RetryPolicy.maxBackoffMs":              between(0, 86400000),
+	"ClaimRequest.types":                    {"type": "array", "items": idSchema(false), "minItems": 1},
+	"ClaimRequest.max":                      between(1, 100),
+	"ClaimRequest.waitMs":                   between(0, 60000),
+	"ClaimRequest.claimId":                  idSchema(false),
 	"RegisterWorkerRequest.types":           {"type": "array", "items": idSchema(false), "minItems": 1, "maxItems": 1000},
 	"RegisterWorkerRequest.runtimes":        {"type": "array", "items": idSchema(false), "maxItems": 100},
 	"RegisterWorkerRequest.name":            {"type": "string", "maxLength": 128},

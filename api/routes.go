@@ -57,6 +57,11 @@ const (
 	opListMachines    = "listMachines"
 	opDrainMachine    = "drainMachine"
 	opSweep           = "sweep"
+
+	opClaim       = "claimTasks"
+	opListQueues  = "listQueues"
+	opPauseQueue  = "pauseQueue"
+	opResumeQueue = "resumeQueue"
 )
 
 // route is one operation. The table of them is also what the OpenAPI document is held against.
@@ -108,6 +113,11 @@ var routes = []*route{
 	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*call).getMachine},
 	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*call).drainMachine},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*call).sweep},
+
+	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*call).claimTasks},
+	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*call).listQueues},
+	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*call).pauseQueue},
+	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*call).resumeQueue},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*call).livez},
 	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*call).readyz},

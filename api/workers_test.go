@@ -259,3 +259,35 @@ func TestContractSweep(t *testing.T) {
 		}
 	})
 }
+
+func TestContractSelectAndPlace(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		viewer, dispatcher := l.control(RoleViewer), l.control(RoleDispatcher)
+		l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).
+			contains(`{"error":"no_matching_workers","considered":0,"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":0,"full":0}}`)
+		w := l.register(strings.Replace(mailer, `"maxConcurrent":10`, `"maxConcurrent":1`, 1))
+		var s v1.SelectWorkerResponse
+		l.do("POST", "/v1/workers:select", viewer, `{"queue":"default","type":"send_email","runtime":"python","labels":{"region":"us-east-1"},"strategy":"random"}`).want(200).into(&s)
+		if s.Worker.WorkerID != w.WorkerID || s.Considered != 1 {
+			t.Fatalf("%+v", s)
+		}
+		l.do("POST", "/v1/workers:select", viewer, "").want(200)
+		l.do("POST", "/v1/workers:select", viewer, `{"runtime":"node"}`).want(409).contains(`{"error":"no_matching_workers","rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":0,"full":0}}`)
+
+		placed := `{"queue":"default","type":"send_email","placement":{"strategy":"leastLoaded"}}`
+		l.do("POST", "/v1/tasks", dispatcher, placed).want(201).contains(`{"state":"QUEUED"}`)
+		l.do("POST", "/v1/tasks", dispatcher, placed).want(409).contains(`{"error":"no_capacity","considered":1,"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":0,"full":1}}`)
+		a := l.do("POST", "/v1/tasks:batch", dispatcher, `{"tasks":[`+placed+`,{"queue":"default"}]}`).want(200)
+		if !strings.Contains(a.body, `"status":409,"error":"no_capacity"`) || !strings.Contains(a.body, `"status":201`) {
+			t.Errorf("%s", a.body)
+		}
+		l.do("GET", "/v1/workers?schedulable=true", viewer, "").want(200).contains(`{"totalCount":0}`)
+
+		l.pass(30 * time.Second) // frozen for its timeout
+		for range 2 {            // before and after the sweep
+			l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).contains(`{"error":"no_fresh_workers","message":"No workers with fresh heartbeats available","considered":1,
+				"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":1,"full":0}}`)
+			l.sweep()
+		}
+	})
+}

@@ -3,6 +3,8 @@ package tracker
 import (
 	"context"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // ShardOf tells where a task lives.
@@ -34,4 +36,25 @@ func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker stri
 		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
 		fence:   newFence(),
 	}})
+}
+
+// WaitingClaims counts the claims of this tracker that wait and have been told that there is nothing.
+func (t *Tracker) WaitingClaims() (n int) {
+	t.rooms.mu.Lock()
+	defer t.rooms.mu.Unlock()
+	for _, m := range t.rooms.byName {
+		m.mu.Lock()
+		for _, w := range m.waiters {
+			if !w.fresh && w.offer == nil {
+				n++
+			}
+		}
+		m.mu.Unlock()
+	}
+	return n
+}
+
+// Looks counts the looks at what is ready in a shard.
+func (t *Tracker) Looks() int {
+	return int(testutil.ToFloat64(t.metrics.claims.looks))
 }
