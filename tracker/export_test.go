@@ -45,3 +45,6 @@ func (t *Tracker) WaitingClaims() (n int) {
 func (t *Tracker) Looks() int {
 	return int(testutil.ToFloat64(t.metrics.claims.looks))
 }
+
+// Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
+func (t *Tracker) Holding(a *Attempt) string { return a.WorkerID + "/" + a.member + "/0//" }

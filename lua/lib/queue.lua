@@ -32,8 +32,9 @@ local function unready(task)
   task.f.rd = nil
 end
 
--- The worker that holds the current attempt, nil for pushed tasks, which nobody claims.
-local function held_by(task) return task.f.q and task.f.w end
+-- The worker that holds the current attempt, nil for pushed tasks, which nobody claims. A task without a timeout of its
+-- own was claimed, also where the store has lost its queue.
+local function held_by(task) return (task.f.q or task.f.t == '0') and task.f.w end
 
 -- <worker>/<attempt>/<timeout ms>/<run>/<claim>: all that recovery, an inventory and a repeated claim need.
 local function held_entry(task)
