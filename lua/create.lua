@@ -2,7 +2,7 @@
 -- Guarantees: all or nothing; a task that exists is left alone; the same creation again (same first fence) is told
 --   apart from another task with that id.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
---   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline wall ms or '',
 --   7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then those as name and value,
 --   then the document's fields as name and value
@@ -37,6 +37,9 @@ move(task, state)
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
 emit(task, 'task.created', task.f.a)
+if task.f.pl and (not task.f.pn or redis.call('ZSCORE', KEYS[TASKS + KEYS_PER_TASK], task.f.pn)) then
+  unplace(task, notBefore ~= '' and notBefore or now) -- it is placed when it is ready, or its worker has just ended
+end
 if notBefore ~= '' then
   redis.call('ZADD', DUE, notBefore, 'b:' .. task.name)
 elseif state == 'Q' then

@@ -3,7 +3,7 @@
 -- Guarantees: only an ONLINE worker is noted; a reservation that nobody gives back ends by itself.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
 -- ARGV: 1 name of the reservation or '', 2 its life ms
--- Reply: {code, reserved by others}
+-- Reply: {code, reserved by others, when it was selected before, wall ms, or ''}
 -- Cost: O(reservations of the worker)
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -22,4 +22,4 @@ if ARGV[1] ~= '' then
   redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1] .. ':1')
   if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 end
-return {OK, others}
+return {OK, others, last > 0 and string.format('%.0f', last) or ''}

@@ -44,7 +44,9 @@ func (t *Tracker) CreateBatch(_ context.Context, tasks []NewTask) []CreateResult
 		batch[i] = &creation{NewTask: n, fence: newFence()}
 	}
 	t.reserve(batch, func(*creation) bool { return true })
+	givenBack := t.placeBatch(batch)
 	t.create(batch)
+	givenBack()
 	t.reserve(batch, func(c *creation) bool { return !c.done && c.err == nil })
 	results := make([]CreateResult, len(batch))
 	for i, c := range batch {
@@ -128,6 +130,7 @@ func (t *Tracker) createCall(c *creation) *call {
 	k := t.store.keys[shard]
 	timeout := strconv.FormatInt(ms(c.HeartbeatTimeout), 10)
 	keys := k.ofTask(append([]string(nil), k.fixed...), c.Scope, c.TaskID, c.RunID, timeout)
+	keys = append(keys, k.fences)
 
 	state, start := Queued, ""
 	if c.Queue == "" {
@@ -160,6 +163,7 @@ func (c *creation) record() []any {
 	add("y", c.Type, "")
 	add("rn", c.Runtime, "")
 	add("pn", c.WorkerID, "")
+	add("pl", c.Placement, "")
 	add("wl", labelsHash(c.WorkerLabels), "")
 	addMs("i", c.HeartbeatInterval, DefaultHeartbeatInterval)
 	addMs("g", c.CancelGrace, DefaultCancelGrace)
@@ -198,7 +202,7 @@ func (c *creation) document() []any {
 	d = appendDoc(d, "resources", string(c.Resources))
 	d = appendDoc(d, "labels", packLabels(c.Labels))
 	d = appendDoc(d, "workerLabels", packLabels(c.WorkerLabels))
-	return appendDoc(d, "placement", c.Placement)
+	return d
 }
 
 func packLabels(labels map[string]string) string {

@@ -1,6 +1,11 @@
 package tracker
 
-import "github.com/prometheus/client_golang/prometheus/testutil"
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
 
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
@@ -48,3 +53,11 @@ func (t *Tracker) Looks() int {
 
 // Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
 func (t *Tracker) Holding(a *Attempt) string { return a.WorkerID + "/" + a.member + "/0//" }
+
+// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
+func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker string) {
+	t.create([]*creation{{
+		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
+		fence:   newFence(),
+	}})
+}

@@ -21,6 +21,7 @@ type recovery struct {
 
 	lastBeat, ended time.Time
 	timeout         time.Duration
+	queue           string
 }
 
 // readRecoveries reads what is left to do for workers; those without anything left are not in the result.
@@ -45,8 +46,8 @@ func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, err
 		for i, r := range group {
 			re := calls[g].reply
 			rec := &recovery{
-				worker: r, reason: WorkerReason(re.str(6*i + 1)), loss: re.str(6*i+2) != "",
-				lastBeat: parseMs(re.str(6*i + 3)), ended: parseMs(re.str(6*i + 4)), timeout: duration(re.str(6*i+5), 0),
+				worker: r, reason: WorkerReason(re.str(7*i + 1)), loss: re.str(7*i+2) != "",
+				lastBeat: parseMs(re.str(7*i + 3)), ended: parseMs(re.str(7*i + 4)), timeout: duration(re.str(7*i+5), 0), queue: re.str(7*i + 6),
 			}
 			for _, shard := range re.list(6 * i).strings() {
 				if n, err := strconv.Atoi(shard); err == nil && n < t.store.shards() {
@@ -98,6 +99,9 @@ func (t *Tracker) recoverIn(ctx context.Context, rec *recovery, shard int) (take
 		if err != nil {
 			return taken, err
 		}
+	}
+	if err := t.unpinShard("recover", shard, rec.worker, rec.queue); err != nil {
+		return taken, err
 	}
 	return taken, t.tickOff(rec.worker, shard, taken)
 }

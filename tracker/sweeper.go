@@ -42,6 +42,8 @@ type SweepResult struct {
 	RemovedWorkers int      // OFFLINE workers at the end of their retention
 	Recovered      int      // attempts taken from workers that have ended
 
+	placeless []*taskRef // placed tasks that need a worker
+
 	next time.Duration // until something may be due again
 	more bool          // a limit was reached: there is more now
 }
@@ -173,6 +175,7 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 	if err := s.carry(outboxes, ranked, &result); err != nil {
 		return result, err
 	}
+	s.placeAgain(result.placeless, ranked)
 	workers, err := s.sweepWorkers(n, shards, ranked)
 	result.add(workers)
 	result.more = result.more || workers.more || next == 0

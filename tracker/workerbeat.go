@@ -71,6 +71,9 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	if b.Seq != nil {
 		seq = fmt.Sprint(*b.Seq)
 	}
+	if t.pace.due(time.Now()) {
+		t.background.Go(t.countWorkers)
+	}
 	interval := t.pace.interval()
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)

@@ -12,7 +12,11 @@ type pace struct {
 	base    time.Duration
 	ceiling float64 // beats per second of all workers; 0: none
 	workers atomic.Int64
+	counted atomic.Int64 // when, unix ns by this process's clock
 }
+
+// recount is how often a replica counts the workers again.
+const recount = 5 * time.Second
 
 // interval is what a worker is to keep to now, before jitter.
 func (p *pace) interval() time.Duration {
@@ -32,4 +36,27 @@ func (p *pace) jitter(interval time.Duration) time.Duration {
 		return interval
 	}
 	return (interval - time.Duration(rand.Int64N(int64(interval/10)+1))).Truncate(time.Millisecond)
+}
+
+// due tells whether to count the workers now; it says so to one caller at a time.
+func (p *pace) due(now time.Time) bool {
+	last := p.counted.Load()
+	return p.ceiling > 0 && now.UnixNano()-last >= int64(recount) && p.counted.CompareAndSwap(last, now.UnixNano())
+}
+
+// countWorkers counts the workers of the deployment that are not OFFLINE. When it fails the old count stands.
+func (t *Tracker) countWorkers() {
+	calls := make([]*call, t.store.shards())
+	for shard, k := range t.store.keys {
+		calls[shard] = newCall(shard, t.store.scripts.Get("worker_count"), []string{k.workerBeats})
+	}
+	t.store.doAll("count", calls)
+	var n int64
+	for _, c := range calls {
+		if c.err != nil {
+			return
+		}
+		n += c.reply.int(0)
+	}
+	t.pace.workers.Store(n)
 }

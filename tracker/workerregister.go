@@ -29,6 +29,9 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	if !unique {
 		r.identity = r.id
 	}
+	if t.pace.ceiling > 0 {
+		t.countWorkers() // registrations are rare, and often come all at once
+	}
 	interval := t.pace.interval()
 	timeout := interval * time.Duration(t.opts.WorkerTimeoutMultiplier)
 	record := n.record(r, interval, timeout, unique)
@@ -62,7 +65,7 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 			if old != "" {
 				t.recoverNow(ctx, r.scope, old)
 			}
-			return &Registered{WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: interval, Timeout: timeout}, nil
+			return &Registered{WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: t.pace.jitter(interval), Timeout: timeout}, nil
 		}
 		old = reply.str(2)
 	}

@@ -32,7 +32,11 @@ func (t *Tracker) DrainWorker(_ context.Context, scope Scope, id string, d Drain
 	if err != nil {
 		return nil, err
 	}
-	return t.setStatus("drain", r, t.drainCall(r, d))
+	w, err := t.setStatus("drain", r, t.drainCall(r, d))
+	if err == nil && w.Placed > 0 {
+		err = t.unpinAll("drain", r, w.Queue)
+	}
+	return w, err
 }
 
 func (t *Tracker) drainCall(r *workerRef, d Drain) *call {
@@ -131,12 +135,15 @@ func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRu
 	}
 	result.Draining = 0
 	t.store.doAll("drain", calls)
-	for _, c := range calls {
+	for i, c := range calls {
 		if c.err != nil {
 			return nil, c.err
 		}
 		if code := c.reply.int(0); code == codeOK || code == codeRepeated {
 			result.Draining++
+			if err := t.unpinAll("drain", t.refOf(workers[i]), workers[i].Queue); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return result, nil

@@ -16,7 +16,7 @@ local function dispatch(task, L, to)
   if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
   redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci')
   redis.call('HDEL', task.doc, 'error', 'cancelReason')
-  redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
+  redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name, 'p:' .. task.name)
   move(task, 'D')
   f.a, f.f, f.w, f.ci = f.a + 1, to.fence, to.worker, to.claim
   redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 'd', now, 'l', to.life)

@@ -16,12 +16,12 @@ local function ready_entry(task)
 end
 
 -- Lets the task be claimed from now on. Only the first of its class wakes those who wait: they have seen the class
--- empty, and look until it is empty again.
-local function make_ready(task)
+-- empty, and look until it is empty again. `since`: it has waited already, from then on.
+local function make_ready(task, since)
   local class = class_of(task)
   local first = #redis.call('ZRANGEBYLEX', READY, '[' .. class, '(' .. class .. '\255', 'LIMIT', 0, 1) == 0
-  task.f.rd = now
-  redis.call('HSET', task.key, 'rd', now)
+  task.f.rd = since or now
+  redis.call('HSET', task.key, 'rd', task.f.rd)
   redis.call('ZADD', READY, 0, ready_entry(task))
   if first then redis.call('PUBLISH', 'lubdub:wake', string.match(READY, '{(%d+)}') .. '/' .. class) end
 end
@@ -30,6 +30,14 @@ local function unready(task)
   redis.call('ZREM', READY, ready_entry(task))
   redis.call('HDEL', task.key, 'rd')
   task.f.rd = nil
+end
+
+-- Lets a placed task that is not ready go from its worker, to be placed anew at a time; until then any worker that can
+-- run it may have it.
+local function unplace(task, at)
+  redis.call('HDEL', task.key, 'pn')
+  task.f.pn = nil
+  redis.call('ZADD', DUE, at, 'p:' .. task.name)
 end
 
 -- The worker that holds the current attempt, nil for pushed tasks, which nobody claims. A task without a timeout of its

@@ -6,7 +6,7 @@ local function finish(task, state, reason, retention)
   redis.call('HSET', task.key, 'e', now)
   if reason then redis.call('HSET', task.key, 'r', reason) else redis.call('HDEL', task.key, 'r') end
   redis.call('HDEL', task.key, 'n')
-  redis.call('ZREM', DUE, 'd:' .. task.name, 'b:' .. task.name)
+  redis.call('ZREM', DUE, 'd:' .. task.name, 'b:' .. task.name, 'p:' .. task.name)
   redis.call('ZADD', DUE, now + retention, 'x:' .. task.name)
 end
 
@@ -28,6 +28,7 @@ local function requeue(task, reason, after)
   local f = task.f
   move(task, 'Q')
   redis.call('HSET', task.key, 'r', reason)
+  if f.pl then unplace(task, now + after) end
   if after > 0 then
     redis.call('HSET', task.key, 'n', now + after)
     redis.call('ZADD', DUE, now + after, 'b:' .. task.name)

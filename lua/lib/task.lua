@@ -4,7 +4,8 @@
 -- rt run timeout ms, lt token life asked s, l token life of this attempt s, nr no renewal, p retry policy
 -- (maxAttempts:maxLosses:initialMs:multiplier:maxMs), nf failures, nl losses, c created, d dispatched, b begun,
 -- e ended, x deadline, nb not before, n next attempt at, cr cancel requested, rd ready to be claimed since (all wall
--- ms), r reason, pn worker that it is pinned to, wl hash of the worker labels asked for, ci claim of this attempt.
+-- ms), r reason, pn worker that it is pinned to, pl strategy by which it is placed, wl hash of the worker labels asked
+-- for, ci claim of this attempt.
 --#include lib/queue.lua
 local KEYS_PER_TASK = 5
 local MAX_EVENTS = 10000 -- kept in each shard's stream, about
