@@ -1,10 +1,10 @@
 -- Purpose: hears a worker, and with it every task of its that has no timeout of its own.
 -- Guarantees: one write of liveness however many tasks it holds; an OFFLINE worker is told so and nothing is written;
 --   totals are added once for each seq; a draining worker's answer is remembered as having told it.
--- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>
+-- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>
 -- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier
--- Reply: {OK, wall ms, status, drain deadline wall ms or '', interval ms, timeout ms} or {OFFLINE, wall ms, reason} or
---   {NOT_FOUND, wall ms}
+-- Reply: {OK, wall ms, status, drain deadline wall ms or '', interval ms, timeout ms, {word for it}} or {OFFLINE,
+--   wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -38,4 +38,5 @@ end
 redis.call('HSET', key, unpack(record))
 if f[7] or f[8] then redis.call('HDEL', key, 'la', 'pb', 'px') end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
-return {OK, now, status, f[5] or '', interval, timeout}
+return {OK, now, status, f[5] or '', interval, timeout,
+  redis.call('ZRANGE', KEYS[4], 0, 499)}

@@ -74,6 +74,7 @@ func (t *Tracker) envelopesOf(refs []*taskRef, workerID string) ([]*Envelope, er
 type holding struct {
 	text   string // the entry
 	ref    *taskRef
+	worker string
 	member string
 	claim  string
 }
@@ -87,7 +88,7 @@ func parseHeld(text string, shard int) (holding, bool) {
 	id, _, _ := strings.Cut(p[3], "#")
 	r := &taskRef{scope: Scope{p[1], p[2]}, id: id, shard: shard, exists: true}
 	r.resolve(p[5], p[4])
-	return holding{text: text, ref: r, member: p[1] + "/" + p[2] + "/" + p[3], claim: p[6]}, true
+	return holding{text: text, worker: p[0], ref: r, member: p[1] + "/" + p[2] + "/" + p[3], claim: p[6]}, true
 }
 
 // heldPage is how many entries of a held set are read at once.

@@ -276,7 +276,7 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		Task: task, TokenTTL: life, RenewToken: !task.NoRenewToken,
 		Attempt: t.Attempt(Attempt{
 			Scope: task.Scope, TaskID: task.ID, RunID: task.RunID, Number: task.Attempt, Fence: fence,
-			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt,
+			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt, WorkerID: claimedBy(task),
 		}),
 	}
 	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (Progress{}) {
@@ -284,6 +284,14 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		e.LastProgress = &p
 	}
 	return e
+}
+
+// claimedBy gives the worker that a queue task was handed to; a pushed task is anyone's who gets its envelope.
+func claimedBy(task *Task) string {
+	if task.Queue == "" {
+		return ""
+	}
+	return task.WorkerID
 }
 
 func (p *RetryPolicy) pack() string {

@@ -30,14 +30,6 @@ func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
 	return nil
 }
 
-// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
-func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker string) {
-	t.create([]*creation{{
-		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
-		fence:   newFence(),
-	}})
-}
-
 // WaitingClaims counts the claims of this tracker that wait and have been told that there is nothing.
 func (t *Tracker) WaitingClaims() (n int) {
 	t.rooms.mu.Lock()
@@ -57,4 +49,15 @@ func (t *Tracker) WaitingClaims() (n int) {
 // Looks counts the looks at what is ready in a shard.
 func (t *Tracker) Looks() int {
 	return int(testutil.ToFloat64(t.metrics.claims.looks))
+}
+
+// Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
+func (t *Tracker) Holding(a *Attempt) string { return a.WorkerID + "/" + a.member + "/0//" }
+
+// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
+func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker string) {
+	t.create([]*creation{{
+		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
+		fence:   newFence(),
+	}})
 }

@@ -97,6 +97,10 @@ func (k *shardKeys) claim(scope Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }
 
+// Word for a worker, and what its last inventory missed, live in the worker's shard.
+func (k *shardKeys) notices(name string) string { return k.prefix + "notices:" + name }
+func (k *shardKeys) missed(name string) string  { return k.prefix + "missed:" + name }
+
 // ofTask gives the keys of one task in the order in which scripts declare them.
 func (k *shardKeys) ofTask(dst []string, scope Scope, id, run, timeoutMs string) []string {
 	name := taskName(scope, id)
@@ -124,6 +128,14 @@ func splitName(name string) (scope Scope, id string, ok bool) {
 	}
 	scope.Workspace, id, ok = strings.Cut(rest, "/")
 	return scope, id, ok
+}
+
+// splitAttempt takes the number and the fence out of a member.
+func splitAttempt(member string) (number int, fence string, ok bool) {
+	_, rest, ok := strings.Cut(member, "#")
+	text, fence, cut := strings.Cut(rest, ".")
+	number, err := strconv.Atoi(text)
+	return number, fence, ok && cut && err == nil
 }
 
 // shardOf spreads names over shards by FNV-1a. It is part of the stored layout: changing it loses every task.

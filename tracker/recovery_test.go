@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -24,8 +25,11 @@ func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 		if total < 12 {
 			t.Fatalf("a recovery over two shards has %d steps", total)
 		}
-		t.Logf("%d steps", total)
-		for n := range total {
+		stride := 1
+		if s.Kind == "miniredis" {
+			stride = 4 // it is slow; which steps it dies after is another run's luck
+		}
+		for n := rand.IntN(stride); n < total; n += stride {
 			dieAfter(t, s, n)
 		}
 	})

@@ -215,7 +215,7 @@ func groupsOf(waiters []*waitingClaim) []string {
 func (m *room) start() {
 	if !m.running && (len(m.todo) > 0 || slices.ContainsFunc(m.waiters, (*waitingClaim).wants)) {
 		m.running = true
-		m.t.looking.Go(m.run)
+		m.t.background.Go(m.run)
 	}
 }
 

@@ -22,6 +22,7 @@ type Sweeper struct {
 	timeouts [][]string // by shard: the timeouts in use when it was last peeked at
 
 	probe      func(context.Context, string) error // nil: no worker is probed
+	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
 	probing    chan struct{}                       // one for each probe under way
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
@@ -153,7 +154,7 @@ func (t *Tracker) Sweep(ctx context.Context) (SweepResult, error) {
 // overdue is one sorted set of one shard with something to take in it.
 type overdue struct {
 	shard   int
-	kind    string        // the script that takes from it: expire, timers or due
+	kind    string        // the script that takes from it: expire, timers or due; or outbox
 	timeout string        // of a beats set, ms
 	grace   time.Duration // left to sweepers of a better rank
 }
@@ -166,8 +167,12 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 	if err != nil {
 		return SweepResult{}, err
 	}
+	todo, outboxes := split(todo)
 	result, err := s.clear(n, todo)
 	if err != nil {
+		return result, err
+	}
+	if err := s.carry(outboxes, ranked, &result); err != nil {
 		return result, err
 	}
 	s.placeAgain(result.placeless, ranked)
@@ -184,7 +189,7 @@ func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next
 	calls := make([]*call, len(shards))
 	for i, shard := range shards {
 		k := s.t.store.keys[shard]
-		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers}
+		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers, k.outbox}
 		for _, timeout := range s.known(shard) {
 			keys = append(keys, k.beats(timeout))
 		}
@@ -219,6 +224,7 @@ func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next
 		}
 		consider("timers", "0", c.reply.int(2)-L)
 		consider("due", "0", c.reply.int(3)-now)
+		consider("outbox", "0", c.reply.int(7)-now)
 		if s.learn(c.shard, known, c.reply.list(6).strings()) {
 			next = 0 // a timeout that this sweeper did not know: look again now
 		}

@@ -16,16 +16,17 @@ import (
 // Tracker keeps tasks and hears their beats. Its methods may be called from any goroutine. Every error they
 // return is an *Error.
 type Tracker struct {
-	opts     Options
-	store    *store
-	keeper   *timekeeper
-	pace     *pace
-	metrics  *metrics
-	rooms    rooms
-	listener listener
-	asked    askedLabels
-	looking  sync.WaitGroup
-	log      *slog.Logger
+	opts       Options
+	store      *store
+	keeper     *timekeeper
+	pace       *pace
+	metrics    *metrics
+	rooms      rooms
+	listener   listener
+	asked      askedLabels
+	ownedBy    ownedCache
+	background sync.WaitGroup // what runs beside the callers
+	log        *slog.Logger
 }
 
 // Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
@@ -129,7 +130,7 @@ func (t *Tracker) Close(ctx context.Context) error {
 	go func() {
 		t.listener.close()
 		err := t.store.close()
-		t.looking.Wait()
+		t.background.Wait()
 		closed <- err
 	}()
 	select {

@@ -143,7 +143,7 @@ func readTask(r *taskRef, re reply) *view {
 func (v *view) readLiveness(now time.Time, re reply) {
 	report := unpackReport(re.str(4))
 	v.Progress, v.ReportedAt = report.Progress, report.ReportedAt
-	if report.WorkerID != "" {
+	if report.WorkerID != "" && v.Queue == "" { // who claimed a task is known better
 		v.WorkerID = report.WorkerID
 	}
 	if v.State != Running {

@@ -12,6 +12,7 @@ type WorkerBeat struct {
 	Seq            *int64 // rises with each beat that carries deltas; required with them
 	CompletedDelta int64
 	FailedDelta    int64
+	Inventory      []InventoryItem // all the attempts that it has; nil: it does not list them
 }
 
 // MaxDelta bounds what one beat may add to a total.
@@ -41,6 +42,13 @@ type WorkerHeard struct {
 	DrainDeadline time.Time // zero: none
 	Interval      time.Duration
 	Timeout       time.Duration
+	Cancels       []TaskNotice // attempts to stop gracefully
+	Lost          []TaskNotice // attempts that are not its own any more
+
+	scope     Scope
+	worker    string
+	entries   []string   // word that is repeated until Notified
+	cancelled []*Attempt // those of Cancels
 }
 
 // Codes of refusals about workers.
@@ -64,10 +72,10 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 		seq = fmt.Sprint(*b.Seq)
 	}
 	if t.pace.due(time.Now()) {
-		t.looking.Go(t.countWorkers)
+		t.background.Go(t.countWorkers)
 	}
 	interval := t.pace.interval()
-	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id))},
+	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)
 	re, err := t.store.do("worker beat", c)
 	if err != nil {
@@ -76,10 +84,18 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	if err := workerRefusal("worker beat", re.int(0), WorkerReason(re.str(2))); err != nil {
 		return nil, err
 	}
-	return &WorkerHeard{
+	h := &WorkerHeard{
+		scope: scope, worker: id,
 		At: re.time(1), ShouldDrain: statusOf(re.str(2)) == Draining, DrainDeadline: parseMs(re.str(3)),
 		Interval: t.pace.jitter(time.Duration(re.int(4)) * time.Millisecond), Timeout: time.Duration(re.int(5)) * time.Millisecond,
-	}, nil
+	}
+	h.hear(t, re.list(6).strings())
+	if b.Inventory != nil {
+		if err := t.takeInventory(h, b.Inventory); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // workerRefusal is the error of what a script about a worker answered, nil for its success.

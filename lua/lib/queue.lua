@@ -40,8 +40,9 @@ local function unplace(task, at)
   redis.call('ZADD', DUE, at, 'p:' .. task.name)
 end
 
--- The worker that holds the current attempt, nil for pushed tasks, which nobody claims.
-local function held_by(task) return task.f.q and task.f.w end
+-- The worker that holds the current attempt, nil for pushed tasks, which nobody claims. A task without a timeout of its
+-- own was claimed, also where the store has lost its queue.
+local function held_by(task) return (task.f.q or task.f.t == '0') and task.f.w end
 
 -- <worker>/<attempt>/<timeout ms>/<run>/<claim>: all that recovery, an inventory and a repeated claim need.
 local function held_entry(task)
