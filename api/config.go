@@ -47,7 +47,9 @@ type Tracker interface {
 	DrainMachine(ctx context.Context, scope tracker.Scope, machineID string, d tracker.Drain) (*tracker.Drained, error)
 	Sweep(context.Context) (tracker.SweepResult, error)
 
-	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error) // may wait as long as the request says, or until the context ends
+	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) // nil for those that are not the worker's
+	Notified(*tracker.WorkerHeard)                                                                                             // a reply that carried all its word was handed to the connection; does not block
+	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)                                                  // may wait as long as the request says, or until the context ends
 	Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error)
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) error
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error

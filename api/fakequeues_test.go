@@ -12,6 +12,12 @@ func (f *fakeTracker) Claim(context.Context, tracker.ClaimRequest) ([]*tracker.E
 	return nil, nil
 }
 
+func (f *fakeTracker) Owned(_ context.Context, _ tracker.Scope, _ string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+	return make([]*tracker.Attempt, len(names)), nil
+}
+
+func (f *fakeTracker) Notified(*tracker.WorkerHeard) {}
+
 func (f *fakeTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error) {
 	return []*tracker.Queue{{Name: "default", Kinds: []tracker.QueueKind{{Type: "send_email", Depth: 2}}}}, nil
 }

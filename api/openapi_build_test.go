@@ -70,12 +70,10 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		op["description"] = w.description
 	}
 	switch r.access {
-	case forTask:
-		op["security"] = []any{obj{"taskToken": []any{}}}
-	case forItems:
-		op["security"] = []any{obj{"taskToken": []any{}}}
+	case forTask, forItems:
+		op["security"] = []any{obj{"taskToken": []any{}}, obj{"workerToken": []any{}}}
 		if r.op == opHeartbeats {
-			op["security"] = []any{obj{}, obj{"taskToken": []any{}}}
+			op["security"] = []any{obj{}, obj{"workerToken": []any{}}}
 		}
 	case forWorker:
 		op["security"] = []any{obj{"workerToken": []any{}}}

@@ -10,7 +10,7 @@ const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} 
 	`Every answer has an X-Request-Id. A refusal is {"error", "message"} with further fields by code; a failure of the store is always 503, never a verdict about a task.`
 
 var tags = []any{
-	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt."},
+	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt, or with their own for attempts that were dispatched to them."},
 	obj{"name": "tasks", "description": "What control planes call, with a control token."},
 	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and their machines."},
 	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
@@ -19,7 +19,7 @@ var tags = []any{
 
 var securitySchemes = obj{
 	"taskToken":    obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
-	"workerToken":  obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The workerToken of a registration. It opens that worker's own calls."},
+	"workerToken":  obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The workerToken of a registration. It opens that worker's own calls, and the callbacks of attempts that were dispatched to it."},
 	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|operator|dispatcher|enroll|admin."},
 }
 
@@ -76,7 +76,7 @@ var opWords = map[string]words{
 	},
 	opHeartbeats: {
 		tag: "callbacks", summary: "Many beats at once",
-		description: "Each item is opened by its own taskToken and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
+		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
 		request:     v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
 	},
 	opCreate: {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -50,7 +51,11 @@ func (c *call) registerWorker() (int, any, error) {
 
 // workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
 func (c *call) workerHeartbeat() (int, any, error) {
-	var req v1.WorkerHeartbeatRequest
+	var req struct {
+		v1.WorkerHeartbeatRequest
+		// Each entry is read as a beat is.
+		Tasks []json.RawMessage `json:"tasks"`
+	}
 	if len(c.ctx.Request.Body()) > 0 {
 		if err := c.lenient(&req); err != nil {
 			return 0, nil, err
@@ -64,17 +69,29 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if b.Inventory, err = inventory(req.Tasks); err != nil {
+		return 0, nil, err
+	}
 	heard, err := c.s.tracker.BeatWorker(c.context(), scope, c.id, b)
 	if err != nil {
 		return 0, nil, err
 	}
 	token, expires := c.s.keys.renewedWorker(c.control, c.now)
-	return fasthttp.StatusOK, &v1.WorkerHeartbeatResponse{
+	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
-		CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
 		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),
 		ServerTime: v1.At(heard.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
-	}, nil
+	}
+	notices(answer, heard)
+	if len(heard.Cancels)+len(heard.Lost) == 0 {
+		return fasthttp.StatusOK, answer, nil
+	}
+	body, err := marshal(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	writeTold(c.ctx, body, func() { c.s.tracker.Notified(heard) })
+	return fasthttp.StatusOK, nil, nil
 }
 
 // deregisterWorker answers POST /v1/workers/{workerId}/deregister.

@@ -2,9 +2,12 @@ package tracker
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 )
 
 // ShardOf tells where a task lives.
@@ -60,4 +63,34 @@ func (t *Tracker) CreatePlacedOn(_ context.Context, scope Scope, id, worker stri
 		NewTask: NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
 		fence:   newFence(),
 	}})
+}
+
+// DieAfter lets so many calls reach Redis and no more, as when the process is killed.
+func (t *Tracker) DieAfter(calls int) { t.store.single.AddHook(&deadline{left: calls}) }
+
+type deadline struct {
+	mu   sync.Mutex
+	left int
+}
+
+var errDead = errors.New("the process is dead")
+
+func (d *deadline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (d *deadline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		d.mu.Lock()
+		n := min(d.left, len(cmds))
+		d.left -= n
+		d.mu.Unlock()
+		for _, cmd := range cmds[n:] {
+			cmd.SetErr(errDead)
+		}
+		if n == 0 {
+			return errDead
+		}
+		return next(ctx, cmds[:n])
+	}
 }
