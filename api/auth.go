@@ -42,7 +42,7 @@ func (s *Server) verifyTask(raw []byte, now time.Time) (*taskToken, *refusal) {
 		s.metrics.badTokens.Inc()
 		return nil, errUnauthorized
 	case c.Kind != kindTask:
-		return nil, forbidden("The token is not a task's; use the taskToken of the task's envelope")
+		return nil, errNotTask
 	}
 	s.metrics.cacheMisses.Inc()
 	t := newTaskToken(own, c, s.tracker.Attempt(attemptOf(c)))
@@ -74,6 +74,9 @@ func (c *call) authorize() error {
 	switch c.route.access {
 	case forTask:
 		t, r := c.s.taskToken(c.wire.bearer(), c.now, &c.s.metrics.hot.stripes[0])
+		if r == errNotTask {
+			return nil // a worker's, perhaps: judged when the body has named the attempt
+		}
 		if r == nil {
 			r = t.checkTask([]byte(c.id))
 		}
@@ -83,6 +86,10 @@ func (c *call) authorize() error {
 		c.token = t
 	case forControl:
 		if err := c.authorizeControl(); err != nil {
+			return err
+		}
+	case forWorker:
+		if err := c.authorizeWorker(); err != nil {
 			return err
 		}
 	}

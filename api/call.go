@@ -23,7 +23,8 @@ type call struct {
 	id      string     // of the path
 	query   url.Values // checked against the route's
 	token   *taskToken // with forTask
-	control *claims    // with forControl
+	control *claims    // with forControl and forWorker
+	bySelf  bool       // control is the claims of the path's own worker
 }
 
 // context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a

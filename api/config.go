@@ -33,6 +33,27 @@ type Tracker interface {
 	Run(ctx context.Context, scope tracker.Scope, runID string) (*tracker.Run, error)
 	CancelRun(ctx context.Context, scope tracker.Scope, runID, reason string) (*tracker.Run, error)
 
+	Register(context.Context, tracker.NewWorker) (*tracker.Registered, error)
+	BeatWorker(ctx context.Context, scope tracker.Scope, workerID string, b tracker.WorkerBeat) (*tracker.WorkerHeard, error)
+	Worker(ctx context.Context, scope tracker.Scope, workerID string) (*tracker.Worker, error)
+	Workers(context.Context, tracker.WorkerFilter) (*tracker.WorkerPage, error)
+	DrainWorker(ctx context.Context, scope tracker.Scope, workerID string, d tracker.Drain) (*tracker.Worker, error)
+	DrainWorkers(ctx context.Context, f tracker.WorkerFilter, d tracker.Drain, dryRun bool) (*tracker.Drained, error)
+	ResumeWorker(ctx context.Context, scope tracker.Scope, workerID string) (*tracker.Worker, error)
+	RetireWorker(ctx context.Context, scope tracker.Scope, workerID string, reason tracker.WorkerReason) (*tracker.Worker, error)
+	Select(context.Context, tracker.Selector) (*tracker.Selection, error)
+	Machine(ctx context.Context, scope tracker.Scope, machineID string) (*tracker.Machine, error)
+	Machines(context.Context, tracker.MachineFilter) (*tracker.MachinePage, error)
+	DrainMachine(ctx context.Context, scope tracker.Scope, machineID string, d tracker.Drain) (*tracker.Drained, error)
+	Sweep(context.Context) (tracker.SweepResult, error)
+
+	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) // nil for those that are not the worker's
+	Notified(*tracker.WorkerHeard)                                                                                             // a reply that carried all its word was handed to the connection; does not block
+	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)                                                  // may wait as long as the request says, or until the context ends
+	Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error)
+	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) error
+	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
+
 	Ready(context.Context) error // nil when the store can be served from
 }
 

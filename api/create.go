@@ -32,7 +32,7 @@ func (c *call) createTask() (int, any, error) {
 	}
 	made, err := c.s.tracker.Create(c.context(), n)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, selectionRefusal(err)
 	}
 	body, err := c.s.created(made)
 	return fasthttp.StatusCreated, body, err

@@ -15,7 +15,7 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 	e := newEnv(t)
 	a := e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{
 		"taskId":"t1","runId":"r1","taskKey":"raw/events ü","assetId":"a1","tenantId":"acme","workspaceId":"prod","type":"send_email","queue":"default",
-		"runtime":"python3.11","workerLabels":{"region":"us"},"workerId":"w1","placement":{"strategy":"leastLoaded"},
+		"runtime":"python3.11","workerLabels":{"region":"us"},"placement":{"strategy":"leastLoaded"},
 		"payload": {"b": 1, "a": ["<x>", 12345678901234567890]},"resources":{ "cpu": 2 },"labels":{"team":"x=y"},
 		"notBefore":"2025-01-15T11:00:00Z","deadline":"2025-01-15T13:00:00.5+01:00","startTimeoutMs":5000,"runTimeoutMs":6000,
 		"heartbeatIntervalMs":1500,"heartbeatTimeoutMs":3001,"cancelGracePeriodMs":7000,"tokenTtlSeconds":60,"renewToken":true,
@@ -23,7 +23,7 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 	got := e.fake.lastCreated()
 	want := tracker.NewTask{
 		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "t1", RunID: "r1", Key: "raw/events ü", Asset: "a1", Type: "send_email", Queue: "default",
-		Runtime: "python3.11", WorkerLabels: map[string]string{"region": "us"}, WorkerID: "w1", Placement: "leastLoaded",
+		Runtime: "python3.11", WorkerLabels: map[string]string{"region": "us"}, Placement: "leastLoaded",
 		Payload: json.RawMessage(`{"b":1,"a":["<x>",12345678901234567890]}`), Resources: json.RawMessage(`{"cpu":2}`), Labels: map[string]string{"team": "x=y"},
 		NotBefore: time.Date(2025, 1, 15, 11, 0, 0, 0, time.UTC), Deadline: time.Date(2025, 1, 15, 12, 0, 0, 5e8, time.UTC),
 		StartTimeout: 5 * time.Second, RunTimeout: 6 * time.Second, HeartbeatInterval: 1500 * time.Millisecond, HeartbeatTimeout: 3100 * time.Millisecond,
@@ -37,6 +37,15 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 	if !strings.Contains(a.body, "<x>") {
 		t.Error("the payload was escaped for HTML")
 	}
+}
+
+func TestCreatePins(t *testing.T) {
+	e := newEnv(t)
+	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"queue":"q","workerId":"w1"}`).want(201)
+	if got := e.fake.lastCreated(); got.WorkerID != "w1" {
+		t.Errorf("got %+v", got)
+	}
+	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"queue":"q","workerId":"w1","placement":{"strategy":"random"}}`).refused(400, v1.CodeInvalidRequest)
 }
 
 func TestCreateFillsDefaults(t *testing.T) {

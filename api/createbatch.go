@@ -70,7 +70,7 @@ var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, 
 
 func (c *call) itemCreated(made tracker.CreateResult) json.RawMessage {
 	if made.Err != nil {
-		return c.itemRefusal(made.Err)
+		return c.itemRefusal(selectionRefusal(made.Err))
 	}
 	body, err := c.s.created(made.Created)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 // can know of it, so the Tracker is told once the reply was handed to the connection. fasthttp has no hook
 // for that, but lets a body write itself: this one flushes, and only when that went well it tells.
 type delivery struct {
-	body     []byte
-	attempts []*tracker.Attempt
-	tracker  Tracker
+	body []byte
+	told func()
 }
 
 // Read makes it an io.Reader as fasthttp wants; fasthttp uses WriteTo.
@@ -34,16 +33,23 @@ func (d *delivery) WriteTo(w io.Writer) (int64, error) {
 		err = f.Flush()
 	}
 	if err == nil {
-		for _, a := range d.attempts {
-			d.tracker.CancelDelivered(a)
-		}
+		d.told()
 	}
 	return int64(n), err
 }
 
 // writeDelivery answers 200 with a body that carries cancels of the attempts. The body is copied.
 func (s *Server) writeDelivery(ctx *fasthttp.RequestCtx, body []byte, attempts ...*tracker.Attempt) {
+	writeTold(ctx, body, func() {
+		for _, a := range attempts {
+			s.tracker.CancelDelivered(a)
+		}
+	})
+}
+
+// writeTold answers 200 with a body, and calls told when it was handed to the connection. The body is copied.
+func writeTold(ctx *fasthttp.RequestCtx, body []byte, told func()) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	ctx.SetBodyStream(&delivery{body: bytes.Clone(body), attempts: attempts, tracker: s.tracker}, len(body))
+	ctx.SetBodyStream(&delivery{body: bytes.Clone(body), told: told}, len(body))
 }

@@ -253,7 +253,7 @@ func TestCallbacksSkipUnknownFields(t *testing.T) {
 
 func TestPathsThatAreNotThere(t *testing.T) {
 	e := newEnv(t)
-	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/workers", "/v1/events", "/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
+	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/events", "/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
 		e.do("GET", path, e.control(RoleAdmin), "").refused(404, "not_found")
 	}
 }

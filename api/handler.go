@@ -47,6 +47,7 @@ func (s *Server) checkWire(ctx *fasthttp.RequestCtx, w *wire) *refusal {
 
 var (
 	prefixTasks     = []byte("/v1/tasks/")
+	prefixWorkers   = []byte("/v1/workers/")
 	suffixHeartbeat = []byte("/heartbeat")
 )
 

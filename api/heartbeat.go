@@ -56,6 +56,9 @@ func (c *call) heartbeat() (int, any, error) {
 func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
 	now := s.now(ctx)
 	t, r := s.taskToken(w.bearer(), now, c.count)
+	if r == errNotTask {
+		t, r = s.ownBeat(ctx, w, id, &c.body)
+	}
 	if r != nil {
 		return r
 	}

@@ -69,7 +69,7 @@ func (w *brokenWriter) Flush() error { return errors.New("broken") }
 func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
 	f := &fakeTracker{}
 	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {
-		d := &delivery{body: []byte("{}"), attempts: []*tracker.Attempt{testAttempt()}, tracker: f}
+		d := &delivery{body: []byte("{}"), told: func() { f.CancelDelivered(testAttempt()) }}
 		if _, err := d.WriteTo(w); err == nil || f.deliveredCount() != 0 {
 			t.Errorf("%d deliveries, error %v", f.deliveredCount(), err)
 		}

@@ -142,19 +142,20 @@ func (b *batchCall) array(s *scanner) bool {
 	return s.close(']')
 }
 
-// authorizeItems opens each item with its own token and judges it, in the order of a single beat.
+// authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
+// worker's token of the request.
 func (c *call) authorizeItems(b *batchCall) {
-	var bare *refusal // of items without a token; the header is judged once
+	var bare []int // items without a token
 	for i := range b.items {
 		it := &b.items[i]
 		if (it.body.seen|it.body.bad)&fieldTaskToken == 0 {
-			if bare == nil {
-				bare = c.withoutToken()
-			}
-			it.refusal = bare
+			bare = append(bare, i)
 			continue
 		}
 		it.refusal = c.judge(it)
+	}
+	if bare != nil {
+		c.ownItems(b, bare)
 	}
 }
 
@@ -177,14 +178,6 @@ func (c *call) judge(it *batchItem) *refusal {
 	}
 	it.token = t
 	return t.checkAttempt(it.body.attempt)
-}
-
-// withoutToken judges an item that brings no token: only a worker's token could open it.
-func (c *call) withoutToken() *refusal {
-	if _, err := c.s.keys.verify(string(c.wire.bearer()), c.now); err != nil {
-		return errUnauthorized
-	}
-	return errNotWorker
 }
 
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")

@@ -50,21 +50,8 @@ func (c *call) taskFilter() (f tracker.TaskFilter, err error) {
 			return f, err
 		}
 	}
-	for _, l := range c.query["label"] {
-		key, value, found := strings.Cut(l, "=")
-		if !found || key == "" {
-			return f, invalidField("label", "label must be key=value, with the value percent-encoded where needed")
-		}
-		if _, twice := f.Labels[key]; twice {
-			return f, invalidField("label", "label names "+clip(key)+" twice; no task has two values for one label")
-		}
-		if f.Labels == nil {
-			f.Labels = map[string]string{}
-		}
-		f.Labels[key] = value
-	}
-	if len(f.Labels) > tracker.MaxLabels {
-		return f, invalidField("label", "label is given too often; no task has so many labels")
+	if f.Labels, err = c.queryLabels(); err != nil {
+		return f, err
 	}
 	if f.PageSize, err = c.pageSize(); err != nil {
 		return f, err
@@ -73,4 +60,26 @@ func (c *call) taskFilter() (f tracker.TaskFilter, err error) {
 		f.After, err = afterOf(f, c.query.Get("pageToken"))
 	}
 	return f, err
+}
+
+// queryLabels reads the label parameters, each key=value; nil when there are none.
+func (c *call) queryLabels() (map[string]string, error) {
+	var labels map[string]string
+	for _, l := range c.query["label"] {
+		key, value, found := strings.Cut(l, "=")
+		if !found || key == "" {
+			return nil, invalidField("label", "label must be key=value, with the value percent-encoded where needed")
+		}
+		if _, twice := labels[key]; twice {
+			return nil, invalidField("label", "label names "+clip(key)+" twice; nothing has two values for one label")
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[key] = value
+	}
+	if len(labels) > tracker.MaxLabels {
+		return nil, invalidField("label", "label is given too often; nothing has so many labels")
+	}
+	return labels, nil
 }

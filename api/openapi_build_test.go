@@ -70,12 +70,16 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		op["description"] = w.description
 	}
 	switch r.access {
-	case forTask:
-		op["security"] = []any{obj{"taskToken": []any{}}}
-	case forItems:
-		op["security"] = []any{obj{"taskToken": []any{}}}
+	case forTask, forItems:
+		op["security"] = []any{obj{"taskToken": []any{}}, obj{"workerToken": []any{}}}
 		if r.op == opHeartbeats {
-			op["security"] = []any{obj{}, obj{"taskToken": []any{}}}
+			op["security"] = []any{obj{}, obj{"workerToken": []any{}}}
+		}
+	case forWorker:
+		op["security"] = []any{obj{"workerToken": []any{}}}
+		if r.needs != 0 {
+			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
+			op["description"] = strings.TrimSpace(w.description + " Roles beside the worker itself: " + strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
 		}
 	case forControl:
 		op["security"] = []any{obj{"controlToken": []any{}}}
@@ -89,7 +93,7 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": idSchema(false)})
 	}
 	names := r.query
-	if r.access == forControl {
+	if r.access == forControl || r.access == forWorker {
 		names = append([]string{"tenantId", "workspaceId"}, names...)
 	}
 	for _, name := range names {
@@ -206,7 +210,7 @@ func (b *openAPIBuilder) ref(t reflect.Type) obj {
 
 func (b *openAPIBuilder) structSchema(t reflect.Type) obj {
 	request := strings.HasSuffix(t.Name(), "Request") || strings.HasSuffix(t.Name(), "Item") ||
-		slices.Contains([]string{"RetryPolicy", "Placement", "TaskError"}, t.Name())
+		slices.Contains([]string{"RetryPolicy", "Placement", "TaskError", "WorkerSelector"}, t.Name())
 	properties, required := obj{}, []string{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -293,6 +297,9 @@ func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request
 }
 
 func (b *openAPIBuilder) itemSchema(t reflect.Type) any {
+	if t.Kind() == reflect.String {
+		return obj{"type": "string"}
+	}
 	if t == reflect.TypeFor[json.RawMessage]() { // results of a batch of creations
 		return obj{
 			"type": "object", "required": []string{"status"},

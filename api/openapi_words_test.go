@@ -10,13 +10,16 @@ const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} 
 	`Every answer has an X-Request-Id. A refusal is {"error", "message"} with further fields by code; a failure of the store is always 503, never a verdict about a task.`
 
 var tags = []any{
-	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt."},
+	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt, or with their own for attempts that were dispatched to them."},
 	obj{"name": "tasks", "description": "What control planes call, with a control token."},
+	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and their machines."},
+	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
 
 var securitySchemes = obj{
 	"taskToken":    obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
+	"workerToken":  obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The workerToken of a registration. It opens that worker's own calls, and the callbacks of attempts that were dispatched to it."},
 	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|operator|dispatcher|enroll|admin."},
 }
 
@@ -27,7 +30,7 @@ var requestIDHeaderSchema = obj{"description": "The request's own id when it sen
 var statusWords = map[int]string{
 	200: "Done", 201: "Created", 202: "Accepted",
 	400: "The request is wrong; nothing was changed", 401: "No token, or none that holds", 403: "A token for something else",
-	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended the attempt; stop at once",
+	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended it; stop at once",
 	413: "The body is too large", 415: "The body is not JSON", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
 }
 
@@ -73,7 +76,7 @@ var opWords = map[string]words{
 	},
 	opHeartbeats: {
 		tag: "callbacks", summary: "Many beats at once",
-		description: "Each item is opened by its own taskToken and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
+		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
 		request:     v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
 	},
 	opCreate: {
@@ -114,7 +117,66 @@ var opWords = map[string]words{
 		tag: "tasks", summary: "Ask for the end of all tasks of a run",
 		request: v1.CancelRequest{}, optionalBody: true, answers: map[int]any{202: v1.Run{}}, errors: []int{404},
 	},
-	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
+	opRegister: {
+		tag: "workers", summary: "Register a worker",
+		description: "Counts as its first beat. The same queue, machine, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED. A token that is tied to a queue registers for that one only.",
+		request:     v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer", `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"}}`}},
+		answers: map[int]any{201: v1.RegisterWorkerResponse{}},
+	},
+	opWorkerHeartbeat: {
+		tag: "workers", summary: "The worker is alive",
+		description: "And with it every task that it has claimed and that has no timeout of its own. On 410 stop everything; the reason says whether to register again. In the last third of its token's life it gets a fresh one.",
+		request:     v1.WorkerHeartbeatRequest{}, optionalBody: true, requestExamples: []example{{"beat", `{"activeCount":2,"seq":17,"completedDelta":5,"failedDelta":1}`}},
+		answers: map[int]any{200: v1.WorkerHeartbeatResponse{}}, errors: []int{404, 410},
+	},
+	opDeregister: {
+		tag: "workers", summary: "The worker goes", description: "At once, and what it holds goes back to its queues without counting as lost; or, with drain, when it has finished what it holds.",
+		request: v1.DeregisterRequest{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
+	},
+	opDrainWorker: {
+		tag: "workers", summary: "Let a worker finish and go",
+		description: "It claims nothing more, finishes what it holds, and is OFFLINE when it has and knows that it drains; or at the deadline, when what it still holds goes back to its queues.",
+		request:     v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"deploy", `{"reason":"deploy","deadlineMs":300000}`}},
+		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
+	},
+	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
+	opOfflineWorker: {
+		tag: "workers", summary: "Give a worker up", description: "It is OFFLINE at once and what it holds is lost, as if it had died.",
+		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
+	},
+	opDrainWorkers: {
+		tag: "workers", summary: "Drain all workers that a selector names", description: "All that the selector says must match. One that matches nothing is told so with 404.",
+		request: v1.DrainWorkersRequest{}, requestExamples: []example{{"version", `{"selector":{"version":"1.2.3"},"dryRun":true}`}},
+		answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404},
+	},
+	opGetWorker: {tag: "workers", summary: "One worker", answers: map[int]any{200: v1.Worker{}}, errors: []int{404}},
+	opListWorkers: {
+		tag: "workers", summary: "List workers", description: "In the order of registration. totalCount is that of all pages, whatever the filter.", answers: map[int]any{200: v1.WorkerList{}},
+	},
+	opSelectWorker: {
+		tag: "workers", summary: "Choose a worker",
+		description: "Workers of the queue are asked for runtime, type, labels, status, freshness and capacity, in this order; rejected counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. Choosing reserves nothing: use placement at creation for that.",
+		request:     v1.SelectWorkerRequest{}, optionalBody: true, requestExamples: []example{{"python", `{"queue":"default","runtime":"python","strategy":"leastLoaded"}`}},
+		answers: map[int]any{200: v1.SelectWorkerResponse{}}, errors: []int{409},
+		answerExamples: map[int][]example{409: {{"stale", `{"error":"no_fresh_workers","message":"No workers with fresh heartbeats available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":2,"full":0}}`}}},
+	},
+	opGetMachine:   {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
+	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.", answers: map[int]any{200: v1.MachineList{}}},
+	opDrainMachine: {tag: "workers", summary: "Drain all workers of a machine", request: v1.DrainRequest{}, optionalBody: true, answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404}},
+	opSweep: {
+		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The token must be for every tenant and workspace.",
+		answers: map[int]any{200: v1.SweepResponse{}},
+	},
+	opClaim: {
+		tag: "workers", summary: "Hand the worker tasks",
+		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them.",
+		request:     v1.ClaimRequest{}, optionalBody: true, requestExamples: []example{{"long poll", `{"max":5,"waitMs":30000,"claimId":"c-17"}`}},
+		answers: map[int]any{200: v1.ClaimResponse{}}, errors: []int{404, 409, 410},
+	},
+	opListQueues:  {tag: "queues", summary: "List queues", description: "Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its unrunnable.", answers: map[int]any{200: v1.QueueList{}}},
+	opPauseQueue:  {tag: "queues", summary: "Stop claims from a queue", description: "New tasks are taken, and what workers hold goes on.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	"livez":       {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
 	"readyz": {
 		tag: "system", summary: "This server should get work",
 		description: "503 while it shuts down or the store does not answer.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
@@ -134,33 +196,42 @@ var queryParams = map[string]obj{
 	"state":       queryParam("state", "Only tasks in this state.", obj{"type": "string", "enum": enums["State"]}),
 	"runId":       queryParam("runId", "Only tasks of this run.", idSchema(false)),
 	"workerId":    queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
-	"queue":       queryParam("queue", "Only tasks of this queue.", idSchema(false)),
-	"type":        queryParam("type", "Only tasks of this type.", idSchema(false)),
+	"queue":       queryParam("queue", "Only what is of this queue.", idSchema(false)),
+	"type":        queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
 	"label": {
-		"name": "label", "in": "query", "description": "Only tasks with this label, key=value. May be given several times; all must match.",
+		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
 		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
 	},
-	"liveness":  queryParam("liveness", "Only tasks of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
-	"pageSize":  queryParam("pageSize", "Tasks per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
-	"pageToken": queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
+	"status":      queryParam("status", "Only workers of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
+	"runtime":     queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
+	"machineId":   queryParam("machineId", "Only workers of this machine.", idSchema(false)),
+	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
+	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
+	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
+	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
 }
 
 var enums = map[string][]any{
 	"State":         {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
+	"WorkerStatus":  {"ONLINE", "DRAINING", "OFFLINE"},
 	"Liveness":      {"FRESH", "LATE", "LOST"},
 	"Outcome":       {"SUCCEEDED", "FAILED", "CANCELLED"},
 	"ErrorCategory": {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
 }
 
 var idFields = map[string]bool{
-	"taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
+	"machineId": true, "hostname": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
 }
 
 // neverNull are times that are always there.
-var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true}
+var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true, "registeredAt": true}
+
+// noFields is the body of a call that takes none: {} or nothing.
+type noFields struct{}
 
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
+	"RegisterWorkerRequest": true, "DeregisterRequest": true, "DrainRequest": true, "DrainWorkersRequest": true, "SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true, "RetryPolicy": true, "Placement": true,
 }
 
@@ -209,6 +280,29 @@ var fieldSchemas = map[string]obj{
 	"RetryPolicy.initialBackoffMs":          between(0, 86400000),
 	"RetryPolicy.multiplier":                {"type": "number", "minimum": 1, "maximum": 100},
 	"RetryPolicy.maxBackoffMs":              between(0, 86400000),
+	"ClaimRequest.types":                    {"type": "array", "items": idSchema(false), "minItems": 1},
+	"ClaimRequest.max":                      between(1, 100),
+	"ClaimRequest.waitMs":                   between(0, 60000),
+	"ClaimRequest.claimId":                  idSchema(false),
+	"RegisterWorkerRequest.types":           {"type": "array", "items": idSchema(false), "minItems": 1, "maxItems": 1000},
+	"RegisterWorkerRequest.runtimes":        {"type": "array", "items": idSchema(false), "maxItems": 100},
+	"RegisterWorkerRequest.name":            {"type": "string", "maxLength": 128},
+	"RegisterWorkerRequest.version":         {"type": "string", "maxLength": 128},
+	"RegisterWorkerRequest.probeUrl":        {"type": "string", "maxLength": 512},
+	"RegisterWorkerRequest.pid":             between(0, 1<<31-1),
+	"RegisterWorkerRequest.maxConcurrent":   between(0, 1000000),
+	"RegisterWorkerRequest.labels":          {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"WorkerHeartbeatRequest.activeCount":    between(0, 1000000),
+	"WorkerHeartbeatRequest.seq":            {"type": "integer", "minimum": 0},
+	"WorkerHeartbeatRequest.completedDelta": {"type": "integer", "minimum": 0},
+	"WorkerHeartbeatRequest.failedDelta":    {"type": "integer", "minimum": 0},
+	"WorkerTaskItem.attempt":                {"type": "integer", "minimum": 1},
+	"WorkerTaskItem.progressPct":            progress,
+	"DrainRequest.reason":                   {"type": "string", "maxLength": 512},
+	"DrainRequest.deadlineMs":               between(1, 2592000000),
+	"DrainWorkersRequest.reason":            {"type": "string", "maxLength": 512},
+	"DrainWorkersRequest.deadlineMs":        between(1, 2592000000),
+	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"CreateTasksItem.idempotencyKey":        {"type": "string", "maxLength": 255},
 	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},

@@ -23,7 +23,7 @@ func (c *call) parseQuery(raw string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		known := slices.Contains(c.route.query, name) || c.route.access == forControl && (name == "tenantId" || name == "workspaceId")
+		known := slices.Contains(c.route.query, name) || (c.route.access == forControl || c.route.access == forWorker) && (name == "tenantId" || name == "workspaceId")
 		switch {
 		case !known:
 			return invalidField(clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or leave it out", clip(name)))

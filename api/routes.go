@@ -25,6 +25,7 @@ const (
 	forTask                  // the task token of that very task
 	forItems                 // each item of the body brings its own
 	forControl               // a control token; route.needs says which role
+	forWorker                // the token of that very worker or, where route.needs is set, such a control token
 )
 
 // Names of the operations, as the OpenAPI document and the log have them.
@@ -41,6 +42,26 @@ const (
 	opNextAttempt = "nextAttempt"
 	opGetRun      = "getRun"
 	opCancelRun   = "cancelRun"
+
+	opRegister        = "registerWorker"
+	opWorkerHeartbeat = "workerHeartbeat"
+	opDeregister      = "deregisterWorker"
+	opDrainWorker     = "drainWorker"
+	opResumeWorker    = "resumeWorker"
+	opOfflineWorker   = "offlineWorker"
+	opDrainWorkers    = "drainWorkers"
+	opGetWorker       = "getWorker"
+	opListWorkers     = "listWorkers"
+	opSelectWorker    = "selectWorker"
+	opGetMachine      = "getMachine"
+	opListMachines    = "listMachines"
+	opDrainMachine    = "drainMachine"
+	opSweep           = "sweep"
+
+	opClaim       = "claimTasks"
+	opListQueues  = "listQueues"
+	opPauseQueue  = "pauseQueue"
+	opResumeQueue = "resumeQueue"
 )
 
 // route is one operation. The table of them is also what the OpenAPI document is held against.
@@ -74,6 +95,29 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt, access: forControl, needs: mayDispatch, handle: (*call).nextAttempt},
 	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayRead, handle: (*call).getRun},
 	{method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun, access: forControl, needs: mayOperate, handle: (*call).cancelRun},
+
+	{method: "POST", pattern: "/v1/workers", op: opRegister, access: forControl, needs: mayEnroll, handle: (*call).registerWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/heartbeat", op: opWorkerHeartbeat, access: forWorker, handle: (*call).workerHeartbeat},
+	{method: "POST", pattern: "/v1/workers/{workerId}/deregister", op: opDeregister, access: forWorker, needs: mayOperate, handle: (*call).deregisterWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/drain", op: opDrainWorker, access: forWorker, needs: mayOperate, handle: (*call).drainWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/resume", op: opResumeWorker, access: forControl, needs: mayOperate, handle: (*call).resumeWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker, access: forControl, needs: mayOperate, handle: (*call).offlineWorker},
+	{method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers, access: forControl, needs: mayOperate, handle: (*call).drainWorkers},
+	{method: "POST", pattern: "/v1/workers:select", op: opSelectWorker, access: forControl, needs: mayRead, handle: (*call).selectWorker},
+	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*call).getWorker},
+	{
+		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*call).listWorkers,
+		query: []string{"queue", "status", "type", "runtime", "machineId", "label", "liveness", "schedulable", "pageSize", "pageToken"},
+	},
+	{method: "GET", pattern: "/v1/machines", op: opListMachines, access: forControl, needs: mayRead, handle: (*call).listMachines, query: []string{"pageSize", "pageToken"}},
+	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*call).getMachine},
+	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*call).drainMachine},
+	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*call).sweep},
+
+	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*call).claimTasks},
+	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*call).listQueues},
+	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*call).pauseQueue},
+	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*call).resumeQueue},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*call).livez},
 	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*call).readyz},
@@ -149,6 +193,8 @@ func bodyLimit(method, target []byte) int {
 	case string(method) != fasthttp.MethodPost:
 		return limitOther
 	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
+		return limitBatch
+	case bytes.HasPrefix(path, prefixWorkers) && bytes.HasSuffix(path, suffixHeartbeat): // with its inventory a batch
 		return limitBatch
 	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
 		return limitCallback

@@ -35,6 +35,9 @@ type Server struct {
 	logFailures logLimiter
 	watch       *connWatch
 
+	running context.Context // ends when the server shuts down: what waits for something to happen ends then
+	stop    context.CancelFunc
+
 	inFlight atomic.Int64
 	draining atomic.Bool
 }
@@ -49,6 +52,7 @@ func New(cfg Config) (*Server, error) {
 		tokens: newTokenCache(cfg.TokenCacheSize),
 		watch:  newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
 	}
+	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()
 	s.ready.check = cfg.Tracker.Ready
 	var err error
@@ -101,6 +105,7 @@ func (s *Server) SetDraining() { s.draining.Store(true) }
 // its answer or ctx ends. The operators' pages go last.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.SetDraining()
+	s.stop()
 	err := s.http.ShutdownWithContext(ctx)
 	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
 }

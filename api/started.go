@@ -47,6 +47,13 @@ func (c *call) report(attempt int, worker string, at time.Time) (tracker.Report,
 	if worker != "" && !tracker.ValidID(worker) {
 		return tracker.Report{}, invalidID("workerId")
 	}
+	if c.token == nil {
+		t, r := c.ownToken(c.id, attempt)
+		if r != nil {
+			return tracker.Report{}, r
+		}
+		c.token = t
+	}
 	if r := c.token.checkAttempt(attempt); r != nil {
 		return tracker.Report{}, r
 	}

@@ -110,7 +110,11 @@ type claims struct {
 	LifeMs     int64  `json:"ttl,omitempty"` // a renewal keeps it
 	Renew      bool   `json:"rnw,omitempty"`
 
-	// Control tokens.
+	// Worker tokens.
+	Worker  string `json:"wkr,omitempty"`
+	Machine string `json:"mch,omitempty"`
+
+	// Control tokens; worker tokens have the queue too.
 	Role  string `json:"rol,omitempty"`
 	Queue string `json:"que,omitempty"`
 }

@@ -2,8 +2,8 @@
 --   it), or puts a queue task back into its queue at once.
 -- Guarantees: the old attempt is fenced in the same step; the same request again changes nothing and is told so; a
 --   succeeded or cancelled task stays as it is.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 from attempt, 4 fence of the new attempt, 5 token life s, 6 start timeout ms, 7 worker that
 --   takes a queued task, or '' when the attempt is asked for
 -- Reply: {OK or REPEATED, wall ms, state} or {MISMATCH, wall ms, current attempt} or {TERMINAL, wall ms, state} or
@@ -14,34 +14,18 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+--#include lib/dispatch.lua
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
 local f, from, fence, worker = task.f, tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local L = shard_time(CLOCK)
 
-local function dispatch()
-  local report
-  if f.s == 'D' or f.s == 'R' then
-    report = select(2, leave(task))
-    remember(task, 'SUPERSEDED', nil, false, report)
-  end
-  if not f.o then redis.call('HSET', task.key, 'o', f.f or fence) end
-  redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr')
-  redis.call('HDEL', task.doc, 'error', 'cancelReason')
-  redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
-  f.a, f.f, f.w = f.a + 1, fence, worker ~= '' and worker or nil
-  redis.call('HSET', task.key, 'a', f.a, 'f', fence, 'd', now, 'l', ARGV[5])
-  if f.w then redis.call('HSET', task.key, 'w', f.w) end
-  move(task, 'D')
-  if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
-  redis.call('ZADD', TIMERS, L + ARGV[6], 's:' .. member_of(task))
-  emit(task, 'task.dispatched', f.a, f.w and '{"workerId":"' .. f.w .. '"}')
-end
+local to = {fence = fence, life = ARGV[5], start = ARGV[6], worker = worker ~= '' and worker or nil}
 
 if worker ~= '' then
   if f.s ~= 'Q' then return {MISMATCH, now, f.a} end
   if f.a ~= from or f.n and tonumber(f.n) > now then return {REFUSED, now, 'pending'} end
-  dispatch()
+  dispatch(task, L, to)
   return {OK, now, f.s}
 end
 if f.a == from + 1 then return {REPEATED, now, f.s} end
@@ -50,19 +34,17 @@ if f.s == 'S' or f.s == 'C' then return {TERMINAL, now, f.s} end
 if f.x and tonumber(f.x) <= now then return {REFUSED, now, 'deadline'} end
 if f.cr and f.s ~= 'F' then return {REFUSED, now, 'pending'} end
 if not f.q then
-  dispatch()
+  dispatch(task, L, to)
   return {OK, now, f.s}
 end
 if f.s == 'Q' then
   if not f.n then return {REPEATED, now, f.s} end
   redis.call('HDEL', task.key, 'n')
   redis.call('ZREM', DUE, 'b:' .. task.name)
+  make_ready(task)
   return {OK, now, f.s}
 end
-if f.s == 'D' or f.s == 'R' then
-  local _, report = leave(task)
-  remember(task, 'SUPERSEDED', nil, false, report)
-end
+supersede(task)
 redis.call('HDEL', task.key, 'e', 'cr')
 redis.call('HDEL', task.doc, 'error', 'cancelReason')
 redis.call('ZREM', DUE, 'x:' .. task.name)

@@ -1,8 +1,8 @@
 -- Purpose: asks a running attempt to cancel, or cancels at once a task that no worker has begun.
 -- Guarantees: repeating it changes nothing, the first reason stands; a finished task is left alone. The grace period
 --   does not start here but when a reply has carried the signal (deliver.lua).
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 reason as JSON string or '', 4 default cancel grace ms, 5 retention ms
 -- Reply: {OK} or {TERMINAL, state} or {NOT_FOUND}
 -- Cost: O(log n), at most two events
@@ -11,7 +11,7 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
 local state, reason = task.f.s, ARGV[3]
 if state ~= 'Q' and state ~= 'D' and state ~= 'R' then return {TERMINAL, state} end
@@ -22,8 +22,10 @@ if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
 emit(task, 'task.cancel_requested', task.f.a, reason ~= '' and '{"reason":' .. reason .. '}')
 if state == 'R' then
   redis.call('HSET', CANCELS, SENTINEL, '', member_of(task), (task.f.g or ARGV[4]) .. '\t\t' .. reason)
+  tell_worker(task, 'c', reason)
   return {OK}
 end
+if state == 'D' then tell_worker(task, 'l', 'task_already_terminal') end
 local _, report = leave(task)
 if state == 'D' then remember(task, 'CANCELLED', nil, false, report) end
 finish(task, 'C', nil, tonumber(ARGV[5]))

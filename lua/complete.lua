@@ -2,11 +2,11 @@
 -- Guarantees: exactly one transition an attempt; the same outcome of the same attempt again gets the same answer; an
 --   attempt that is not current, or that Lubdub ended, changes nothing; an attempt that was never heard is started
 --   first; while a cancel is pending nothing is retried.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker or '', 10 outcome (SUCCEEDED, FAILED, CANCELLED), 11 retryable 1 or '', 12 retention ms, 13 error
---   JSON or '', then the document's fields as name and value
+--   own), 9 worker that claimed it or '', 10 worker or '', 11 outcome (SUCCEEDED, FAILED, CANCELLED), 12 retryable 1
+--   or '', 13 retention ms, 14 error JSON or '', then the document's fields as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(history) for a repeat; at most three events
 --#include lib/clock.lua
@@ -15,11 +15,11 @@
 --#include lib/task.lua
 --#include lib/attempt.lua
 --#include lib/settle.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
-local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[10], tonumber(ARGV[12]), ARGV[13]
+local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[11], tonumber(ARGV[13]), ARGV[14]
 local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
-  issued = tonumber(ARGV[7]), run = ARGV[8]})
+  issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9]})
 if code ~= OK then
   for _, entry in ipairs(redis.call('LRANGE', task.history, 0, -1)) do
     local a, fence, was, reason, retried =
@@ -31,16 +31,16 @@ if code ~= OK then
   end
   return {code, now, detail, 0}
 end
-if task.f.s == 'D' then begin(task, L, ARGV[9]) end
+if task.f.s == 'D' then begin(task, L, ARGV[10]) end
 local _, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
-local after = outcome == 'FAILED' and ARGV[11] == '1' and retry_after(task, false)
+local after = outcome == 'FAILED' and ARGV[12] == '1' and retry_after(task, false)
 remember(task, outcome, reason, after, report, nil, err)
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}
 end
-if #ARGV > 13 then redis.call('HSET', task.doc, unpack(ARGV, 14)) end
+if #ARGV > 14 then redis.call('HSET', task.doc, unpack(ARGV, 15)) end
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
 emit(task, 'task.' .. string.lower(outcome), attempt, reason and '{"reason":"' .. reason .. '"}')

@@ -1,8 +1,8 @@
 -- Purpose: creates a task, dispatched at once (pushed) or waiting in its queue.
 -- Guarantees: all or nothing; a task that exists is left alone; the same creation again (same first fence) is told
 --   apart from another task with that id.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline wall ms or '',
 --   7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then those as name and value,
 --   then the document's fields as name and value
@@ -12,14 +12,14 @@
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 if task.f then
   if (task.f.o or task.f.f) == ARGV[4] then return {REPEATED, tonumber(task.f.c)} end
   return {EXISTS}
 end
 local L = shard_time(CLOCK)
 local state, fence, timeout, deadline, notBefore = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
-local f, record = {a = 0}
+local f, record = {a = 0, t = timeout}
 task.f = f
 if state == 'D' then
   f.a, f.f = 1, fence
@@ -37,8 +37,15 @@ if #ARGV > last then redis.call('HSET', task.doc, unpack(ARGV, last + 1)) end
 move(task, state, unpack(record))
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
-if notBefore ~= '' then redis.call('ZADD', DUE, notBefore, 'b:' .. task.name) end
 emit(task, 'task.created', task.f.a)
+if task.f.pl and (not task.f.pn or redis.call('ZSCORE', KEYS[TASKS + KEYS_PER_TASK], task.f.pn)) then
+  unplace(task, notBefore ~= '' and notBefore or now) -- it is placed when it is ready, or its worker has just ended
+end
+if notBefore ~= '' then
+  redis.call('ZADD', DUE, notBefore, 'b:' .. task.name)
+elseif state == 'Q' then
+  make_ready(task)
+end
 if state == 'D' then
   redis.call('ZADD', TIMERS, L + ARGV[7], 's:' .. member_of(task))
   emit(task, 'task.dispatched', 1)

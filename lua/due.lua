@@ -1,10 +1,12 @@
--- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that are over (b), retention (x).
+-- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that are over (b), retention
+--   (x), placed tasks without a worker (p).
 -- Guarantees: each entry is checked again, against wall time and against the task's own field; two sweepers cannot
 --   take the same one; each transition, its evidence and its events are one step.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 sweeper, 2 retention ms, then scope, id and entry for each task
--- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed) or 4 (removed) and the lag in ms
+-- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed), 4 (removed) or 5 (to be placed) and the
+--   lag in ms
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
@@ -13,10 +15,11 @@
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
+local PLACE_AGAIN_MS = 1000 -- until a task that found no worker is placed again
 local reply = {}
 for n = 1, (#ARGV - 2) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n, 3 * n + 2)
-  local task = open_task(10 + KEYS_PER_TASK * (n - 1), scope, id)
+  local task = open_task(TASKS + KEYS_PER_TASK * (n - 1), scope, id)
   local at = tonumber(redis.call('ZSCORE', DUE, entry))
   local result, lag = 0, 0
   if at and at <= now then
@@ -30,10 +33,14 @@ for n = 1, (#ARGV - 2) / 3 do
     elseif kind == 'b' and live and f.s == 'Q' and f.n then
       lag, result = now - at, 3
       redis.call('HDEL', task.key, 'n')
+      make_ready(task)
     elseif kind == 'x' and f and not live then
       lag, result = now - at, 4
       index(task, f.s, nil)
       redis.call('DEL', task.key, task.doc, task.history)
+    elseif kind == 'p' and live and f.s == 'Q' and f.pl and not f.pn then
+      result = f.n and 0 or 5
+      redis.call('ZADD', DUE, f.n or now + PLACE_AGAIN_MS, entry)
     end
   end
   reply[#reply + 1] = result

@@ -1,7 +1,7 @@
 -- Purpose: reads everything about one task at one moment.
 -- Guarantees: writes nothing.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id
 -- Reply: {wall ms, {record fields}, {document fields}, {history}, packed report or '', silent ms or '', outage credit
 --   ms since the last beat}
@@ -10,8 +10,8 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
-local record = redis.call('HGETALL', KEYS[10])
-local task = open_task(10, ARGV[1], ARGV[2])
+local record = redis.call('HGETALL', KEYS[TASKS])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {now, record, {}, {}, '', '', 0} end
 local member = member_of(task)
 local score = tonumber(redis.call('ZSCORE', task.beats, member))

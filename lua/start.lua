@@ -1,10 +1,10 @@
 -- Purpose: hears one attempt: its `started`, or a beat of an attempt that beat.lua did not find live.
 -- Guarantees: only the current attempt is heard; a dispatched one becomes RUNNING; a running one is beaten again; one
 --   that the store lost is adopted from its token; nothing is written for any other.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), 10 lubdub:{shard}:task:<scope>/<id>, 11 …:doc:<scope>/<id>,
---   12 …:history:<scope>/<id>, 13 …:run:<scope>/<run>, 14 …:beats:<timeoutMs>
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker or '', 10 packed report or ''
+--   own), 9 worker that claimed it or '', 10 worker or '', 11 packed report or ''
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
@@ -13,19 +13,19 @@
 --#include lib/task.lua
 --#include lib/attempt.lua
 --#include lib/report.lua
-local task = open_task(10, ARGV[1], ARGV[2])
+local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local code, detail = admit(task, L, {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5],
-  interval = ARGV[6], issued = tonumber(ARGV[7]), run = ARGV[8]})
+  interval = ARGV[6], issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9]})
 if code ~= OK then return {code, now, detail, ''} end
 local member = member_of(task)
 if task.f.s == 'D' then
-  begin(task, L, ARGV[9])
+  begin(task, L, ARGV[10])
 else
   ensure_beats(task.beats, task.f.t)
   redis.call('ZADD', task.beats, 'GT', L, member)
 end
-if ARGV[10] ~= '' then
-  redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[10]))
+if ARGV[11] ~= '' then
+  redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[11]))
 end
 return {OK, now, '', redis.call('HGET', CANCELS, member) or ''}

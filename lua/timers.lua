@@ -1,7 +1,7 @@
 -- Purpose: takes attempts whose start timeout (s), run timeout (r) or cancel grace (c) is over in shard time.
 -- Guarantees: each timer is checked again, against shard time and against the attempt that it was set for; two
 --   sweepers cannot take the same one; the transition, its evidence and its events are one step.
--- KEYS: 1–9 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 sweeper, 2 retention ms, 3 default cancel grace ms, then scope, id and timer for each task
 -- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms
@@ -16,7 +16,7 @@ local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 local reply = {}
 for n = 1, (#ARGV - 3) / 3 do
   local scope, id, timer = unpack(ARGV, 3 * n + 1, 3 * n + 3)
-  local task = open_task(10 + KEYS_PER_TASK * (n - 1), scope, id)
+  local task = open_task(TASKS + KEYS_PER_TASK * (n - 1), scope, id)
   local at = tonumber(redis.call('ZSCORE', TIMERS, timer))
   local result, lag = 0, 0
   if at and at <= L then

@@ -19,6 +19,7 @@ const (
 	tookRequeued
 	tookReady
 	tookRemoved
+	tookPlaceless
 )
 
 // States as they are stored: the first letter.

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
@@ -43,7 +44,9 @@ func (t *Tracker) CreateBatch(_ context.Context, tasks []NewTask) []CreateResult
 		batch[i] = &creation{NewTask: n, fence: newFence()}
 	}
 	t.reserve(batch, func(*creation) bool { return true })
+	givenBack := t.placeBatch(batch)
 	t.create(batch)
+	givenBack()
 	t.reserve(batch, func(c *creation) bool { return !c.done && c.err == nil })
 	results := make([]CreateResult, len(batch))
 	for i, c := range batch {
@@ -127,6 +130,7 @@ func (t *Tracker) createCall(c *creation) *call {
 	k := t.store.keys[shard]
 	timeout := strconv.FormatInt(ms(c.HeartbeatTimeout), 10)
 	keys := k.ofTask(append([]string(nil), k.fixed...), c.Scope, c.TaskID, c.RunID, timeout)
+	keys = append(keys, k.fences)
 
 	state, start := Queued, ""
 	if c.Queue == "" {
@@ -158,6 +162,9 @@ func (c *creation) record() []any {
 	add("q", c.Queue, "")
 	add("y", c.Type, "")
 	add("rn", c.Runtime, "")
+	add("pn", c.WorkerID, "")
+	add("pl", c.Placement, "")
+	add("wl", labelsHash(c.WorkerLabels), "")
 	addMs("i", c.HeartbeatInterval, DefaultHeartbeatInterval)
 	addMs("g", c.CancelGrace, DefaultCancelGrace)
 	addMs("so", c.StartTimeout, 0)
@@ -195,8 +202,7 @@ func (c *creation) document() []any {
 	d = appendDoc(d, "resources", string(c.Resources))
 	d = appendDoc(d, "labels", packLabels(c.Labels))
 	d = appendDoc(d, "workerLabels", packLabels(c.WorkerLabels))
-	d = appendDoc(d, "pin", c.WorkerID)
-	return appendDoc(d, "placement", c.Placement)
+	return d
 }
 
 func packLabels(labels map[string]string) string {
@@ -205,6 +211,15 @@ func packLabels(labels map[string]string) string {
 	}
 	b, _ := json.Marshal(labels) // strings only: cannot fail
 	return string(b)
+}
+
+// labelsHash is the same for equal labels: those of one class are told by it. No labels have none.
+func labelsHash(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(packLabels(labels))) // keys come out sorted
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 func msOrEmpty(t time.Time) string {
@@ -261,7 +276,7 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		Task: task, TokenTTL: life, RenewToken: !task.NoRenewToken,
 		Attempt: t.Attempt(Attempt{
 			Scope: task.Scope, TaskID: task.ID, RunID: task.RunID, Number: task.Attempt, Fence: fence,
-			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt,
+			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt, WorkerID: claimedBy(task),
 		}),
 	}
 	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (Progress{}) {
@@ -269,6 +284,14 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		e.LastProgress = &p
 	}
 	return e
+}
+
+// claimedBy gives the worker that a queue task was handed to; a pushed task is anyone's who gets its envelope.
+func claimedBy(task *Task) string {
+	if task.Queue == "" {
+		return ""
+	}
+	return task.WorkerID
 }
 
 func (p *RetryPolicy) pack() string {

@@ -23,8 +23,19 @@ type shardKeys struct {
 	events   string
 	progress string
 	cancels  string
+	ready    string
+	held     string
+	outbox   string
+	fences   string
+	paused   string
 	replicas string
 	sweepers string
+
+	ofWorkers   []string // in the order of lua/lib/worker.lua
+	workers     string
+	workerBeats string
+	workerDue   string
+	recoveries  string
 
 	beatsOf sync.Map // time.Duration → string: keys that attempts share
 }
@@ -40,9 +51,20 @@ func newShardKeys(shard int) *shardKeys {
 	k.events = k.prefix + "events"
 	k.progress = k.prefix + "progress"
 	k.cancels = k.prefix + "cancels"
+	k.ready = k.prefix + "ready"
+	k.held = k.prefix + "held"
+	k.outbox = k.prefix + "outbox"
+	k.fences = k.prefix + "fences"
+	k.paused = k.prefix + "paused"
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
-	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels}
+	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
+		k.ready, k.held, k.outbox}
+	k.workers = k.prefix + "workers"
+	k.workerBeats = k.prefix + "workerbeats"
+	k.workerDue = k.prefix + "workerdue"
+	k.recoveries = k.prefix + "recoveries"
+	k.ofWorkers = []string{k.clock, k.outages, k.events, k.workers, k.workerBeats, k.workerDue, k.recoveries}
 	return k
 }
 
@@ -71,6 +93,14 @@ func (k *shardKeys) idempotency(scope Scope, key string) string {
 	return k.prefix + "idem:" + scope.String() + "/" + key
 }
 
+func (k *shardKeys) claim(scope Scope, worker, mark string) string {
+	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
+}
+
+// Word for a worker, and what its last inventory missed, live in the worker's shard.
+func (k *shardKeys) notices(name string) string { return k.prefix + "notices:" + name }
+func (k *shardKeys) missed(name string) string  { return k.prefix + "missed:" + name }
+
 // ofTask gives the keys of one task in the order in which scripts declare them.
 func (k *shardKeys) ofTask(dst []string, scope Scope, id, run, timeoutMs string) []string {
 	name := taskName(scope, id)
@@ -98,6 +128,14 @@ func splitName(name string) (scope Scope, id string, ok bool) {
 	}
 	scope.Workspace, id, ok = strings.Cut(rest, "/")
 	return scope, id, ok
+}
+
+// splitAttempt takes the number and the fence out of a member.
+func splitAttempt(member string) (number int, fence string, ok bool) {
+	_, rest, ok := strings.Cut(member, "#")
+	text, fence, cut := strings.Cut(rest, ".")
+	number, err := strconv.Atoi(text)
+	return number, fence, ok && cut && err == nil
 }
 
 // shardOf spreads names over shards by FNV-1a. It is part of the stored layout: changing it loses every task.
@@ -129,4 +167,26 @@ func tasksOf(runID string) []string {
 		return nil
 	}
 	return []string{"task_" + rest, rest}
+}
+
+// Keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
+// machine's status can change in the same script as its last worker's.
+func (k *shardKeys) worker(name string) string         { return k.prefix + "worker:" + name }
+func (k *shardKeys) reserved(name string) string       { return k.prefix + "reserved:" + name }
+func (k *shardKeys) recovery(name string) string       { return k.prefix + "recovery:" + name }
+func (k *shardKeys) machine(name string) string        { return k.prefix + "machine:" + name }
+func (k *shardKeys) machineWorkers(name string) string { return k.prefix + "machineworkers:" + name }
+func (k *shardKeys) machinePeriods(name string) string { return k.prefix + "machineperiods:" + name }
+func (k *shardKeys) identity(scope Scope, hash string) string {
+	return k.prefix + "identity:" + scope.String() + "/" + hash
+}
+func (k *shardKeys) stales(scope Scope, of string) string {
+	return k.prefix + "stales:" + scope.String() + "/" + of
+}
+
+// ofWorker gives the keys of one worker in the order in which scripts declare them.
+func (k *shardKeys) ofWorker(dst []string, r *workerRef) []string {
+	name, machine := taskName(r.scope, r.id), taskName(r.scope, r.machine)
+	return append(dst, k.worker(name), k.machine(machine), k.machineWorkers(machine), k.machinePeriods(machine),
+		k.stales(r.scope, r.lineage), k.stales(r.scope, "m:"+r.machine), k.recovery(name), k.identity(r.scope, r.identity), k.reserved(name))
 }

@@ -18,6 +18,11 @@ type metrics struct {
 	sweepLag     prometheus.Gauge
 	sweepTime    prometheus.Histogram
 	sweepErrors  prometheus.Counter
+
+	staleWorkers prometheus.Counter
+	recovered    prometheus.Counter
+	probes       *prometheus.CounterVec
+	claims       *claimMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -58,14 +63,24 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
 		}),
+		staleWorkers: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_stale_workers_total", Help: "Workers that this sweeper declared OFFLINE for their silence.",
+		}),
+		recovered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_recovered_attempts_total", Help: "Attempts of ended workers that this process took from them.",
+		}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
+		}, []string{"result"}),
 	}
+	m.claims = newClaimMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.verdicts, m.requeued, m.removed,
-			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors)
+			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes)
 	}
 	return m
 }

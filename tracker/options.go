@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -21,6 +22,14 @@ type Options struct {
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s
+
+	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
+	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
+	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
+	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
+
+	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
+	Probe func(ctx context.Context, url string) error
 
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string

@@ -20,6 +20,12 @@ type Sweeper struct {
 
 	mu       sync.Mutex
 	timeouts [][]string // by shard: the timeouts in use when it was last peeked at
+
+	probe      func(context.Context, string) error // nil: no worker is probed
+	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
+	probing    chan struct{}                       // one for each probe under way
+	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
+	beside     sync.WaitGroup                      // what runs beside the rounds
 }
 
 // SweepResult counts what one sweep did.
@@ -29,6 +35,14 @@ type SweepResult struct {
 	Requeued int // of both, those whose task went back to its queue
 	Ready    int // queued tasks whose backoff or notBefore was over
 	Removed  int // finished tasks at the end of their retention
+
+	StaleWorkers   int      // workers that went OFFLINE for their silence
+	Machines       []string // of these
+	DrainedWorkers int      // workers whose drain ended
+	RemovedWorkers int      // OFFLINE workers at the end of their retention
+	Recovered      int      // attempts taken from workers that have ended
+
+	placeless []*taskRef // placed tasks that need a worker
 
 	next time.Duration // until something may be due again
 	more bool          // a limit was reached: there is more now
@@ -40,6 +54,13 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Requeued += o.Requeued
 	r.Ready += o.Ready
 	r.Removed += o.Removed
+	r.StaleWorkers += o.StaleWorkers
+	for _, m := range o.Machines {
+		r.addMachine(m)
+	}
+	r.DrainedWorkers += o.DrainedWorkers
+	r.RemovedWorkers += o.RemovedWorkers
+	r.Recovered += o.Recovered
 }
 
 // How sweepers share the work and how much they take at once.
@@ -57,13 +78,17 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	if o.ID == "" {
 		o.ID = newID("swp_")
 	}
-	return &Sweeper{t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards())}
+	return &Sweeper{
+		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
+		probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
+	}
 }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
 // elsewhere. Redis's trouble is logged, counted and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
+	defer s.beside.Wait()
 	defer running.Wait()
 	started := map[*node]bool{}
 	for {
@@ -108,6 +133,7 @@ func (s *Sweeper) runNode(ctx context.Context, n *node) {
 
 // RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
+	defer s.beside.Wait()
 	var total SweepResult
 	for n, shards := range s.t.store.byNode() {
 		for {
@@ -124,10 +150,15 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
+// Sweep sweeps every shard once, as a sweeper that nobody else knows of.
+func (t *Tracker) Sweep(ctx context.Context) (SweepResult, error) {
+	return NewSweeper(t, SweeperOptions{}).RunOnce(ctx)
+}
+
 // overdue is one sorted set of one shard with something to take in it.
 type overdue struct {
 	shard   int
-	kind    string        // the script that takes from it: expire, timers or due
+	kind    string        // the script that takes from it: expire, timers or due; or outbox
 	timeout string        // of a beats set, ms
 	grace   time.Duration // left to sweepers of a better rank
 }
@@ -140,10 +171,20 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 	if err != nil {
 		return SweepResult{}, err
 	}
+	todo, outboxes := split(todo)
 	result, err := s.clear(n, todo)
-	result.more = result.more || next == 0
+	if err != nil {
+		return result, err
+	}
+	if err := s.carry(outboxes, ranked, &result); err != nil {
+		return result, err
+	}
+	s.placeAgain(result.placeless, ranked)
+	workers, err := s.sweepWorkers(n, shards, ranked)
+	result.add(workers)
+	result.more = result.more || workers.more || next == 0
 	if !result.more {
-		result.next = next
+		result.next = min(next, workers.next)
 	}
 	return result, err
 }
@@ -152,7 +193,7 @@ func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next
 	calls := make([]*call, len(shards))
 	for i, shard := range shards {
 		k := s.t.store.keys[shard]
-		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers}
+		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers, k.outbox}
 		for _, timeout := range s.known(shard) {
 			keys = append(keys, k.beats(timeout))
 		}
@@ -187,6 +228,7 @@ func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next
 		}
 		consider("timers", "0", c.reply.int(2)-L)
 		consider("due", "0", c.reply.int(3)-now)
+		consider("outbox", "0", c.reply.int(7)-now)
 		if s.learn(c.shard, known, c.reply.list(6).strings()) {
 			next = 0 // a timeout that this sweeper did not know: look again now
 		}

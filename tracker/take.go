@@ -131,6 +131,9 @@ func (s *Sweeper) count(r *SweepResult, item found, took int64, lag time.Duratio
 	case tookReady:
 		r.Ready++
 		return
+	case tookPlaceless:
+		r.placeless = append(r.placeless, item.ref)
+		return
 	case tookRemoved:
 		r.Removed++
 		m.removed.Inc()

@@ -142,7 +142,9 @@ func (t *Tracker) tickShards(shards []int) error {
 func (t *Tracker) newTick(shard int) *call {
 	k := t.store.keys[shard]
 	return newCall(shard, t.store.scripts.Get("tick"),
-		[]string{k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix, k.events, k.sweepers},
+		[]string{k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix, k.events, k.sweepers,
+			k.ready, k.held, k.outbox, k.fences, k.paused,
+			k.workers, k.workerBeats, k.workerDue, k.recoveries},
 		t.opts.ReplicaID, t.keeper.windowMs())
 }
 

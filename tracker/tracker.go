@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -15,11 +16,17 @@ import (
 // Tracker keeps tasks and hears their beats. Its methods may be called from any goroutine. Every error they
 // return is an *Error.
 type Tracker struct {
-	opts    Options
-	store   *store
-	keeper  *timekeeper
-	metrics *metrics
-	log     *slog.Logger
+	opts       Options
+	store      *store
+	keeper     *timekeeper
+	pace       *pace
+	metrics    *metrics
+	rooms      rooms
+	listener   listener
+	asked      askedLabels
+	ownedBy    ownedCache
+	background sync.WaitGroup // what runs beside the callers
+	log        *slog.Logger
 }
 
 // Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
@@ -27,10 +34,12 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer)}
+	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer),
+		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
+	t.listener.t = t
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
@@ -68,6 +77,9 @@ func (o *Options) setDefaults() error {
 	if o.FinishedRetention < MinFinishedRetention {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
 	}
+	if err := o.setWorkerDefaults(); err != nil {
+		return err
+	}
 	if o.MaxPendingBeats == 0 {
 		o.MaxPendingBeats = 65536
 	}
@@ -89,10 +101,38 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
+func (o *Options) setWorkerDefaults() error {
+	if o.WorkerInterval == 0 {
+		o.WorkerInterval = DefaultWorkerInterval
+	}
+	if o.WorkerTimeoutMultiplier == 0 {
+		o.WorkerTimeoutMultiplier = DefaultWorkerMultiplier
+	}
+	if o.OfflineRetention == 0 {
+		o.OfflineRetention = DefaultOfflineRetention
+	}
+	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
+	case o.WorkerTimeoutMultiplier < 2:
+		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death", o.WorkerTimeoutMultiplier)
+	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
+		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v", o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
+	case o.MaxBeatsPerSecond < 0:
+		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
+	case o.OfflineRetention < 0:
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must not be negative", o.OfflineRetention)
+	}
+	return nil
+}
+
 // Close refuses new work, lets everything that waits have its fate, and closes the connections.
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
-	go func() { closed <- t.store.close() }()
+	go func() {
+		t.listener.close()
+		err := t.store.close()
+		t.background.Wait()
+		closed <- err
+	}()
 	select {
 	case err := <-closed:
 		return err

@@ -134,6 +134,7 @@ type Attempt struct {
 	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: lives by its worker's beat
 	Interval time.Duration // between beats
 	IssuedAt time.Time     // when the attempt was dispatched
+	WorkerID string        // that claimed it; empty: it was pushed
 
 	member   string // <scope>/<task>#<attempt>.<fence>
 	beatsKey string // of the set that it beats in

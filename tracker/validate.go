@@ -142,6 +142,9 @@ func (n *NewTask) checkQueueOnly(time.Time) error {
 		if n.Placement != "" && !contains(Placements, n.Placement) {
 			return invalid("placement.strategy", "is %q; use one of %s", n.Placement, strings.Join(Placements, ", "))
 		}
+		if n.Placement != "" && n.WorkerID != "" {
+			return invalid("workerId", "names a worker and placement asks for one to be chosen; leave one of them out")
+		}
 		return nil
 	}
 	for _, f := range []struct {

@@ -196,7 +196,7 @@ func TestValidateTakes(t *testing.T) {
 	for name, change := range map[string]func(*NewTask){
 		"everything about a queue task": func(n *NewTask) {
 			p := DefaultRetryPolicy
-			n.Queue, n.Retry, n.Runtime, n.WorkerID, n.Placement = "q", &p, "python3.11", "w", "roundRobin"
+			n.Queue, n.Retry, n.Runtime, n.Placement = "q", &p, "python3.11", "roundRobin"
 			n.WorkerLabels = map[string]string{"k8s.io/zone": "a b"}
 			n.NotBefore, n.Deadline = validateNow.Add(-time.Hour), validateNow.Add(time.Hour)
 		},

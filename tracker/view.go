@@ -88,6 +88,8 @@ type view struct {
 	*Task
 	fence string
 	life  time.Duration // of the current attempt's token
+
+	placement string // strategy by which the task is placed; "": it is not
 }
 
 // readTask makes the view from the reply of get.lua; nil when the task is not there.
@@ -114,7 +116,10 @@ func readTask(r *taskRef, re reply) *view {
 	unmarshal(doc["labels"], &task.Labels)
 	unmarshal(doc["workerLabels"], &task.WorkerLabels)
 	unmarshal(doc["cancelReason"], &task.CancelReason)
-	v := &view{Task: task, fence: f["f"], life: DefaultTokenTTL}
+	v := &view{Task: task, fence: f["f"], life: DefaultTokenTTL, placement: f["pl"]}
+	if task.State == Queued {
+		task.WorkerID = f["pn"] // for whom it waits
+	}
 	if l := atoi(f["l"]); l > 0 {
 		v.life = time.Duration(l) * time.Second
 	}
@@ -138,7 +143,7 @@ func readTask(r *taskRef, re reply) *view {
 func (v *view) readLiveness(now time.Time, re reply) {
 	report := unpackReport(re.str(4))
 	v.Progress, v.ReportedAt = report.Progress, report.ReportedAt
-	if report.WorkerID != "" {
+	if report.WorkerID != "" && v.Queue == "" { // who claimed a task is known better
 		v.WorkerID = report.WorkerID
 	}
 	if v.State != Running {

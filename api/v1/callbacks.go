@@ -107,7 +107,7 @@ type HeartbeatsRequest struct {
 type HeartbeatItem struct {
 	// TaskID names the task.
 	TaskID string `json:"taskId"`
-	// TaskToken opens this one beat.
+	// TaskToken opens this one beat; absent: the worker's token of the request does.
 	TaskToken string `json:"taskToken,omitempty"`
 	HeartbeatRequest
 }

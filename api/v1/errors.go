@@ -11,12 +11,20 @@ const (
 	CodeNotFound            = "not_found"              // 404: no such path
 	CodeTaskNotFound        = "task_not_found"         // 404
 	CodeRunNotFound         = "run_not_found"          // 404
+	CodeWorkerNotFound      = "worker_not_found"       // 404: register again
+	CodeMachineNotFound     = "machine_not_found"      // 404
+	CodeNoWorkersMatch      = "no_workers_match"       // 404: the selector of a drain names nobody
 	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header names those that are
 	CodeRequestTimeout      = "request_timeout"        // 408: the request took too long to arrive
 	CodeTaskExists          = "task_exists"            // 409
 	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key came with another body before
 	CodeAttemptMismatch     = "attempt_mismatch"       // 409: ExpectedAttempt and ReceivedAttempt are set
 	CodeTaskAlreadyTerminal = "task_already_terminal"  // 409: State is set
+	CodeWorkerDraining      = "worker_draining"        // 409: it gets no new tasks
+	CodeNoFreshWorkers      = "no_fresh_workers"       // 409: a selection's freshness filter took the last; Considered and Rejected are set
+	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: a filter before that did
+	CodeNoCapacity          = "no_capacity"            // 409: all that were left are full
+	CodeWorkerOffline       = "worker_offline"         // 410: Reason says why; register again
 	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
 	CodeBodyTooLarge        = "body_too_large"         // 413
 	CodeUnsupportedMedia    = "unsupported_media_type" // 415
@@ -37,12 +45,16 @@ type Error struct {
 	Field string `json:"field,omitempty"`
 	// State is the state that the task is in.
 	State State `json:"state,omitempty"`
-	// Reason is why Lubdub ended the attempt.
+	// Reason is why Lubdub ended the attempt, or why the worker is OFFLINE.
 	Reason string `json:"reason,omitempty"`
 	// ExpectedAttempt is the task's current attempt.
 	ExpectedAttempt int `json:"expectedAttempt,omitempty"`
 	// ReceivedAttempt is the attempt that the call was for.
 	ReceivedAttempt int `json:"receivedAttempt,omitempty"`
+	// Considered is how many workers a selection looked at.
+	Considered *int `json:"considered,omitempty"`
+	// Rejected is how many of them fell at each filter.
+	Rejected *Rejected `json:"rejected,omitempty"`
 	// RequestID is told with a 500 only; every answer has it in its X-Request-Id header.
 	RequestID string `json:"requestId,omitempty"`
 }

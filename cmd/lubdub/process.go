@@ -14,6 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/api"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/internal/probe"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -69,7 +70,12 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 	o := tracker.Options{
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
+		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
+		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		Logger: p.log, Registerer: registry,
+	}
+	if p.cfg.WorkerProbe != "off" {
+		o.Probe = probe.New(p.cfg.WorkerProbe == "any").Probe
 	}
 	if p.cfg.Redis == config.Embedded {
 		var err error

@@ -64,8 +64,15 @@ func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *
 	if err != nil {
 		return err
 	}
+	enroll, _, err := keys.MintControl(api.ControlToken{
+		Role: api.RoleEnroll, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
+	}, time.Now())
+	if err != nil {
+		return err
+	}
 	f := fleet.New(fleet.Options{
-		BaseURL: p.apiURL(), Token: token, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
+		BaseURL: p.apiURL(), Token: token, EnrollToken: enroll, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
+		Killed: func(k fleet.Kill) { screen.print("killed  " + k.String()) },
 		Judged: func(v fleet.Verdict) {
 			switch {
 			case len(v.Wrong) > 0:

@@ -14,8 +14,12 @@ import (
 
 // Options configure a Fleet. Zero fields mean the default that their comment names.
 type Options struct {
-	BaseURL   string // of the API; required
-	Token     string // a control token that may create, cancel and read tasks; required
+	BaseURL string // of the API; required
+	Token   string // a control token that may create, cancel and read tasks; required
+
+	EnrollToken string // a control token that may register workers; empty: none are, and nothing is claimed
+	KillTasks   int    // tasks that a worker holds when it is killed; 0: 40
+
 	Tenant    string // scope of the fleet's tasks; empty: default
 	Workspace string // empty: default
 	RunID     string // the run that all of them belong to; empty: a random one
@@ -30,6 +34,7 @@ type Options struct {
 	Seed   uint64            // of everything drawn at random; 0: a random one
 	Client *http.Client      // nil: one with a connection for each task
 	Judged func(Verdict)     // called with each verdict, one at a time; nil: nobody
+	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: nobody
 	Only   func(string) bool // tells which behaviours are played; nil: all
 }
 
@@ -58,6 +63,9 @@ func New(o Options) *Fleet {
 	}
 	if o.Bounds == (Bounds{}) {
 		o.Bounds = DefaultBounds
+	}
+	if o.KillTasks == 0 {
+		o.KillTasks = 40
 	}
 	if o.Patience == 0 {
 		o.Patience = 5 * time.Second
@@ -94,6 +102,11 @@ func (f *Fleet) Run(ctx context.Context, create time.Duration) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var playing sync.WaitGroup
+	playing.Go(func() {
+		if err := f.crew(ctx, create); err != nil {
+			fail(err)
+		}
+	})
 	f.deal(ctx, create, func(p *play, b behaviour) {
 		playing.Go(func() {
 			if err := f.perform(ctx, p, b); err != nil {

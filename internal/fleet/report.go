@@ -56,6 +56,9 @@ func (s Summary) Write(w io.Writer) error {
 		row("unfinished", "%d", s.Unfinished)
 	}
 	row("zombies", "%d", s.Zombies)
+	if s.Killed > 0 {
+		row("workers killed", "%d, of whose tasks %d were recovered", s.Killed, s.Recovered)
+	}
 	row("detection lag", "p50 %s  p99 %s  max %s  (%d verdicts)", milliseconds(s.LagP50), milliseconds(s.LagP99), milliseconds(s.Most), s.Lags)
 	row("beats sent", "%d in %.1f s", s.Beats, s.Elapsed.Seconds())
 	if s.Retries > 0 {

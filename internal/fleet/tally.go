@@ -12,7 +12,7 @@ import (
 
 // tally counts what the fleet did and saw.
 type tally struct {
-	playing, created, beats, retries atomic.Int64
+	playing, created, beats, retries, killed, recovered atomic.Int64
 
 	mu     sync.Mutex
 	began  time.Time
@@ -34,6 +34,8 @@ type Summary struct {
 	Behaviours                               map[string]int
 
 	Zombies              int
+	Killed               int // workers
+	Recovered            int // tasks that these held and others have finished
 	Lags                 int // verdicts of Lubdub's own; of very many the newest
 	LagP50, LagP99, Most time.Duration
 
@@ -107,6 +109,7 @@ func (t *tally) snapshot() Summary {
 	s.Elapsed = time.Since(t.began)
 	s.Created, s.Live = int(t.created.Load()), int(t.playing.Load())
 	s.Beats, s.Retries = t.beats.Load(), t.retries.Load()
+	s.Killed, s.Recovered = int(t.killed.Load()), int(t.recovered.Load())
 	s.Lags = len(t.lags)
 	if s.Lags > 0 {
 		sorted := slices.Sorted(slices.Values(t.lags))

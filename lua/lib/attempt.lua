@@ -15,15 +15,16 @@ local function judge(task, attempt, fence)
 end
 
 -- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
--- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own).
+-- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
+-- was pushed).
 local function adopt(task, L, token)
   local known = task.f
   if known then
     local _, report = leave(task)
     if known.s == 'D' or known.s == 'R' then remember(task, 'SUPERSEDED', nil, false, report) end
-    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr')
+    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
-    known.r, known.e, known.n, known.w, known.cr = nil, nil, nil, nil, nil
+    known.r, known.e, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil, nil
   else
     task.f = {c = token.issued}
     if token.run ~= '' then task.f.u = token.run end
@@ -35,6 +36,11 @@ local function adopt(task, L, token)
   redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 't', f.t, 'd', f.d)
   emit(task, 'system.adopted', f.a, '{"known":' .. (known and 'true' or 'false') .. '}')
   begin(task, L)
+  if token.worker ~= '' then
+    f.w = token.worker
+    redis.call('HSET', task.key, 'w', f.w)
+    if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
+  end
 end
 
 -- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it.

@@ -13,6 +13,7 @@ local function finish(task, state, reason, retention)
     redis.call('HDEL', task.key, 'n')
     write('ZREM', DUE, 'b:' .. task.name)
   end
+  if f.pl then write('ZREM', DUE, 'p:' .. task.name) end
   if f.x then write('ZREM', DUE, 'd:' .. task.name) end
   write('ZADD', DUE, digits(now + retention), 'x:' .. task.name)
 end
@@ -43,7 +44,9 @@ local function requeue(task, reason, after)
       redis.call('HDEL', task.key, 'n')
       write('ZREM', DUE, 'b:' .. task.name)
     end
+    make_ready(task)
   end
+  if f.pl then unplace(task, at) end
   emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
@@ -60,15 +63,20 @@ local function outage_credit(since)
 end
 
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L,
--- silent ms (only when no beat is on record), retryable, loss. Returns 2 when the task was requeued, else 1.
+-- silent ms and last beat wall ms (when the attempt's own beats do not say), retryable, loss, uncounted (it is tried
+-- again at once and nothing is held against it). Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
+  if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, silent = v.silent, credit = '0'}
-  if score then
+  if v.last then
+    e.last = v.last
+  elseif score then
     local silent, credit = v.L - score, outage_credit(score)
     e.silent, e.credit, e.last = digits(silent), digits(credit), digits(now - silent - credit)
   end
   local after = v.retryable and retry_after(task, v.loss)
+  if v.uncounted and task.f.q and not task.f.cr then after = 0 end
   local data = '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (e.last or 'null')
     .. ',"silentMs":' .. (e.silent or 'null') .. ',"timeoutMs":' .. (e.timeout or 'null')
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag

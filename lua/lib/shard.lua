@@ -1,6 +1,7 @@
 -- Purpose: the keys that every shard has, in the order in which every script about tasks declares them first, and
 -- what makes them exist: in Cluster an absent declared key in a migrating slot is refused.
-local CLOCK, OUTAGES, TIMEOUTS, TIMERS, DUE, IX, EVENTS, PROGRESS, CANCELS = unpack(KEYS, 1, 9)
+local CLOCK, OUTAGES, TIMEOUTS, TIMERS, DUE, IX, EVENTS, PROGRESS, CANCELS, READY, HELD, OUTBOX = unpack(KEYS, 1, 12)
+local TASKS = 13 -- where the keys of the first task stand
 local NEVER = '9007199254740991' -- score of sentinel members: later than any time
 local SENTINEL = '!'             -- no id begins with it
 

@@ -3,24 +3,14 @@
 -- q queue, y type, rn runtime, w worker, t timeout ms, i interval ms, g cancel grace ms, so start timeout ms,
 -- rt run timeout ms, lt token life asked s, l token life of this attempt s, nr no renewal, p retry policy
 -- (maxAttempts:maxLosses:initialMs:multiplier:maxMs), nf failures, nl losses, c created, d dispatched, b begun,
--- e ended, x deadline, nb not before, n next attempt at, cr cancel requested (all wall ms), r reason.
+-- e ended, x deadline, nb not before, n next attempt at, cr cancel requested, rd ready to be claimed since (all wall
+-- ms), r reason, pn worker that it is pinned to, pl strategy by which it is placed, wl hash of the worker labels asked
+-- for, ci claim of this attempt.
+--#include lib/digits.lua
+--#include lib/queue.lua
 local KEYS_PER_TASK = 5
 local MAX_EVENTS = '10000' -- kept in each shard's stream, about
 local MAX_HISTORY = 100
-
--- An integer as it is stored. Redis and Lua print a number anew each time that it becomes a string, which costs as
--- much as a small command.
-local printed = {}
-local function digits(n)
-  local text = printed[n]
-  if not text then
-    text = string.format('%.0f', n)
-    printed[n] = text
-  end
-  return text
-end
-
-local NOW = digits(now)
 
 -- Opens the task whose keys begin at KEYS[first]; its fields are nil when there is no record.
 local function open_task(first, scope, id)
@@ -36,8 +26,6 @@ local function open_task(first, scope, id)
   end
   return task
 end
-
-local function member_of(task) return task.name .. '#' .. digits(task.f.a) .. '.' .. (task.f.f or '') end
 
 local function emit(task, type, attempt, data)
   redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', NOW,
@@ -57,6 +45,7 @@ end
 -- Puts the task into a state, with the other fields given as name and value.
 local function move(task, state, ...)
   if task.f.s ~= state then
+    if task.f.rd then unready(task) end
     index(task, task.f.s, state)
     task.f.s = state
   end
@@ -79,6 +68,7 @@ local function leave(task)
     write('HDEL', CANCELS, member)
     write('ZREM', TIMERS, 'c:' .. member)
   end
+  if held_by(task) then write('ZREM', HELD, held_entry(task)) end
   return score, report
 end
 

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// A worker may show its own token instead of an attempt's, for attempts that were dispatched to it.
+
+// errNotTask refuses a good token of another kind; a worker's gets a second look.
+var errNotTask = forbidden("The token is not a task's; use the taskToken of the task's envelope")
+
+var errNotOwned = forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of the attempt's envelope")
+
+// ownToken gives what a task's token would be for an attempt of the worker whose token the request shows.
+func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
+	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	switch {
+	case err != nil:
+		return nil, errUnauthorized
+	case k.Kind != kindWorker:
+		return nil, errNotTask
+	case !tracker.ValidID(taskID):
+		return nil, invalidID("taskId")
+	}
+	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, []tracker.OwnedAttempt{{TaskID: taskID, Number: attempt}})
+	if err != nil {
+		return nil, refusalOf(c.route.op, err)
+	}
+	if found[0] == nil {
+		return nil, errNotOwned
+	}
+	return tokenOf(found[0]), nil
+}
+
+func scopeOf(k *claims) tracker.Scope {
+	return tracker.Scope{Tenant: k.Tenant, Workspace: k.Workspace}
+}
+
+// tokenOf stands in for the token of an attempt. It is not renewed: the worker has its own.
+func tokenOf(a *tracker.Attempt) *taskToken {
+	t := &taskToken{attempt: a, next: a.Interval.Milliseconds()}
+	if a.Timeout > 0 {
+		t.next = min(t.next, a.Timeout.Milliseconds()/2)
+	}
+	return t
+}
+
+// ownBeat is the beat of one task with its worker's token.
+func (s *Server) ownBeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, b *beatBody) (*taskToken, *refusal) {
+	if r := checkContentType(&ctx.Request.Header); r != nil {
+		return nil, r
+	}
+	if !decodeBeat(ctx.Request.Body(), b) {
+		return nil, syntaxOf(ctx.Request.Body())
+	}
+	if r := b.check(); r != nil {
+		return nil, r
+	}
+	c := call{s: s, ctx: ctx, wire: *w, now: s.now(ctx), route: &route{op: opHeartbeat}}
+	return c.ownToken(string(id), b.attempt)
+}
+
+// ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
+func (c *call) ownItems(b *batchCall, bare []int) {
+	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	var names []tracker.OwnedAttempt
+	var asked []*batchItem
+	for _, i := range bare {
+		it := &b.items[i]
+		switch r := it.body.check(); {
+		case err != nil:
+			it.refusal = errUnauthorized
+		case k.Kind != kindWorker:
+			it.refusal = errNotWorker
+		case it.body.seen&fieldTaskID == 0:
+			it.refusal = invalidField("taskId", "taskId is missing")
+		case !tracker.ValidID(it.body.taskID):
+			it.refusal = invalidID("taskId")
+		case r != nil:
+			it.refusal = r
+		default:
+			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
+			asked = append(asked, it)
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, names)
+	for i, it := range asked {
+		switch {
+		case err != nil:
+			it.refusal = refusalOf(opHeartbeats, err)
+		case found[i] == nil:
+			it.refusal = errNotOwned
+		default:
+			it.token = tokenOf(found[i])
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// listQueues answers GET /v1/queues.
+func (c *call) listQueues() (int, any, error) {
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	queues, err := c.s.tracker.Queues(c.context(), scope)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.QueueList{Queues: make([]v1.Queue, len(queues))}
+	for i, q := range queues {
+		list.Queues[i] = queueView(scope, q)
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+// pauseQueue answers POST /v1/queues/{queue}/pause.
+func (c *call) pauseQueue() (int, any, error) {
+	scope, err := c.optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneQueue(scope, c.s.tracker.PauseQueue(c.context(), scope, c.id))
+}
+
+// resumeQueue answers POST /v1/queues/{queue}/resume.
+func (c *call) resumeQueue() (int, any, error) {
+	scope, err := c.optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneQueue(scope, c.s.tracker.ResumeQueue(c.context(), scope, c.id))
+}
+
+// oneQueue answers with the queue as it is now.
+func (c *call) oneQueue(scope tracker.Scope, err error) (int, any, error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	queues, err := c.s.tracker.Queues(c.context(), scope)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, q := range queues {
+		if q.Name == c.id {
+			return fasthttp.StatusOK, queueView(scope, q), nil
+		}
+	}
+	return fasthttp.StatusOK, queueView(scope, &tracker.Queue{Name: c.id}), nil // nothing is known of it but that
+}
+
+func queueView(scope tracker.Scope, q *tracker.Queue) v1.Queue {
+	v := v1.Queue{
+		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(), Types: make([]v1.QueueType, len(q.Kinds)),
+		Workers: v1.QueueWorkers{Online: q.Workers[tracker.Online], Draining: q.Workers[tracker.Draining], Offline: q.Workers[tracker.Offline]},
+	}
+	if v.Depth > 0 {
+		oldest := q.OldestWait().Milliseconds()
+		v.OldestWaitMs = &oldest
+	}
+	for i, k := range q.Kinds {
+		v.Types[i] = v1.QueueType{Type: orNull(k.Type), Depth: k.Depth, OldestWaitMs: k.OldestWait.Milliseconds(), Unrunnable: k.Unrunnable}
+	}
+	return v
+}

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// claim claims for a worker of the queue default.
+func (l *live) claim(w *v1.RegisterWorkerResponse, body string) []v1.TaskEnvelope {
+	l.t.Helper()
+	var r v1.ClaimResponse
+	l.do("POST", "/v1/queues/default/claim", w.WorkerToken, body).want(200).into(&r)
+	return r.Tasks
+}
+
+// queue creates a task of the queue default and type send_email.
+func (l *live) queue(fields string) {
+	l.t.Helper()
+	l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","type":"send_email"`+fields+`}`).want(201).contains(`{"state":"QUEUED"}`)
+}
+
+func TestContractClaim(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		if got := l.claim(w, ""); len(got) != 0 {
+			t.Fatalf("%+v", got)
+		}
+		l.queue(`,"taskId":"t1","payload":{"to":"a@example.com"},"labels":{"team":"x"},"taskKey":"k"`)
+		got := l.claim(w, `{"max":5,"waitMs":1000,"claimId":"c-1"}`)
+		if len(got) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		e := got[0]
+		if e.TaskID != "t1" || e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" || e.Type != "send_email" || e.Queue != "default" ||
+			string(e.Payload) != `{"to":"a@example.com"}` || e.Labels["team"] != "x" || e.HeartbeatTimeoutMs != nil || *e.TaskKey != "k" {
+			t.Fatalf("%+v", e)
+		}
+		if again := l.claim(w, `{"max":5,"claimId":"c-1"}`); len(again) != 1 || again[0].TaskToken != e.TaskToken {
+			t.Fatalf("the same claim again: %+v", again)
+		}
+		if task := l.get("t1"); task.State != v1.Dispatched || *task.WorkerID != w.WorkerID {
+			t.Fatalf("%+v", task)
+		}
+		l.call(&e, "started", `{"attempt":1}`).want(200)
+		l.call(&e, "completed", `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
+
+		l.queue(`,"taskId":"t2"`)
+		first := l.claim(w, "")
+		l.call(&first[0], "heartbeat", `{"attempt":1,"progressPct":30,"message":"third"}`).want(200)
+		l.mine(w, "deregister", "").want(200)
+		next := l.register(mailer)
+		second := l.claim(next, "")
+		if len(second) != 1 || second[0].Attempt != 2 || second[0].LastProgress == nil || string(second[0].LastProgress.ProgressPct) != "30" {
+			t.Fatalf("%+v", second)
+		}
+	})
+}
+
+// A claim that waits is answered when there is a task, and with none when the server shuts down.
+func TestContractLongPoll(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		got := make(chan *answer)
+		wait := func() {
+			got <- l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"waitMs":60000}`)
+		}
+		go wait()
+		l.queue(`,"taskId":"t1"`)
+		if a := <-got; a.status != 200 || !strings.Contains(a.body, `"taskId":"t1"`) {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		go wait()
+		l.s.stop()
+		if a := <-got; a.status != 200 || a.body != `{"tasks":[]}` {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	})
+}
+
+func TestContractClaimRefusals(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		other := l.register(`{"queue":"other","types":["x"]}`)
+		const path = "/v1/queues/default/claim"
+		l.do("POST", path, "", "").refused(401, v1.CodeUnauthorized)
+		l.do("POST", path, other.WorkerToken, "").refused(403, v1.CodeForbidden)
+		l.do("POST", path, l.control(RoleAdmin), "").refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/queues/.bad/claim", w.WorkerToken, "").refused(400, v1.CodeInvalidID)
+		for body, field := range map[string]string{
+			`{"types":[]}`:        "types",
+			`{"types":["fax"]}`:   "types",
+			`{"max":0}`:           "max",
+			`{"max":101}`:         "max",
+			`{"waitMs":-1}`:       "waitMs",
+			`{"waitMs":60001}`:    "waitMs",
+			`{"claimId":"a b"}`:   "claimId",
+			`{"types":["a b"]}`:   "types[0]",
+			`{"types":"send"}`:    "types",
+			`{"max":"many"}`:      "max",
+			`{"waitMs":1e30}`:     "waitMs",
+			`{"claimId":["c-1"]}`: "claimId",
+		} {
+			if a := l.do("POST", path, w.WorkerToken, body).want(400); !strings.Contains(a.body, `"field":"`+field+`"`) {
+				t.Errorf("%s: %s", body, a.body)
+			}
+		}
+		l.do("POST", path, w.WorkerToken, `[]`).refused(400, v1.CodeInvalidJSON)
+		l.queue("")
+		l.claim(w, "") // so that it has something to finish
+		l.mine(w, "drain", "").want(200)
+		l.do("POST", path, w.WorkerToken, "").refused(409, v1.CodeWorkerDraining)
+		l.mine(w, "deregister", "").want(200)
+		if e := l.do("POST", path, w.WorkerToken, "").refused(410, v1.CodeWorkerOffline); e.Reason != "DEREGISTERED" {
+			t.Errorf("%+v", e)
+		}
+		l.store.Clock.Advance(25 * time.Hour)
+		l.sweep()
+		fresh, _, err := l.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, w.WorkerID, "host-7", "default", l.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.do("POST", path, fresh, "").refused(404, v1.CodeWorkerNotFound)
+	})
+}
+
+func TestContractQueues(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[]}`)
+		w := l.register(mailer)
+		l.queue("")
+		l.queue(`,"workerLabels":{"gpu":"a100"}`)
+		l.pass(2 * time.Second)
+		queue := func(paused bool) string {
+			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"oldestWaitMs":2000,
+				"types":[{"type":"send_email","depth":2,"oldestWaitMs":2000,"unrunnable":1}],"workers":{"online":1,"draining":0,"offline":0}}`, paused)
+		}
+		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[` + queue(false) + `]}`)
+		l.do("POST", "/v1/queues/default/pause", l.control(RoleViewer), "").refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/queues/default/pause", l.control(RoleOperator), "").want(200).contains(queue(true))
+		l.do("POST", "/v1/queues/default/pause", l.control(RoleOperator), `{"x":1}`).refused(400, v1.CodeUnknownField)
+		if got := l.claim(w, ""); len(got) != 0 {
+			t.Fatalf("a paused queue handed out %+v", got)
+		}
+		l.do("POST", "/v1/queues/default/resume", l.control(RoleOperator), "{}").want(200).contains(queue(false))
+		if got := l.claim(w, ""); len(got) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		l.do("POST", "/v1/queues/none/resume", l.control(RoleOperator), "").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
+	})
+}

@@ -1,0 +1,60 @@
+package v1
+
+// ClaimRequest is the body of POST /v1/queues/{queue}/claim.
+type ClaimRequest struct {
+	// Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type.
+	Types []string `json:"types,omitempty"`
+	// Max is how many tasks to hand out at most. Default 1.
+	Max *int `json:"max,omitempty"`
+	// WaitMs is how long to wait for the first task. Default 0: not at all.
+	WaitMs *int64 `json:"waitMs,omitempty"`
+	// ClaimID makes a repeat safe: the same one again gets the same tasks.
+	ClaimID string `json:"claimId,omitempty"`
+}
+
+// ClaimResponse hands tasks to a worker; none when none came in time.
+type ClaimResponse struct {
+	Tasks []TaskEnvelope `json:"tasks"`
+}
+
+// QueueList is the answer of GET /v1/queues.
+type QueueList struct {
+	// Queues are those that hold tasks, have workers or are paused, by name.
+	Queues []Queue `json:"queues"`
+}
+
+// Queue is what waits in one queue and who works for it.
+type Queue struct {
+	Queue       string `json:"queue"`
+	TenantID    string `json:"tenantId"`
+	WorkspaceID string `json:"workspaceId"`
+	// Paused tells that nothing is handed out.
+	Paused bool `json:"paused"`
+	// Depth is how many tasks could be claimed now; those that wait for their backoff or notBefore do not count.
+	Depth int `json:"depth"`
+	// OldestWaitMs is how long the oldest of them has waited; null when there is none.
+	OldestWaitMs *int64 `json:"oldestWaitMs"`
+	// Types are the types of those tasks.
+	Types []QueueType `json:"types"`
+	// Workers counts the queue's workers by status.
+	Workers QueueWorkers `json:"workers"`
+}
+
+// QueueType is what waits of one type in a queue.
+type QueueType struct {
+	// Type is null for tasks without one.
+	Type  *string `json:"type"`
+	Depth int     `json:"depth"`
+	// OldestWaitMs is how long the oldest has waited.
+	OldestWaitMs int64 `json:"oldestWaitMs"`
+	// Unrunnable is how many of them no ONLINE worker of the queue can run: none has their type, runtime and labels,
+	// or the one that they are pinned to is not there.
+	Unrunnable int `json:"unrunnable"`
+}
+
+// QueueWorkers counts workers of a queue.
+type QueueWorkers struct {
+	Online   int `json:"online"`
+	Draining int `json:"draining"`
+	Offline  int `json:"offline"`
+}

@@ -1,0 +1,350 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// registerWorker answers POST /v1/workers.
+func (c *call) registerWorker() (int, any, error) {
+	var req v1.RegisterWorkerRequest
+	if err := c.strict(&req); err != nil {
+		return 0, nil, err
+	}
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	n := tracker.NewWorker{
+		Scope: scope, Queue: req.Queue, Types: req.Types, Runtimes: req.Runtimes, Name: req.Name,
+		MachineID: req.MachineID, Hostname: req.Hostname, PID: req.PID, Version: req.Version,
+		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: req.Labels, ProbeURL: req.ProbeURL,
+	}
+	if req.MaxConcurrent != nil {
+		n.MaxConcurrent = *req.MaxConcurrent
+	}
+	if err := n.Validate(); err != nil {
+		return 0, nil, err
+	}
+	if own := c.control.Queue; own != "" && own != n.Queue {
+		return 0, nil, forbidden("The token registers workers of the queue " + own + " only")
+	}
+	r, err := c.s.tracker.Register(c.context(), n)
+	if err != nil {
+		return 0, nil, err
+	}
+	token, expires, err := c.s.keys.mintWorker(scope, r.WorkerID, r.MachineID, r.Queue, c.now)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusCreated, &v1.RegisterWorkerResponse{
+		WorkerID: r.WorkerID, MachineID: r.MachineID, WorkerToken: token, TokenExpiresAt: v1.At(expires),
+		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(),
+	}, nil
+}
+
+// workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
+func (c *call) workerHeartbeat() (int, any, error) {
+	var req struct {
+		v1.WorkerHeartbeatRequest
+		// Each entry is read as a beat is.
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	if len(c.ctx.Request.Body()) > 0 {
+		if err := c.lenient(&req); err != nil {
+			return 0, nil, err
+		}
+	}
+	b := tracker.WorkerBeat{Active: req.ActiveCount, Seq: req.Seq, CompletedDelta: req.CompletedDelta, FailedDelta: req.FailedDelta}
+	if err := b.Validate(); err != nil {
+		return 0, nil, err
+	}
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	if b.Inventory, err = inventory(req.Tasks); err != nil {
+		return 0, nil, err
+	}
+	heard, err := c.s.tracker.BeatWorker(c.context(), scope, c.id, b)
+	if err != nil {
+		return 0, nil, err
+	}
+	token, expires := c.s.keys.renewedWorker(c.control, c.now)
+	answer := &v1.WorkerHeartbeatResponse{
+		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
+		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),
+		ServerTime: v1.At(heard.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
+	}
+	notices(answer, heard)
+	if len(heard.Cancels)+len(heard.Lost) == 0 {
+		return fasthttp.StatusOK, answer, nil
+	}
+	body, err := marshal(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	writeTold(c.ctx, body, func() { c.s.tracker.Notified(heard) })
+	return fasthttp.StatusOK, nil, nil
+}
+
+// deregisterWorker answers POST /v1/workers/{workerId}/deregister.
+func (c *call) deregisterWorker() (int, any, error) {
+	var req v1.DeregisterRequest
+	scope, err := c.optional(&req)
+	if err != nil {
+		return 0, nil, err
+	}
+	if req.Drain {
+		return c.oneWorker(c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf}))
+	}
+	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered))
+}
+
+// drainWorker answers POST /v1/workers/{workerId}/drain.
+func (c *call) drainWorker() (int, any, error) {
+	var req v1.DrainRequest
+	scope, err := c.optional(&req)
+	if err != nil {
+		return 0, nil, err
+	}
+	d, err := c.drain(&req)
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneWorker(c.s.tracker.DrainWorker(c.context(), scope, c.id, d))
+}
+
+// resumeWorker answers POST /v1/workers/{workerId}/resume.
+func (c *call) resumeWorker() (int, any, error) {
+	scope, err := c.optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneWorker(c.s.tracker.ResumeWorker(c.context(), scope, c.id))
+}
+
+// offlineWorker answers POST /v1/workers/{workerId}/offline.
+func (c *call) offlineWorker() (int, any, error) {
+	scope, err := c.optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerForced))
+}
+
+// drainWorkers answers POST /v1/workers:drain.
+func (c *call) drainWorkers() (int, any, error) {
+	var req v1.DrainWorkersRequest
+	if err := c.strict(&req); err != nil {
+		return 0, nil, err
+	}
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	f := tracker.WorkerFilter{Scope: scope, Labels: req.Selector.Labels, Queue: req.Selector.Queue, Version: req.Selector.Version, MachineID: req.Selector.MachineID}
+	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" {
+		return 0, nil, invalidField("selector", "selector says nothing, which would drain every worker; name labels, queue, version or machineId")
+	}
+	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
+		if id.value != "" && !tracker.ValidID(id.value) {
+			return 0, nil, invalidID(id.field)
+		}
+	}
+	d, err := c.drain(&req.DrainRequest)
+	if err != nil {
+		return 0, nil, err
+	}
+	return drainedBody(req.DryRun)(c.s.tracker.DrainWorkers(c.context(), f, d, req.DryRun))
+}
+
+func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
+	return func(d *tracker.Drained, err error) (int, any, error) {
+		if err != nil {
+			return 0, nil, err
+		}
+		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun, WorkerIDs: d.Workers}, nil
+	}
+}
+
+// drain reads how to drain.
+func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
+	var d durations
+	drain := tracker.Drain{Reason: req.Reason, Deadline: d.positive("deadlineMs", req.DeadlineMs, time.Millisecond), BySelf: c.bySelf}
+	if d.err != nil {
+		return drain, d.err
+	}
+	return drain, drain.Validate()
+}
+
+// optional reads a body that may be missing, and the scope.
+func (c *call) optional(req any) (tracker.Scope, error) {
+	if len(c.ctx.Request.Body()) > 0 {
+		if err := c.strict(req); err != nil {
+			return tracker.Scope{}, err
+		}
+	}
+	return c.scope("", "")
+}
+
+func (c *call) oneWorker(w *tracker.Worker, err error) (int, any, error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, workerView(w), nil
+}
+
+// getWorker answers GET /v1/workers/{workerId}.
+func (c *call) getWorker() (int, any, error) {
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.oneWorker(c.s.tracker.Worker(c.context(), scope, c.id))
+}
+
+// listWorkers answers GET /v1/workers.
+func (c *call) listWorkers() (int, any, error) {
+	f, err := c.workerFilter()
+	if err != nil {
+		return 0, nil, err
+	}
+	page, err := c.s.tracker.Workers(c.context(), f)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.WorkerList{Workers: make([]v1.Worker, len(page.Workers)), TotalCount: page.Total}
+	for i, w := range page.Workers {
+		list.Workers[i] = *workerView(w)
+	}
+	if page.Next != "" {
+		list.NextPageToken = pageTokenOf(filterOf(f), page.Next)
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+// filterOf is what a page token of a filter is bound to.
+func filterOf(f tracker.WorkerFilter) tracker.WorkerFilter {
+	f.PageSize, f.After = 0, ""
+	return f
+}
+
+func (c *call) workerFilter() (f tracker.WorkerFilter, err error) {
+	if f.Scope, err = c.scope("", ""); err != nil {
+		return f, err
+	}
+	if f.Status, err = oneOf(c, "status", tracker.WorkerStatuses...); err != nil {
+		return f, err
+	}
+	if f.Liveness, err = oneOf(c, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
+		return f, err
+	}
+	for _, p := range []struct {
+		name string
+		to   *string
+	}{{"queue", &f.Queue}, {"type", &f.Type}, {"runtime", &f.Runtime}, {"machineId", &f.MachineID}} {
+		if *p.to, err = c.queryID(p.name); err != nil {
+			return f, err
+		}
+	}
+	schedulable, err := oneOf(c, "schedulable", "true", "false")
+	if err != nil {
+		return f, err
+	}
+	if schedulable != "" {
+		yes := schedulable == "true"
+		f.Schedulable = &yes
+	}
+	if f.Labels, err = c.queryLabels(); err != nil {
+		return f, err
+	}
+	if f.PageSize, err = c.pageSize(); err != nil {
+		return f, err
+	}
+	if c.query.Has("pageToken") {
+		f.After, err = afterIn(filterOf(f), c.query.Get("pageToken"))
+	}
+	return f, err
+}
+
+// selectWorker answers POST /v1/workers:select.
+func (c *call) selectWorker() (int, any, error) {
+	var req v1.SelectWorkerRequest
+	scope, err := c.optional(&req)
+	if err != nil {
+		return 0, nil, err
+	}
+	s := tracker.Selector{Scope: scope, Queue: req.Queue, Type: req.Type, Runtime: req.Runtime, Labels: req.Labels, Strategy: req.Strategy}
+	if err := s.Validate(); err != nil {
+		return 0, nil, err
+	}
+	found, err := c.s.tracker.Select(c.context(), s)
+	if err != nil {
+		return 0, nil, selectionRefusal(err)
+	}
+	return fasthttp.StatusOK, &v1.SelectWorkerResponse{Worker: *workerView(found.Worker), Considered: found.Considered, Rejected: rejectedView(found.Rejected)}, nil
+}
+
+// selectionRefusal adds the counts to the refusal of a selection that left nobody.
+func selectionRefusal(err error) error {
+	var nobody *tracker.SelectionError
+	if !errors.As(err, &nobody) {
+		return err
+	}
+	r := refusalOf("select", err)
+	rejected := rejectedView(nobody.Rejected)
+	r.body.Considered, r.body.Rejected = &nobody.Considered, &rejected
+	return r
+}
+
+func rejectedView(n map[tracker.Filter]int) v1.Rejected {
+	return v1.Rejected{
+		Runtime: n[tracker.ByRuntime], Type: n[tracker.ByType], Labels: n[tracker.ByLabels],
+		Status: n[tracker.ByStatus], Stale: n[tracker.ByFreshness], Full: n[tracker.ByCapacity],
+	}
+}
+
+// workerView gives a worker as the wire has it.
+func workerView(w *tracker.Worker) *v1.Worker {
+	v := &v1.Worker{
+		WorkerID: w.ID, Name: orNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,
+		Queue: w.Queue, MachineID: w.MachineID, Hostname: orNull(w.Hostname), Version: orNull(w.Version),
+		Types: orEmpty(w.Types), Runtimes: orEmpty(w.Runtimes), Labels: w.Labels,
+		Status: v1.WorkerStatus(w.Status), StatusReason: orNull(w.StatusReason), Liveness: v1.Liveness(w.Liveness),
+		Schedulable: len(w.Unschedulable) == 0, UnschedulableReasons: make([]string, len(w.Unschedulable)),
+		MaxConcurrent: w.MaxConcurrent, ActiveCount: w.ActiveCount, HeldCount: w.Held, PlacedCount: w.Placed,
+		TotalCompleted: w.TotalCompleted, TotalFailed: w.TotalFailed,
+		RegisteredAt: v1.At(w.RegisteredAt), LastHeartbeatAt: v1.At(w.LastHeartbeatAt),
+		DeregisteredAt: v1.At(w.DeregisteredAt), DrainDeadline: v1.At(w.DrainDeadline),
+		UptimePct24h: w.Uptime, StaleCount24h: w.StaleCount, Flapping: w.Flapping,
+		HeartbeatIntervalMs: w.Interval.Milliseconds(), HeartbeatTimeoutMs: w.Timeout.Milliseconds(),
+	}
+	for i, f := range w.Unschedulable {
+		v.UnschedulableReasons[i] = string(f)
+	}
+	if w.PID != 0 {
+		v.PID = &w.PID
+	}
+	if v.Labels == nil {
+		v.Labels = map[string]string{}
+	}
+	if !w.LastHeartbeatAt.IsZero() {
+		age := w.Silent.Milliseconds()
+		v.LastHeartbeatAgeMs = &age
+	}
+	return v
+}
+
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+// Package probe asks workers' probe URLs whether they are alive. A URL comes from whoever registered the worker, so
+// where it leads is judged at the moment of dialling, when the name has become an address.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Timeout bounds one probe.
+const Timeout = 2 * time.Second
+
+// ErrAddress is the cause of a refusal to dial.
+var ErrAddress = errors.New("the address is not public; allow private ones with --worker-probe any")
+
+// Prober asks URLs. Make it with New.
+type Prober struct{ client *http.Client }
+
+// New makes a prober. Unless private is set it refuses every address that is not public: loopback, private,
+// link-local (cloud metadata among them), multicast and the like.
+func New(private bool) *Prober {
+	dialer := &net.Dialer{Timeout: Timeout}
+	if !private {
+		dialer.Control = refusePrivate
+	}
+	return &Prober{client: &http.Client{
+		Timeout: Timeout,
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true,
+			ResponseHeaderTimeout: Timeout, TLSHandshakeTimeout: Timeout, MaxResponseHeaderBytes: 16 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Probe asks one URL. Nil: it answered with a 2xx status.
+func (p *Prober) Probe(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", "lubdub-probe")
+	res, err := p.client.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close() // what it says does not matter
+	if res.StatusCode/100 != 2 {
+		return fmt.Errorf("the probe was answered with %s", res.Status)
+	}
+	return nil
+}
+
+// refusePrivate judges an address that is about to be dialled, after names were resolved: what a name stood for when
+// it was checked earlier would prove nothing.
+func refusePrivate(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if !Public(at.Addr()) {
+		return fmt.Errorf("%s: %w", at.Addr(), ErrAddress)
+	}
+	return nil
+}
+
+// notPublic are ranges that netip has no word for.
+var notPublic = func() (list []netip.Prefix) {
+	for _, p := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+		"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+	} {
+		list = append(list, netip.MustParsePrefix(p))
+	}
+	return list
+}()
+
+// Public tells whether an address is one of the open Internet.
+func Public(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsInterfaceLocalMulticast() || a.Zone() != "" {
+		return false
+	}
+	for _, p := range notPublic {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}

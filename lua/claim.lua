@@ -1,0 +1,55 @@
+-- Purpose: hands waiting tasks to a worker that can run them: dispatches the next attempt of each.
+-- Guarantees: each is taken by one worker only and only if it still waits, its queue is not paused, its deadline has
+--   not passed and the worker is not fenced; the attempt, who holds it, its start timeout and its event are one step;
+--   the same call again gets the same answer.
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:paused, 14 …:fences, then five for each task:
+--   …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
+-- ARGV: 1 default token life s, 2 longest token life s, 3 default start timeout ms, 4 worker, 5 hash of the claim's id
+--   or '', then four for each task: scope, id, its entry in ready, fence of the attempt
+-- Reply: {wall ms, 1 when the worker is fenced, else 0, then for each task {record fields}, {document fields}, {newest
+--   history entry}, or {}, {}, {} when it was not taken}
+-- Cost: O(log n) for each and the size of the task; one event each
+--#include lib/clock.lua
+--#include lib/shard.lua
+--#include lib/task.lua
+--#include lib/settle.lua
+--#include lib/dispatch.lua
+local L = shard_time(CLOCK)
+local worker, claim = ARGV[4], ARGV[5] ~= '' and ARGV[5] or nil
+local fenced = redis.call('ZSCORE', KEYS[14], worker)
+local reply = {now, fenced and 1 or 0}
+
+local function token_life(f)
+  if f.lt then return f.lt end
+  local life = tonumber(ARGV[1])
+  if f.x then life = math.min(math.max(life, math.floor((f.x - now) / 1000) + 1), tonumber(ARGV[2])) end
+  return life
+end
+
+local function waits(task, entry)
+  local f = task.f
+  if not f or f.s ~= 'Q' or not f.rd or ready_entry(task) ~= entry then
+    redis.call('ZREM', READY, entry) -- an entry that nothing stands behind
+    return false
+  end
+  if f.x and tonumber(f.x) <= now then -- the sweeper is about to end it
+    unready(task)
+    return false
+  end
+  return not fenced and redis.call('SISMEMBER', KEYS[13], task.scope .. '/' .. f.q) == 0 and (f.pn or worker) == worker
+end
+
+for n = 1, (#ARGV - 5) / 4 do
+  local scope, id, entry, fence = unpack(ARGV, 4 * n + 2, 4 * n + 5)
+  local task = open_task(TASKS + 2 + KEYS_PER_TASK * (n - 1), scope, id)
+  local f = task.f
+  local taken = f and f.s == 'D' and f.f == fence and f.w == worker -- by this very call
+  if not taken and waits(task, entry) then
+    dispatch(task, L, {fence = fence, life = token_life(f), start = f.so or ARGV[3], worker = worker, claim = claim})
+    taken = true
+  end
+  reply[#reply + 1] = taken and redis.call('HGETALL', task.key) or {}
+  reply[#reply + 1] = taken and redis.call('HGETALL', task.doc) or {}
+  reply[#reply + 1] = taken and redis.call('LRANGE', task.history, -1, -1) or {}
+end
+return reply

@@ -1,0 +1,29 @@
+-- Purpose: hands out the next attempt of a task. Needs clock, shard, task and settle.
+
+-- Gives up the current attempt, if one is live, in favour of a newer one.
+local function supersede(task)
+  if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
+  tell_worker(task, 'l', 'attempt_mismatch')
+  local _, report = leave(task)
+  remember(task, 'SUPERSEDED', nil, false, report)
+end
+
+-- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: pushed to
+-- whoever gets the envelope) and its claim (nil: it named none).
+local function dispatch(task, L, to)
+  local f = task.f
+  supersede(task)
+  if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
+  redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci')
+  redis.call('HDEL', task.doc, 'error', 'cancelReason')
+  redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name, 'p:' .. task.name)
+  move(task, 'D')
+  f.a, f.f, f.w, f.ci = f.a + 1, to.fence, to.worker, to.claim
+  redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 'd', now, 'l', to.life)
+  if f.w then redis.call('HSET', task.key, 'w', f.w) end
+  if f.ci then redis.call('HSET', task.key, 'ci', f.ci) end
+  if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
+  if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
+  redis.call('ZADD', TIMERS, L + to.start, 's:' .. member_of(task))
+  emit(task, 'task.dispatched', f.a, f.w and '{"workerId":"' .. f.w .. '"}')
+end

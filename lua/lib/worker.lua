@@ -1,0 +1,120 @@
+-- Purpose: a worker's record, its machine's, and what every transition of them does. Needs clock. Fields of a worker:
+-- s status (N online, D draining, F offline), q queue, y types and rn runtimes (comma-separated), n name, m machine,
+-- h hostname, p pid, v version, mc max concurrent, l labels as JSON, u probe URL, id hash of its identity, ln hash of
+-- its lineage, i interval ms, t timeout ms, bl last beat in shard time, lb the same in wall ms, la late since wall ms,
+-- pb probes answered since the last beat and px the last of them in shard time, a active, sq last seq, tc and tf
+-- totals, c registered, e offline since, r reason of the status, dr reason given for a drain, ds drain began, dd drain
+-- deadline, dt 1 when the worker knows of it, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last
+-- selected (wall ms). Of a machine: s status (N, D or F), on online since, c first seen.
+local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
+local KEYS_PER_WORKER = 9
+local NEVER = 9007199254740991
+local MAX_EVENTS = 10000 -- kept in each shard's stream, about
+local DAY_MS = 86400000
+local MAX_PERIODS = 500 -- online periods kept for a machine
+local FLAPPING = 3      -- times stale within a day
+
+-- Opens the worker whose keys begin at KEYS[first]; f is nil when there is no record.
+local function open_worker(first, scope, id)
+  local w = {scope = scope, id = id, name = scope .. '/' .. id, key = KEYS[first], machine = KEYS[first + 1],
+    members = KEYS[first + 2], periods = KEYS[first + 3], stales = KEYS[first + 4], machine_stales = KEYS[first + 5],
+    recovery = KEYS[first + 6], identity = KEYS[first + 7], reserved = KEYS[first + 8]}
+  local raw = redis.call('HGETALL', w.key)
+  if #raw > 0 then
+    local f = {}
+    for i = 1, #raw, 2 do f[raw[i]] = raw[i + 1] end
+    w.f = f
+  end
+  return w
+end
+
+local function tell(type, scope, subject, data)
+  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', now,
+    'scope', scope, 'subject', subject, 'attempt', '', 'data', data or '{}')
+end
+
+local function count_machine(members, status)
+  return redis.call('ZLEXCOUNT', members, '(' .. status .. '/', '(' .. status .. '0')
+end
+
+-- Lets the machine's status follow from its workers'. `ended`: until when it was online, wall ms.
+local function follow(w, ended)
+  local was = redis.call('HGET', w.machine, 's')
+  local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
+  local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
+  if was == is then return end
+  local id = w.f.m
+  if not was then
+    redis.call('HSET', w.machine, 'c', now)
+    redis.call('ZADD', WORKERS, 0, w.scope .. '/M/' .. id)
+  end
+  redis.call('HSET', w.machine, 's', is)
+  if is == 'F' then
+    local on = redis.call('HGET', w.machine, 'on')
+    if on then
+      local off = math.max(tonumber(on), math.min(now, ended or now))
+      redis.call('RPUSH', w.periods, on .. ':' .. string.format('%.0f', off))
+      redis.call('LTRIM', w.periods, -MAX_PERIODS, -1)
+    end
+    redis.call('HDEL', w.machine, 'on')
+  elseif not was or was == 'F' then
+    redis.call('HSET', w.machine, 'on', now)
+  end
+  local names = {N = 'machine.online', D = 'machine.draining', F = 'machine.offline'}
+  tell(names[is], w.scope, id, '{"workerId":"' .. w.id .. '"}')
+end
+
+-- Puts the worker into the lists of its status, out of those of the status before (nil: it had none).
+local function set_status(w, status)
+  local was = w.f.s
+  if was == status then return end
+  if was then
+    redis.call('ZREM', WORKERS, w.scope .. '/' .. was .. '/' .. w.id)
+    redis.call('ZREM', w.members, was .. '/' .. w.id)
+  end
+  redis.call('ZADD', WORKERS, 0, w.scope .. '/' .. status .. '/' .. w.id)
+  redis.call('ZADD', w.members, 0, status .. '/' .. w.id)
+  w.f.s = status
+  redis.call('HSET', w.key, 's', status)
+end
+
+-- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever
+-- finds it fences the worker there and takes what it held. `v`: reason, loss (its tasks count as lost), shards,
+-- retention ms, ended (until when it was alive, wall ms), data (JSON members of the event, beginning with a comma).
+local function retire(w, v)
+  local f = w.f
+  set_status(w, 'F')
+  redis.call('HSET', w.key, 'e', now, 'r', v.reason)
+  if v.loss then redis.call('HSET', w.key, 'll', 1) end
+  redis.call('ZREM', WORKERBEATS, w.name)
+  redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
+  redis.call('ZADD', WORKERDUE, now + v.retention, 'x:' .. w.name)
+  redis.call('DEL', w.reserved)
+  if f.id and redis.call('GET', w.identity) == w.id then redis.call('DEL', w.identity) end
+  for shard = 0, v.shards - 1 do redis.call('SADD', w.recovery, shard) end
+  redis.call('ZADD', RECOVERIES, now, w.name)
+  tell('worker.offline', w.scope, w.id, '{"reason":"' .. v.reason .. '","machineId":"' .. f.m
+    .. '","lastHeartbeatAtMs":' .. (f.lb or 'null') .. (v.data or '') .. '}')
+  follow(w, v.ended)
+end
+
+-- Notes that the worker went stale, for its lineage and for its machine, and tells of the one that flaps by it.
+local function note_stale(w)
+  local member = string.format('%.0f', now) .. ':' .. w.id
+  for _, of in ipairs({{w.stales, 'worker.flapping', w.id}, {w.machine_stales, 'machine.flapping', w.f.m}}) do
+    local key, event, subject = unpack(of)
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
+    redis.call('ZADD', key, now, member)
+    redis.call('PEXPIRE', key, DAY_MS)
+    local times = redis.call('ZCARD', key)
+    if times == FLAPPING then tell(event, w.scope, subject, '{"staleCount24h":' .. times .. '}') end
+  end
+end
+
+-- The last sign of life, in shard time: a beat, or a probe that was answered since.
+local function sign_of(f) return math.max(tonumber(f.bl), tonumber(f.px) or 0) end
+
+-- When a worker must next be looked at, in shard time: when it will be late, or, late already, when it will be lost.
+local function look_at(f)
+  return sign_of(f) + (f.la and tonumber(f.t) or math.floor(1.5 * f.i))
+end

@@ -1,0 +1,12 @@
+-- Purpose: keeps word for a worker in its own shard, until a beat's answer has carried it.
+-- Guarantees: repeating it changes nothing; nothing is kept for a worker that is gone or OFFLINE.
+-- KEYS: 1 lubdub:{shard}:notices:<scope>/<worker>, 2 …:worker:<scope>/<worker>
+-- ARGV: 1 life ms, then for each word its entry: attempt TAB kind TAB detail (lib/queue.lua, tell_worker)
+-- Reply: how many are kept
+-- Cost: O(log n) for each
+--#include lib/clock.lua
+local status = redis.call('HGET', KEYS[2], 's')
+if not status or status == 'F' then return 0 end
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'NX', now, ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return #ARGV - 1

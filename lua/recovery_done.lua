@@ -1,0 +1,16 @@
+-- Purpose: ticks a shard off a worker's recovery, and ends the recovery with the last one.
+-- Guarantees: a shard is ticked off once; the end is told once.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:recoveries, 3 …:recovery:<scope>/<id>, 4 …:worker:<scope>/<id>
+-- ARGV: 1 scope, 2 id, 3 shard that is done, 4 attempts taken there
+-- Reply: 1 when the recovery is over, else 0
+-- Cost: O(log n)
+--#include lib/clock.lua
+local name = ARGV[1] .. '/' .. ARGV[2]
+if redis.call('SREM', KEYS[3], ARGV[3]) == 0 then return 0 end
+local taken = tonumber(ARGV[4])
+if redis.call('EXISTS', KEYS[4]) == 1 then taken = redis.call('HINCRBY', KEYS[4], 'rt', ARGV[4]) end
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+redis.call('ZREM', KEYS[2], name)
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', 10000, '*', 'type', 'worker.recovered', 'time', now, 'scope', ARGV[1],
+  'subject', ARGV[2], 'attempt', '', 'data', '{"attempts":' .. taken .. '}')
+return 1

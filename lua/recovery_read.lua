@@ -1,0 +1,14 @@
+-- Purpose: reads what is left to do of recoveries.
+-- Guarantees: writes nothing.
+-- KEYS: for each worker lubdub:{shard}:recovery:<scope>/<id>, …:worker:<scope>/<id>
+-- ARGV: none
+-- Reply: for each worker {shards that are not done}, its reason, 1 when its tasks count as lost, else '', its last beat
+--   and its end in wall ms, its timeout ms and its queue
+-- Cost: O(workers × shards)
+local reply = {}
+for i = 1, #KEYS, 2 do
+  local f = redis.call('HMGET', KEYS[i + 1], 'r', 'll', 'lb', 'e', 't', 'q')
+  reply[#reply + 1] = redis.call('SMEMBERS', KEYS[i])
+  for j = 1, 6 do reply[#reply + 1] = f[j] or '' end
+end
+return reply

@@ -1,0 +1,52 @@
+-- Purpose: takes what is due for workers in wall time: drains to look after (g) and records to remove (x).
+-- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and knows of its drain, or when
+--   its deadline has passed; a record goes with its entries in every index, the last one of a machine with the machine.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
+-- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is looked at again, then for each worker scope, id, entry, when
+--   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
+-- Reply: for each worker 0 (nothing), 1 (offline now) or 2 (removed) and its machine
+-- Cost: O(log n + shards) for each; at most 50 a call
+--#include lib/clock.lua
+--#include lib/worker.lua
+local retention, shards, again = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local reply = {}
+for n = 1, (#ARGV - 3) / 5 do
+  local scope, id, entry, began, empty = unpack(ARGV, 5 * n - 1, 5 * n + 3)
+  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), scope, id)
+  local f, result = w.f, 0
+  local at = tonumber(redis.call('ZSCORE', WORKERDUE, entry))
+  if at and at <= now then
+    local kind = string.sub(entry, 1, 1)
+    if kind == 'g' and f and f.s == 'D' then
+      local deadline = tonumber(f.dd)
+      if deadline and deadline <= now then
+        retire(w, {reason = 'DRAIN_DEADLINE', shards = shards, retention = retention})
+        result = 1
+      elseif empty == '1' and began == f.ds and f.dt then
+        retire(w, {reason = 'DRAINED', shards = shards, retention = retention})
+        result = 1
+      else
+        redis.call('ZADD', WORKERDUE, math.min(now + again, deadline or NEVER), entry)
+      end
+    elseif kind == 'x' and (not f or f.s == 'F') and not redis.call('ZSCORE', RECOVERIES, w.name) then
+      redis.call('ZREM', WORKERDUE, entry)
+      if f then
+        redis.call('ZREM', WORKERS, scope .. '/F/' .. id)
+        redis.call('ZREM', w.members, 'F/' .. id)
+        redis.call('DEL', w.key, w.reserved)
+        if redis.call('ZCARD', w.members) == 0 then
+          redis.call('DEL', w.machine, w.periods, w.machine_stales)
+          redis.call('ZREM', WORKERS, scope .. '/M/' .. f.m)
+        end
+        result = 2
+      end
+    elseif kind == 'x' and f and f.s == 'F' then -- its recovery is not done: it must still be known why
+      redis.call('ZADD', WORKERDUE, now + 1000, entry)
+    else
+      redis.call('ZREM', WORKERDUE, entry)
+    end
+  end
+  reply[#reply + 1] = result
+  reply[#reply + 1] = f and f.m or ''
+end
+return reply

@@ -1,0 +1,54 @@
+-- Purpose: looks at workers that are due for it: the late are told of, those that were silent for their timeout end.
+-- Guarantees: silence is judged again against shard time, so a beat that came in between wins; two sweepers cannot
+--   take the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A
+--   worker whose last beat is not on record is stale.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
+-- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then scope and id of each
+--   worker
+-- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine and, of a late one,
+--   its probe URL
+-- Cost: O(log n + shards) for each; at most 50 a call
+--#include lib/clock.lua
+--#include lib/worker.lua
+local L = shard_time(CLOCK)
+local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence
+local reply = {}
+for n = 1, (#ARGV - 4) / 2 do
+  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), ARGV[2 * n + 3], ARGV[2 * n + 4])
+  local f, result, lag, url = w.f, 0, 0, ''
+  local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
+  if not f or f.s == 'F' then
+    redis.call('ZREM', WORKERBEATS, w.name)
+  elseif not score or score <= L then
+    local beat = tonumber(f.bl)
+    local silent = score and beat and L - sign_of(f)
+    local ask = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
+    if not silent or silent >= tonumber(f.t) and (f.la or not ask) then
+      if silent then lag = silent - f.t end
+      note_stale(w)
+      retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
+        ended = beat and tonumber(f.lb),
+        data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
+          .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
+          .. ',"sweeper":"' .. sweeper .. '"'})
+      result = 2
+    elseif 2 * silent >= 3 * f.i and not f.la then
+      f.la = now
+      redis.call('HSET', w.key, 'la', now)
+      redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+      if not f.px then
+        tell('worker.late', w.scope, w.id, '{"machineId":"' .. f.m .. '","silentMs":'
+          .. string.format('%.0f', silent) .. '}')
+      end
+      result, url = 1, ask and f.u or ''
+    else
+      redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+    end
+  end
+  reply[#reply + 1] = result
+  reply[#reply + 1] = lag
+  reply[#reply + 1] = f and f.m or ''
+  reply[#reply + 1] = url
+end
+return reply

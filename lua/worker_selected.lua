@@ -1,0 +1,25 @@
+-- Purpose: notes that a worker was selected and, for a placement, reserves its place until the task stands in the
+--   queue.
+-- Guarantees: only an ONLINE worker is noted; a reservation that nobody gives back ends by itself.
+-- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
+-- ARGV: 1 name of the reservation or '', 2 its life ms
+-- Reply: {code, reserved by others, when it was selected before, wall ms, or ''}
+-- Cost: O(reservations of the worker)
+--#include lib/clock.lua
+--#include lib/codes.lua
+local status = redis.call('HGET', KEYS[1], 's')
+if not status then return {NOT_FOUND, 0} end
+if status ~= 'N' then return {REFUSED, 0} end
+local others = 0
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+for _, entry in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  others = others + tonumber(string.match(entry, ':(%d+)$'))
+end
+-- Two within a millisecond must not look alike to round robin.
+local last = tonumber(redis.call('HGET', KEYS[1], 'ls')) or 0
+redis.call('HSET', KEYS[1], 'ls', string.format('%.0f', math.max(now, last + 1)))
+if ARGV[1] ~= '' then
+  redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1] .. ':1')
+  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+end
+return {OK, others, last > 0 and string.format('%.0f', last) or ''}

@@ -1,0 +1,40 @@
+-- Purpose: drains a worker, takes a drain back, or ends the worker at once.
+-- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; the machine's status follows, and the
+--   recovery of an ended worker is entered, in the same step.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
+-- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 reason, 5 drain deadline in ms from now or '', 6 1 when the worker
+--   asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost
+-- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
+-- Cost: O(log n + shards), at most two events
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/workercodes.lua
+--#include lib/worker.lua
+local w = open_worker(8, ARGV[1], ARGV[2])
+local f, action = w.f, ARGV[3]
+if not f then return {NOT_FOUND, now} end
+if f.s == 'F' then return {OFFLINE, now, f.r or ''} end
+if action == 'retire' then
+  retire(w, {reason = ARGV[4], loss = ARGV[9] == '1', shards = tonumber(ARGV[7]), retention = tonumber(ARGV[8])})
+  return {OK, now}
+end
+if action == 'resume' then
+  if f.s == 'N' then return {REPEATED, now} end
+  redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt')
+  redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
+  set_status(w, 'N')
+  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. f.m .. '"}')
+  follow(w)
+  return {OK, now}
+end
+if ARGV[5] ~= '' then redis.call('HSET', w.key, 'dd', string.format('%.0f', now + ARGV[5])) end
+if ARGV[6] == '1' then redis.call('HSET', w.key, 'dt', 1) end
+redis.call('ZADD', WORKERDUE, now, 'g:' .. w.name)
+if f.s == 'D' then return {REPEATED, now} end
+redis.call('HSET', w.key, 'ds', now)
+if ARGV[4] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[4]) end
+set_status(w, 'D')
+tell('worker.draining', w.scope, w.id, '{"machineId":"' .. f.m .. '","deadlineMs":'
+  .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null') .. '}')
+follow(w)
+return {OK, now}

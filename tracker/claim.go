@@ -1,0 +1,256 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Bounds of a claim.
+const (
+	MaxClaim     = 100 // tasks that one claim may ask for
+	MaxClaimWait = time.Minute
+)
+
+// ClaimRequest asks for tasks of a queue on behalf of a registered worker.
+type ClaimRequest struct {
+	Scope    Scope
+	WorkerID string
+	Queue    string
+	Types    []string      // of those that the worker registered; nil: all of them, and tasks without a type
+	Max      int           // 1 to MaxClaim
+	Wait     time.Duration // how long to wait for the first task; 0: not at all
+	ClaimID  string        // empty: none; the same one again gets the same tasks
+}
+
+// Validate checks what can be judged without the store.
+func (r *ClaimRequest) Validate() error {
+	if err := CheckID("queue", r.Queue); err != nil {
+		return err
+	}
+	if r.ClaimID != "" {
+		if err := CheckID("claimId", r.ClaimID); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Max < 1 || r.Max > MaxClaim:
+		return invalid("max", "is %d; use 1 to %d", r.Max, MaxClaim)
+	case r.Wait < 0 || r.Wait > MaxClaimWait:
+		return invalid("waitMs", "is %d; use 0 to %d", ms(r.Wait), ms(MaxClaimWait))
+	case r.Types != nil && len(r.Types) == 0:
+		return invalid("types", "is empty, so nothing could be claimed; name types, or leave it out for all that the worker registered")
+	}
+	for i, y := range r.Types {
+		if err := CheckID(fmt.Sprintf("types[%d]", i), y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fullRetry is how often a claim of a worker without a free place looks whether there is one.
+const fullRetry = time.Second
+
+// Forbidden is the code of a request that the caller's token does not open.
+const Forbidden Code = "forbidden"
+
+// Claim hands a worker up to r.Max tasks that it can run, oldest first within each kind of task and fair across
+// kinds. It answers as soon as there is one, and with none when r.Wait is over or ctx ends.
+func (t *Tracker) Claim(ctx context.Context, r ClaimRequest) ([]*Envelope, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	c := &claim{ClaimRequest: r, t: t}
+	tasks, err := c.run(ctx)
+	t.metrics.claims.done(len(tasks), err)
+	return tasks, err
+}
+
+// claim is one request on its way. It holds reserved places only while it may use them.
+type claim struct {
+	ClaimRequest
+	t     *Tracker
+	can   *Grant // what the worker can run
+	room  int    // places that are reserved for it now
+	mark  string // hash of its id; "": it has none
+	owner string // names this request among those with that id
+	over  bool   // a later request makes the claim
+}
+
+func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
+	if err := c.reserve(); err != nil {
+		return nil, err
+	}
+	defer c.giveBack()
+	if err := c.checkTypes(); err != nil {
+		return nil, err
+	}
+	if tasks, err := c.identify(); err != nil || len(tasks) > 0 {
+		return tasks, err
+	}
+	for {
+		if c.room == 0 { // the worker is full
+			if !pause(ctx, fullRetry) {
+				return nil, nil
+			}
+			if err := c.reserve(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		tasks, err := c.await(ctx)
+		if err != nil || len(tasks) > 0 || c.over || ctx.Err() != nil {
+			return tasks, err
+		}
+	}
+}
+
+// reserve asks the registry for as many places as the claim wants.
+func (c *claim) reserve() error {
+	g, err := c.t.reserveClaim(c.Scope, c.WorkerID, c.Max)
+	if err != nil {
+		return err
+	}
+	c.can, c.room = g, g.Max
+	if g.Queue != c.Queue {
+		c.giveBack()
+		return &Error{Code: Forbidden, Op: "claim", Message: fmt.Sprintf("the worker registered for the queue %s; it claims from that one only", g.Queue)}
+	}
+	return nil
+}
+
+func (c *claim) giveBack() {
+	if c.room > 0 {
+		c.t.giveBack(c.can)
+		c.room = 0
+	}
+}
+
+func (c *claim) checkTypes() error {
+	for _, y := range c.Types {
+		if !slices.Contains(c.can.Types, y) {
+			return invalid("types", "names %s, for which the worker did not register; name some of those, or leave types out", y)
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over,
+// and when the worker has no free place any more.
+func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
+	room := c.t.rooms.of(c.t, c.Scope, c.Queue)
+	w := room.join(c)
+	defer room.leave(w)
+	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
+	for {
+		select {
+		case <-over:
+			return nil, nil
+		case o := <-w.offers:
+			if o.err != nil {
+				return nil, o.err
+			}
+			if len(o.entries) == 0 { // nothing now: others may have the places while this one waits
+				over = ctx.Done()
+				c.giveBack()
+				continue
+			}
+			tasks, tried, err := c.accept(o)
+			room.resolve(o, tried)
+			if err != nil || len(tasks) > 0 || c.room == 0 || c.over {
+				return tasks, err
+			}
+		}
+	}
+}
+
+// accept takes what it can of an offer, in one round trip for each shard.
+func (c *claim) accept(o *offer) (tasks []*Envelope, tried int, err error) {
+	if c.room == 0 {
+		if err := c.reserve(); err != nil || c.room == 0 {
+			return nil, 0, err
+		}
+		if c.over = c.superseded(); c.over {
+			return nil, 0, nil
+		}
+	}
+	tried = min(len(o.entries), c.room)
+	if tasks, err = c.take(o.entries[:tried]); err != nil {
+		tried = 0
+	}
+	return tasks, tried, err
+}
+
+// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out.
+func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
+	byShard := map[int][]*readyEntry{}
+	for _, e := range entries {
+		byShard[e.shard] = append(byShard[e.shard], e)
+	}
+	var calls []*call
+	var groups [][]*readyEntry
+	for shard, group := range byShard {
+		for part := range slices.Chunk(group, takeLimit) {
+			calls = append(calls, c.takeCall(shard, part))
+			groups = append(groups, part)
+		}
+	}
+	c.t.store.doAll("claim", calls)
+	got := map[*readyEntry]*Envelope{}
+	var failed error
+	for i, call := range calls {
+		if call.err != nil {
+			failed = call.err
+			continue
+		}
+		if call.reply.int(1) == 1 {
+			failed = &Error{Code: WorkerOffline, Op: "claim", Message: "the worker is OFFLINE and its tasks are being recovered; register again"}
+		}
+		for j, e := range groups[i] {
+			if v := c.read(call.reply, 2+3*j, e.ref); v != nil {
+				got[e] = c.t.envelope(v.Task, v.fence, v.life)
+			}
+		}
+	}
+	var tasks []*Envelope
+	for _, e := range entries { // in the order of the offer
+		if got[e] != nil {
+			tasks = append(tasks, got[e])
+		}
+	}
+	if len(tasks) > 0 {
+		return tasks, nil // what failed is found by the start timeout, or still waits
+	}
+	return nil, failed
+}
+
+func (c *claim) takeCall(shard int, entries []*readyEntry) *call {
+	k := c.t.store.keys[shard]
+	keys := append(append(make([]string, 0, len(k.fixed)+2+5*len(entries)), k.fixed...), k.paused, k.fences)
+	args := []any{int64(DefaultTokenTTL / time.Second), int64(MaxTokenTTL / time.Second), ms(DefaultClaimStartTimeout), c.WorkerID, c.mark}
+	for _, e := range entries {
+		keys = k.ofTask(keys, e.ref.scope, e.ref.id, e.ref.run, e.ref.timeoutMs)
+		args = append(args, e.ref.scope.String(), e.ref.id, e.text, newFence())
+	}
+	return newCall(shard, c.t.store.scripts.Get("claim"), keys, args...)
+}
+
+// read makes the view of one task from the three parts of a reply that begin at i; nil: it was not taken.
+func (c *claim) read(re reply, i int, r *taskRef) *view {
+	return readTask(r, reply{re.at(0), re.at(i), re.at(i + 1), re.at(i + 2), "", "", int64(0)})
+}

@@ -1,0 +1,383 @@
+package tracker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs
+// twice under one attempt number, and none is claimed by a worker that cannot run it.
+func TestCrewModel(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		rapid.Check(t, func(rt *rapid.T) {
+			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
+				rt.Fatal(err)
+			}
+			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			tr, err := tracker.Open(t.Context(), tracker.Options{
+				RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, WorkerInterval: time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			defer func() { _ = tr.Close(t.Context()) }()
+			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{}, workers: map[string]*modelWorker{}}
+			m.must(rt, tr.Tick())
+			rt.Repeat(rapid.StateMachineActions(m))
+		})
+	})
+}
+
+// queueTask is what the model knows of a task of a queue.
+type queueTask struct {
+	id       string
+	kind     string
+	runtime  string
+	labels   map[string]string
+	pin      string
+	own      time.Duration // its own timeout; 0: lives by its worker's beat
+	state    tracker.State
+	attempt  int
+	attempts map[int]*tracker.Attempt
+	holder   string
+	readyAt  time.Time // QUEUED: from when on it can be claimed
+	losses   int
+	mayStart time.Duration // DISPATCHED: until when it must be heard
+	last     time.Duration // RUNNING with a timeout of its own: last beat
+}
+
+type modelWorker struct {
+	id       string
+	kinds    []string
+	runtimes []string
+	labels   map[string]string
+	max      int
+	status   tracker.WorkerStatus
+	last     time.Duration // shard time of its last beat
+	dead     bool          // beats no more
+	told     bool          // knows that it drains
+}
+
+type crewModel struct {
+	tr      *tracker.Tracker
+	store   *redistest.Store
+	sweeper *tracker.Sweeper
+	tasks   map[string]*queueTask
+	workers map[string]*modelWorker
+	paused  bool
+	L       time.Duration // shard time since the start, the same in every shard: all are ticked together
+}
+
+const (
+	modelTimeout = 3 * time.Second // of workers
+	modelStart   = 5 * time.Second
+	modelBackoff = time.Second
+)
+
+func (m *crewModel) must(rt *rapid.T, err error) {
+	if err != nil {
+		rt.Fatalf("%v", err)
+	}
+}
+
+func (m *crewModel) code(rt *rapid.T, what string, err error, want tracker.Code) {
+	if got := tracker.CodeOf(err); got != want {
+		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
+	}
+}
+
+func draw[T any](rt *rapid.T, what string, of map[string]T) T {
+	if len(of) == 0 {
+		rt.Skip("none yet")
+	}
+	names := make([]string, 0, len(of))
+	for name := range of {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return of[rapid.SampledFrom(names).Draw(rt, what)]
+}
+
+func (m *crewModel) Create(rt *rapid.T) {
+	if len(m.tasks) >= 12 {
+		rt.Skip("enough tasks")
+	}
+	k := &queueTask{
+		id: fmt.Sprintf("t%02d", len(m.tasks)), kind: rapid.SampledFrom([]string{"x", "y", ""}).Draw(rt, "type"), state: tracker.Queued, attempts: map[int]*tracker.Attempt{},
+		runtime: rapid.SampledFrom([]string{"", "", "go"}).Draw(rt, "runtime"), own: rapid.SampledFrom([]time.Duration{0, 0, 4 * time.Second}).Draw(rt, "timeout"),
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "labels") == 0 {
+		k.labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "zone")}
+	}
+	if len(m.workers) > 0 && rapid.IntRange(0, 4).Draw(rt, "pin") == 0 {
+		k.pin = draw(rt, "worker", m.workers).id
+	}
+	n := tracker.NewTask{
+		Scope: scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin, StartTimeout: modelStart,
+		HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: k.own,
+		Retry: &tracker.RetryPolicy{MaxAttempts: 1000, MaxLosses: 1000, InitialBackoff: modelBackoff, Multiplier: 1, MaxBackoff: modelBackoff},
+	}
+	m.must(rt, n.Validate(m.store.Clock.Now()))
+	_, err := m.tr.Create(rt.Context(), n)
+	m.must(rt, err)
+	m.tasks[k.id] = k
+}
+
+func (m *crewModel) Register(rt *rapid.T) {
+	if len(m.workers) >= 6 {
+		rt.Skip("enough workers")
+	}
+	w := &modelWorker{
+		kinds: rapid.SampledFrom([][]string{{"x"}, {"y"}, {"x", "y"}}).Draw(rt, "types"), max: rapid.IntRange(1, 4).Draw(rt, "max"), status: tracker.Online, last: m.L,
+		runtimes: rapid.SampledFrom([][]string{nil, {"go"}}).Draw(rt, "runtimes"),
+		labels:   rapid.SampledFrom([]map[string]string{nil, {"zone": "a"}, {"zone": "b", "gpu": "no"}}).Draw(rt, "labels"),
+	}
+	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: fmt.Sprintf("m%d", len(m.workers)%3)}
+	m.must(rt, n.Validate())
+	r, err := m.tr.Register(rt.Context(), n)
+	m.must(rt, err)
+	w.id = r.WorkerID
+	m.workers[fmt.Sprintf("w%d", len(m.workers))] = w
+}
+
+func (w *modelWorker) canRun(k *queueTask) bool {
+	for key, v := range k.labels {
+		if w.labels[key] != v {
+			return false
+		}
+	}
+	return (k.pin == "" || k.pin == w.id) && (k.kind == "" || slices.Contains(w.kinds, k.kind)) && (k.runtime == "" || slices.Contains(w.runtimes, k.runtime))
+}
+
+func (m *crewModel) held(w *modelWorker) (held []*queueTask) {
+	for _, k := range m.tasks {
+		if k.holder == w.id && (k.state == tracker.Dispatched || k.state == tracker.Running) {
+			held = append(held, k)
+		}
+	}
+	return held
+}
+
+func (m *crewModel) Claim(rt *rapid.T) {
+	w := draw(rt, "worker", m.workers)
+	most := rapid.IntRange(1, 5).Draw(rt, "max")
+	tasks, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: scope, WorkerID: w.id, Queue: "q", Max: most})
+	switch w.status {
+	case tracker.Offline:
+		m.code(rt, "claim", err, tracker.WorkerOffline)
+		return
+	case tracker.Draining:
+		m.code(rt, "claim", err, tracker.WorkerDraining)
+		return
+	}
+	m.code(rt, "claim", err, "")
+	runnable := map[string]bool{}
+	for _, k := range m.tasks {
+		if k.state == tracker.Queued && !k.readyAt.After(m.store.Clock.Now()) && w.canRun(k) && !m.paused {
+			runnable[k.id] = true
+		}
+	}
+	room := min(most, w.max-len(m.held(w)))
+	if len(tasks) > room || len(tasks) == 0 && room > 0 && len(runnable) > 0 {
+		rt.Fatalf("claimed %v with room for %d of %v", ids(tasks), room, runnable)
+	}
+	for _, e := range tasks {
+		k := m.tasks[e.Task.ID]
+		if !runnable[k.id] {
+			rt.Fatalf("claimed %s, which is %s and asks for %q %q %v %q; the worker has %+v", k.id, k.state, k.kind, k.runtime, k.labels, k.pin, w)
+		}
+		if e.Attempt.Number != k.attempt+1 || k.attempts[e.Attempt.Number] != nil {
+			rt.Fatalf("claimed attempt %d of %s after attempt %d", e.Attempt.Number, k.id, k.attempt)
+		}
+		delete(runnable, k.id)
+		k.state, k.attempt, k.attempts[e.Attempt.Number], k.holder, k.mayStart = tracker.Dispatched, e.Attempt.Number, e.Attempt, w.id, m.L+modelStart
+	}
+}
+
+// Beat is a beat of any attempt that there ever was.
+func (m *crewModel) Beat(rt *rapid.T) {
+	k := draw(rt, "task", m.tasks)
+	if k.attempt == 0 {
+		rt.Skip("never claimed")
+	}
+	n := rapid.IntRange(1, k.attempt).Draw(rt, "attempt")
+	b := &tracker.Beat{Attempt: k.attempts[n]}
+	m.tr.Beat(b)
+	live := n == k.attempt && (k.state == tracker.Dispatched || k.state == tracker.Running)
+	if (b.Err == nil) != live {
+		rt.Fatalf("beat of attempt %d of %s, which is %s in attempt %d: %v", n, k.id, k.state, k.attempt, b.Err)
+	}
+	if live {
+		k.state, k.last = tracker.Running, m.L
+	}
+}
+
+func (m *crewModel) Complete(rt *rapid.T) {
+	k := draw(rt, "task", m.tasks)
+	if k.attempt == 0 {
+		rt.Skip("never claimed")
+	}
+	n := rapid.IntRange(1, k.attempt).Draw(rt, "attempt")
+	outcome := rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed}).Draw(rt, "outcome")
+	done, err := m.tr.Complete(rt.Context(), k.attempts[n], tracker.Completion{Outcome: outcome, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+	live := n == k.attempt && (k.state == tracker.Dispatched || k.state == tracker.Running)
+	switch {
+	case !live:
+		return // the other model knows which repeats are let in; what follows shows that nothing changed
+	case err != nil:
+		rt.Fatalf("completion of %s: %v", k.id, err)
+	case outcome == tracker.Failed:
+		if !done.WillRetry {
+			rt.Fatalf("%s will not be tried again", k.id)
+		}
+		k.state, k.readyAt = tracker.Queued, m.store.Clock.Now().Add(modelBackoff)
+	default:
+		k.state = tracker.Succeeded
+	}
+}
+
+// Die lets a worker fall silent.
+func (m *crewModel) Die(rt *rapid.T) { draw(rt, "worker", m.workers).dead = true }
+
+// End has a worker deregister or an operator give it up.
+func (m *crewModel) End(rt *rapid.T) {
+	w := draw(rt, "worker", m.workers)
+	reason := rapid.SampledFrom([]tracker.WorkerReason{tracker.WorkerDeregistered, tracker.WorkerForced}).Draw(rt, "reason")
+	_, err := m.tr.RetireWorker(rt.Context(), scope, w.id, reason)
+	m.must(rt, err)
+	m.ended(w, reason == tracker.WorkerForced)
+}
+
+func (m *crewModel) ended(w *modelWorker, loss bool) {
+	if w.status == tracker.Offline {
+		return
+	}
+	for _, k := range m.held(w) {
+		k.state, k.readyAt = tracker.Queued, m.store.Clock.Now()
+		if loss {
+			m.lost(k)
+		}
+	}
+	w.status = tracker.Offline
+}
+
+func (m *crewModel) lost(k *queueTask) {
+	k.state, k.readyAt = tracker.Queued, m.store.Clock.Now().Add(modelBackoff)
+	k.losses++
+}
+
+func (m *crewModel) Drain(rt *rapid.T) {
+	w := draw(rt, "worker", m.workers)
+	_, err := m.tr.DrainWorker(rt.Context(), scope, w.id, tracker.Drain{BySelf: true})
+	if w.status == tracker.Offline {
+		m.code(rt, "drain", err, tracker.WorkerOffline)
+		return
+	}
+	m.must(rt, err)
+	w.status = tracker.Draining
+}
+
+func (m *crewModel) Pause(rt *rapid.T) {
+	if m.paused = !m.paused; m.paused {
+		m.must(rt, m.tr.PauseQueue(rt.Context(), scope, "q"))
+	} else {
+		m.must(rt, m.tr.ResumeQueue(rt.Context(), scope, "q"))
+	}
+}
+
+// Step lets time pass: who lives beats, and sweepers sweep.
+func (m *crewModel) Step(rt *rapid.T) {
+	for range rapid.IntRange(1, 8).Draw(rt, "halves") {
+		for range 2 {
+			m.store.Clock.Advance(250 * time.Millisecond)
+			m.L += 250 * time.Millisecond
+			m.must(rt, m.tr.Tick())
+		}
+		for _, w := range m.workers {
+			if w.dead {
+				continue
+			}
+			_, err := m.tr.BeatWorker(rt.Context(), scope, w.id, tracker.WorkerBeat{})
+			if w.status == tracker.Offline {
+				m.code(rt, "beat of a worker", err, tracker.WorkerOffline)
+				continue
+			}
+			m.must(rt, err)
+			w.last = m.L
+		}
+		m.sweep(rt)
+	}
+}
+
+func (m *crewModel) sweep(rt *rapid.T) {
+	_, err := m.sweeper.RunOnce(rt.Context())
+	m.must(rt, err)
+	for _, k := range m.tasks {
+		switch {
+		case k.state == tracker.Running && k.own > 0 && m.L-k.last > k.own, k.state == tracker.Dispatched && k.mayStart <= m.L:
+			m.lost(k)
+		}
+	}
+	for _, w := range m.workers {
+		switch {
+		case w.status != tracker.Offline && m.L-w.last >= modelTimeout:
+			m.ended(w, true)
+		case w.status == tracker.Draining && len(m.held(w)) == 0:
+			m.drained(rt, w)
+		}
+	}
+}
+
+// drained lets the model follow a drain's end, which the sweeper may see one look later.
+func (m *crewModel) drained(rt *rapid.T, w *modelWorker) {
+	got, err := m.tr.Worker(rt.Context(), scope, w.id)
+	m.must(rt, err)
+	if got.Status == tracker.Offline {
+		w.status = tracker.Offline
+	}
+}
+
+// Check holds after every operation: each task and each worker reads as the model says.
+func (m *crewModel) Check(rt *rapid.T) {
+	depth := 0
+	for _, k := range m.tasks {
+		task, err := m.tr.Get(rt.Context(), scope, k.id)
+		m.must(rt, err)
+		if task.State != k.state || task.Attempt != k.attempt || task.Losses != k.losses {
+			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state, k.attempt, k.losses, task.History)
+		}
+		if (k.state == tracker.Dispatched || k.state == tracker.Running) && task.WorkerID != k.holder {
+			rt.Fatalf("%s is held by %s; the model says %s", k.id, task.WorkerID, k.holder)
+		}
+		if k.state == tracker.Queued && task.NextAttemptAt.IsZero() {
+			depth++
+		}
+	}
+	for _, w := range m.workers {
+		got, err := m.tr.Worker(rt.Context(), scope, w.id)
+		m.must(rt, err)
+		if got.Status != w.status || got.Held != len(m.held(w)) {
+			rt.Fatalf("%s is %s and holds %d; the model says %s, %d", w.id, got.Status, got.Held, w.status, len(m.held(w)))
+		}
+	}
+	queues, err := m.tr.Queues(rt.Context(), scope)
+	m.must(rt, err)
+	waiting := 0
+	for _, q := range queues {
+		waiting += q.Depth()
+	}
+	if waiting != depth {
+		rt.Fatalf("%d tasks wait to be claimed; %d are ready", waiting, depth)
+	}
+}

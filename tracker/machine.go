@@ -1,0 +1,144 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MachineNotFound is the code of a machine that this scope does not have, or not any more.
+const MachineNotFound Code = "machine_not_found"
+
+// Machine is a host as its workers show it.
+type Machine struct {
+	Scope           Scope
+	ID              string
+	Status          WorkerStatus // ONLINE while a worker of it is, else DRAINING while one is
+	Workers         map[WorkerStatus]int
+	LastHeartbeatAt time.Time // of the worker heard last; zero: none on record
+	Uptime          float64   // percent of the last 24 h, or since it was first seen, in which it was not OFFLINE
+	StaleCount      int       // times that a worker of it went stale in the last 24 h
+	Flapping        bool
+}
+
+// Machine reads one machine.
+func (t *Tracker) Machine(_ context.Context, scope Scope, id string) (*Machine, error) {
+	list, err := t.readMachines("machine", scope, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, &Error{Code: MachineNotFound, Op: "machine", Message: "no machine with this id in this tenant and workspace; a machine is known as long as one of its workers is"}
+	}
+	return list[0], nil
+}
+
+// MachinePage is one page of machines, in the order of their ids.
+type MachinePage struct {
+	Machines []*Machine
+	Next     string
+	Total    int
+}
+
+// MachineFilter chooses machines of one scope.
+type MachineFilter struct {
+	Scope    Scope
+	PageSize int
+	After    string
+}
+
+// Machines gives one page of machines.
+func (t *Tracker) Machines(_ context.Context, f MachineFilter) (*MachinePage, error) {
+	ids, err := t.indexed("machines", f.Scope, "M", maxWorkers)
+	if err != nil {
+		return nil, err
+	}
+	page := &MachinePage{Total: len(ids)}
+	from, _ := slices.BinarySearchFunc(ids, f.After, compareAfter)
+	rest := ids[from:]
+	if size := min(max(f.PageSize, 1), 100); len(rest) > size {
+		rest = rest[:size]
+		page.Next = rest[size-1]
+	}
+	page.Machines, err = t.readMachines("machines", f.Scope, rest)
+	return page, err
+}
+
+func (t *Tracker) readMachines(op string, scope Scope, ids []string) ([]*Machine, error) {
+	calls := make([]*call, len(ids))
+	for i, id := range ids {
+		shard := t.store.machineShard(scope, id)
+		k, name := t.store.keys[shard], taskName(scope, id)
+		calls[i] = newCall(shard, t.store.scripts.Get("machine_read"),
+			[]string{k.machine(name), k.machineWorkers(name), k.machinePeriods(name), k.stales(scope, "m:"+id)})
+	}
+	t.store.doAll(op, calls)
+	var machines []*Machine
+	var refs []*workerRef
+	for i, c := range calls {
+		if c.err != nil {
+			return nil, c.err
+		}
+		status := statusOf(c.reply.str(1))
+		if status == "" {
+			continue
+		}
+		m := &Machine{Scope: scope, ID: ids[i], Status: status, Workers: map[WorkerStatus]int{}, StaleCount: int(c.reply.int(5))}
+		m.Flapping = m.StaleCount >= FlappingCount
+		m.Uptime = machineUptime(c.reply.time(0), parseMs(c.reply.str(2)), parseMs(c.reply.str(3)), c.reply.list(4).strings())
+		for _, entry := range c.reply.list(6).strings() {
+			letter, id, _ := strings.Cut(entry, "/")
+			m.Workers[statusOf(letter)]++
+			if r, ok := t.workerRef(scope, id); ok {
+				refs = append(refs, r)
+			}
+		}
+		machines = append(machines, m)
+	}
+	workers, err := t.readWorkers(op, refs)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]time.Time{}
+	for _, w := range workers {
+		if w.LastHeartbeatAt.After(last[w.MachineID]) {
+			last[w.MachineID] = w.LastHeartbeatAt
+		}
+	}
+	for _, m := range machines {
+		m.LastHeartbeatAt = last[m.ID]
+	}
+	return machines, nil
+}
+
+// machineUptime adds up the periods in which a machine was online that lie in the last day.
+func machineUptime(now, first, since time.Time, periods []string) float64 {
+	from := now.Add(-24 * time.Hour)
+	if first.After(from) {
+		from = first
+	}
+	var up time.Duration
+	add := func(begin, end time.Time) {
+		if begin.Before(from) {
+			begin = from
+		}
+		up += max(0, end.Sub(begin))
+	}
+	for _, p := range periods {
+		begin, end, _ := strings.Cut(p, ":")
+		add(parseMs(begin), parseMs(end))
+	}
+	if !since.IsZero() {
+		add(since, now)
+	}
+	return percent(up, now.Sub(from))
+}
+
+// DrainMachine drains every worker of a machine.
+func (t *Tracker) DrainMachine(ctx context.Context, scope Scope, id string, d Drain) (*Drained, error) {
+	if _, err := t.Machine(ctx, scope, id); err != nil {
+		return nil, err
+	}
+	return t.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+}

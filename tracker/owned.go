@@ -1,0 +1,233 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// OwnedAttempt names an attempt as a worker does that shows its own token and not the attempt's.
+type OwnedAttempt struct {
+	TaskID string
+	Number int
+}
+
+// Owned gives the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
+// other, and for those that the store does not know. Whether they are live is for the callbacks to judge.
+func (t *Tracker) Owned(_ context.Context, scope Scope, workerID string, names []OwnedAttempt) ([]*Attempt, error) {
+	attempts, _, err := t.owned("owned", scope, workerID, names)
+	return attempts, err
+}
+
+// owned tells besides which of them belong to a task that there is.
+func (t *Tracker) owned(op string, scope Scope, workerID string, names []OwnedAttempt) (attempts []*Attempt, known []bool, err error) {
+	attempts, known = make([]*Attempt, len(names)), make([]bool, len(names))
+	byShard := map[int][]int{}
+	for i, n := range names {
+		if attempts[i] = t.ownedBy.get(scope, workerID, n); attempts[i] != nil {
+			known[i] = true
+			continue
+		}
+		shard := t.store.shardOf(scope, n.TaskID)
+		byShard[shard] = append(byShard[shard], i)
+	}
+	calls := make([]*call, 0, len(byShard))
+	groups := make([][]int, 0, len(byShard))
+	for shard, group := range byShard {
+		k := t.store.keys[shard]
+		keys := make([]string, 0, 2*len(group))
+		args := []any{workerID}
+		for _, i := range group {
+			name := taskName(scope, names[i].TaskID)
+			keys = append(keys, k.task(name), k.history(name))
+			args = append(args, names[i].Number)
+		}
+		calls = append(calls, newCall(shard, t.store.scripts.Get("owned"), keys, args...))
+		groups = append(groups, group)
+	}
+	t.store.doAll(op, calls)
+	for g, c := range calls {
+		if c.err != nil {
+			return nil, nil, c.err
+		}
+		for j, i := range groups[g] {
+			re := c.reply.list(j)
+			known[i] = len(re) > 1 || re.int(0) == 0
+			if len(re) > 1 {
+				attempts[i] = t.attemptOf(scope, workerID, names[i], re)
+				t.ownedBy.put(scope, workerID, names[i], attempts[i])
+			}
+		}
+	}
+	return attempts, known, nil
+}
+
+func (t *Tracker) attemptOf(scope Scope, workerID string, n OwnedAttempt, re reply) *Attempt {
+	run := re.str(1)
+	if run == "" {
+		run = runOf(n.TaskID)
+	}
+	return t.Attempt(Attempt{
+		Scope: scope, TaskID: n.TaskID, RunID: run, Number: n.Number, Fence: re.str(0), Timeout: duration(re.str(2), 0),
+		Interval: duration(re.str(3), DefaultHeartbeatInterval), IssuedAt: parseMs(re.str(4)), WorkerID: workerID,
+	})
+}
+
+// ownedCache remembers whose an attempt is. That never changes, so an entry needs no end; a beat is guarded by the
+// attempt's membership whatever is remembered here.
+type ownedCache struct {
+	mu sync.RWMutex
+	of map[string]*Attempt
+}
+
+const maxOwned = 1 << 16
+
+func ownedKey(scope Scope, workerID string, n OwnedAttempt) string {
+	return workerID + "/" + taskName(scope, n.TaskID) + "#" + strconv.Itoa(n.Number)
+}
+
+func (c *ownedCache) get(scope Scope, workerID string, n OwnedAttempt) *Attempt {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.of[ownedKey(scope, workerID, n)]
+}
+
+func (c *ownedCache) put(scope Scope, workerID string, n OwnedAttempt, a *Attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || len(c.of) >= maxOwned {
+		c.of = make(map[string]*Attempt)
+	}
+	c.of[ownedKey(scope, workerID, n)] = a
+}
+
+// InventoryItem is one attempt that a worker says it has.
+type InventoryItem struct {
+	OwnedAttempt
+	Report string // packed by AppendReport; empty: none
+}
+
+// TaskNotice tells a worker about one of its attempts.
+type TaskNotice struct {
+	TaskID  string
+	Attempt int
+	Reason  string // of a cancel; may be empty
+	Error   Code   // why a lost one is lost
+}
+
+// takeInventory holds what a worker says it has against what it holds. What it has is heard, as by beats of its own;
+// what it holds no more is told to it; what it misses twice running is taken from it.
+func (t *Tracker) takeInventory(h *WorkerHeard, items []InventoryItem) error {
+	held, err := t.heldBy("worker beat", h.scope, h.worker)
+	if err != nil {
+		return err
+	}
+	holds := make(map[OwnedAttempt]holding, len(held))
+	for _, k := range held {
+		holds[k.name()] = k
+	}
+	var beats []*Beat
+	var strange []InventoryItem
+	for _, item := range items {
+		k, ok := holds[item.OwnedAttempt]
+		if !ok {
+			strange = append(strange, item)
+			continue
+		}
+		delete(holds, item.OwnedAttempt)
+		beats = append(beats, &Beat{Attempt: k.attempt(t, h.At), Report: item.Report})
+	}
+	more, err := t.explainStrange(h, strange)
+	if err != nil {
+		return err
+	}
+	beats = append(beats, more...)
+	t.Beats(beats)
+	for _, b := range beats {
+		n := TaskNotice{TaskID: b.Attempt.TaskID, Attempt: b.Attempt.Number}
+		switch code := CodeOf(b.Err); {
+		case code == Unavailable || code == Overloaded:
+			return b.Err
+		case b.Err != nil:
+			n.Error = code
+			h.lose(n)
+		case b.Cancel != nil:
+			n.Reason = b.Cancel.Reason
+			h.cancel(n, b.Attempt)
+		}
+	}
+	return t.loseMissed(h, holds)
+}
+
+// explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are
+// beaten, and so explained; those of others are lost to it; and an unknown one is not lost: perhaps the store is what
+// lost it, and its own token can tell.
+func (t *Tracker) explainStrange(h *WorkerHeard, items []InventoryItem) ([]*Beat, error) {
+	names := make([]OwnedAttempt, len(items))
+	for i, item := range items {
+		names[i] = item.OwnedAttempt
+	}
+	attempts, known, err := t.owned("worker beat", h.scope, h.worker, names)
+	if err != nil {
+		return nil, err
+	}
+	var beats []*Beat
+	for i, a := range attempts {
+		switch {
+		case a != nil:
+			beats = append(beats, &Beat{Attempt: a, Report: items[i].Report})
+		case known[i]:
+			h.lose(TaskNotice{TaskID: names[i].TaskID, Attempt: names[i].Number, Error: AttemptMismatch})
+		}
+	}
+	return beats, nil
+}
+
+// maxMissed bounds what one inventory can miss; the next one finds the rest.
+const maxMissed = 1000
+
+// loseMissed takes from the worker what its inventories have missed twice running.
+func (t *Tracker) loseMissed(h *WorkerHeard, missed map[OwnedAttempt]holding) error {
+	shard, ok := t.store.workerShard(h.worker)
+	if !ok {
+		return nil
+	}
+	byText := map[string]holding{}
+	args := []any{ms(h.Interval / 2), ms(time.Hour)}
+	for _, k := range missed {
+		if len(byText) == maxMissed {
+			break
+		}
+		byText[k.text] = k
+		args = append(args, k.text)
+	}
+	re, err := t.store.do("worker beat", newCall(shard, t.store.scripts.Get("missed"),
+		[]string{t.store.keys[shard].missed(taskName(h.scope, h.worker))}, args...))
+	if err != nil {
+		return err
+	}
+	var lost []holding
+	for _, text := range re.strings() {
+		lost = append(lost, byText[text])
+	}
+	_, err = t.takeFrom("worker beat", lost, lostEvidence{loss: true})
+	return err
+}
+
+// name gives the attempt of a holding.
+func (k *holding) name() OwnedAttempt {
+	number, _, _ := splitAttempt(k.member)
+	return OwnedAttempt{k.ref.id, number}
+}
+
+func (k *holding) attempt(t *Tracker, now time.Time) *Attempt {
+	number, fence, _ := splitAttempt(k.member)
+	return t.Attempt(Attempt{
+		Scope: k.ref.scope, TaskID: k.ref.id, RunID: k.ref.run, Number: number, Fence: fence, Timeout: duration(k.ref.timeoutMs, 0),
+		Interval: DefaultHeartbeatInterval, IssuedAt: now, WorkerID: k.worker,
+	})
+}
+
+func (n OwnedAttempt) String() string { return fmt.Sprintf("%s#%d", n.TaskID, n.Number) }

@@ -1,0 +1,231 @@
+package tracker
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// A placed task is pinned to the worker that was selected for it when it was created. Between the selection and the
+// creation a reservation stands for it, so that many placed at once do not all find the same worker empty. When it
+// comes back to its queue, or its worker ends or drains first, the pin goes and a sweeper places it again; until then
+// any worker that can run it may have it.
+
+// placementLife is more than a creation takes: a reservation that a dead replica left behind ends by then.
+const placementLife = 5 * time.Second
+
+// placement is a worker that has room for one more, reserved.
+type placement struct {
+	worker *Worker
+	name   string
+}
+
+// place selects a worker and reserves a place there. What the worker holds is counted again once the reservation
+// stands; one that has filled up by then is judged anew.
+func (t *Tracker) place(op string, s *Selector, left []*Worker, found *Selection) (*placement, error) {
+	rejected := func(w *Worker, f Filter) {
+		found.Rejected[f]++
+		left = slices.DeleteFunc(left, func(o *Worker) bool { return o == w })
+	}
+	for tries := 3*len(left) + 8; len(left) > 0; tries-- {
+		rank(left, s.Strategy)
+		p := &placement{worker: left[0], name: newID("")}
+		before := *p.worker
+		if ok, err := t.reservePlace(op, p); err != nil {
+			return nil, err
+		} else if !ok {
+			rejected(p.worker, ByStatus)
+			continue
+		}
+		switch {
+		case !p.worker.passes(ByCapacity, s):
+			t.unreserve(op, []*placement{p})
+			rejected(p.worker, ByCapacity)
+		case tries > 0 && p.worker.moved(&before, s.Strategy) && len(left) > 1:
+			t.unreserve(op, []*placement{p}) // others were faster: is it still the best?
+		default:
+			p.worker.Placed++
+			return p, nil
+		}
+	}
+	return nil, nobodyLeft(op, NoCapacity, found)
+}
+
+// moved tells whether what a strategy goes by has changed since the worker was ranked.
+func (w *Worker) moved(before *Worker, strategy string) bool {
+	switch strategy {
+	case RoundRobin:
+		return w.lastSelected.After(before.lastSelected)
+	case "leastLoaded":
+		return w.load() > before.load()
+	}
+	return false
+}
+
+// reservePlace reserves a place and then counts the worker's load, others' reservations included. False: it is not
+// ONLINE any more.
+func (t *Tracker) reservePlace(op string, p *placement) (bool, error) {
+	w := p.worker
+	shard, _ := t.store.workerShard(w.ID)
+	k, name := t.store.keys[shard], taskName(w.Scope, w.ID)
+	c := newCall(shard, t.store.scripts.Get("worker_selected"), []string{k.worker(name), k.reserved(name)}, p.name, ms(placementLife))
+	load, settle := t.loadCalls([]*Worker{w})
+	if t.store.cluster == nil { // one connection runs them in their order
+		t.store.doAll(op, append([]*call{c}, load...))
+	} else {
+		t.store.doAll(op, []*call{c})
+		t.store.doAll(op, load)
+	}
+	for _, c := range append(load, c) {
+		if c.err != nil {
+			return false, c.err
+		}
+	}
+	if c.reply.int(0) != codeOK {
+		return false, nil
+	}
+	settle()
+	w.Placed += int(c.reply.int(1))
+	w.lastSelected = parseMs(c.reply.str(2))
+	return true, nil
+}
+
+// unreserve ends reservations.
+func (t *Tracker) unreserve(op string, places []*placement) {
+	calls := make([]*call, len(places))
+	for i, p := range places {
+		shard, _ := t.store.workerShard(p.worker.ID)
+		k, name := t.store.keys[shard], taskName(p.worker.Scope, p.worker.ID)
+		calls[i] = newCall(shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name)}, p.name, -1, ms(placementLife))
+	}
+	t.store.doAll(op, calls)
+}
+
+// placeBatch chooses workers for the placed tasks of a batch; those that find none fail. Call the result when the
+// tasks stand in their queues.
+func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
+	var places []*placement
+	type pool struct {
+		left  []*Worker
+		found *Selection
+		err   error
+	}
+	pools := map[string]*pool{} // candidates are read once for all that ask the same
+	for _, c := range batch {
+		if c.Placement == "" || c.err != nil || c.done || !c.NotBefore.IsZero() {
+			continue
+		}
+		s := placementSelector(c.Scope, c.Queue, c.Type, c.Runtime, c.WorkerLabels, c.Placement)
+		key := s.key()
+		p := pools[key]
+		if p == nil {
+			p = &pool{}
+			p.left, p.found, p.err = t.candidates("create", s)
+			pools[key] = p
+		}
+		if c.err = p.err; c.err != nil {
+			continue
+		}
+		found := Selection{Considered: p.found.Considered, Rejected: map[Filter]int{}}
+		for f, n := range p.found.Rejected {
+			found.Rejected[f] = n
+		}
+		at, err := t.place("create", s, slices.Clone(p.left), &found)
+		if c.err = err; err == nil {
+			c.WorkerID = at.worker.ID
+			places = append(places, at)
+		}
+	}
+	return func() {
+		if len(places) > 0 {
+			t.unreserve("create", places)
+		}
+	}
+}
+
+func placementSelector(scope Scope, queue, kind, runtime string, labels map[string]string, strategy string) *Selector {
+	return &Selector{Scope: scope, Queue: queue, Type: kind, Runtime: runtime, Labels: labels, Strategy: strategy}
+}
+
+func (s *Selector) key() string {
+	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
+	return string(b)
+}
+
+// placeAgain chooses workers for placed tasks that have none. A ranked sweeper does it beside its rounds; a task that
+// finds no worker is looked at again a second later.
+func (s *Sweeper) placeAgain(refs []*taskRef, ranked bool) {
+	if len(refs) == 0 {
+		return
+	}
+	all := func() {
+		for _, r := range refs {
+			s.t.replace(r)
+		}
+	}
+	if ranked {
+		s.beside.Go(all)
+		return
+	}
+	all()
+}
+
+// replace places one task that waits in its queue.
+func (t *Tracker) replace(r *taskRef) {
+	const op = "place"
+	v, err := t.get(op, r)
+	if err != nil || v.State != Queued {
+		return
+	}
+	s := placementSelector(v.Scope, v.Queue, v.Type, v.Runtime, v.WorkerLabels, v.placement)
+	left, found, err := t.candidates(op, s)
+	if err != nil {
+		return
+	}
+	p, err := t.place(op, s, left, found)
+	if err != nil {
+		return
+	}
+	k := t.store.keys[r.shard]
+	c := newCall(r.shard, t.store.scripts.Get("repin"), append(t.keysOf(r), k.fences), r.scope.String(), r.id, p.worker.ID)
+	t.store.doAll(op, []*call{c})
+	t.unreserve(op, []*placement{p})
+}
+
+// unpinShard frees the placed tasks that wait in a shard for a worker which will not claim them.
+func (t *Tracker) unpinShard(op string, shard int, worker *workerRef, queue string) error {
+	if queue == "" {
+		return nil // its record is gone, and with it the name of what it was given
+	}
+	k := t.store.keys[shard]
+	after := ""
+	for {
+		listed, err := t.store.do(op, newCall(shard, t.store.scripts.Get("pinned"), []string{k.ready},
+			worker.scope.String()+"/"+queue+"/"+worker.id, after, takeLimit))
+		if err != nil || len(listed) == 0 {
+			return err
+		}
+		keys := append(make([]string, 0, len(k.fixed)+5*len(listed)), k.fixed...)
+		var args []any
+		for _, text := range listed.strings() {
+			after = text
+			if e, ok := parseReady(text, shard); ok {
+				keys = k.ofTask(keys, e.ref.scope, e.ref.id, e.ref.run, e.ref.timeoutMs)
+				args = append(args, e.ref.scope.String(), e.ref.id, worker.id)
+			}
+		}
+		if _, err := t.store.do(op, newCall(shard, t.store.scripts.Get("unpin"), keys, args...)); err != nil {
+			return err
+		}
+	}
+}
+
+// unpinAll frees the placed tasks that wait for a worker in any shard.
+func (t *Tracker) unpinAll(op string, worker *workerRef, queue string) error {
+	for shard := range t.store.keys {
+		if err := t.unpinShard(op, shard, worker, queue); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package tracker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults and bounds of a worker.
+const (
+	DefaultWorkerInterval   = 10 * time.Second
+	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
+	DefaultMaxConcurrent    = 100
+	MaxMaxConcurrent        = 1_000_000
+	DefaultOfflineRetention = 24 * time.Hour
+	MaxTypes                = 1000 // of tasks that a worker runs
+	MaxRuntimes             = 100
+	MaxWorkerNameBytes      = 128
+	MaxVersionBytes         = 128
+	MaxProbeURLBytes        = 512
+)
+
+// NewWorker is what a worker is registered from. Validate it before Register.
+type NewWorker struct {
+	Scope         Scope
+	Queue         string
+	Types         []string
+	Runtimes      []string
+	Name          string
+	MachineID     string // empty: Hostname, else the worker is its own machine
+	Hostname      string
+	PID           int // 0: not said
+	Version       string
+	MaxConcurrent int // 0: 1; use DefaultMaxConcurrent where nothing is said
+	Labels        map[string]string
+	ProbeURL      string
+}
+
+// Validate checks everything about a new worker that can be judged without the store and fills in what follows from
+// the rest.
+func (n *NewWorker) Validate() error {
+	for _, id := range []struct {
+		field, value string
+		required     bool
+	}{
+		{"tenantId", n.Scope.Tenant, true},
+		{"workspaceId", n.Scope.Workspace, true},
+		{"queue", n.Queue, true},
+		{"machineId", n.MachineID, false},
+		{"hostname", n.Hostname, false},
+	} {
+		if id.value == "" && !id.required {
+			continue
+		}
+		if err := CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	if len(n.Types) == 0 {
+		return invalid("types", "is empty; name at least one type of task that this worker runs")
+	}
+	var err error
+	if n.Types, err = checkNames("types", n.Types, MaxTypes); err != nil {
+		return err
+	}
+	if n.Runtimes, err = checkNames("runtimes", n.Runtimes, MaxRuntimes); err != nil {
+		return err
+	}
+	for _, text := range []struct {
+		field, value string
+		limit        int
+	}{{"name", n.Name, MaxWorkerNameBytes}, {"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes}} {
+		if err := checkText(text.field, text.value, text.limit); err != nil {
+			return err
+		}
+	}
+	if n.PID < 0 || n.PID > 1<<31-1 {
+		return invalid("pid", "is %d; use the process id, or leave it out", n.PID)
+	}
+	if n.MaxConcurrent < 0 || n.MaxConcurrent > MaxMaxConcurrent {
+		return invalid("maxConcurrent", "is %d; use 0 to %d", n.MaxConcurrent, MaxMaxConcurrent)
+	}
+	n.MaxConcurrent = max(n.MaxConcurrent, 1)
+	if err := checkProbeURL(n.ProbeURL); err != nil {
+		return err
+	}
+	if n.MachineID == "" {
+		n.MachineID = n.Hostname
+	}
+	return checkLabels("labels", n.Labels)
+}
+
+// checkNames refuses what is no id and leaves out what is there twice.
+func checkNames(field string, names []string, limit int) ([]string, error) {
+	if len(names) > limit {
+		return nil, invalid(field, "has %d entries; use at most %d", len(names), limit)
+	}
+	seen := make(map[string]bool, len(names))
+	var unique []string
+	for _, name := range names {
+		if err := CheckID(field, name); err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			seen[name] = true
+			unique = append(unique, name)
+		}
+	}
+	return unique, nil
+}
+
+func checkProbeURL(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return invalid("probeUrl", "is not an absolute http or https URL without a user; for example http://10.0.0.7:8081/healthz")
+	}
+	return nil
+}
+
+// identity is what only one registration may have at a time, "" when the worker did not say enough.
+func (n *NewWorker) identity() string {
+	if n.Hostname == "" || n.PID == 0 {
+		return ""
+	}
+	return hashOf(n.Queue, n.MachineID, n.Hostname, strconv.Itoa(n.PID))
+}
+
+// lineage is what a worker that is started again has in common with itself: its name, or else its process.
+func (n *NewWorker) lineage(id string) string {
+	switch {
+	case n.Name != "":
+		return hashOf("name", n.Queue, n.MachineID, n.Name)
+	case n.identity() != "":
+		return hashOf("process", n.Queue, n.MachineID, n.Hostname, strconv.Itoa(n.PID))
+	}
+	return id
+}
+
+func hashOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Worker is the full view of one worker.
+type Worker struct {
+	Scope     Scope
+	ID        string
+	Name      string
+	Queue     string
+	MachineID string
+	Hostname  string
+	PID       int
+	Version   string
+	Types     []string
+	Runtimes  []string
+	Labels    map[string]string
+	ProbeURL  string
+
+	Status        WorkerStatus
+	StatusReason  string // why it is OFFLINE, or what a drain was asked for with
+	Liveness      Liveness
+	Unschedulable []Filter // why it would not be selected now; empty: it would
+
+	MaxConcurrent  int
+	ActiveCount    int // as it said with its last beat
+	Held           int // attempts that it holds
+	Placed         int // queued tasks that are meant for it
+	TotalCompleted int64
+	TotalFailed    int64
+
+	RegisteredAt    time.Time
+	LastHeartbeatAt time.Time     // zero: none on record
+	Silent          time.Duration // since then, without outages
+	DeregisteredAt  time.Time     // zero: it is not OFFLINE
+	DrainDeadline   time.Time     // zero: none
+
+	Uptime     float64 // percent of the last 24 h, or of its life, in which it was alive
+	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
+	Flapping   bool
+	Interval   time.Duration
+	Timeout    time.Duration
+
+	lineage      string
+	identity     string
+	lastSelected time.Time
+	readAt       time.Time // by Redis's clock
+}

@@ -1,0 +1,150 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Drain is how a worker is to be drained.
+type Drain struct {
+	Reason   string        // free text, shown with the worker
+	Deadline time.Duration // from now, after which it goes OFFLINE and what it still holds is requeued; 0: none
+	BySelf   bool          // the worker asked for it itself, so it knows
+}
+
+// MaxDrainDeadline bounds Drain.Deadline.
+const MaxDrainDeadline = 30 * 24 * time.Hour
+
+// Validate checks what can be judged without the store.
+func (d *Drain) Validate() error {
+	if d.Deadline < 0 || d.Deadline > MaxDrainDeadline {
+		return invalid("deadlineMs", "is %d; use 1 to %d, or leave it out for none", d.Deadline.Milliseconds(), MaxDrainDeadline.Milliseconds())
+	}
+	return checkText("reason", d.Reason, MaxReasonBytes)
+}
+
+// DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
+// another deadline.
+func (t *Tracker) DrainWorker(_ context.Context, scope Scope, id string, d Drain) (*Worker, error) {
+	r, err := t.findWorker("drain", scope, id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := t.setStatus("drain", r, t.drainCall(r, d))
+	if err == nil && w.Placed > 0 {
+		err = t.unpinAll("drain", r, w.Queue)
+	}
+	return w, err
+}
+
+func (t *Tracker) drainCall(r *workerRef, d Drain) *call {
+	deadline, self := "", ""
+	if d.Deadline > 0 {
+		deadline = strconv.FormatInt(ms(d.Deadline), 10)
+	}
+	if d.BySelf {
+		self = "1"
+	}
+	return t.statusCall(r, "drain", d.Reason, deadline, self, false)
+}
+
+// ResumeWorker takes a drain back.
+func (t *Tracker) ResumeWorker(_ context.Context, scope Scope, id string) (*Worker, error) {
+	r, err := t.findWorker("resume", scope, id)
+	if err != nil {
+		return nil, err
+	}
+	return t.setStatus("resume", r, t.statusCall(r, "resume", "", "", "", false))
+}
+
+// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up.
+func (t *Tracker) RetireWorker(ctx context.Context, scope Scope, id string, reason WorkerReason) (*Worker, error) {
+	r, err := t.findWorker("offline", scope, id)
+	if err != nil {
+		return nil, err
+	}
+	c := t.statusCall(r, "retire", string(reason), "", "", reason == WorkerForced)
+	t.store.doAll("offline", []*call{c})
+	if c.err != nil {
+		return nil, c.err
+	}
+	if code := c.reply.int(0); code != codeOK && code != codeOffline { // OFFLINE already is as good
+		return nil, workerRefusal("offline", code, "")
+	}
+	t.recoverNow(ctx, scope, id)
+	return t.Worker(ctx, scope, id)
+}
+
+func (t *Tracker) statusCall(r *workerRef, action, reason, deadline, self string, loss bool) *call {
+	lost := ""
+	if loss {
+		lost = "1"
+	}
+	return newCall(r.shard, t.store.scripts.Get("worker_status"), t.workerKeys(r), r.scope.String(), r.id, action, reason, deadline, self,
+		t.store.shards(), ms(t.opts.OfflineRetention), lost)
+}
+
+func (t *Tracker) setStatus(op string, r *workerRef, c *call) (*Worker, error) {
+	re, err := t.store.do(op, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := workerRefusal(op, re.int(0), WorkerReason(re.str(2))); err != nil {
+		return nil, err
+	}
+	return t.Worker(context.Background(), r.scope, r.id)
+}
+
+// Drained counts what a drain of many workers did.
+type Drained struct {
+	Matched  int // workers that the selector names and that are not OFFLINE
+	Draining int // of these, those that are DRAINING now
+	Workers  []string
+}
+
+// NoWorkersMatch is the code of a drain whose selector names nobody.
+const NoWorkersMatch Code = "no_workers_match"
+
+// DrainWorkers drains every worker that a filter names and that is not OFFLINE. With dryRun it only counts.
+func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+	refs, err := t.workerIDs("drain", f.Scope, []WorkerStatus{Online, Draining})
+	if err != nil {
+		return nil, err
+	}
+	workers, err := t.readWorkers("drain", refs)
+	if err != nil {
+		return nil, err
+	}
+	workers = slices.DeleteFunc(workers, func(w *Worker) bool { return w.Status == Offline || !f.matches(w) })
+	if len(workers) == 0 {
+		return nil, &Error{Code: NoWorkersMatch, Op: "drain", Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
+	}
+	result := &Drained{Matched: len(workers)}
+	calls := make([]*call, len(workers))
+	for i, w := range workers {
+		result.Workers = append(result.Workers, w.ID)
+		if w.Status == Draining {
+			result.Draining++
+		}
+		calls[i] = t.drainCall(t.refOf(w), d)
+	}
+	if dryRun {
+		return result, nil
+	}
+	result.Draining = 0
+	t.store.doAll("drain", calls)
+	for i, c := range calls {
+		if c.err != nil {
+			return nil, c.err
+		}
+		if code := c.reply.int(0); code == codeOK || code == codeRepeated {
+			result.Draining++
+			if err := t.unpinAll("drain", t.refOf(workers[i]), workers[i].Queue); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return result, nil
+}
