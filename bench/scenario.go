@@ -22,7 +22,8 @@ const (
 	ownRedis                // Redis processes of its own
 )
 
-// scenarios in the order in which they run: those on the many tasks stand together, the deadly ones at the end.
+// scenarios in the order in which they run: what adds tasks to the few comes after what counts on there being few, and
+// the deadly ones come late.
 var scenarios []*scenario
 
 func init() { // the functions look into the list
@@ -32,9 +33,9 @@ func init() { // the functions look into the list
 		{"floor", "What a beat costs Redis", "Batches of 100, one at a time, against bulk ZADD XX GT CH of as many members.", ownRedis, runFloor},
 		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every beat that it held up.", aDeployment, runLatency},
 		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment, runLifecycle},
-		{"tenants", "Many tenants", "Single beats for as many tasks of one tenant and of 1,000, alternating.", aRedis, runTenants},
 		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis, runPopulate},
 		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},
+		{"tenants", "Many tenants", "Single beats for as many tasks of one tenant and of 1,000, alternating.", aRedis, runTenants},
 		{"idle", "Idle", "All tasks are tracked, and nobody beats.", aRedis, runIdle},
 		{"cold-start", "Cold start", "A new replica, which has seen no token yet, meets the workers of all tracked tasks.", aRedis, runColdStart},
 		{"replica", "What a replica weighs", "Memory of a replica for the tokens that it remembers and for its connections.", aRedis, runReplica},
