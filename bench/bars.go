@@ -22,6 +22,11 @@ func bars() []report.Bar {
 		{Name: "detection-lag-p99", What: "detection lag with all tracked tasks, p99", Unit: "ms", Bar: 100},
 		{Name: "mass-death", What: "100,000 simultaneous deaths: from the first due to the last verdict", Unit: "s", Bar: 3},
 		{Name: "redis-bytes-per-task", What: "Redis memory of a running task", Unit: "bytes", Bar: 800, Aim: aim(500)},
+		{Name: "worker-beat", What: "a worker's beat that holds 10,000 tasks: CPU of server and Redis, to one that holds 1", Unit: "×", Bar: 1.5},
+		{Name: "claim-rate", What: "claims of 100 workers, one task a request", Unit: "tasks/s", AtLeast: true, Bar: 1000},
+		{Name: "claim-latency-p99", What: "claims of 10 workers: p99", Unit: "ms", Bar: 50},
+		{Name: "pollers", What: "1,000 idle long-pollers: CPU of server and Redis above that at rest", Unit: "% of a core", Bar: 2},
+		{Name: "recovery", What: "a dead worker's 10,000 tasks: from its verdict until the last is requeued", Unit: "s", Bar: 2},
 		{Name: "latency-p99", What: "p99 of a single beat at half of the top rate", Unit: "ms", Bar: 5},
 	}
 }

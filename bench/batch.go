@@ -30,13 +30,13 @@ func runBatch(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	for round := 1; round <= b.Rounds; round++ {
-		single, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "single"}, load.Load{Source: f.tasks.beatOneByOne, For: b.For})
+		single, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "single"}, load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, single)
 		if err != nil {
 			return err
 		}
 		batch, _, err := b.drive(ctx, &batched, report.Run{Round: round, Variant: "batch", BeatsPerRequest: batchBeats},
-			load.Load{Source: f.tasks.beatInBatches(batchBeats, true, false), For: b.For})
+			load.Load{Source: f.tasks.beatInBatches(batchBeats, true, false), For: b.short()})
 		s.Runs = append(s.Runs, batch)
 		if err != nil {
 			return err

@@ -26,6 +26,8 @@ type bench struct {
 	fewErr  error
 	many    *crowd
 	manyErr error
+	site    *crewSite // for workers
+	siteErr error
 
 	topRates []float64 // of single beats with few tasks, round by round
 }

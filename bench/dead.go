@@ -86,11 +86,7 @@ func (a *autopsies) Next(dst []byte) []byte {
 		return nil
 	}
 	a.task = task
-	dst = append(dst, "GET /v1/tasks/"...)
-	dst = a.appendID(dst, task)
-	dst = append(dst, " HTTP/1.1\r\nHost: bench\r\n"+bearer...)
-	dst = append(dst, a.control...)
-	return append(dst, "\r\n\r\n"...)
+	return a.appendGet(dst, task, a.control)
 }
 
 var (

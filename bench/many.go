@@ -90,12 +90,12 @@ func runGrowth(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	for round := 1; round <= b.Rounds; round++ {
-		few, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "few"}, load.Load{Source: f.tasks.beatOneByOne, For: b.For})
+		few, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "few"}, load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, few)
 		if err != nil {
 			return err
 		}
-		many, _, err := b.drive(ctx, &c.target, report.Run{Round: round, Variant: "many"}, load.Load{Source: c.tasks.beatOneByOne, For: b.For})
+		many, _, err := b.drive(ctx, &c.target, report.Run{Round: round, Variant: "many"}, load.Load{Source: c.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, many)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func runIdle(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	length := 2 * b.For
+	length := b.For
 	b.progress.step("nobody beats for %v", length)
 	before, start := c.read(), time.Now()
 	select {

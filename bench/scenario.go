@@ -41,6 +41,10 @@ func init() { // the functions look into the list
 		{"replica", "What a replica weighs", "Memory of a replica for the tokens that it remembers and for its connections.", aRedis, runReplica},
 		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence says.", aRedis, runLag},
 		{"deaths", "Mass death", "100,000 tasks die at the same time while the tracked ones beat at half of the top rate.", aRedis, runDeaths},
+		{"worker-beat", "Worker beats", "Closed loop: a worker that holds 10,000 tasks beats for all of them, alternating with one that holds one; then 1,000 workers beat.", aRedis, runWorkerBeat},
+		{"claims", "Claims", "Closed loop: 1, 10 and 100 workers claim one task a request from a queue that was filled before.", aRedis, runClaims},
+		{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
+		{"recovery", "Recovery", "A worker that holds 10,000 tasks falls silent; each must be requeued, once.", aRedis, runRecovery},
 		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},
 	}
 }

@@ -128,6 +128,15 @@ func post(dst []byte, path string, token, body []byte) []byte {
 	return append(dst, body...)
 }
 
+// appendGet appends a whole request for one task.
+func (t *tasks) appendGet(dst []byte, task uint32, control string) []byte {
+	dst = append(dst, "GET /v1/tasks/"...)
+	dst = t.appendID(dst, task)
+	dst = append(dst, " HTTP/1.1\r\nHost: bench\r\n"+bearer...)
+	dst = append(dst, control...)
+	return append(dst, "\r\n\r\n"...)
+}
+
 // creation is the source that creates all tasks, in batches of up to 1,000.
 type creation struct {
 	*tasks

@@ -34,12 +34,12 @@ func runTenants(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	var ratios []float64
 	for round := 1; round <= b.Rounds; round++ {
-		one, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "1 tenant"}, load.Load{Source: f.tasks.beatOneByOne, For: b.For / 2})
+		one, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "1 tenant"}, load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, one)
 		if err != nil {
 			return err
 		}
-		many, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: fmt.Sprintf("%s tenants", grouped(tenantCount))}, load.Load{Source: spread.beatOneByOne, For: b.For / 2})
+		many, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: fmt.Sprintf("%s tenants", grouped(tenantCount))}, load.Load{Source: spread.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, many)
 		if err != nil {
 			return err

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// runPollers has workers wait for tasks that do not come, and looks at what that costs above what the deployment costs
+// at rest.
+func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
+	site, err := b.crew(ctx)
+	if err != nil {
+		return err
+	}
+	n := b.crewSize()
+	queue := newJobs(0).queue
+	hands, err := site.hire(ctx, b, queue, n)
+	if err != nil {
+		return err
+	}
+	on, err := site.wide(ctx, n) // they are connected also while they do not poll
+	if err != nil {
+		return err
+	}
+	defer on.pool.Close()
+
+	b.progress.step("nobody polls for %v", b.For)
+	rest, err := site.busy(ctx, b.For)
+	if err != nil {
+		return err
+	}
+	polling, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	var refused atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		_, err := on.pool.Run(polling, load.Load{Source: pollsOf(queue, hands, &refused)})
+		ended <- err
+	}()
+	var with *busy
+	var early int64
+	if err = site.awaitPolls(ctx, n); err == nil {
+		early = refused.Load()
+		b.progress.step("%s poll for %v", grouped(int64(n)), 2*b.For)
+		with, err = site.busy(ctx, 2*b.For)
+	}
+	late := refused.Load() - early
+	hangUp() // the longest would wait for a minute more
+	if ran := <-ended; err == nil && !errors.Is(ran, context.Canceled) {
+		err = fmt.Errorf("the polls ended: %w", ran)
+	}
+	if err == nil && late > 0 {
+		err = fmt.Errorf("%d polls were refused in the middle of the measurement", late)
+	}
+	if err != nil {
+		return err
+	}
+	if early > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("All began to poll at the same moment; %s of these first requests were refused with 503 and sent again.", grouped(early)))
+	}
+	for _, f := range []struct {
+		name, what string
+		v          *float64
+	}{
+		{"rest-server", "server, all roles, at rest", rest.server}, {"rest-redis", "Redis at rest", rest.redis},
+		{"polled-server", fmt.Sprintf("server with %s idle pollers", grouped(int64(n))), with.server}, {"polled-redis", fmt.Sprintf("Redis with %s idle pollers", grouped(int64(n))), with.redis},
+	} {
+		addFigure(s, f.name, f.what, f.v, "% of a core")
+	}
+	if a, z := sum(with.server, with.redis), sum(rest.server, rest.redis); a != nil && z != nil {
+		more := max(*a-*z, 0)
+		b.give("pollers", &more)
+		note := fmt.Sprintf("at rest %.1f %%, with them %.1f %%", *z, *a)
+		if n < 1000 {
+			note = fmt.Sprintf("%d pollers; %s", n, note)
+		}
+		b.because("pollers", note)
+	}
+	return nil
+}
+
+// busy is how much of a core a deployment used; nil where that cannot be read.
+type busy struct{ server, redis *float64 }
+
+func (t *target) busy(ctx context.Context, d time.Duration) (*busy, error) {
+	before, start := t.read(), time.Now()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(d):
+	}
+	after, elapsed := t.read(), time.Since(start)
+	// Per microsecond, as micros is per beat.
+	share := func(perMicro *float64) *float64 {
+		if perMicro != nil {
+			*perMicro *= 100
+		}
+		return perMicro
+	}
+	n := elapsed.Microseconds()
+	return &busy{server: share(micros(after.server, before.server, n)), redis: share(micros(after.redis, before.redis, n))}, nil
+}
+
+// awaitPolls waits until so many claims wait at the server, as it tells itself.
+func (s *crewSite) awaitPolls(ctx context.Context, n int) error {
+	const patience = 30 * time.Second
+	for limit := time.Now().Add(patience); ; {
+		waiting := int(scrape(ctx, s.server)["lubdub_claims_waiting"])
+		// Some of the first waits are over at once, and the next ones may not have begun.
+		if waiting >= n-n/50 {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%d of %d polls wait at the server after %v", waiting, n, patience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
