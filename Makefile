@@ -1,8 +1,9 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test deps lint generate check-generated fuzz baselines bench bench-quick microbench bench-compare clean
+.PHONY: help run demo build test deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
 FUZZTIME ?= 20s
 GENERATED := lua/testdata/golden.txt docs/configuration.md
 
@@ -16,7 +17,7 @@ demo: build ## the same for about 20 s, then a summary; fails if any verdict was
 	bin/lubdub dev --for 20s --check
 
 build: ## one static binary: bin/lubdub
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/lubdub ./cmd/lubdub
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT_BUILT)' -o bin/lubdub ./cmd/lubdub
 
 deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
@@ -52,6 +53,12 @@ bench: build baselines deps ## the whole benchmark, beside its baselines, about 
 
 bench-quick: build baselines deps ## the same with small counts, about a minute
 	bin/lubdub bench --quick --report bin/report/quick $(BENCHFLAGS)
+
+results: ## keep the report of 'make bench' in bench/results; README, costs and docs/capacity.md take their figures from it
+	@result=$$(go run ./bench/publish $(RESULTSFLAGS) bin/report/bench) && \
+	go run ./cmd/lubdub plan --costs "$$result" --write-costs internal/capacity/costs.json && \
+	go test ./cmd/lubdub -run '^TestCapacityDocument$$' -update-capacity && \
+	echo "kept as $$result; commit it with README.md, docs/capacity.md and internal/capacity/costs.json"
 
 microbench: deps ## benchmarks beside the code
 	go test -run '^$$' -bench . -benchmem ./...

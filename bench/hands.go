@@ -172,13 +172,14 @@ type polls struct {
 	first   int64 // ms
 	begun   bool
 	refused *atomic.Int64 // of all that poll
+	pause   func()        // after a refusal
 }
 
 const longestPoll = 60_000 // ms
 
 func pollsOf(queue string, hands []*hand, refused *atomic.Int64) func(i, n int) load.Source {
 	return func(i, n int) load.Source {
-		return &polls{path: "/v1/queues/" + queue + "/claim", token: hands[i].token, first: longestPoll * int64(i+1) / int64(n), refused: refused}
+		return &polls{path: "/v1/queues/" + queue + "/claim", token: hands[i].token, first: longestPoll * int64(i+1) / int64(n), refused: refused, pause: shortly}
 	}
 }
 
@@ -190,7 +191,7 @@ func (p *polls) Next(dst []byte) []byte {
 	return post(dst, p.path, p.token, fmt.Appendf(nil, `{"waitMs":%d}`, wait))
 }
 
-// Answered waits a little after a refusal, as a worker would: all begin at the same time, which may be too much.
+// Answered pauses after a refusal, as a worker would: all begin at the same time, which may be too much.
 func (p *polls) Answered(status int, body []byte, t *load.Tally) int {
 	if status == 200 {
 		p.begun = true
@@ -198,6 +199,8 @@ func (p *polls) Answered(status int, body []byte, t *load.Tally) int {
 	}
 	p.refused.Add(1)
 	t.Refused(refusal(status, body), 1)
-	time.Sleep(rand.N(time.Second))
+	p.pause()
 	return 0
 }
+
+func shortly() { time.Sleep(rand.N(time.Second)) }

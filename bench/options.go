@@ -31,10 +31,12 @@ type Options struct {
 	// Quick means small counts.
 	Quick bool
 
-	// Program is the lubdub binary, Version its version, Environ what it is started with besides its own variables.
-	Program string
-	Version string
-	Environ []string
+	// Program is the lubdub binary, Version its version, Commit what it was built from, Environ what it is started with
+	// besides its own variables.
+	Program, Version, Commit string
+	Environ                  []string
+	// Command is the command line, for the report.
+	Command string
 	// Progress is where the progress goes; Terminal tells whether a line there can be overwritten.
 	Progress io.Writer
 	Terminal bool

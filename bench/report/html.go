@@ -28,6 +28,9 @@ func WriteHTML(w io.Writer, r *Report) error {
 	return page.Execute(w, pageOf(r))
 }
 
+// ErrNoPicture is the answer to a report of which no picture can be drawn.
+var ErrNoPicture = errors.New("the report has no CPU per beat of two programs side by side; run lubdub bench with a scenario that has baselines")
+
 // WriteSVG writes the one picture of a report: CPU per beat of each way that ran side by side with another.
 func WriteSVG(w io.Writer, r *Report) error {
 	var side []Scenario
@@ -43,7 +46,7 @@ func WriteSVG(w io.Writer, r *Report) error {
 	head := template.HTML("<style>" + svgColours() + plotCSS + ".plot .page { fill: var(--surface); stroke: var(--grid); }</style>")
 	svg := cpuPlot(side, string(head))
 	if svg == "" {
-		return errors.New("the report has no CPU per beat of two programs side by side; run lubdub bench with a scenario that has baselines")
+		return ErrNoPicture
 	}
 	_, err := fmt.Fprintf(w, "%s\n", svg)
 	return err
@@ -144,8 +147,8 @@ func summary(r *Report) string {
 	return fmt.Sprintf("%d promises: %s.", len(r.Bars), strings.Join(parts, ", "))
 }
 
-func facts(r *Report) []named {
-	m := r.Machine
+// String tells what a machine is, as far as it is known.
+func (m *Machine) String() string {
 	machine := fmt.Sprintf("%d cores, %s/%s", m.Cores, m.OS, m.Arch)
 	if m.CPU != "" {
 		machine += ", " + m.CPU
@@ -153,6 +156,10 @@ func facts(r *Report) []named {
 	if m.MemoryBytes > 0 {
 		machine += fmt.Sprintf(", %s GiB", number(float64(m.MemoryBytes>>20)/1024))
 	}
+	return machine
+}
+
+func facts(r *Report) []named {
 	redis := r.Redis.Version
 	if redis == "" {
 		redis = "unknown"
@@ -162,13 +169,15 @@ func facts(r *Report) []named {
 	}
 	all := []named{
 		{"Run", fmt.Sprintf("%s, %s s", r.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), number(r.Seconds))},
+		{"Command", r.Command},
+		{"Kept as", r.Name},
 		{"Lubdub", strings.TrimSpace(r.Lubdub.Version+" "+r.Lubdub.URL) + ", " + r.Lubdub.Go},
 		{"Redis", redis},
-		{"Machine", machine},
+		{"Machine", r.Machine.String()},
 		{"Load", fmt.Sprintf("%d connections, %s s each, rounds: %d, %s tracked tasks", r.Settings.Connections,
 			number(r.Settings.ForSeconds), r.Settings.Rounds, number(float64(r.Settings.Tracked)))},
 	}
-	return all
+	return slices.DeleteFunc(all, func(n named) bool { return n.Text == "" })
 }
 
 func rowOf(b *Bar) barRow {

@@ -10,7 +10,12 @@ const Version = 1
 // Report is one run of the benchmark. Fields end in their unit; a number that could not be measured is null and
 // never zero.
 type Report struct {
-	Version   int       `json:"version"`
+	Version int `json:"version"`
+	// Name is what the report's files are called where it is kept: day and commit, 2026-01-31-1a2b3c4. Empty when the
+	// program does not know its commit.
+	Name string `json:"name,omitempty"`
+	// Command is the command line that made it.
+	Command   string    `json:"command,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
 	Seconds   float64   `json:"seconds"`
 	// Complete is false when the run was interrupted or a scenario failed.
@@ -44,7 +49,9 @@ type Machine struct {
 // Lubdub is what was measured.
 type Lubdub struct {
 	Version string `json:"version"`
-	Go      string `json:"go"`
+	// Commit that it was built from, in short.
+	Commit string `json:"commit,omitempty"`
+	Go     string `json:"go"`
 	// URL of the deployment, when it was not started by the run.
 	URL string `json:"url,omitempty"`
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -33,7 +35,7 @@ type benchCmd struct {
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
 	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
 	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, beside this binary)."`
-	Report      string        `placeholder:"PATH" help:"Write PATH.json and PATH.html, or bench.json and bench.html when PATH is a folder."`
+	Report      string        `placeholder:"PATH" help:"Write PATH.json, PATH.html and PATH.svg, or bench.json and so on when PATH is a folder."`
 }
 
 func (*benchCmd) Help() string {
@@ -72,21 +74,20 @@ func (c *benchCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return &mistake{err}
 	}
+	o.Command = "lubdub " + withoutSecrets(strings.Join(k.Args, " "))
 	ctx, stop := lifecycle.Signals(context.Background(), a.force)
 	defer stop()
 	r, err := bench.Run(ctx, o)
 	if r == nil {
 		return &mistake{err}
 	}
-	errs := []error{err, r.WriteTable(a.stdout)}
-	if files.json != "" {
-		errs = append(errs,
-			writeFile(files.json, r.WriteJSON),
-			writeFile(files.html, func(w io.Writer) error { return report.WriteHTML(w, r) }))
-		fmt.Fprintf(a.stdout, "\nThe report is in %s and %s.\n", files.html, files.json)
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, r.WriteTable(a.stdout), files.write(a, r))
 }
+
+var userInfo = regexp.MustCompile(`://[^@/\s]*@`)
+
+// withoutSecrets hides user and password of URLs.
+func withoutSecrets(text string) string { return userInfo.ReplaceAllString(text, "://…@") }
 
 // options fills in what the flags leave open.
 func (c *benchCmd) options(a *app) (bench.Options, error) {
@@ -97,7 +98,7 @@ func (c *benchCmd) options(a *app) (bench.Options, error) {
 	o := bench.Options{
 		Scenarios: c.Scenario, Connections: c.Connections, For: c.For, Rounds: c.Rounds, Tracked: int(c.Tracked),
 		Rate: c.Rate, Poisson: c.Poisson, RedisURL: c.Redis, RedisPid: c.RedisPID, URL: c.URL,
-		Baselines: c.Baselines, Quick: c.Quick, Program: program, Version: version, Environ: a.environ,
+		Baselines: c.Baselines, Quick: c.Quick, Program: program, Version: version, Commit: commit, Environ: a.environ,
 		Progress: a.stderr, Terminal: isTerminal(a.stderr),
 	}
 	for _, v := range a.environ {
@@ -139,7 +140,31 @@ func (c *benchCmd) list(a *app) error {
 }
 
 // files of a report; empty when there is to be none.
-type files struct{ json, html string }
+type files struct{ json, html, svg string }
+
+func (f files) write(a *app, r *report.Report) error {
+	if f.json == "" {
+		return nil
+	}
+	page := func(w io.Writer) error { return report.WriteHTML(w, r) }
+	if err := errors.Join(writeFile(f.json, r.WriteJSON), writeFile(f.html, page)); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nThe report is in %s and %s", f.html, f.json)
+	var picture bytes.Buffer
+	switch err := report.WriteSVG(&picture, r); {
+	case errors.Is(err, report.ErrNoPicture): // nor may one of an earlier run stand beside this report
+		fmt.Fprintln(a.stdout, ".")
+		if err := os.Remove(f.svg); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(a.stdout, ", its picture in %s.\n", f.svg)
+	return os.WriteFile(f.svg, picture.Bytes(), 0o644)
+}
 
 // reportFiles makes sure before the run that the report can be written after it.
 func reportFiles(path string) (files, error) {
@@ -152,7 +177,7 @@ func reportFiles(path string) (files, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return files{}, fmt.Errorf("--report: %w", err)
 	}
-	return files{path + ".json", path + ".html"}, nil
+	return files{path + ".json", path + ".html", path + ".svg"}, nil
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

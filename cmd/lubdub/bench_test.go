@@ -66,6 +66,9 @@ func TestBenchMistakes(t *testing.T) {
 // there, and nothing was refused.
 func TestBenchRuns(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "bench")
+	if err := os.WriteFile(prefix+".svg", []byte("of an earlier run"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	r := launch(t, nil, "bench", "--quick", "--for", "100ms", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report", prefix)
 	<-r.exited
 	if r.code != 0 {
@@ -100,8 +103,44 @@ func TestBenchRuns(t *testing.T) {
 	if missing := strings.Join(got.Notes, "\n"); !strings.Contains(missing, "naive is missing") {
 		t.Errorf("the notes do not tell of missing baselines: %s", missing)
 	}
+	if want := "lubdub bench --quick --for 100ms"; !strings.HasPrefix(got.Command, want) {
+		t.Errorf("the command is told as %q", got.Command)
+	}
+	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to draw beside
+		t.Error("the picture of an earlier run was left beside this report")
+	}
 	if page, err := os.ReadFile(prefix + ".html"); err != nil || !strings.Contains(string(page), "</html>") {
 		t.Errorf("no page: %v", err)
+	}
+}
+
+func TestBenchWritesItsPicture(t *testing.T) {
+	one, two := 1.0, 2.0
+	r := &report.Report{Version: report.Version, Scenarios: []report.Scenario{{Name: "single", Runs: []report.Run{
+		{Program: "lubdub", Loop: report.Closed, ServerMicros: &one}, {Program: "naive", Loop: report.Closed, ServerMicros: &two},
+	}}}}
+	f, err := reportFiles(filepath.Join(t.TempDir(), "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	if err := f.write(&app{stdout: &said}, r); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(f.svg); err != nil || !strings.HasPrefix(string(text), "<svg") || !strings.Contains(said.String(), f.svg) {
+		t.Errorf("%v %q", err, said.String())
+	}
+}
+
+func TestCommandsAreToldWithoutSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"bench --redis redis://me:secret@host/0": "bench --redis redis://…@host/0",
+		"bench --redis=redis://:s@host --quick":  "bench --redis=redis://…@host --quick",
+		"bench --url http://host/a@b":            "bench --url http://host/a@b",
+	} {
+		if got := withoutSecrets(text); got != want {
+			t.Errorf("%q", got)
+		}
 	}
 }
 

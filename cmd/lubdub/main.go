@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// version of the build; the Makefile sets it.
-var version = "devel"
+// version and commit of the build; the Makefile sets them.
+var version, commit = "devel", ""
 
 func main() {
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}

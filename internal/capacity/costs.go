@@ -19,8 +19,9 @@ type Costs struct {
 	Note        string `json:"note,omitempty"`
 	Machine     string `json:"machine"`
 
-	// Single, Batch and Worker are what one beat costs in each way, with progress. Worker is null until it is measured;
-	// then a worker's beat is taken to cost what a single one costs.
+	// Single and Batch are what one beat costs in each way, with progress. Worker is what a worker's beat costs, however
+	// many tasks it holds; null in costs that were measured before there were workers, and then a worker's beat is taken to
+	// cost what a single one costs.
 	Single Cost  `json:"single"`
 	Batch  Cost  `json:"batch"`
 	Worker *Cost `json:"worker,omitempty"`
@@ -78,13 +79,17 @@ func parseCosts(text []byte) (*Costs, error) {
 // check holds that nothing was left out: a cost of zero would promise a fleet for nothing.
 func (c *Costs) check() error {
 	var errs []error
-	for name, v := range map[string]float64{
+	positive := map[string]float64{
 		"single.serverMicros": c.Single.ServerMicros, "single.redisMicros": c.Single.RedisMicros,
 		"batch.serverMicros": c.Batch.ServerMicros, "batch.redisMicros": c.Batch.RedisMicros,
 		"growth.server": c.Growth.Server, "growth.redis": c.Growth.Redis, "taskBytes": c.TaskBytes, "flushMicros": c.FlushMicros,
 		"lifeServerMicros": c.LifeServerMicros, "lifeRedisMicros": c.LifeRedisMicros, "deathsPerSecond": c.DeathsPerSecond,
 		"replicaBytes": c.ReplicaBytes, "tokenBytes": c.TokenBytes, "connectionBytes": c.ConnectionBytes,
-	} {
+	}
+	if c.Worker != nil {
+		positive["worker.serverMicros"], positive["worker.redisMicros"] = c.Worker.ServerMicros, c.Worker.RedisMicros
+	}
+	for name, v := range positive {
 		if !(v > 0) {
 			errs = append(errs, fmt.Errorf("%s is %v and must be above 0", name, v))
 		}

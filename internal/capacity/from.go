@@ -48,6 +48,9 @@ func FromReport(name string, r *report.Report) (*Costs, error) {
 	batch := s.runs("batch", "lubdub", "batch")
 	c.Batch = Cost{s.beats(batch), s.share(batch)}
 
+	worker := s.runs("worker-beat", "lubdub", "many workers")
+	c.Worker = &Cost{s.beats(worker), s.share(worker)}
+
 	bare, full := s.share(s.runs("floor", "lubdub", "bare")), s.share(s.runs("floor", "lubdub", "with progress"))
 	c.Progress = Share{max(full.ServerMicros-bare.ServerMicros, 0), max(full.RedisMicros-bare.RedisMicros, 0)}
 
@@ -181,7 +184,7 @@ func median(v []float64) float64 {
 func (c *Costs) round() {
 	for _, v := range []*float64{
 		&c.Single.ServerMicros, &c.Single.RedisMicros, &c.Batch.ServerMicros, &c.Batch.RedisMicros, &c.Progress.ServerMicros, &c.Progress.RedisMicros,
-		&c.Growth.Server, &c.Growth.Redis, &c.FlushMicros, &c.TaskBytes, &c.LifeServerMicros, &c.LifeRedisMicros, &c.DeathsPerSecond,
+		&c.Worker.ServerMicros, &c.Worker.RedisMicros, &c.Growth.Server, &c.Growth.Redis, &c.FlushMicros, &c.TaskBytes, &c.LifeServerMicros, &c.LifeRedisMicros, &c.DeathsPerSecond,
 		&c.ReplicaBytes, &c.TokenBytes, &c.ConnectionBytes,
 	} {
 		if math.IsNaN(*v) || math.IsInf(*v, 0) {

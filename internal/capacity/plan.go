@@ -189,7 +189,11 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	cost := c.of(f)
 	p.ServerMicros, p.RedisMicros = cost.ServerMicros, cost.RedisMicros
 
-	p.ServerGrowth = c.Growth.at(tasks, c.Growth.Server)
+	members := tasks // of the sets that beats go to
+	if f.Way == Worker {
+		members = tasks / together
+	}
+	p.ServerGrowth = c.Growth.at(members, c.Growth.Server)
 	p.APIBusyCores = (p.BeatsPerSecond*cost.ServerMicros*p.ServerGrowth + p.LivesPerSecond*c.LifeServerMicros) / 1e6
 	p.APICores = p.APIBusyCores / (1 - f.Headroom)
 	p.Connections = int64(math.Ceil(tasks / together))
@@ -211,7 +215,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 
 	// A finished task needs no more memory than a running one.
 	p.RedisDataBytes = (tasks + finished) * c.TaskBytes
-	c.primaries(p, f, tasks)
+	c.primaries(p, f, members)
 	p.RedisServers = 2 * p.RedisPrimaries
 	p.RedisConnections = poolSize * (p.APIReplicas + p.Sweepers)
 	p.MassDeathSeconds = tasks / 10 / (c.DeathsPerSecond * float64(p.RedisPrimaries))
@@ -231,7 +235,7 @@ func (c *Costs) of(f *Fleet) Share {
 		cost = Share{at(cost.ServerMicros, c.Batch.ServerMicros), at(cost.RedisMicros, c.Batch.RedisMicros)}
 	case Worker:
 		if c.Worker != nil {
-			cost = c.Worker.Share
+			return c.Worker.Share // it carries no progress
 		}
 	}
 	without := 1 - f.Progress
@@ -248,14 +252,14 @@ func (g *Growth) at(tasks, measured float64) float64 {
 
 // primaries finds the least number of Redis primaries of which none is too busy or too full. A primary runs commands on
 // one core.
-func (c *Costs) primaries(p *Plan, f *Fleet, tasks float64) {
+func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 	for n := 1; ; n++ {
 		if n == 2 {
 			n = 3 // the least that a Cluster has
 		}
 		p.Shards = shardsFor(n)
 		fullest := math.Ceil(float64(p.Shards)/float64(n)) / float64(p.Shards) // share of the primary with the most shards
-		p.RedisGrowth = c.Growth.at(tasks*fullest, c.Growth.Redis)
+		p.RedisGrowth = c.Growth.at(members*fullest, c.Growth.Redis)
 		p.RedisBusyCores = (p.BeatsPerSecond*p.RedisMicros*p.RedisGrowth + p.LivesPerSecond*c.LifeRedisMicros) / 1e6
 		p.RedisBusiestShare = p.RedisBusyCores * fullest
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve

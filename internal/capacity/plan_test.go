@@ -111,6 +111,28 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// A worker's beat is one write and carries no progress; sets grow with the workers, not with their tasks.
+func TestWorkerBeatsAsMeasured(t *testing.T) {
+	costs := testCosts()
+	costs.Worker = &Cost{1, Share{60, 30}}
+	f := fleet(1_000_000)
+	f.Way, f.Together, f.Progress = Worker, 100, 0
+	p, err := Compute(f, costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.BeatsPerSecond != 1000 || p.ServerMicros != 60 || p.RedisMicros != 30 || p.ServerGrowth != 1 || p.RedisGrowth != 1 {
+		t.Errorf("%+v", p)
+	}
+	if advice := strings.Join(p.Advice, "\n"); strings.Contains(advice, "not been measured") {
+		t.Error(advice)
+	}
+	costs.Worker.RedisMicros = 0
+	if err := costs.check(); err == nil || !strings.Contains(err.Error(), "worker.redisMicros") {
+		t.Errorf("a worker's beat for nothing: %v", err)
+	}
+}
+
 func TestGrowth(t *testing.T) {
 	g := testCosts().Growth
 	for tasks, want := range map[float64]float64{1: 1, 10_000: 1, 100_000: 1.2, 1_000_000: 1.4, 10_000_000: 1.6} {

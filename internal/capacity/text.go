@@ -80,9 +80,13 @@ func (p *Plan) headline(f *Fleet) string {
 	case Batch:
 		how = fmt.Sprintf("%s tasks a request", comma(f.Together))
 	case Worker:
-		how = fmt.Sprintf("workers of %s tasks beat for all they hold", comma(f.Together))
+		return p.dealt(fmt.Sprintf("%s tasks, workers of %s beat for all they hold every %s; timeout %s.", comma(p.Tasks), comma(f.Together), span(f.Interval), span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
 	}
-	line := fmt.Sprintf("%s tasks, a beat every %s, %s with progress, %s; timeout %s.", comma(p.Tasks), span(f.Interval), percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second))))
+	return p.dealt(fmt.Sprintf("%s tasks, a beat every %s, %s with progress, %s; timeout %s.", comma(p.Tasks), span(f.Interval), percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
+}
+
+// dealt says of how many deployments a line speaks.
+func (p *Plan) dealt(line string) string {
 	if p.Deployments > 1 {
 		return fmt.Sprintf("%d deployments, each of %s", p.Deployments, line)
 	}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// results is the folder of kept reports, from the repository's root.
+const results = "bench/results"
+
+// publish copies a report to the results under a root and shows it in the README there.
+func publish(root, prefix string, trial bool) (kept string, err error) {
+	r, err := report.ReadFile(prefix + ".json")
+	if err != nil {
+		return "", fmt.Errorf("%w; run 'make bench' first", err)
+	}
+	if r.Name == "" {
+		return "", fmt.Errorf("%s.json does not tell the commit that was measured: run 'make bench', which builds with it", prefix)
+	}
+	if err := worthKeeping(r); err != nil && !trial {
+		return "", err
+	}
+	folder := filepath.Join(root, filepath.FromSlash(results))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	for _, ext := range []string{".json", ".html", ".svg"} {
+		text, err := os.ReadFile(prefix + ext)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, r.Name+ext), text, 0o644)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	kept = path.Join(results, r.Name+".json")
+	_, newest, err := report.Newest(folder)
+	if err != nil {
+		return "", err
+	}
+	if newest.Name != r.Name {
+		return "", fmt.Errorf("%s holds a newer report, %s; remove it, or take that one", results, newest.Name)
+	}
+	readme := filepath.Join(root, "README.md")
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return "", err
+	}
+	fresh, err := showIn(string(text), r)
+	if err != nil {
+		return "", err
+	}
+	return kept, os.WriteFile(readme, []byte(fresh), 0o644)
+}
+
+// worthKeeping refuses a report whose numbers prove little.
+func worthKeeping(r *report.Report) error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if r.Quick {
+		refuse("it was a quick run, whose numbers prove little: run 'make bench'")
+	}
+	if !r.Complete {
+		refuse("the run did not come to its end")
+	}
+	if strings.HasSuffix(r.Lubdub.Version, "-dirty") {
+		refuse("%s was built from a tree with changes, which the commit does not tell: commit, and run 'make bench' again", r.Lubdub.Version)
+	}
+	for _, bar := range r.Bars {
+		if bar.Verdict == report.NotMeasured {
+			refuse("the bar %s was not measured: %s", bar.Name, bar.Note)
+		}
+	}
+	return errors.Join(errs...)
+}

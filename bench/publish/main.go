@@ -1,0 +1,28 @@
+// Command publish keeps a report of the benchmark in bench/results and shows it in the README. It prints the file
+// that the report's JSON is kept in.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	trial := flag.Bool("trial", false, "take also a quick or incomplete report, or one of a changed tree; not to be committed")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage, from the repository's root: go run ./bench/publish [-trial] PREFIX\nPREFIX.json, .html and .svg are the report, such as bin/report/bench after 'make bench'.")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	kept, err := publish(".", flag.Arg(0), *trial)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "publish: %v\n", err)
+		os.Exit(1)
+	}
+	fmt.Println(kept)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// The README shows the newest result and no other number; without a result it shows none.
+func TestReadmeShowsTheNewestResult(t *testing.T) {
+	const root = "../.."
+	_, newest, err := report.Newest(filepath.Join(root, results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := showIn(string(text), newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != want {
+		t.Errorf("README.md does not show the newest report in %s; after 'make bench' run 'make results'", results)
+	}
+}
+
+// Every kept report has the name of its files, and its page and picture beside it.
+func TestResultsAreWhole(t *testing.T) {
+	files, err := filepath.Glob("../results/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		r, err := report.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(file) != r.Name+".json" {
+			t.Errorf("%s is the report %s", file, r.Name)
+		}
+		if err := worthKeeping(r); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		for _, ext := range []string{".html", ".svg"} {
+			if _, err := os.Stat(strings.TrimSuffix(file, ".json") + ext); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func sample() *report.Report {
+	v := 0.19
+	return &report.Report{
+		Version: report.Version, Name: "2026-01-31-1a2b3c4", Command: "lubdub bench --report bin/report/", Complete: true,
+		StartedAt: time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC), Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "A CPU"},
+		Lubdub: report.Lubdub{Version: "v1-3-g1a2b3c4", Commit: "1a2b3c4"}, Redis: report.Redis{Version: "7.0.15"},
+		Bars: []report.Bar{{Name: "a", What: "a | b", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met, Note: "a note"}},
+	}
+}
+
+// scratch is a repository with a README and a report that was just made.
+func scratch(t *testing.T, r *report.Report) (root, prefix string) {
+	t.Helper()
+	root = t.TempDir()
+	prefix = filepath.Join(root, "bench")
+	write(t, filepath.Join(root, "README.md"), "# Title\n\n"+begin+"what was before\n"+end+"\nthe rest\n")
+	f, err := os.Create(prefix + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteJSON(f); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	write(t, prefix+".html", "a page")
+	write(t, prefix+".svg", "a picture")
+	return root, prefix
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPublish(t *testing.T) {
+	root, prefix := scratch(t, sample())
+	for range 2 { // again: the same
+		kept, err := publish(root, prefix, false)
+		if err != nil || kept != "bench/results/2026-01-31-1a2b3c4.json" {
+			t.Fatal(kept, err)
+		}
+		text, err := os.ReadFile(filepath.Join(root, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"# Title\n\n" + begin + "## How fast", "](bench/results/2026-01-31-1a2b3c4.svg)", `| a \| b | ≤ 0.28 × | – | 0.19 × | met (a note) |`,
+			"(bench/results/2026-01-31-1a2b3c4.json)", "(bench/results/2026-01-31-1a2b3c4.html)", "`lubdub bench --report bin/report/`",
+			"v1-3-g1a2b3c4", "2 cores, linux/amd64, A CPU", "Redis 7.0.15", end + "\nthe rest\n",
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("the README has no %q:\n%s", want, text)
+			}
+		}
+		if strings.Contains(string(text), "what was before") {
+			t.Error("the old section is still there")
+		}
+	}
+	for _, ext := range []string{".json", ".html", ".svg"} {
+		if _, err := os.Stat(filepath.Join(root, results, "2026-01-31-1a2b3c4"+ext)); err != nil {
+			t.Error(err)
+		}
+	}
+	_, older := scratch(t, func() *report.Report {
+		r := sample()
+		r.Name, r.StartedAt = "2026-01-30-0000000", r.StartedAt.Add(-24*time.Hour)
+		return r
+	}())
+	if _, err := publish(root, older, false); err == nil || !strings.Contains(err.Error(), "newer report, 2026-01-31-1a2b3c4") {
+		t.Errorf("an older report was published: %v", err)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	for want, change := range map[string]func(*report.Report){
+		"a quick run":                  func(r *report.Report) { r.Quick = true },
+		"did not come to its end":      func(r *report.Report) { r.Complete = false },
+		"a tree with changes":          func(r *report.Report) { r.Lubdub.Version += "-dirty" },
+		"the bar a was not measured":   func(r *report.Report) { r.Bars[0].Verdict = report.NotMeasured },
+		"does not tell the commit":     func(r *report.Report) { r.Name = "" },
+		"reads version 1; run 'make b": func(r *report.Report) { r.Version = 99 },
+	} {
+		r := sample()
+		change(r)
+		root, prefix := scratch(t, r)
+		if _, err := publish(root, prefix, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(root, "README.md")); err != nil || !strings.Contains(string(text), "what was before") {
+			t.Errorf("%s: the README was changed", want)
+		}
+		if _, err := publish(root, prefix, true); (err == nil) != (r.Name != "" && r.Version == report.Version) {
+			t.Errorf("%s, as a trial: %v", want, err)
+		}
+	}
+}
+
+func TestWithoutResultNothingIsShown(t *testing.T) {
+	got, err := showIn("a\n"+begin+"numbers of yore\n"+end+"b\n", nil)
+	if err != nil || got != "a\n"+begin+end+"b\n" {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := showIn("no marks", nil); err == nil {
+		t.Error("a README without marks was accepted")
+	}
+}
