@@ -4,8 +4,9 @@
 --   shard moves by at most 250 ms a call, before anything else of the shard is written.
 -- KEYS: for each group lubdub:{shard}:clock, …:outages, …:progress, …:cancels, …:beats:<timeoutMs>; groups of one shard
 --   stand together. On Cluster a call is about one shard only.
--- ARGV: three numbers for each group: its beats with a full report, with a partial one, with none; then group by group
---   member and packed report of each full one, the same of each partial one, and the members of those with none
+-- ARGV: for each group one number: its beats with a full report + 1,024 × those with a partial one + 1,048,576 × those
+--   with none; then group by group member and packed report of each full one, the same of each partial one, and the
+--   members of those with none
 -- Reply: {wall ms, {positions of beats whose member is not live}, {position, cancel, …} of beats with a cancel pending,
 --   {first position, gap ms, …} of shards whose time could not follow the wall's}; positions count from 1 through all
 --   groups
@@ -17,16 +18,19 @@
 local dead, cancels, gaps = {}, {}, {}
 local args, members = {}, {} -- reused from group to group; what is behind a group's end belongs to one before
 local groups = #KEYS / 5
-local at, before = 3 * groups + 1, 0
-local clock, score, pending
+local at, before = groups + 1, 0
+local clock, score, pending, of
 for g = 0, groups - 1 do
-  local k, n = 5 * g, 3 * g
-  local full, partial, bare = ARGV[n + 1] + 0, ARGV[n + 2] + 0, ARGV[n + 3] + 0
+  local k, n = 5 * g, ARGV[g + 1]
+  local full = n % 1024
+  n = (n - full) / 1024
+  local partial = n % 1024
+  local bare = (n - partial) / 1024
   local size, reports = full + partial + bare, at + 2 * (full + partial)
   if KEYS[k + 1] ~= clock then
     clock = KEYS[k + 1]
     local L, gap = step(clock, KEYS[k + 2])
-    score = string.format('%.0f', L)
+    if L ~= of then score, of = string.format('%.0f', L), L end -- shards that never stood still have one time
     pending = redis.call('HLEN', KEYS[k + 4]) > 1
     if gap > MAX_STEP_MS then
       gaps[#gaps + 1] = before + 1

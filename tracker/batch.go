@@ -41,6 +41,7 @@ type beatGroup struct {
 	shard               int
 	key                 *string // of the set
 	full, partial, bare []*Beat
+	sizes               int // of these, as beat.lua has them
 	next                int // the next group of the same shard, plus 1
 }
 
@@ -159,7 +160,8 @@ func (c *beatCall) build(b *batcher) {
 		argv = append(argv, &k.clock, &k.outages, &k.progress, &k.cancels, g.key)
 	}
 	for _, g := range c.groups {
-		argv = append(argv, len(g.full), len(g.partial), len(g.bare))
+		g.sizes = len(g.full) + len(g.partial)<<10 + len(g.bare)<<20
+		argv = append(argv, &g.sizes)
 	}
 	for _, g := range c.groups {
 		for _, beat := range g.full {
