@@ -22,7 +22,7 @@ for n = 1, (#ARGV - 4) / 2 do
     redis.call('ZREM', WORKERBEATS, w.name)
   elseif not score or score <= L then
     local beat = tonumber(f.bl)
-    local silent = score and beat and L - sign_of(f)
+    local silent = beat and L - sign_of(f)
     local ask = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
     if not silent or silent >= tonumber(f.t) and (f.la or not ask) then
       if silent then lag = silent - f.t end
