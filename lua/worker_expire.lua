@@ -20,6 +20,9 @@ for n = 1, (#ARGV - 4) / 2 do
   local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
   if not f or f.s == 'F' then
     redis.call('ZREM', WORKERBEATS, w.name)
+    if not f then -- the store lost its record
+      for _, s in ipairs({'N', 'D', 'F'}) do redis.call('ZREM', WORKERS, w.scope .. '/' .. s .. '/' .. w.id) end
+    end
   elseif not score or score <= L then
     local beat = tonumber(f.bl)
     local silent = beat and L - sign_of(f)

@@ -91,3 +91,18 @@ func TestLostWorkersAreFound(t *testing.T) {
 		h.wantWorker(known, tracker.Offline, tracker.WorkerStale)
 	})
 }
+
+// A worker whose record the store lost leaves nothing behind in the lists.
+func TestWorkersWithoutARecordLeaveTheLists(t *testing.T) {
+	contract(t, func(h *harness) {
+		id := h.register().WorkerID
+		for shard := range h.Shards() {
+			h.store.Client.Del(h.ctx, fmt.Sprintf("lubdub:{%d}:worker:%s/%s", shard, scope, id))
+			h.store.Client.ZRem(h.ctx, fmt.Sprintf("lubdub:{%d}:workerbeats", shard), scope.String()+"/"+id)
+		}
+		h.sweep()
+		if page, err := h.Workers(h.ctx, tracker.WorkerFilter{Scope: scope, PageSize: 10}); err != nil || page.Total != 0 {
+			h.Fatalf("%+v %v", page, err)
+		}
+	})
+}
