@@ -24,6 +24,7 @@ type Sweeper struct {
 	probe      func(context.Context, string) error // nil: no worker is probed
 	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
 	probing    chan struct{}                       // one for each probe under way
+	audits     []audit                             // by shard; of its node's rounds alone
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
 }
@@ -79,7 +80,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	}
 	return &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
-		probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
+		audits: make([]audit, t.store.shards()), probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
 }
 

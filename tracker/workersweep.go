@@ -23,8 +23,12 @@ type workersDue struct {
 
 // sweepWorkers does one round over the workers of one node's shards, as sweep does over its tasks.
 func (s *Sweeper) sweepWorkers(n *node, shards []int, ranked bool) (SweepResult, error) {
+	var result SweepResult
+	if err := s.auditWorkers(n, shards, ranked, &result); err != nil {
+		return result, err
+	}
 	todo, next, err := s.peekWorkers(n, shards, ranked)
-	result := SweepResult{next: next}
+	result.next = next
 	if err != nil || len(todo) == 0 {
 		return result, err
 	}
