@@ -24,7 +24,7 @@ type Sweeper struct {
 	probe      func(context.Context, string) error // nil: no worker is probed
 	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
 	probing    chan struct{}                       // one for each probe under way
-	audits     []audit                             // by shard; of its node's rounds alone
+	audits     []audit                             // by shard; under mu
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
 }
