@@ -20,7 +20,7 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *Sweep
 	for {
 		var calls []*call
 		for _, shard := range shards {
-			if a := &s.audits[shard]; !ranked || !time.Now().Before(a.next) {
+			if a := s.audited(shard); !ranked || !time.Now().Before(a.next) {
 				k := s.t.store.keys[shard]
 				calls = append(calls, newCall(shard, s.t.store.scripts.Get("worker_missing"), []string{k.workers, k.workerBeats}, a.after, auditLimit))
 			}
@@ -35,12 +35,13 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *Sweep
 			if c.err != nil {
 				return c.err
 			}
-			a := &s.audits[c.shard]
-			if a.after = c.reply.str(0); a.after == "" {
+			a := audit{after: c.reply.str(0)}
+			if a.after == "" {
 				a.next = time.Now().Add(auditEvery)
 			} else {
 				more = append(more, c.shard)
 			}
+			s.setAudited(c.shard, a)
 			for _, name := range c.reply.list(1).strings() {
 				if scope, id, ok := splitName(name); ok {
 					found = append(found, dueWorker{&workerRef{scope: scope, id: id, shard: c.shard}, name})
@@ -56,4 +57,18 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *Sweep
 			return nil
 		}
 	}
+}
+
+// On a Cluster a shard may move from one node's rounds to another's.
+
+func (s *Sweeper) audited(shard int) audit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.audits[shard]
+}
+
+func (s *Sweeper) setAudited(shard int, a audit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.audits[shard] = a
 }

@@ -185,7 +185,7 @@ func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error 
 				}
 			case 2:
 				result.StaleWorkers++
-				result.addMachine(c.reply.str(4*j + 2))
+				result.addMachine(MachineName{w.ref.scope, c.reply.str(4*j + 2)})
 				s.t.metrics.staleWorkers.Inc()
 				s.t.metrics.detectionLag.Observe((time.Duration(c.reply.int(4*j+1)) * time.Millisecond).Seconds())
 				result.next, result.more = 0, true // its recovery is due now
@@ -195,9 +195,9 @@ func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error 
 	return nil
 }
 
-func (r *SweepResult) addMachine(id string) {
-	if !slices.Contains(r.Machines, id) {
-		r.Machines = append(r.Machines, id)
+func (r *SweepResult) addMachine(m MachineName) {
+	if !slices.Contains(r.Machines, m) {
+		r.Machines = append(r.Machines, m)
 	}
 }
 
