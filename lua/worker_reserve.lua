@@ -1,32 +1,41 @@
--- Purpose: reserves room for a claim of a worker, or gives a reservation back.
--- Guarantees: only an ONLINE worker gets any; room that other claims of it have reserved and not given back is not
---   given twice. A reservation that nobody gives back ends by itself.
+-- Purpose: reserves room for a claim of a worker, or settles a reservation when its claim is over.
+-- Guarantees: only an ONLINE worker gets any, and never more than its maxConcurrent leaves: what it holds is known here
+--   as a number that is never too low, since claims add to it and only a count lowers it. Room that other claims have
+--   reserved is not given twice. A reservation that nobody settles ends by itself and counts as used.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
--- ARGV: 1 name of the reservation, 2 how many are wanted (-1: give it back), 3 life ms
--- Reply: {code, wall ms, granted, max concurrent, reserved by others, queue, machine, types, runtimes, labels as JSON,
---   reason}; {OFFLINE or DRAINING, wall ms, …}; granted does not count what the worker holds
+-- ARGV: 1 name of the reservation, 2 how many are wanted (-1: settle it), 3 life ms, 4 settling: how many were claimed;
+--   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or ''
+-- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that
+--   rises with each reservation that ends}
 -- Cost: O(reservations of the worker)
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
-local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r')
-local status = f[1]
+local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg')
+local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
 if not status then return {NOT_FOUND, now} end
-local others = 0
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-for _, entry in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  local name, n = string.match(entry, '^(.*):(%d+)$')
-  if name == ARGV[1] then redis.call('ZREM', KEYS[2], entry) else others = others + n end
-end
-local want = tonumber(ARGV[2])
-local code = status == 'F' and OFFLINE or status == 'D' and DRAINING or OK
-local max = tonumber(f[2])
-local granted = 0
-if code == OK and want > 0 then
-  granted = math.max(0, math.min(want, max - others))
-  if granted > 0 then
-    redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1] .. ':' .. granted)
-    if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+local want, others, granted = tonumber(ARGV[2]), 0, 0
+local before = held
+local entries = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+for i = 1, #entries, 2 do
+  local name, n = string.match(entries[i], '^(.*):(%d+)$')
+  local over = tonumber(entries[i + 1]) <= now
+  if name == ARGV[1] or over then
+    redis.call('ZREM', KEYS[2], entries[i])
+    if over or want < 0 then
+      held, ended = held + (name == ARGV[1] and want < 0 and ARGV[4] or n), ended + 1
+    end
+  else
+    others = others + n
   end
 end
-return {code, now, granted, max, others, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or ''}
+if want > 0 and ARGV[5] == tostring(ended) then held = tonumber(ARGV[4]) end
+local code = status == 'F' and OFFLINE or status == 'D' and DRAINING or OK
+if code == OK and want > 0 then
+  granted = math.max(0, math.min(want, max - others - held))
+  if granted > 0 then
+    redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1] .. ':' .. granted)
+  end
+end
+if held ~= before or ended ~= (tonumber(f[10]) or 0) then redis.call('HSET', KEYS[1], 'hb', held, 'hg', ended) end
+return {code, now, granted, max, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or '', ended}

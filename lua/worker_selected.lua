@@ -11,8 +11,7 @@ local status = redis.call('HGET', KEYS[1], 's')
 if not status then return {NOT_FOUND, 0} end
 if status ~= 'N' then return {REFUSED, 0} end
 local others = 0
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-for _, entry in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf')) do
   others = others + tonumber(string.match(entry, ':(%d+)$'))
 end
 -- Two within a millisecond must not look alike to round robin.
@@ -20,6 +19,5 @@ local last = tonumber(redis.call('HGET', KEYS[1], 'ls')) or 0
 redis.call('HSET', KEYS[1], 'ls', string.format('%.0f', math.max(now, last + 1)))
 if ARGV[1] ~= '' then
   redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1] .. ':1')
-  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 end
 return {OK, others, last > 0 and string.format('%.0f', last) or ''}

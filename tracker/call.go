@@ -147,12 +147,22 @@ func (s *store) do(op string, c *call) (reply, error) {
 // doAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
 // tracker errors then. Calls about one shard run in their order.
 func (s *store) doAll(op string, calls []*call) {
+	s.doAllIn(op, calls, func(n *node) *lane[*call] { return n.calls })
+}
+
+// doVital runs one call that no burst of other operations may delay.
+func (s *store) doVital(op string, c *call) (reply, error) {
+	s.doAllIn(op, []*call{c}, func(n *node) *lane[*call] { return n.vital })
+	return c.reply, c.err
+}
+
+func (s *store) doAllIn(op string, calls []*call, in func(*node) *lane[*call]) {
 	if len(calls) == 0 {
 		return
 	}
 	w := newWaiter(len(calls))
 	for n, group := range s.groupCalls(calls, w) {
-		fit, r := n.calls.putAll(group)
+		fit, r := in(n).putAll(group)
 		for _, c := range group[fit:] {
 			c.err = s.refusal(r, "operations", s.opts.MaxPendingCalls)
 			w.done()

@@ -76,6 +76,7 @@ type claim struct {
 	t     *Tracker
 	can   *Grant // what the worker can run
 	room  int    // places that are reserved for it now
+	used  int    // of these, those that hold tasks, or may
 	mark  string // hash of its id; "": it has none
 	owner string // names this request among those with that id
 	over  bool   // a later request makes the claim
@@ -125,8 +126,8 @@ func (c *claim) reserve() error {
 
 func (c *claim) giveBack() {
 	if c.room > 0 {
-		c.t.giveBack(c.can)
-		c.room = 0
+		c.t.settleClaim(c.can, c.used)
+		c.room, c.used = 0, 0
 	}
 }
 
@@ -190,9 +191,11 @@ func (c *claim) accept(o *offer) (tasks []*Envelope, tried int, err error) {
 		}
 	}
 	tried = min(len(o.entries), c.room)
+	c.used = tried // should it not become known what was taken
 	if tasks, err = c.take(o.entries[:tried]); err != nil {
-		tried = 0
+		return nil, 0, err
 	}
+	c.used = len(tasks)
 	return tasks, tried, err
 }
 

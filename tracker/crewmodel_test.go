@@ -66,7 +66,6 @@ type modelWorker struct {
 	status   tracker.WorkerStatus
 	last     time.Duration // shard time of its last beat
 	dead     bool          // beats no more
-	told     bool          // knows that it drains
 }
 
 type crewModel struct {

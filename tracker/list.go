@@ -168,7 +168,7 @@ func (t *Tracker) readAll(op string, refs []*taskRef) ([]*Task, error) {
 			tasks[at[i]] = v.Task
 		}
 	}
-	return tasks, nil
+	return tasks, t.liveByWorkers(op, tasks)
 }
 
 // narrows tells whether the filter asks for more than what the index counts exactly.

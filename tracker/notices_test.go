@@ -43,6 +43,33 @@ func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 	})
 }
 
+// A task without a timeout of its own is as alive as its worker, also in lists.
+func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		id := c.holding("w1", 1)[0].TaskID
+		want := func(l tracker.Liveness, silent time.Duration) {
+			c.Helper()
+			page, err := c.List(c.ctx, tracker.TaskFilter{Scope: scope, Liveness: l, PageSize: 10})
+			if err != nil || len(page.Tasks) != 1 {
+				c.Fatalf("%+v %v", page, err)
+			}
+			for _, task := range []*tracker.Task{c.get(id), page.Tasks[0]} {
+				if task.Liveness != l || c.store.Clock.Now().Sub(task.LastHeartbeatAt) != silent {
+					c.Fatalf("%s, last beat %v ago; want %s, %v", task.Liveness, c.store.Clock.Now().Sub(task.LastHeartbeatAt), l, silent)
+				}
+			}
+		}
+		c.pass(2 * time.Minute)
+		c.beatWorker(c.ids["w1"])
+		want(tracker.Fresh, 0)
+		c.advance(16 * time.Second)
+		want(tracker.Late, 16*time.Second)
+		c.advance(14 * time.Second)
+		want(tracker.Lost, 30*time.Second)
+	})
+}
+
 // A task with a timeout of its own as well dies at the earlier of the two, and its worker is told.
 func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 	claims(t, func(c *crew) {

@@ -100,18 +100,20 @@ func TestIntervalsStretchUnderLoad(t *testing.T) {
 			}
 			ids = append(ids, r.WorkerID)
 		}
-		for range 10 {
+		for range 30 {
 			ids = append(ids, h.register().WorkerID)
 		}
 		r := h.register()
-		if r.Interval > 20*time.Second || r.Interval < 18*time.Second || r.Timeout != 60*time.Second {
-			h.Fatalf("21 workers at one beat a second: %+v", r)
+		if r.Interval > 41*time.Second || r.Interval < 36*time.Second || r.Timeout < 120*time.Second || r.Timeout > 123*time.Second {
+			h.Fatalf("41 workers at one beat a second: %+v", r)
 		}
-		heard := h.beatWorker(ids[0])
-		if heard.Interval > 21*time.Second || heard.Interval < 18*time.Second || heard.Timeout < 60*time.Second {
-			h.Fatalf("%+v", heard)
+		for range 2 {
+			heard := h.beatWorker(ids[0])
+			if heard.Interval > 41*time.Second || heard.Interval < 36*time.Second || heard.Timeout < 120*time.Second {
+				h.Fatalf("%+v", heard)
+			}
+			h.advance(65 * time.Second)
 		}
-		h.advance(40 * time.Second)
 		h.sweep()
 		h.wantWorker(ids[0], tracker.Online, "") // it was told to beat less often
 		h.wantWorker(ids[1], tracker.Offline, tracker.WorkerStale)
@@ -120,11 +122,10 @@ func TestIntervalsStretchUnderLoad(t *testing.T) {
 		if r := h.register(); r.Interval != 10*time.Second {
 			h.Fatalf("%+v", r)
 		}
-		if heard = h.beatWorker(ids[0]); heard.Timeout > 33*time.Second {
-			h.Fatalf("%+v", heard)
-		}
-		if heard = h.beatWorker(ids[0]); heard.Timeout != 30*time.Second {
-			h.Fatalf("%+v", heard)
+		for _, most := range []time.Duration{63 * time.Second, 33 * time.Second, 30 * time.Second} {
+			if heard := h.beatWorker(ids[0]); heard.Timeout > most || heard.Timeout < most-4*time.Second {
+				h.Fatalf("%v: %+v", most, heard)
+			}
 		}
 	})
 }

@@ -16,56 +16,63 @@ type Grant struct {
 
 	name   string
 	worker *workerRef
+	ended  string // reservations that had ended when it was made
 }
 
 // reservationLife is more than any claim takes: a reservation that a dead replica left behind ends by then.
 const reservationLife = 10 * time.Second
 
-// reserveClaim reserves room for up to `want` tasks of a worker. What it holds is counted after the reservation stands,
-// so that two claims at once cannot both take the last place. Give the grant back with giveBack when what was claimed
-// stands in the held sets, or nothing was.
+// reserveClaim reserves room for up to `want` tasks of a worker. The registration knows a number that the worker holds no
+// more than; only when that leaves too little is what it holds counted in every shard. Settle the grant when what was
+// claimed stands in the held sets, or nothing was.
 func (t *Tracker) reserveClaim(scope Scope, workerID string, want int) (*Grant, error) {
 	r, ok := t.workerRef(scope, workerID)
 	if !ok {
 		return nil, workerNotFound("claim")
 	}
 	g := &Grant{name: newID(""), worker: r}
-	c := t.reserveCall(g, want)
-	w := &Worker{Scope: scope, ID: workerID}
-	load, settle := t.loadCalls([]*Worker{w})
-	if t.store.cluster == nil { // one connection runs them in their order
-		t.store.doAll("claim", append([]*call{c}, load...))
-	} else {
-		t.store.doAll("claim", []*call{c})
+	err := t.reserveRoom(g, want, "", "")
+	if err == nil && g.Max < want {
+		w := &Worker{Scope: scope, ID: workerID}
+		load, settle := t.loadCalls([]*Worker{w})
 		t.store.doAll("claim", load)
-	}
-	for _, c := range append(load, c) {
-		if c.err != nil {
-			t.giveBack(g)
-			return nil, c.err
+		for _, c := range load {
+			if c.err != nil {
+				t.settleClaim(g, 0)
+				return nil, c.err
+			}
 		}
+		settle()
+		err = t.reserveRoom(g, want, w.Held, g.ended)
 	}
-	re := c.reply
-	code, granted, limit, others := re.int(0), int(re.int(2)), int(re.int(3)), int(re.int(4))
-	if err := workerRefusal("claim", code, WorkerReason(re.str(10))); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	settle()
-	g.At, g.Queue, g.MachineID = re.time(1), re.str(5), re.str(6)
-	g.Types, g.Runtimes = splitNames(re.str(7)), splitNames(re.str(8))
-	unmarshal(re.str(9), &g.Labels)
-	g.Max = max(0, min(granted, limit-others-w.Held))
-	if g.Max == 0 {
-		t.giveBack(g)
 	}
 	return g, nil
 }
 
-func (t *Tracker) reserveCall(g *Grant, want int) *call {
-	k, name := t.store.keys[g.worker.shard], taskName(g.worker.scope, g.worker.id)
-	return newCall(g.worker.shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name)}, g.name, want, ms(reservationLife))
+func (t *Tracker) reserveRoom(g *Grant, want int, held, counted any) error {
+	re, err := t.store.do("claim", t.reserveCall(g, want, held, counted))
+	if err != nil {
+		return err
+	}
+	if err := workerRefusal("claim", re.int(0), WorkerReason(re.str(9))); err != nil {
+		return err
+	}
+	g.At, g.Max, g.Queue, g.MachineID, g.ended = re.time(1), int(re.int(2)), re.str(4), re.str(5), re.str(10)
+	g.Types, g.Runtimes, g.Labels = splitNames(re.str(6)), splitNames(re.str(7)), nil
+	unmarshal(re.str(8), &g.Labels)
+	return nil
 }
 
-// giveBack ends a reservation. It waits, so that the worker's next claim does not find it; one that could not be given
-// back ends by itself.
-func (t *Tracker) giveBack(g *Grant) { t.store.doAll("claim", []*call{t.reserveCall(g, -1)}) }
+func (t *Tracker) reserveCall(g *Grant, want int, n, counted any) *call {
+	k, name := t.store.keys[g.worker.shard], taskName(g.worker.scope, g.worker.id)
+	return newCall(g.worker.shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name)},
+		g.name, want, ms(reservationLife), n, counted)
+}
+
+// settleClaim ends a reservation of which `used` places hold tasks now. It waits, so that the worker's next claim does
+// not find it; one that could not be settled ends by itself.
+func (t *Tracker) settleClaim(g *Grant, used int) {
+	t.store.doAll("claim", []*call{t.reserveCall(g, -1, used, "")})
+}

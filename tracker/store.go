@@ -30,10 +30,11 @@ type store struct {
 }
 
 // node is one Redis server and the lanes to it. Beats and everything else have lanes of their own, so that a
-// burst of creations delays no beat, and each node has its own, so that a frozen one holds up no other.
+// burst of creations delays no beat, a worker's included, and each node has its own, so that a frozen one holds up no other.
 type node struct {
 	client *redis.Client
 	beats  *lane[*Beat]
+	vital  *lane[*call] // workers' beats
 	calls  *lane[*call]
 }
 
@@ -69,6 +70,7 @@ func (s *store) nodeOf(client *redis.Client) *node {
 	if n == nil || n.client != client {
 		n = &node{client: client}
 		n.beats = newLane(s.opts.MaxPendingBeats, runtime.GOMAXPROCS(0), 1, s.newFlush(n))
+		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c) })
 		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c) })
 		if old := s.nodes[addr]; old != nil {
 			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
@@ -106,6 +108,7 @@ func (s *store) byNode() map[*node][]int {
 
 func (n *node) close() {
 	n.beats.close()
+	n.vital.close()
 	n.calls.close()
 }
 

@@ -24,6 +24,7 @@ type Sweeper struct {
 	probe      func(context.Context, string) error // nil: no worker is probed
 	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
 	probing    chan struct{}                       // one for each probe under way
+	audits     []audit                             // by shard; under mu
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
 }
@@ -36,17 +37,25 @@ type SweepResult struct {
 	Ready    int // queued tasks whose backoff or notBefore was over
 	Removed  int // finished tasks at the end of their retention
 
-	StaleWorkers   int      // workers that went OFFLINE for their silence
-	Machines       []string // of these
-	DrainedWorkers int      // workers whose drain ended
-	RemovedWorkers int      // OFFLINE workers at the end of their retention
-	Recovered      int      // attempts taken from workers that have ended
+	StaleWorkers   int // workers that went OFFLINE for their silence
+	Machines       []MachineName
+	DrainedWorkers int // workers whose drain ended
+	RemovedWorkers int // OFFLINE workers at the end of their retention
+	Recovered      int // attempts taken from workers that have ended
 
 	placeless []*taskRef // placed tasks that need a worker
 
 	next time.Duration // until something may be due again
 	more bool          // a limit was reached: there is more now
 }
+
+// MachineName names a machine whose worker was swept.
+type MachineName struct {
+	Scope Scope
+	ID    string
+}
+
+func (m MachineName) String() string { return m.ID }
 
 func (r *SweepResult) add(o SweepResult) {
 	r.Zombies += o.Zombies
@@ -80,7 +89,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	}
 	return &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
-		probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
+		audits: make([]audit, t.store.shards()), probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
 }
 

@@ -13,7 +13,7 @@ func (t *Tracker) Get(_ context.Context, scope Scope, id string) (*Task, error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.Task, nil
+	return v.Task, t.liveByWorkers("get", []*Task{v.Task})
 }
 
 func (t *Tracker) get(op string, r *taskRef) (*view, error) {

@@ -77,7 +77,7 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	interval := t.pace.interval()
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)
-	re, err := t.store.do("worker beat", c)
+	re, err := t.store.doVital("worker beat", c)
 	if err != nil {
 		return nil, err
 	}

@@ -134,6 +134,7 @@ func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRu
 		return result, nil
 	}
 	result.Draining = 0
+	var draining []*Worker
 	t.store.doAll("drain", calls)
 	for i, c := range calls {
 		if c.err != nil {
@@ -141,7 +142,15 @@ func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRu
 		}
 		if code := c.reply.int(0); code == codeOK || code == codeRepeated {
 			result.Draining++
-			if err := t.unpinAll("drain", t.refOf(workers[i]), workers[i].Queue); err != nil {
+			draining = append(draining, workers[i])
+		}
+	}
+	if err := t.countLoad("drain", draining); err != nil {
+		return nil, err
+	}
+	for _, w := range draining {
+		if w.Placed > 0 {
+			if err := t.unpinAll("drain", t.refOf(w), w.Queue); err != nil {
 				return nil, err
 			}
 		}

@@ -23,8 +23,12 @@ type workersDue struct {
 
 // sweepWorkers does one round over the workers of one node's shards, as sweep does over its tasks.
 func (s *Sweeper) sweepWorkers(n *node, shards []int, ranked bool) (SweepResult, error) {
+	var result SweepResult
+	if err := s.auditWorkers(n, shards, ranked, &result); err != nil {
+		return result, err
+	}
 	todo, next, err := s.peekWorkers(n, shards, ranked)
-	result := SweepResult{next: next}
+	result.next = next
 	if err != nil || len(todo) == 0 {
 		return result, err
 	}
@@ -181,7 +185,7 @@ func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error 
 				}
 			case 2:
 				result.StaleWorkers++
-				result.addMachine(c.reply.str(4*j + 2))
+				result.addMachine(MachineName{w.ref.scope, c.reply.str(4*j + 2)})
 				s.t.metrics.staleWorkers.Inc()
 				s.t.metrics.detectionLag.Observe((time.Duration(c.reply.int(4*j+1)) * time.Millisecond).Seconds())
 				result.next, result.more = 0, true // its recovery is due now
@@ -191,9 +195,9 @@ func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error 
 	return nil
 }
 
-func (r *SweepResult) addMachine(id string) {
-	if !slices.Contains(r.Machines, id) {
-		r.Machines = append(r.Machines, id)
+func (r *SweepResult) addMachine(m MachineName) {
+	if !slices.Contains(r.Machines, m) {
+		r.Machines = append(r.Machines, m)
 	}
 }
 

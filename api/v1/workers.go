@@ -300,6 +300,6 @@ type SweptWorkers struct {
 	DrainedCount int `json:"drainedCount"`
 	// RecoveredCount attempts were taken from workers that have ended.
 	RecoveredCount int `json:"recoveredCount"`
-	// AffectedMachineIDs are the machines of those that were marked OFFLINE.
+	// AffectedMachineIDs are the machines, in the token's scope, of those that were marked OFFLINE.
 	AffectedMachineIDs []string `json:"affectedMachineIds"`
 }

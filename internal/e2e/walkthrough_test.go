@@ -79,7 +79,7 @@ func serve(t *testing.T, root string, args ...string) (url string) {
 // walk runs the walk-through against an API and checks what it prints, step by step.
 func walk(t *testing.T, root, api string) {
 	t.Helper()
-	script := strings.ReplaceAll(block(t, "life"), "http://127.0.0.1:8080", api)
+	script := strings.ReplaceAll(block(t, "life")+block(t, "workers"), "http://127.0.0.1:8080", api)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
@@ -105,6 +105,12 @@ func walk(t *testing.T, root, api string) {
 		`"attempt":2`,
 		`"error":"attempt_mismatch"`,
 		`"expectedAttempt":2`,
+		`"state":"QUEUED"`,
+		`"taskId":"mail-1"`, // claimed
+		`"accepted":true`,
+		`"finalState":"SUCCEEDED"`,
+		`"statusReason":"DEREGISTERED"`,
+		`"status":"OFFLINE"`, // the machine
 	} {
 		i := strings.Index(rest, want)
 		if i < 0 {

@@ -5,7 +5,8 @@
 -- pb probes answered since the last beat and px the last of them in shard time, a active, sq last seq, tc and tf
 -- totals, c registered, e offline since, r reason of the status, dr reason given for a drain, ds drain began, dd drain
 -- deadline, dt 1 when the worker knows of it, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last
--- selected (wall ms). Of a machine: s status (N, D or F), on online since, c first seen.
+-- selected (wall ms), hb attempts that it holds at most, hg reservations that have ended. Of a machine:
+-- s status (N, D or F), on online since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
