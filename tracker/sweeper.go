@@ -94,7 +94,8 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
-// elsewhere. Redis's trouble is logged, counted and outlived.
+// elsewhere, and tasks beside workers, so that a long round over the ones delays no verdict on the others. Redis's
+// trouble is logged, counted and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer s.beside.Wait()
@@ -104,7 +105,8 @@ func (s *Sweeper) Run(ctx context.Context) error {
 		for n := range s.t.store.byNode() {
 			if !started[n] {
 				started[n] = true
-				running.Go(func() { s.runNode(ctx, n) })
+				running.Go(func() { s.runNode(ctx, n, s.sweepTasks) })
+				running.Go(func() { s.runNode(ctx, n, s.sweepWorkers) })
 			}
 		}
 		select {
@@ -115,10 +117,10 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Sweeper) runNode(ctx context.Context, n *node) {
+func (s *Sweeper) runNode(ctx context.Context, n *node, sweep round) {
 	failing := false
 	for ctx.Err() == nil {
-		r, err := s.sweep(n, s.t.store.byNode()[n], true)
+		r, err := sweep(n, s.t.store.byNode()[n], true)
 		nap := r.next
 		if !r.more {
 			nap = max(nap, minNap)
@@ -172,8 +174,24 @@ type overdue struct {
 	grace   time.Duration // left to sweepers of a better rank
 }
 
-// sweep does one round over the shards of one node: peek at all, find in those where something is due, take it.
+// round is one look at the shards of one node; ranked leaves sweepers of a better rank their time.
+type round func(n *node, shards []int, ranked bool) (SweepResult, error)
+
+// sweep does one round of each kind.
 func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error) {
+	result, err := s.sweepTasks(n, shards, ranked)
+	if err != nil {
+		return result, err
+	}
+	workers, err := s.sweepWorkers(n, shards, ranked)
+	result.add(workers)
+	result.more = result.more || workers.more
+	result.next = min(result.next, workers.next)
+	return result, err
+}
+
+// sweepTasks does one round over tasks: peek at all shards, find in those where something is due, take it.
+func (s *Sweeper) sweepTasks(n *node, shards []int, ranked bool) (SweepResult, error) {
 	start := time.Now()
 	defer func() { s.t.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
 	todo, next, err := s.peek(n, shards, ranked)
@@ -189,13 +207,11 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 		return result, err
 	}
 	s.placeAgain(result.placeless, ranked)
-	workers, err := s.sweepWorkers(n, shards, ranked)
-	result.add(workers)
-	result.more = result.more || workers.more || next == 0
+	result.more = result.more || next == 0
 	if !result.more {
-		result.next = min(next, workers.next)
+		result.next = next
 	}
-	return result, err
+	return result, nil
 }
 
 func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next time.Duration, err error) {
