@@ -104,15 +104,18 @@ func BenchmarkIdleClaims(b *testing.B) {
 	c := benchCrew(b)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	var all []<-chan []*tracker.Envelope
+	var all sync.WaitGroup
 	for i := range 1000 {
 		name := fmt.Sprintf("w%d", i%100)
 		if i < 100 {
 			c.hire(name)
 		}
-		all = append(all, c.await(ctx, c.Tracker, name, 1))
+		id := c.ids[name]
+		all.Go(func() {
+			_, _ = c.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "q", Max: 1, Wait: tracker.MaxClaimWait})
+		})
 	}
-	c.waiting(len(all))
+	c.waiting(1000)
 	before := c.Looks()
 	b.ResetTimer()
 	for range b.N {
@@ -120,9 +123,7 @@ func BenchmarkIdleClaims(b *testing.B) {
 	}
 	b.ReportMetric(float64(c.Looks()-before)/b.Elapsed().Seconds(), "looks/s")
 	cancel()
-	for _, one := range all {
-		<-one
-	}
+	all.Wait()
 }
 
 // BenchmarkRecover recovers 10,000 attempts of a worker that was given up.

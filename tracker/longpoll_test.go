@@ -11,11 +11,16 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// await is a claim in the background that waits for up to a minute.
+// await is a claim in the background that waits for less than it takes until a room looks by itself: what it gets it was
+// woken for.
 func (c *crew) await(ctx context.Context, tr *tracker.Tracker, worker string, max int) <-chan []*tracker.Envelope {
+	return c.awaitFor(ctx, tr, worker, max, 4*time.Second)
+}
+
+func (c *crew) awaitFor(ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration) <-chan []*tracker.Envelope {
 	got, id := make(chan []*tracker.Envelope, 1), c.ids[worker]
 	go func() {
-		tasks, err := tr.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "q", Max: max, Wait: time.Minute})
+		tasks, err := tr.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "q", Max: max, Wait: wait})
 		if err != nil {
 			c.Errorf("claim of %s: %v", worker, err)
 		}
@@ -48,6 +53,29 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 		if !slices.Equal(got, []string{"t1", "t2"}) {
 			c.Fatalf("%v", got)
 		}
+	})
+}
+
+// Of those who wait the one who can run it gets it, though others wait longer.
+func TestLongPollWakesTheOneWhoCan(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		c.hire("w2", func(n *tracker.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
+		ctx, cancel := context.WithCancel(c.ctx)
+		defer cancel()
+		other := c.awaitFor(ctx, c.Tracker, "w1", 1, time.Minute)
+		c.waiting(1)
+		for id, change := range map[string]func(*tracker.NewTask){
+			"pinned":   func(n *tracker.NewTask) { n.WorkerID = c.ids["w2"] },
+			"labelled": func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} },
+		} {
+			one := c.await(ctx, c.Tracker, "w2", 1)
+			c.waiting(2)
+			c.queue(id, "x", change)
+			c.wantIDs(<-one, id)
+		}
+		cancel()
+		c.wantIDs(<-other)
 	})
 }
 
@@ -130,7 +158,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		for i := range n {
 			name := fmt.Sprintf("w%02d", i)
 			c.hire(name)
-			all = append(all, c.await(ctx, c.Tracker, name, 1))
+			all = append(all, c.awaitFor(ctx, c.Tracker, name, 1, time.Minute))
 		}
 		c.waiting(n)
 		before := c.Looks()
