@@ -26,7 +26,7 @@ func newHarness(t testing.TB, s *redistest.Store) *harness {
 	t.Helper()
 	ctx := context.Background()
 	tr, err := tracker.Open(ctx, tracker.Options{
-		RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestModel(t *testing.T) {
 			}
 			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
 			tr, err := tracker.Open(t.Context(), tracker.Options{
-				RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+				RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			})
 			if err != nil {
 				rt.Fatal(err)

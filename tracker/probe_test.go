@@ -17,7 +17,7 @@ import (
 func withOptions(t *testing.T, change func(*tracker.Options), test func(h *harness)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 		change(&o)
 		tr, err := tracker.Open(t.Context(), o)
 		if err != nil {

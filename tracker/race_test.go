@@ -13,7 +13,7 @@ import (
 
 func openOn(t *testing.T, s *redistest.Store) *Tracker {
 	t.Helper()
-	tr, err := Open(t.Context(), Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	tr, err := Open(t.Context(), Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

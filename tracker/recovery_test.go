@@ -54,7 +54,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 		}
 	}()
 	open := func() *Tracker {
-		tr, err := Open(ctx, Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, WorkerInterval: 400 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		tr, err := Open(ctx, Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: 400 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

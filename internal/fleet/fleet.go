@@ -174,6 +174,9 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) error {
 		return &cannotPlay{fmt.Errorf("creating a task: %w", err)}
 	case err != nil:
 		p.complainf("in the middle of its script: %v", err)
+		for _, w := range p.workers {
+			w.lateBy(time.Now()) // what held its script up may have kept it silent too
+		}
 		p.verdictDue = time.Time{}
 	}
 	last, cancel := context.WithTimeout(ctx, 2*f.opts.Patience+f.opts.PlayTime)

@@ -128,9 +128,7 @@ func (w *worker) timed(ctx context.Context, call func() error) error {
 		sent := time.Now()
 		err := call()
 		if !again(err) || ctx.Err() != nil {
-			if !w.sent.IsZero() && !w.dead {
-				w.longest = max(w.longest, time.Since(w.sent))
-			}
+			w.lateBy(time.Now())
 			if err == nil {
 				w.sent = sent
 			}
@@ -144,6 +142,13 @@ func (w *worker) timed(ctx context.Context, call func() error) error {
 		if !pause(ctx, wait) {
 			return ctx.Err()
 		}
+	}
+}
+
+// lateBy counts the silence since the last sign of life of a worker that means to live.
+func (w *worker) lateBy(now time.Time) {
+	if !w.sent.IsZero() && !w.dead {
+		w.longest = max(w.longest, now.Sub(w.sent))
 	}
 }
 
