@@ -190,6 +190,7 @@ func TestRescues(t *testing.T) {
 	}{
 		"once":      {`{"state":"QUEUED","history":[` + lost + `]}`, 1, ""},
 		"twice":     {`{"state":"QUEUED","history":[` + lost + `,` + lost + `]}`, 0, "not taken exactly once"},
+		"failed":    {`{"state":"FAILED","history":[` + lost + `]}`, 0, "state FAILED"},
 		"not yet":   {`{"state":"RUNNING","history":[]}`, 0, "state RUNNING"},
 		"otherwise": {`{"state":"QUEUED","history":[{"endedAt":"2026-01-02T03:04:05.678Z","outcome":"TIMED_OUT","reason":"START_TIMEOUT"}]}`, 0, "state QUEUED"},
 	} {
