@@ -76,7 +76,7 @@ type connWatch struct {
 
 	mu    sync.Mutex
 	conns map[*patientConn]struct{}
-	going bool
+	empty chan struct{} // closed with the last connection; nil while there is none
 }
 
 // newConnWatch makes a watch that is late by at most a tenth of the shortest timeout, or a second.
@@ -94,9 +94,9 @@ func (w *connWatch) add(c net.Conn) net.Conn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
-	if !w.going {
-		w.going = true
-		go w.run()
+	if w.empty == nil {
+		w.empty = make(chan struct{})
+		go w.run(w.empty)
 	}
 	return p
 }
@@ -105,22 +105,30 @@ func (w *connWatch) remove(c *patientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.conns, c)
+	if len(w.conns) == 0 && w.empty != nil {
+		close(w.empty)
+		w.empty = nil
+	}
 }
 
-func (w *connWatch) run() {
+func (w *connWatch) run(empty <-chan struct{}) {
+	tick := time.NewTicker(w.interval)
+	defer tick.Stop()
 	for {
-		time.Sleep(w.interval)
-		now := time.Now().UnixNano()
-		w.mu.Lock()
-		if len(w.conns) == 0 {
-			w.going = false
-			w.mu.Unlock()
+		select {
+		case <-empty:
 			return
+		case <-tick.C:
+			w.look(time.Now().UnixNano())
 		}
-		for c := range w.conns {
-			c.read.pass(now, c.Conn.SetReadDeadline)
-			c.write.pass(now, c.Conn.SetWriteDeadline)
-		}
-		w.mu.Unlock()
+	}
+}
+
+func (w *connWatch) look(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		c.read.pass(now, c.Conn.SetReadDeadline)
+		c.write.pass(now, c.Conn.SetWriteDeadline)
 	}
 }

@@ -26,9 +26,6 @@ var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*wo
 
 var fasthttpClock = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
 
-// connWatch watches over connections, and ends by itself up to a second after the last of them.
-var connWatch = goleak.IgnoreAnyFunction("github.com/lubdub-io/lubdub/api.(*connWatch).run")
-
 // binary is the program as it is shipped, built once for all tests that need a process of their own.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(buildDir, "lubdub")
@@ -51,7 +48,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	if code == 0 {
-		if err := goleak.Find(fasthttpCleaner, fasthttpClock, connWatch); err != nil {
+		if err := goleak.Find(fasthttpCleaner, fasthttpClock); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

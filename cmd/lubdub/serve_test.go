@@ -270,7 +270,7 @@ func TestRefusesToStart(t *testing.T) {
 }
 
 func TestNothingOutlivesTheProcess(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner, fasthttpClock, connWatch)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner, fasthttpClock)
 	defer one.CloseIdleConnections()
 	var log lockedBuffer
 	cfg := loaded(t, append([]string{"LUBDUB_REDIS=embedded", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0"}, withKey...))
