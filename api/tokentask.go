@@ -10,14 +10,17 @@ import (
 // taskToken is a verified task token with everything that a callback needs of it. It is immutable but for
 // fresh, and shared by all callbacks that bring it.
 type taskToken struct {
-	raw      string // own copy
-	attempt  *tracker.Attempt
-	expires  int64 // ms since the epoch
-	renewAt  int64 // ms since the epoch, from when on beats answer with a fresh token; 0: never
-	next     int64 // nextHeartbeatMs
-	life     time.Duration
-	fresh    atomic.Pointer[freshToken]
-	verified *claims
+	raw     string // own copy
+	attempt *tracker.Attempt
+	expires int64 // ms since the epoch
+	renewAt int64 // ms since the epoch, from when on beats answer with a fresh token; 0: never
+	next    int64 // nextHeartbeatMs
+	life    time.Duration
+	fresh   atomic.Pointer[freshToken]
+
+	// What attempt points to, of a token that is remembered: with many tokens a beat waits for each line of memory
+	// that it touches, and so they are neighbours.
+	beside tracker.Attempt
 }
 
 // freshToken is a renewed token. All beats of a while answer with the same one.
@@ -57,9 +60,10 @@ func attemptOf(c *claims) tracker.Attempt {
 
 func newTaskToken(raw string, c *claims, a *tracker.Attempt) *taskToken {
 	t := &taskToken{
-		raw: raw, attempt: a, expires: c.ExpiresAt.UnixMilli(), verified: c,
-		next: a.Interval.Milliseconds(), life: time.Duration(c.LifeMs) * time.Millisecond,
+		raw: raw, expires: c.ExpiresAt.UnixMilli(), next: a.Interval.Milliseconds(),
+		life: time.Duration(c.LifeMs) * time.Millisecond, beside: *a,
 	}
+	t.attempt = &t.beside
 	if a.Timeout > 0 {
 		t.next = min(t.next, a.Timeout.Milliseconds()/2)
 	}
@@ -79,8 +83,7 @@ func (k *Keyring) renewed(t *taskToken, now time.Time) *freshToken {
 		return f
 	}
 	iat, exp := lifetime(now, t.life)
-	c := *t.verified
-	text, err := k.sign(&c, iat, exp)
+	text, err := k.sign(taskClaims(t.attempt, t.life, true), iat, exp)
 	if err != nil {
 		return nil // signing a struct of plain fields does not fail; the old token still holds
 	}

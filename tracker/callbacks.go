@@ -17,6 +17,7 @@ func (t *Tracker) Attempt(a Attempt) *Attempt {
 	a.Scope.Tenant = a.member[:tenant]
 	a.Scope.Workspace = a.member[tenant+1 : tenant+1+workspace]
 	a.TaskID = a.member[tenant+workspace+2 : tenant+workspace+2+len(a.TaskID)]
+	a.Fence = a.member[len(a.member)-len(a.Fence):]
 	return &a
 }
 

@@ -126,19 +126,20 @@ type NewTask struct {
 // look-up. Make it with Tracker.Attempt, which fills in what the batcher wants; it is immutable then and may
 // be shared and cached.
 type Attempt struct {
-	Scope    Scope
+	// A beat needs these and no others; they fill one line of memory.
 	TaskID   string
-	RunID    string
 	Number   int
+	member   string // <scope>/<task>#<attempt>.<fence>
+	beatsKey string // of the set that it beats in
+	shard    int
+
+	Scope    Scope
+	RunID    string
 	Fence    string        // drawn with the attempt, so that a number given out twice is told apart
 	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: lives by its worker's beat
 	Interval time.Duration // between beats
 	IssuedAt time.Time     // when the attempt was dispatched
 	WorkerID string        // that claimed it; empty: it was pushed
-
-	member   string // <scope>/<task>#<attempt>.<fence>
-	beatsKey string // of the set that it beats in
-	shard    int
 }
 
 // Report is what a worker tells with a callback besides "I am alive". All of it is optional.
