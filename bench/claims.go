@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/report"
@@ -18,6 +19,9 @@ const (
 	claimsOfOne = 3000
 	claimsOfAll = 6000
 )
+
+// claiming is how long workers claim in a round. It is short, since the queue must be filled before.
+func (b *bench) claiming() time.Duration { return max(b.For/4, 100*time.Millisecond) }
 
 // runClaims has workers claim one task a request from a queue that was filled before.
 func runClaims(ctx context.Context, b *bench, s *report.Scenario) error {
@@ -44,7 +48,7 @@ type claimed struct {
 }
 
 func (c *claimed) round(ctx context.Context, b *bench, site *crewSite, workers int) error {
-	j := newJobs(max(workers, int(float64(min(claimsOfAll, claimsOfOne*workers))*b.short().Seconds())))
+	j := newJobs(max(workers, int(float64(min(claimsOfAll, claimsOfOne*workers))*b.claiming().Seconds())))
 	if err := site.enqueue(ctx, b, j); err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func (c *claimed) round(ctx context.Context, b *bench, site *crewSite, workers i
 	}
 	defer on.pool.Close()
 	r, res, err := b.drive(ctx, on, report.Run{Variant: fmt.Sprintf("claims of %d workers", workers)},
-		load.Load{Source: func(i, _ int) load.Source { return newClaims(j.queue, hands[i], 1, nil) }, For: b.short()})
+		load.Load{Source: func(i, _ int) load.Source { return newClaims(j.queue, hands[i], 1, nil) }, For: b.claiming()})
 	if err == nil && len(res.NotOK) > 0 {
 		err = fmt.Errorf("claims were refused: %s", refusals(res.NotOK))
 	}
