@@ -43,8 +43,9 @@ func (g *background) stop() (report.Run, load.Result, error) {
 
 // Silent tasks fall silent one after the other within lagSpread, and are due lagTimeout later.
 const (
+	lagTasks   = 1000
 	lagTimeout = 2 * time.Second
-	lagSpread  = 2 * time.Second
+	lagSpread  = 4 * time.Second
 )
 
 // runLag lets some of the tracked tasks fall silent while the others beat at half of the top rate.
@@ -57,7 +58,7 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	silent := newTasks(newPrefix(), min(5000, b.Tracked/4), lagTimeout/2, lagTimeout, 0)
+	silent := newTasks(newPrefix(), min(lagTasks, b.Tracked/4), lagTimeout/2, lagTimeout, 0)
 	pool, err := load.Dial(ctx, c.address(), populateConnections)
 	if err != nil {
 		return err

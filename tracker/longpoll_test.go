@@ -162,6 +162,17 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		}
 		c.waiting(n)
 		before := c.Looks()
+		c.hire("late")
+		late, leave := context.WithCancel(ctx)
+		again := c.awaitFor(late, c.Tracker, "late", 1, time.Minute)
+		c.waiting(n + 1)
+		leave()
+		if tasks := <-again; len(tasks) != 0 {
+			c.Errorf("an empty queue gave %d tasks", len(tasks))
+		}
+		if looks := c.Looks() - before; looks != 0 {
+			c.Errorf("%d looks for one claim more in a queue that is known to be empty", looks)
+		}
 		for i := range 20 {
 			c.queue(fmt.Sprintf("other-%d", i), "x", func(n *tracker.NewTask) { n.Queue = "another" })
 		}

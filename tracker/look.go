@@ -13,6 +13,8 @@ type look struct {
 	todo map[int]map[string]bool // groups to look through, by shard
 	all  []string                // groups to look through in every shard
 
+	shards int // that were read
+
 	wants map[*waitingClaim]int // places that still have nothing
 	found map[*waitingClaim][]*readyEntry
 }
@@ -32,6 +34,7 @@ func (l *look) run() error {
 		if err = l.read(shards[:k]); err != nil {
 			break
 		}
+		l.shards += k
 		shards = shards[k:]
 	}
 	for _, w := range l.open {

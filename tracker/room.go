@@ -76,6 +76,9 @@ type room struct {
 	turn   uint64
 	next   int     // shard to begin with
 	depth  []int64 // tasks that waited in each shard at the last look
+
+	emptySince time.Time // all shards were looked through then, nothing waited and no word has come since; zero: not so
+	words      uint64    // that have come
 }
 
 // waitingClaim is one claim in a room.
@@ -118,6 +121,10 @@ func (m *room) join(c *claim) *waitingClaim {
 	m.t.listener.start()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if c.Wait > 0 && time.Since(m.emptySince) < safetyPeriod {
+		w.fresh = false // a word that is still on its way will wake it; a claim that does not wait must look
+		w.offers <- &offer{to: w}
+	}
 	m.held--
 	m.waiters = append(m.waiters, w)
 	m.t.metrics.claims.waiting.Inc()
@@ -174,10 +181,17 @@ func (m *room) note(shard int, group string) {
 	m.todo[shard][group] = true
 }
 
+// heard forgets that the room was empty: a word has come.
+func (m *room) heard() {
+	m.emptySince = time.Time{}
+	m.words++
+}
+
 // woken is told that the first task of a class became ready in a shard.
 func (m *room) woken(shard int, group string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.heard()
 	if len(m.waiters) > 0 {
 		m.note(shard, group)
 		m.start()
@@ -188,6 +202,7 @@ func (m *room) woken(shard int, group string) {
 func (m *room) lookAgain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.heard()
 	if len(m.waiters) == 0 {
 		return
 	}
@@ -243,12 +258,16 @@ func (m *room) round() (more bool) {
 	}
 	l := &look{room: m, open: open, todo: m.todo, all: groupsOf(fresh)}
 	m.todo = map[int]map[string]bool{}
+	start, words := time.Now(), m.words
 	m.mu.Unlock()
 
 	err := l.run()
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err == nil && l.shards == len(m.depth) && m.words == words && !slices.ContainsFunc(m.depth, func(n int64) bool { return n > 0 }) {
+		m.emptySince = start
+	}
 	for _, w := range fresh {
 		if w.wants() {
 			w.fresh = false

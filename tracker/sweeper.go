@@ -80,6 +80,7 @@ const (
 	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
 	findLimit    = 500                    // of one sorted set, a round
 	takeLimit    = 50                     // of one script call
+	verdictLimit = 16                     // the same of verdicts, of which there may be very many: a beat waits for one call
 )
 
 // NewSweeper makes a sweeper; start it with Run.

@@ -75,13 +75,13 @@ func (s *Sweeper) find(n *node, todo []overdue) (items []found, more bool, err e
 	return items, more, nil
 }
 
-// take runs the script that ends what was found, at most takeLimit tasks a call, all calls in one round trip.
+// take runs the script that ends what was found, at most verdictLimit tasks a call, all calls in one round trip.
 func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 	var calls []*call
 	var groups [][]found
 	for len(items) > 0 {
 		k := 1
-		for k < len(items) && k < takeLimit && items[k].overdue == items[0].overdue {
+		for k < len(items) && k < verdictLimit && items[k].overdue == items[0].overdue {
 			k++
 		}
 		groups = append(groups, items[:k])
