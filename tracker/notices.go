@@ -30,6 +30,9 @@ func parseLetter(text string) (letter, bool) {
 	return letter{text, worker, entry, scope}, ok && named
 }
 
+// tellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot take the sweeper does.
+func (t *Tracker) tellWorkers(shard int) { _, _ = t.carry(shard, 0) }
+
 // carry takes the word in a shard's outbox to the workers' shards. It tells whether there is more.
 func (t *Tracker) carry(shard int, grace time.Duration) (more bool, err error) {
 	k := t.store.keys[shard]

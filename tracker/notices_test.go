@@ -101,9 +101,8 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 		if _, err := c.Cancel(c.ctx, scope, held[0].TaskID, "no longer \"needed\""); err != nil {
 			c.Fatal(err)
 		}
-		c.wantNotices(c.beatWorker(c.ids["w1"]).Cancels) // not carried yet
-		c.sweep()
 		want := tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
+		c.wantNotices(c.beatWorker(c.ids["w1"]).Cancels, want) // by the very next beat
 		for range 2 {
 			c.pass(5 * time.Second)
 			c.sweep()

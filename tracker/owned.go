@@ -75,12 +75,20 @@ func (t *Tracker) attemptOf(scope Scope, workerID string, n OwnedAttempt, re rep
 	})
 }
 
-// ownedCache remembers whose an attempt is. That never changes, so an entry needs no end; a beat is guarded by the
-// attempt's membership whatever is remembered here.
+// ownedCache remembers whose an attempt is. That does not change while the store keeps the task: an entry ends long
+// before retention could have removed it, since another task may then have its name. A beat is guarded by the attempt's
+// membership whatever is remembered here.
 type ownedCache struct {
 	mu sync.RWMutex
-	of map[string]*Attempt
+	of map[string]ownedEntry
 }
+
+type ownedEntry struct {
+	attempt *Attempt
+	until   time.Time
+}
+
+const ownedLife = time.Hour
 
 const maxOwned = 1 << 16
 
@@ -91,16 +99,20 @@ func ownedKey(scope Scope, workerID string, n OwnedAttempt) string {
 func (c *ownedCache) get(scope Scope, workerID string, n OwnedAttempt) *Attempt {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.of[ownedKey(scope, workerID, n)]
+	e := c.of[ownedKey(scope, workerID, n)]
+	if !time.Now().Before(e.until) {
+		return nil
+	}
+	return e.attempt
 }
 
 func (c *ownedCache) put(scope Scope, workerID string, n OwnedAttempt, a *Attempt) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil || len(c.of) >= maxOwned {
-		c.of = make(map[string]*Attempt)
+		c.of = make(map[string]ownedEntry)
 	}
-	c.of[ownedKey(scope, workerID, n)] = a
+	c.of[ownedKey(scope, workerID, n)] = ownedEntry{a, time.Now().Add(ownedLife)}
 }
 
 // InventoryItem is one attempt that a worker says it has.

@@ -158,32 +158,47 @@ func (s *Sweeper) placeAgain(refs []*taskRef, ranked bool) {
 	if len(refs) == 0 {
 		return
 	}
-	all := func() {
-		for _, r := range refs {
-			s.t.replace(r)
-		}
-	}
-	if ranked {
-		s.beside.Go(all)
+	if !ranked {
+		s.placeAll(refs)
 		return
 	}
-	all()
+	if s.placing.CompareAndSwap(false, true) { // else they come due again
+		s.beside.Go(func() {
+			defer s.placing.Store(false)
+			s.placeAll(refs)
+		})
+	}
 }
 
-// replace places one task that waits in its queue.
-func (t *Tracker) replace(r *taskRef) {
+// placeAll places tasks one by one, but for those that ask the same as one that nobody could take.
+func (s *Sweeper) placeAll(refs []*taskRef) {
+	nobody := map[string]bool{}
+	for _, r := range refs {
+		if s.ended.Load() {
+			return
+		}
+		s.t.replace(r, nobody)
+	}
+}
+
+// replace places one task that waits in its queue. nobody holds, by selector, what no worker could take, and learns.
+func (t *Tracker) replace(r *taskRef, nobody map[string]bool) {
 	const op = "place"
 	v, err := t.get(op, r)
 	if err != nil || v.State != Queued {
 		return
 	}
 	s := placementSelector(v.Scope, v.Queue, v.Type, v.Runtime, v.WorkerLabels, v.placement)
+	if nobody[s.key()] {
+		return
+	}
 	left, found, err := t.candidates(op, s)
 	if err != nil {
 		return
 	}
 	p, err := t.place(op, s, left, found)
 	if err != nil {
+		nobody[s.key()] = true
 		return
 	}
 	k := t.store.keys[r.shard]

@@ -49,7 +49,7 @@ func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, err
 				worker: r, reason: WorkerReason(re.str(7*i + 1)), loss: re.str(7*i+2) != "",
 				lastBeat: parseMs(re.str(7*i + 3)), ended: parseMs(re.str(7*i + 4)), timeout: duration(re.str(7*i+5), 0), queue: re.str(7*i + 6),
 			}
-			for _, shard := range re.list(6 * i).strings() {
+			for _, shard := range re.list(7 * i).strings() {
 				if n, err := strconv.Atoi(shard); err == nil && n < t.store.shards() {
 					rec.shards = append(rec.shards, n)
 				}

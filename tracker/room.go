@@ -166,7 +166,7 @@ func (m *room) release(o *offer, tried int) {
 	o.to.offer, o.to.fresh = nil, true
 	for i, e := range o.entries {
 		delete(m.offered, e.text)
-		if i >= tried {
+		if i >= tried || len(m.waiters) > 1 { // behind what was taken more may wait: only the first of a class is told
 			m.note(e.shard, e.class.group())
 		}
 	}

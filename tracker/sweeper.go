@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type Sweeper struct {
 	audits     []audit                             // by shard; under mu
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
+	placing    atomic.Bool                         // tasks are being placed again beside the rounds
+	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
 }
 
 // SweepResult counts what one sweep did.
@@ -101,6 +104,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer s.beside.Wait()
 	defer running.Wait()
+	s.ended.Store(false)
 	started := map[*node]bool{}
 	for {
 		for n := range s.t.store.byNode() {
@@ -112,6 +116,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			s.ended.Store(true)
 			return nil
 		case <-time.After(time.Second): // the map of a Cluster may have changed
 		}

@@ -43,7 +43,11 @@ func (t *Tracker) Cancel(ctx context.Context, scope Scope, id, reason string) (*
 	if err := cancelled(c); err != nil {
 		return nil, err
 	}
-	return t.Get(ctx, scope, id)
+	task, err := t.Get(ctx, scope, id)
+	if err == nil && task.Queue != "" {
+		t.tellWorkers(r.shard)
+	}
+	return task, err
 }
 
 func (t *Tracker) cancelCall(r *taskRef, reason string) *call {
@@ -116,6 +120,7 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 		return nil, err
 	}
 	if v.Queue != "" && worker == "" {
+		t.tellWorkers(r.shard)
 		return &Created{Task: v.Task}, nil
 	}
 	return &Created{Task: v.Task, Envelope: t.envelope(v.Task, v.fence, v.life)}, nil
@@ -161,9 +166,14 @@ func (t *Tracker) CancelRun(ctx context.Context, scope Scope, runID, reason stri
 			}
 		}
 		t.store.doAll("cancel", calls)
+		told := map[int]bool{}
 		for _, c := range calls {
 			if c.err != nil {
 				return nil, c.err
+			}
+			if !told[c.shard] {
+				told[c.shard] = true
+				t.tellWorkers(c.shard)
 			}
 		}
 		if q.after = page.next; q.after == "" {

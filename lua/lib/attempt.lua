@@ -25,6 +25,7 @@ local function adopt(task, L, token)
     redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
     known.r, known.e, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil, nil
+    if known.x then redis.call('ZADD', DUE, known.x, 'd:' .. task.name) end
   else
     task.f = {c = token.issued}
     if token.run ~= '' then task.f.u = token.run end

@@ -34,6 +34,7 @@ end
 -- Puts the task back into its queue; the ended attempt stays the current one until the next is dispatched.
 local function requeue(task, reason, after)
   local f, at = task.f, digits(now + after)
+  if f.pl then unplace(task, at) end -- first: being ready is told by class, and the pin is a part of that
   if after > 0 then
     f.n = at
     move(task, 'Q', 'r', reason, 'n', at)
@@ -46,7 +47,6 @@ local function requeue(task, reason, after)
     end
     make_ready(task)
   end
-  if f.pl then unplace(task, at) end
   emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
