@@ -43,9 +43,9 @@ func (g *background) stop() (report.Run, load.Result, error) {
 
 // Silent tasks fall silent one after the other within lagSpread, and are due lagTimeout later.
 const (
-	lagTasks   = 1000
+	lagTasks   = 5000
 	lagTimeout = 2 * time.Second
-	lagSpread  = 4 * time.Second
+	lagSpread  = 2 * time.Second
 )
 
 // runLag lets some of the tracked tasks fall silent while the others beat at half of the top rate.
