@@ -22,7 +22,7 @@ func TestShardTime(t *testing.T) {
 			}
 			return r
 		}
-		tick := func() int64 { t.Helper(); return eval("tick", keys, "rep_1", 2000)[1].(int64) }
+		tick := func() int64 { t.Helper(); return eval("tick", keys, "rep_1", 2000)[1].([]any)[0].(int64) }
 		read := func() int64 {
 			t.Helper()
 			return eval("find", []string{"clock", "timers"}, "L", 0, 0, 0)[1].(int64)

@@ -1,41 +1,50 @@
 -- Purpose: takes attempts that have been silent for longer than their heartbeat timeout: zombies.
 -- Guarantees: each score is checked again against shard time, so a beat that came in between wins; two sweepers cannot
 --   take the same one; the transition, its evidence and its events are one step.
--- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
---   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
--- ARGV: 1 sweeper, 2 retention ms, 3 heartbeat timeout ms, then scope, id and member for each task
--- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms
--- Cost: O(log n) for each; at most 50 a call
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:beats:<timeoutMs>, then for each attempt
+--   …:task:<scope>/<id>, …:history:<scope>/<id> and, when runs are told, …:run:<scope>/<run>
+-- ARGV: 1 sweeper, 2 retention ms, 3 heartbeat timeout ms, 4 words for each attempt: 1 or, when runs are told, 2; then
+--   for each attempt its member and, when runs are told, its run
+-- Reply: for each attempt two words: 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms; or 6 (not
+--   taken, ask again and tell its run) and the run
+-- Cost: O(log n) for each; at most 50 a call. Most tasks have no run of another name than theirs, so a sweeper asks
+--   without runs first: that spares it a look at every record.
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
 --#include lib/bulk.lua
+local NEEDS_RUN = 6
 local L = shard_time(CLOCK)
-local sweeper, retention, timeout = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local beats, members = KEYS[TASKS + KEYS_PER_TASK - 1], {}
-for n = 1, (#ARGV - 3) / 3 do members[n] = ARGV[3 * n + 3] end
+local retention, timeout, words = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local beats, members, runs = KEYS[TASKS], {}, words == 2
+for i = 5, #ARGV, words do members[#members + 1] = ARGV[i] end
 local scores = redis.call('ZMSCORE', beats, unpack(members))
 local reports = redis.call('HMGET', PROGRESS, unpack(members))
+local v = {outcome = 'ZOMBIE', reason = 'HEARTBEAT_TIMEOUT', timeout = ARGV[3], sweeper = ARGV[1], L = L,
+  retryable = true, loss = true}
 local reply = {}
 for n, member in ipairs(members) do
-  local score = tonumber(scores[n])
-  local result, lag = 0, 0
+  local score, first = tonumber(scores[n]), TASKS + 1 + (words + 1) * (n - 1)
+  local result, detail = 0, 0
   if score and L - score > timeout then
-    local task = open_task(TASKS + KEYS_PER_TASK * (n - 1), ARGV[3 * n + 1], ARGV[3 * n + 2])
-    if task.f and task.f.s == 'R' and member_of(task) == member then
-      task.score, task.report = score, reports[n] or ''
-      lag = L - score - timeout
-      result = verdict(task, {outcome = 'ZOMBIE', reason = 'HEARTBEAT_TIMEOUT', timeout = ARGV[3], lag = lag,
-        sweeper = sweeper, L = L, retryable = true, loss = true}, retention)
-    else -- an entry that nothing stands behind
+    local scope, id = string.match(member, '^([^/]*/[^/]*)/([^#]*)#')
+    local task = {scope = scope, id = id, name = scope .. '/' .. id, f = fields_at(KEYS[first]), key = KEYS[first],
+      history = KEYS[first + 1], run = runs and KEYS[first + 2], beats = beats, score = score,
+      report = reports[n] or ''}
+    local f = task.f
+    if not f or f.s ~= 'R' or member_of(task) ~= member then -- an entry that nothing stands behind
       write('ZREM', beats, member)
       write('HDEL', PROGRESS, member)
       write('HDEL', CANCELS, member)
+    elseif f.u and not (runs and ARGV[4 + 2 * n] == f.u) then
+      result, detail = NEEDS_RUN, f.u
+    else
+      v.lag = L - score - timeout
+      result, detail = verdict(task, v, retention), v.lag
     end
   end
-  reply[#reply + 1] = result
-  reply[#reply + 1] = lag
+  reply[2 * n - 1], reply[2 * n] = result, detail
 end
 write_all()
 return reply

@@ -1,11 +1,16 @@
--- Purpose: tells a sweeper when anything about workers may next be due in a shard.
+-- Purpose: tells a sweeper when anything about workers may next be due in some shards.
 -- Guarantees: writes nothing.
--- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:workerdue, 4 …:recoveries, 5 …:sweepers
+-- KEYS: for each shard lubdub:{shard}:clock, …:workerbeats, …:workerdue, …:recoveries, …:sweepers. On Cluster a call is
+--   about one shard only.
 -- ARGV: none
--- Reply: {wall ms, shard time ms, first look at a worker in shard time ms, first due in wall ms, first recovery in wall
---   ms, {sweepers}}
+-- Reply: wall ms, then for each shard {shard time ms, first look at a worker in shard time ms, first due in wall ms,
+--   first recovery in wall ms, {sweepers}}
 -- Cost: O(sweepers)
 --#include lib/clock.lua
-local L = shard_time(KEYS[1])
 local function head(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or 9007199254740991 end
-return {now, L, head(KEYS[2]), head(KEYS[3]), head(KEYS[4]), redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now)}
+local reply = {now}
+for k = 1, #KEYS, 5 do
+  reply[#reply + 1] = {shard_time(KEYS[k]), head(KEYS[k + 1]), head(KEYS[k + 2]), head(KEYS[k + 3]),
+    redis.call('ZRANGEBYSCORE', KEYS[k + 4], '-inf', now)}
+end
+return reply

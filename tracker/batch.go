@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -15,18 +16,20 @@ const maxBeatsPerCall = 1000
 // on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
 // flusher and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
 type batcher struct {
-	t         *Tracker
-	n         *node
-	script    *lua.Script
-	oneShard  bool        // a call is about one shard only
-	groups    []beatGroup // those in use come first
-	used      int
-	first     []int // by shard: its newest group, plus 1
-	touched   []int // shards that have groups
-	ticks     []*Beat
-	calls     []*beatCall // those in use come first
-	exec      []*call
-	tickCalls []*call
+	t        *Tracker
+	n        *node
+	script   *lua.Script
+	oneShard bool        // a call is about one shard only
+	groups   []beatGroup // those in use come first
+	used     int
+	first    []int // by shard: its newest group, plus 1
+	touched  []int // shards that have groups
+	ticks    []*Beat
+	calls    []*beatCall // those in use come first
+	exec     []*call
+
+	tickGroups [][]*Beat // by call
+	tickCalls  []*call
 }
 
 func newBatcher(t *Tracker, n *node) *batcher {
@@ -70,8 +73,8 @@ func (b *batcher) flush(batch []*Beat) {
 	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
 		c.settle(b.t, now)
 	}
-	for i, beat := range b.ticks {
-		settleTick(b.t, beat, b.tickCalls[i], now)
+	for i, beats := range b.tickGroups {
+		settleTicks(b.t, beats, b.tickCalls[i], now)
 	}
 	b.reset()
 }
@@ -133,9 +136,9 @@ func (b *batcher) pack() {
 	for _, c := range b.calls[:len(b.exec)] {
 		c.build(b)
 	}
-	for _, beat := range b.ticks {
-		tick := b.t.newTick(beat.tick.shard)
-		b.tickCalls = append(b.tickCalls, tick)
+	for beats := range slices.Chunk(b.ticks, b.t.store.atOnce()) {
+		tick := b.t.newTick(beats)
+		b.tickGroups, b.tickCalls = append(b.tickGroups, beats), append(b.tickCalls, tick)
 		b.exec = append(b.exec, tick)
 	}
 }
@@ -235,7 +238,8 @@ func (b *batcher) reset() {
 	clear(b.exec)
 	clear(b.ticks)
 	clear(b.tickCalls)
-	b.used, b.touched, b.ticks, b.exec, b.tickCalls = 0, b.touched[:0], b.ticks[:0], b.exec[:0], b.tickCalls[:0]
+	b.used, b.touched, b.ticks, b.exec = 0, b.touched[:0], b.ticks[:0], b.exec[:0]
+	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]
 }
 
 // reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,37 @@ func (s *store) exec(n *node, calls []*call) {
 			s.remap() // the node may be gone and its shards promoted elsewhere
 		}
 	}
+}
+
+// atOnce is how many shards one call may be about of a script that takes many: as many as do not hold up Redis for long
+// on one server, one on Cluster, where a script may not touch two.
+func (s *store) atOnce() int {
+	if s.cluster != nil {
+		return 1
+	}
+	return 64
+}
+
+// together groups shards by the calls that may be about them.
+func (s *store) together(shards []int) [][]int {
+	return slices.Collect(slices.Chunk(shards, s.atOnce()))
+}
+
+// execEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the
+// wall's ms and then one list for each shard.
+func (s *store) execEach(n *node, calls []*call, groups [][]int, each func(shard int, now int64, r reply)) error {
+	s.exec(n, calls)
+	for _, c := range calls {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	for i, c := range calls {
+		for j, shard := range groups[i] {
+			each(shard, c.reply.int(0), c.reply.list(1+j))
+		}
+	}
+	return nil
 }
 
 func (s *store) pipeline(ctx context.Context, n *node, cmds []redis.Cmder) {

@@ -20,6 +20,7 @@ const (
 	tookReady
 	tookRemoved
 	tookPlaceless
+	tookNeedsRun
 )
 
 // States as they are stored: the first letter.

@@ -75,6 +75,9 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Recovered += o.Recovered
 }
 
+// took tells whether anything about tasks changed.
+func (r *SweepResult) took() bool { return r.Zombies+r.TimedOut+r.Ready+r.Removed+len(r.placeless) > 0 }
+
 // How sweepers share the work and how much they take at once.
 const (
 	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything seen so far
@@ -214,55 +217,60 @@ func (s *Sweeper) sweepTasks(n *node, shards []int, ranked bool) (SweepResult, e
 	}
 	s.placeAgain(result.placeless, ranked)
 	result.more = result.more || next == 0
-	if !result.more {
+	if !result.more && !result.took() {
 		result.next = next
-	}
+	} // else look again at once: what stood behind the things taken is not known yet
 	return result, nil
 }
 
 func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next time.Duration, err error) {
-	calls := make([]*call, len(shards))
-	for i, shard := range shards {
-		k := s.t.store.keys[shard]
-		keys := []string{k.clock, k.timers, k.due, k.timeouts, k.sweepers, k.outbox}
-		for _, timeout := range s.known(shard) {
-			keys = append(keys, k.beats(timeout))
+	var calls []*call
+	groups := s.t.store.together(shards)
+	for _, group := range groups {
+		var keys []string
+		args := []any{s.id, ms(sweeperLease)}
+		for _, shard := range group {
+			k, known := s.t.store.keys[shard], s.known(shard)
+			keys = append(keys, k.clock, k.timers, k.due, k.timeouts, k.sweepers, k.outbox)
+			for _, timeout := range known {
+				keys = append(keys, k.beats(timeout))
+			}
+			args = append(args, len(known))
 		}
-		calls[i] = newCall(shard, s.t.store.scripts.Get("peek"), keys, s.id, ms(sweeperLease))
+		calls = append(calls, newCall(group[0], s.t.store.scripts.Get("peek"), keys, args...))
 	}
-	s.t.store.exec(n, calls)
 	next = maxNap
 	var lag time.Duration
-	for _, c := range calls {
-		if c.err != nil {
-			return nil, 0, c.err
-		}
-		now, L := c.reply.int(0), c.reply.int(1)
+	err = s.t.store.execEach(n, calls, groups, func(shard int, now int64, r reply) {
+		L := r.int(0)
 		var grace time.Duration
 		if ranked {
-			grace = rankDelay * time.Duration(s.rank(c.shard, c.reply.list(5).strings()))
+			grace = rankDelay * time.Duration(s.rank(shard, r.list(5).strings()))
 		}
 		consider := func(kind, timeout string, dueIn int64) {
 			late := time.Duration(-dueIn) * time.Millisecond
 			lag = max(lag, late)
 			if late >= grace {
-				todo = append(todo, overdue{c.shard, kind, timeout, grace})
+				todo = append(todo, overdue{shard, kind, timeout, grace})
 			} else {
 				next = min(next, grace-late)
 			}
 		}
-		known := s.known(c.shard)
+		known := s.known(shard)
 		for i, timeout := range known {
 			if t, _ := strconv.ParseInt(timeout, 10, 64); t > 0 {
-				consider("expire", timeout, c.reply.list(4).int(i)+t+1-L)
+				consider("expire", timeout, r.list(4).int(i)+t+1-L)
 			}
 		}
-		consider("timers", "0", c.reply.int(2)-L)
-		consider("due", "0", c.reply.int(3)-now)
-		consider("outbox", "0", c.reply.int(7)-now)
-		if s.learn(c.shard, known, c.reply.list(6).strings()) {
+		consider("timers", "0", r.int(1)-L)
+		consider("due", "0", r.int(2)-now)
+		consider("outbox", "0", r.int(3)-now)
+		if s.learn(shard, known, r.list(6).strings()) {
 			next = 0 // a timeout that this sweeper did not know: look again now
 		}
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	s.t.metrics.sweepLag.Set(lag.Seconds())
 	return todo, next, nil

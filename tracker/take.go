@@ -12,8 +12,7 @@ type found struct {
 	member string
 }
 
-// clear finds what is overdue in the given sets and takes it: one round trip to find, one to name the tasks'
-// keys, one to take.
+// clear finds what is overdue in the given sets and takes it.
 func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	var result SweepResult
 	if len(todo) == 0 {
@@ -23,20 +22,40 @@ func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	if err != nil || len(items) == 0 {
 		return result, err
 	}
-	refs := make([]*taskRef, len(items))
-	for i := range items {
-		refs[i] = items[i].ref
+	result, err = s.take(n, items)
+	result.more = more
+	return result, err
+}
+
+// take ends what was found: one round trip takes the zombies and reads what names the other tasks' keys, one takes these
+// and the zombies whose run had to be learned first.
+func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
+	var result SweepResult
+	var silent, others []found
+	var refs []*taskRef
+	for _, item := range items {
+		if item.kind == "expire" {
+			silent = append(silent, item)
+		} else {
+			others, refs = append(others, item), append(refs, item.ref)
+		}
 	}
 	names, resolve := s.t.nameCalls(refs)
-	s.t.store.exec(n, names)
+	zombies := s.takes(silent, false)
+	s.t.store.exec(n, append(names, zombies.calls...))
 	for _, c := range names {
 		if c.err != nil {
 			return result, c.err
 		}
 	}
 	resolve()
-	result, err = s.take(n, items)
-	result.more = more
+	again, err := s.settle(&result, zombies)
+	if err != nil {
+		return result, err
+	}
+	rest := s.takes(append(others, again...), true)
+	s.t.store.exec(n, rest.calls)
+	_, err = s.settle(&result, rest)
 	return result, err
 }
 
@@ -75,30 +94,48 @@ func (s *Sweeper) find(n *node, todo []overdue) (items []found, more bool, err e
 	return items, more, nil
 }
 
-// take runs the script that ends what was found, at most verdictLimit tasks a call, all calls in one round trip.
-func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
-	var calls []*call
-	var groups [][]found
+// takes are calls of the scripts that end what was found, and what each is about.
+type takes struct {
+	calls []*call
+	of    [][]found
+}
+
+// takes makes the calls for items, at most verdictLimit a call; named: the runs of their tasks are known.
+func (s *Sweeper) takes(items []found, named bool) (t takes) {
 	for len(items) > 0 {
 		k := 1
 		for k < len(items) && k < verdictLimit && items[k].overdue == items[0].overdue {
 			k++
 		}
-		groups = append(groups, items[:k])
-		calls = append(calls, s.takeCall(items[:k]))
+		t.of = append(t.of, items[:k])
+		if items[0].kind == "expire" {
+			t.calls = append(t.calls, s.expireCall(items[:k], named))
+		} else {
+			t.calls = append(t.calls, s.takeCall(items[:k]))
+		}
 		items = items[k:]
 	}
-	s.t.store.exec(n, calls)
-	var result SweepResult
-	for g, c := range calls {
+	return t
+}
+
+// settle counts what the scripts took. It gives back the zombies that were left because their run was not told; now
+// it is known.
+func (s *Sweeper) settle(r *SweepResult, t takes) (again []found, err error) {
+	for i, c := range t.calls {
 		if c.err != nil {
-			return result, c.err
+			return nil, c.err
 		}
-		for i, item := range groups[g] {
-			s.count(&result, item, c.reply.int(2*i), time.Duration(c.reply.int(2*i+1))*time.Millisecond)
+		for j, item := range t.of[i] {
+			took := c.reply.int(2 * j)
+			if took == tookNeedsRun {
+				item.ref.run = c.reply.str(2*j + 1)
+				again = append(again, item)
+				continue
+			}
+			s.count(r, item, took, time.Duration(c.reply.int(2*j+1))*time.Millisecond)
 		}
 	}
-	return result, nil
+	return again, nil
 }
 
 func (s *Sweeper) takeCall(items []found) *call {
@@ -106,21 +143,35 @@ func (s *Sweeper) takeCall(items []found) *call {
 	k := s.t.store.keys[o.shard]
 	keys := append(make([]string, 0, len(k.fixed)+5*len(items)), k.fixed...)
 	args := []any{s.id, ms(s.t.opts.FinishedRetention)}
-	switch o.kind {
-	case "expire":
-		args = append(args, o.timeout)
-	case "timers":
+	if o.kind == "timers" {
 		args = append(args, ms(DefaultCancelGrace))
 	}
 	for _, item := range items {
-		timeout := item.ref.timeoutMs
-		if o.kind == "expire" {
-			timeout = o.timeout // also of an entry whose record is gone
-		}
-		keys = k.ofTask(keys, item.ref.scope, item.ref.id, item.ref.run, timeout)
+		keys = k.ofTask(keys, item.ref.scope, item.ref.id, item.ref.run, item.ref.timeoutMs)
 		args = append(args, item.ref.scope.String(), item.ref.id, item.member)
 	}
 	return newCall(o.shard, s.t.store.scripts.Get(o.kind), keys, args...)
+}
+
+func (s *Sweeper) expireCall(items []found, runs bool) *call {
+	o := items[0].overdue
+	k := s.t.store.keys[o.shard]
+	keys := append(make([]string, 0, len(k.fixed)+1+3*len(items)), k.fixed...)
+	keys = append(keys, k.beats(o.timeout))
+	args := []any{s.id, ms(s.t.opts.FinishedRetention), o.timeout, 1}
+	if runs {
+		args[3] = 2
+	}
+	for _, item := range items {
+		name := taskName(item.ref.scope, item.ref.id)
+		keys = append(keys, k.task(name), k.history(name))
+		args = append(args, item.member)
+		if runs {
+			keys = append(keys, k.run(item.ref.scope, item.ref.run))
+			args = append(args, item.ref.run)
+		}
+	}
+	return newCall(o.shard, s.t.store.scripts.Get("expire"), keys, args...)
 }
 
 func (s *Sweeper) count(r *SweepResult, item found, took int64, lag time.Duration) {

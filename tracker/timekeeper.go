@@ -138,29 +138,36 @@ func (t *Tracker) tickShards(shards []int) error {
 	return first
 }
 
-// newTick is one call of tick.lua.
-func (t *Tracker) newTick(shard int) *call {
-	k := t.store.keys[shard]
-	return newCall(shard, t.store.scripts.Get("tick"),
-		[]string{k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix, k.events, k.sweepers,
-			k.ready, k.held, k.outbox, k.fences, k.paused,
-			k.workers, k.workerBeats, k.workerDue, k.recoveries},
-		t.opts.ReplicaID, t.keeper.windowMs())
+// newTick is one call of tick.lua for empty beats that one call may take.
+func (t *Tracker) newTick(beats []*Beat) *call {
+	var keys []string
+	for _, beat := range beats {
+		k := t.store.keys[beat.tick.shard]
+		keys = append(keys, k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix,
+			k.events, k.sweepers, k.ready, k.held, k.outbox, k.fences, k.paused,
+			k.workers, k.workerBeats, k.workerDue, k.recoveries)
+	}
+	return newCall(beats[0].tick.shard, t.store.scripts.Get("tick"), keys, t.opts.ReplicaID, t.keeper.windowMs())
 }
 
-// settleTick gives an empty beat its fate.
-func settleTick(t *Tracker, beat *Beat, c *call, now time.Time) {
-	if c.err != nil {
-		beat.Err = asUnavailable("beat", c.err)
-	} else {
-		if gap := c.reply.int(2); gap > maxStepMs {
-			t.keeper.stoodStill(gap)
-		}
+// settleTicks gives the empty beats of one call their fate.
+func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
+	if c.err == nil {
 		t.keeper.landed(c.reply.time(0), now)
-		t.keeper.touched(beat.tick.shard, now)
-		beat.tick.replicas = c.reply.list(3).strings()
 	}
-	beat.wait.done()
+	for i, beat := range beats {
+		if c.err != nil {
+			beat.Err = asUnavailable("beat", c.err)
+		} else {
+			of := c.reply.list(1 + i)
+			if gap := of.int(1); gap > maxStepMs {
+				t.keeper.stoodStill(gap)
+			}
+			t.keeper.touched(beat.tick.shard, now)
+			beat.tick.replicas = of.list(2).strings()
+		}
+		beat.wait.done()
+	}
 }
 
 // learn takes this replica's place among those that keep a shard's time.

@@ -41,20 +41,21 @@ func (s *Sweeper) sweepWorkers(n *node, shards []int, ranked bool) (SweepResult,
 }
 
 func (s *Sweeper) peekWorkers(n *node, shards []int, ranked bool) (todo []workersDue, next time.Duration, err error) {
-	calls := make([]*call, len(shards))
-	for i, shard := range shards {
-		k := s.t.store.keys[shard]
-		calls[i] = newCall(shard, s.t.store.scripts.Get("worker_peek"), []string{k.clock, k.workerBeats, k.workerDue, k.recoveries, k.sweepers})
-	}
-	s.t.store.exec(n, calls)
-	next = maxNap
-	for _, c := range calls {
-		if c.err != nil {
-			return nil, 0, c.err
+	var calls []*call
+	groups := s.t.store.together(shards)
+	for _, group := range groups {
+		var keys []string
+		for _, shard := range group {
+			k := s.t.store.keys[shard]
+			keys = append(keys, k.clock, k.workerBeats, k.workerDue, k.recoveries, k.sweepers)
 		}
-		d := workersDue{shard: c.shard}
+		calls = append(calls, newCall(group[0], s.t.store.scripts.Get("worker_peek"), keys))
+	}
+	next = maxNap
+	err = s.t.store.execEach(n, calls, groups, func(shard int, now int64, r reply) {
+		d := workersDue{shard: shard}
 		if ranked {
-			d.grace = rankDelay * time.Duration(s.rank(c.shard, c.reply.list(5).strings()))
+			d.grace = rankDelay * time.Duration(s.rank(shard, r.list(4).strings()))
 		}
 		is := func(dueIn int64) bool {
 			late := time.Duration(-dueIn) * time.Millisecond
@@ -63,14 +64,14 @@ func (s *Sweeper) peekWorkers(n *node, shards []int, ranked bool) (todo []worker
 			}
 			return late >= d.grace
 		}
-		d.beats = is(c.reply.int(2) - c.reply.int(1))
-		d.due = is(c.reply.int(3) - c.reply.int(0))
-		d.recoveries = is(c.reply.int(4) - c.reply.int(0))
+		d.beats = is(r.int(1) - r.int(0))
+		d.due = is(r.int(2) - now)
+		d.recoveries = is(r.int(3) - now)
 		if d.beats || d.due || d.recoveries {
 			todo = append(todo, d)
 		}
-	}
-	return todo, next, nil
+	})
+	return todo, next, err
 }
 
 // dueWorker is a worker that was found with something due.

@@ -12,19 +12,21 @@ local KEYS_PER_TASK = 5
 local MAX_EVENTS = '10000' -- kept in each shard's stream, about
 local MAX_HISTORY = 100
 
+-- Reads the record at a task's key: its fields, or nil when there is none.
+local function fields_at(key)
+  local raw = redis.call('HGETALL', key)
+  if #raw == 0 then return nil end
+  local f = {}
+  for i = 1, #raw, 2 do f[raw[i]] = raw[i + 1] end
+  f.a = tonumber(f.a) or 0
+  return f
+end
+
 -- Opens the task whose keys begin at KEYS[first]; its fields are nil when there is no record.
 local function open_task(first, scope, id)
-  local task = {scope = scope, id = id, name = scope .. '/' .. id,
+  return {scope = scope, id = id, name = scope .. '/' .. id, f = fields_at(KEYS[first]),
     key = KEYS[first], doc = KEYS[first + 1], history = KEYS[first + 2], run = KEYS[first + 3],
     beats = KEYS[first + 4]}
-  local raw = redis.call('HGETALL', task.key)
-  if #raw > 0 then
-    local f = {}
-    for i = 1, #raw, 2 do f[raw[i]] = raw[i + 1] end
-    f.a = tonumber(f.a) or 0
-    task.f = f
-  end
-  return task
 end
 
 local function emit(task, type, attempt, data)
