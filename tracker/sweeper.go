@@ -87,6 +87,7 @@ const (
 	findLimit    = 500                    // of one sorted set, a round
 	takeLimit    = 50                     // of one script call
 	verdictLimit = 16                     // the same of verdicts, of which there may be very many: a beat waits for one call
+	verdictCalls = 2                      // such calls a round trip, for the same reason
 )
 
 // NewSweeper makes a sweeper; start it with Run.

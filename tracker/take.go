@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,8 +28,8 @@ func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	return result, err
 }
 
-// take ends what was found: one round trip takes the zombies and reads what names the other tasks' keys, one takes these
-// and the zombies whose run had to be learned first.
+// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then these and the
+// zombies whose run had to be learned first.
 func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 	var result SweepResult
 	var silent, others []found
@@ -42,7 +43,7 @@ func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 	}
 	names, resolve := s.t.nameCalls(refs)
 	zombies := s.takes(silent, false)
-	s.t.store.exec(n, append(names, zombies.calls...))
+	s.execVerdicts(n, append(names, zombies.calls...))
 	for _, c := range names {
 		if c.err != nil {
 			return result, c.err
@@ -54,7 +55,7 @@ func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 		return result, err
 	}
 	rest := s.takes(append(others, again...), true)
-	s.t.store.exec(n, rest.calls)
+	s.execVerdicts(n, rest.calls)
 	_, err = s.settle(&result, rest)
 	return result, err
 }
@@ -98,6 +99,14 @@ func (s *Sweeper) find(n *node, todo []overdue) (items []found, more bool, err e
 type takes struct {
 	calls []*call
 	of    [][]found
+}
+
+// execVerdicts runs calls a few a round trip: when very many die at once, the beats of the others get their turn in
+// between. Redis serves a connection for as long as it has commands, so one long pipeline would leave them little.
+func (s *Sweeper) execVerdicts(n *node, calls []*call) {
+	for few := range slices.Chunk(calls, verdictCalls) {
+		s.t.store.exec(n, few)
+	}
 }
 
 // takes makes the calls for items, at most verdictLimit a call; named: the runs of their tasks are known.
