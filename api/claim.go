@@ -34,8 +34,11 @@ func (c *call) claimTasks() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	tasks, err := c.s.tracker.Claim(c.s.running, r)
-	if err != nil {
+	var tasks []*tracker.Envelope
+	if err := c.asWorker(func() (err error) {
+		tasks, err = c.s.tracker.Claim(c.s.running, r)
+		return err
+	}); err != nil {
 		return 0, nil, err
 	}
 	answer := v1.ClaimResponse{Tasks: make([]v1.TaskEnvelope, len(tasks))}

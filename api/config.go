@@ -34,6 +34,7 @@ type Tracker interface {
 	CancelRun(ctx context.Context, scope tracker.Scope, runID, reason string) (*tracker.Run, error)
 
 	Register(context.Context, tracker.NewWorker) (*tracker.Registered, error)
+	AdoptWorker(ctx context.Context, scope tracker.Scope, workerID string, record []string) error
 	BeatWorker(ctx context.Context, scope tracker.Scope, workerID string, b tracker.WorkerBeat) (*tracker.WorkerHeard, error)
 	Worker(ctx context.Context, scope tracker.Scope, workerID string) (*tracker.Worker, error)
 	Workers(context.Context, tracker.WorkerFilter) (*tracker.WorkerPage, error)

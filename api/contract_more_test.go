@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -193,6 +194,35 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 	})
 }
 
+// So is a worker, by whatever it asks first; a claim goes on with what it registered for. Only its token can do that.
+func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		for first, ask := range map[string]func(w *v1.RegisterWorkerResponse) *answer{
+			"beat":       func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "heartbeat", "") },
+			"claim":      func(w *v1.RegisterWorkerResponse) *answer { return l.do("POST", "/v1/queues/default/claim", w.WorkerToken, "") },
+			"drain":      func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "drain", "") },
+			"deregister": func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "deregister", "") },
+		} {
+			w := l.register(mailer)
+			if err := l.store.Client.FlushDB(context.Background()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			l.pass(0)
+			l.do("GET", "/v1/workers/"+w.WorkerID, l.control(RoleViewer), "").refused(404, v1.CodeWorkerNotFound)
+			l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(RoleOperator), "").refused(404, v1.CodeWorkerNotFound)
+			ask(w).want(200)
+			if got := l.workerNow(w.WorkerID); got.Name == nil || *got.Name != "mailer-1" || got.Labels["region"] != "us-east-1" || len(got.Types) != 1 {
+				t.Errorf("after a %s: %+v", first, got)
+			}
+		}
+		w := l.register(mailer)
+		renewed, _ := l.keys.renewedWorker(claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
+		l.store.Client.FlushDB(context.Background())
+		l.pass(0)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", renewed, "").want(200) // a renewed token is as good
+	})
+}
+
 func TestContractJSONComesBackAsItWent(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		payload := `{"b":1,"a":[1.50,"<&>\u2028é",12345678901234567890,null,{}]}`
@@ -213,4 +243,13 @@ func TestContractJSONComesBackAsItWent(t *testing.T) {
 			t.Error("not JSON")
 		}
 	})
+}
+
+func claimsOf(t *testing.T, l *live, token string) *claims {
+	t.Helper()
+	c, err := l.keys.verify(token, l.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

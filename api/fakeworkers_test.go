@@ -25,6 +25,8 @@ func (f *fakeTracker) BeatWorker(context.Context, tracker.Scope, string, tracker
 	return &tracker.WorkerHeard{At: fakeTime, Interval: tracker.DefaultWorkerInterval, Timeout: 3 * tracker.DefaultWorkerInterval}, nil
 }
 
+func (f *fakeTracker) AdoptWorker(context.Context, tracker.Scope, string, []string) error { return nil }
+
 func (f *fakeTracker) Worker(_ context.Context, s tracker.Scope, id string) (*tracker.Worker, error) {
 	return fakeWorker(s, id), nil
 }

@@ -120,7 +120,8 @@ func TestContractClaimRefusals(t *testing.T) {
 		}
 		l.store.Clock.Advance(25 * time.Hour)
 		l.sweep()
-		fresh, _, err := l.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, w.WorkerID, "host-7", "default", l.now())
+		fresh, _, err := l.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"},
+			&tracker.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,12 +107,14 @@ type claims struct {
 	TimeoutMs  int64  `json:"hbt,omitempty"` // heartbeat timeout; 0: lives by its worker's beat
 	IntervalMs int64  `json:"hbi,omitempty"`
 	IssuedMs   int64  `json:"dsp,omitempty"` // when the attempt was dispatched
+	DeadlineMs int64  `json:"ddl,omitempty"` // of the task
 	LifeMs     int64  `json:"ttl,omitempty"` // a renewal keeps it
 	Renew      bool   `json:"rnw,omitempty"`
 
 	// Worker tokens.
-	Worker  string `json:"wkr,omitempty"`
-	Machine string `json:"mch,omitempty"`
+	Worker  string   `json:"wkr,omitempty"`
+	Machine string   `json:"mch,omitempty"`
+	Record  []string `json:"reg,omitempty"` // of the registration, should the store lose it
 
 	// Control tokens; worker tokens have the queue too.
 	Role  string `json:"rol,omitempty"`

@@ -35,7 +35,7 @@ func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *claims {
 		Kind: kindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
 		Run: a.RunID, Task: a.TaskID, Attempt: a.Number, Fence: a.Fence,
 		TimeoutMs: a.Timeout.Milliseconds(), IntervalMs: a.Interval.Milliseconds(),
-		IssuedMs: a.IssuedAt.UnixMilli(), Worker: a.WorkerID, LifeMs: life.Milliseconds(), Renew: renew,
+		IssuedMs: a.IssuedAt.UnixMilli(), Worker: a.WorkerID, DeadlineMs: a.Deadline, LifeMs: life.Milliseconds(), Renew: renew,
 	}
 }
 
@@ -55,6 +55,7 @@ func attemptOf(c *claims) tracker.Attempt {
 		Interval: time.Duration(c.IntervalMs) * time.Millisecond,
 		IssuedAt: time.UnixMilli(c.IssuedMs).UTC(),
 		WorkerID: c.Worker,
+		Deadline: c.DeadlineMs,
 	}
 }
 

@@ -9,13 +9,14 @@ import (
 const kindWorker = "worker"
 
 // workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
-const workerTokenLife = tracker.DefaultTokenTTL
+const workerTokenLife = tracker.WorkerTokenTTL
 
-// mintWorker makes the token of a worker that holds from now on.
-func (k *Keyring) mintWorker(scope tracker.Scope, worker, machine, queue string, now time.Time) (token string, expires time.Time, err error) {
+// mintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
+func (k *Keyring) mintWorker(scope tracker.Scope, r *tracker.Registered, now time.Time) (token string, expires time.Time, err error) {
 	iat, exp := lifetime(now, workerTokenLife)
 	token, err = k.sign(&claims{
-		Kind: kindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace, Worker: worker, Machine: machine, Queue: queue,
+		Kind: kindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace, Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue,
+		Record: r.Record,
 	}, iat, exp)
 	return token, exp, err
 }
@@ -25,7 +26,7 @@ func (k *Keyring) renewedWorker(c *claims, now time.Time) (token string, expires
 	if now.Before(c.ExpiresAt.Add(-workerTokenLife / 3)) {
 		return "", time.Time{}
 	}
-	token, expires, err := k.mintWorker(tracker.Scope{Tenant: c.Tenant, Workspace: c.Workspace}, c.Worker, c.Machine, c.Queue, now)
+	token, expires, err := k.mintWorker(scopeOf(c), &tracker.Registered{WorkerID: c.Worker, MachineID: c.Machine, Queue: c.Queue, Record: c.Record}, now)
 	if err != nil {
 		return "", time.Time{} // signing a struct of plain fields does not fail; the old token still holds
 	}
@@ -50,4 +51,16 @@ func (c *call) authorizeWorker() error {
 	}
 	c.control, c.bySelf = k, true
 	return nil
+}
+
+// asWorker does what a worker asks for. Where the store has lost the worker's record, it is taken up from its token first.
+func (c *call) asWorker(do func() error) error {
+	err := do()
+	if tracker.CodeOf(err) != tracker.WorkerNotFound || !c.bySelf || len(c.control.Record) == 0 {
+		return err
+	}
+	if err := c.s.tracker.AdoptWorker(c.context(), scopeOf(c.control), c.control.Worker, c.control.Record); err != nil {
+		return err
+	}
+	return do()
 }

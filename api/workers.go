@@ -39,7 +39,7 @@ func (c *call) registerWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := c.s.keys.mintWorker(scope, r.WorkerID, r.MachineID, r.Queue, c.now)
+	token, expires, err := c.s.keys.mintWorker(scope, r, c.now)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -72,8 +72,11 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	if b.Inventory, err = inventory(req.Tasks); err != nil {
 		return 0, nil, err
 	}
-	heard, err := c.s.tracker.BeatWorker(c.context(), scope, c.id, b)
-	if err != nil {
+	var heard *tracker.WorkerHeard
+	if err := c.asWorker(func() (err error) {
+		heard, err = c.s.tracker.BeatWorker(c.context(), scope, c.id, b)
+		return err
+	}); err != nil {
 		return 0, nil, err
 	}
 	token, expires := c.s.keys.renewedWorker(c.control, c.now)
@@ -101,10 +104,16 @@ func (c *call) deregisterWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if req.Drain {
-		return c.oneWorker(c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf}))
-	}
-	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered))
+	var w *tracker.Worker
+	err = c.asWorker(func() (err error) {
+		if req.Drain {
+			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf})
+		} else {
+			w, err = c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered)
+		}
+		return err
+	})
+	return c.oneWorker(w, err)
 }
 
 // drainWorker answers POST /v1/workers/{workerId}/drain.
@@ -118,7 +127,12 @@ func (c *call) drainWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.DrainWorker(c.context(), scope, c.id, d))
+	var w *tracker.Worker
+	err = c.asWorker(func() (err error) {
+		w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, d)
+		return err
+	})
+	return c.oneWorker(w, err)
 }
 
 // resumeWorker answers POST /v1/workers/{workerId}/resume.

@@ -8,12 +8,21 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
+func key(name string) string { return "lubdub:{7}:" + name }
+
+// tickKeys are those of an empty beat, in its order.
+func tickKeys() (keys []string) {
+	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix", "events", "sweepers",
+		"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries"} {
+		keys = append(keys, key(name))
+	}
+	return keys
+}
+
 // Shard time steps with the wall clock, by at most 250 ms at a time; while no beat lands it stands.
 func TestShardTime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		ctx := context.Background()
-		keys := []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix", "events", "sweepers",
-			"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries"}
 		eval := func(name string, keys []string, args ...any) []any {
 			t.Helper()
 			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Slice()
@@ -22,10 +31,10 @@ func TestShardTime(t *testing.T) {
 			}
 			return r
 		}
-		tick := func() int64 { t.Helper(); return eval("tick", keys, "rep_1", 2000)[1].([]any)[0].(int64) }
+		tick := func() int64 { t.Helper(); return eval("tick", tickKeys(), "rep_1", 2000, 1)[1].([]any)[0].(int64) }
 		read := func() int64 {
 			t.Helper()
-			return eval("find", []string{"clock", "timers"}, "L", 0, 0, 0)[1].(int64)
+			return eval("find", []string{key("clock"), key("timers")}, "L", 0, 0, 0)[1].(int64)
 		}
 		start := tick()
 		for i, step := range []struct {
@@ -54,7 +63,7 @@ func TestShardTime(t *testing.T) {
 				t.Errorf("step %d: shard time %d, want %d", i, got, step.written)
 			}
 		}
-		outages := s.Client.LRange(ctx, "outages", 0, -1).Val()
+		outages := s.Client.LRange(ctx, key("outages"), 0, -1).Val()
 		if len(outages) != 4 { // three gaps and the sentinel
 			t.Errorf("outages: %q", outages)
 		}

@@ -5,8 +5,8 @@
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 worker or '', 11 outcome (SUCCEEDED, FAILED, CANCELLED), 12 retryable 1
---   or '', 13 retention ms, 14 error JSON or '', then the document's fields as name and value
+--   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
+--   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON or '', then the document's fields as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(history) for a repeat; at most three events
 --#include lib/clock.lua
@@ -17,9 +17,10 @@
 --#include lib/settle.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
-local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[11], tonumber(ARGV[13]), ARGV[14]
+local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[12], tonumber(ARGV[14]), ARGV[15]
 local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
-  issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9]})
+  issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9],
+  deadline = tonumber(ARGV[10])})
 if code ~= OK then
   for _, entry in ipairs(redis.call('LRANGE', task.history, 0, -1)) do
     local a, fence, was, reason, retried =
@@ -31,16 +32,16 @@ if code ~= OK then
   end
   return {code, now, detail, 0}
 end
-if task.f.s == 'D' then begin(task, L, ARGV[10]) end
+if task.f.s == 'D' then begin(task, L, ARGV[11]) end
 local _, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
-local after = outcome == 'FAILED' and ARGV[12] == '1' and retry_after(task, false)
+local after = outcome == 'FAILED' and ARGV[13] == '1' and retry_after(task, false)
 remember(task, outcome, reason, after, report, nil, err)
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}
 end
-if #ARGV > 14 then redis.call('HSET', task.doc, unpack(ARGV, 15)) end
+if #ARGV > 15 then redis.call('HSET', task.doc, unpack(ARGV, 16)) end
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
 emit(task, 'task.' .. string.lower(outcome), attempt, reason and '{"reason":"' .. reason .. '"}')

@@ -4,7 +4,7 @@
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 worker or '', 11 packed report or ''
+--   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or ''
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
@@ -16,16 +16,17 @@
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local code, detail = admit(task, L, {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5],
-  interval = ARGV[6], issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9]})
+  interval = ARGV[6], issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9],
+  deadline = tonumber(ARGV[10])})
 if code ~= OK then return {code, now, detail, ''} end
 local member = member_of(task)
 if task.f.s == 'D' then
-  begin(task, L, ARGV[10])
+  begin(task, L, ARGV[11])
 else
   ensure_beats(task.beats, task.f.t)
   redis.call('ZADD', task.beats, 'GT', L, member)
 end
-if ARGV[11] ~= '' then
-  redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[11]))
+if ARGV[12] ~= '' then
+  redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[12]))
 end
 return {OK, now, '', redis.call('HGET', CANCELS, member) or ''}

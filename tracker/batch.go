@@ -186,6 +186,7 @@ func (c *beatCall) settle(t *Tracker, now time.Time) {
 	if c.err != nil {
 		err := asUnavailable("beat", c.err)
 		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
+		t.keeper.heard(c.shard, err)
 		for _, beat := range c.order {
 			beat.Err = err
 			beat.wait.done()

@@ -81,6 +81,9 @@ func (t *Tracker) refuseBeat(b *Beat, r laneRefusal) {
 	refusal := t.store.refusal(r, "beats", t.opts.MaxPendingBeats)
 	refusal.Op = "beat"
 	b.Err = refusal
+	if b.tick == nil {
+		t.keeper.heard(b.shard(), refusal)
+	}
 	b.wait.done()
 }
 
@@ -105,6 +108,7 @@ func (t *Tracker) explain(beats []*Beat) {
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
+		t.keeper.heard(b.shard(), calls[i].err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (t *Tracker) callbackArgs(a *Attempt) []any {
 	if run == runOf(a.TaskID) {
 		run = ""
 	}
-	return []any{a.Scope.String(), a.TaskID, a.Number, a.Fence, ms(a.Timeout), ms(a.Interval), a.IssuedAt.UnixMilli(), run, a.WorkerID}
+	return []any{a.Scope.String(), a.TaskID, a.Number, a.Fence, ms(a.Timeout), ms(a.Interval), a.IssuedAt.UnixMilli(), run, a.WorkerID, a.Deadline}
 }
 
 // heard reads the answer of start.lua. For a beat, an attempt that Lubdub ended is Expired; for the others it

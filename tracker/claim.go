@@ -117,6 +117,10 @@ func (c *claim) reserve() error {
 		return err
 	}
 	c.can, c.room = g, g.Max
+	if len(g.Types) == 0 { // adopted from a token that was too short for them
+		c.giveBack()
+		return &Error{Code: WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; let it finish what it holds, and register again for more"}
+	}
 	if g.Queue != c.Queue {
 		c.giveBack()
 		return &Error{Code: Forbidden, Op: "claim", Message: fmt.Sprintf("the worker registered for the queue %s; it claims from that one only", g.Queue)}

@@ -277,6 +277,7 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		Attempt: t.Attempt(Attempt{
 			Scope: task.Scope, TaskID: task.ID, RunID: task.RunID, Number: task.Attempt, Fence: fence,
 			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt, WorkerID: claimedBy(task),
+			Deadline: deadlineMs(task.Deadline),
 		}),
 	}
 	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (Progress{}) {
@@ -284,6 +285,13 @@ func (t *Tracker) envelope(task *Task, fence string, life time.Duration) *Envelo
 		e.LastProgress = &p
 	}
 	return e
+}
+
+func deadlineMs(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }
 
 // claimedBy gives the worker that a queue task was handed to; a pushed task is anyone's who gets its envelope.

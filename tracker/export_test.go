@@ -13,6 +13,12 @@ import (
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
 
+// HoldTime does what KeepTime does in each slot for shards whose beats are refused, and waits for it.
+func (t *Tracker) HoldTime() {
+	t.holdTime()
+	t.background.Wait()
+}
+
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
 func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
 	r, err := t.findWorker("test", scope, id)

@@ -8,6 +8,7 @@ type metrics struct {
 	batchSize prometheus.Histogram
 	flushTime prometheus.Histogram
 	gaps      prometheus.Counter
+	holds     prometheus.Counter
 
 	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
 
@@ -41,6 +42,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_shard_time_stopped_seconds_total", Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have cost the workers.",
+		}),
+		holds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_shard_time_holds_total", Help: "How often this replica held a shard's time back for a moment, since beats were refused there: by Redis, or by this replica being full.",
 		}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_verdicts_total", Help: "Attempts ended by this sweeper, by reason.",
@@ -79,7 +83,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
-		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.verdicts, m.requeued, m.removed,
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.verdicts, m.requeued, m.removed,
 			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes)
 	}
 	return m

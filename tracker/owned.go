@@ -72,6 +72,7 @@ func (t *Tracker) attemptOf(scope Scope, workerID string, n OwnedAttempt, re rep
 	return t.Attempt(Attempt{
 		Scope: scope, TaskID: n.TaskID, RunID: run, Number: n.Number, Fence: re.str(0), Timeout: duration(re.str(2), 0),
 		Interval: duration(re.str(3), DefaultHeartbeatInterval), IssuedAt: parseMs(re.str(4)), WorkerID: workerID,
+		Deadline: re.int(5),
 	})
 }
 

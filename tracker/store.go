@@ -36,6 +36,9 @@ type node struct {
 	beats  *lane[*Beat]
 	vital  *lane[*call] // workers' beats
 	calls  *lane[*call]
+
+	holding atomic.Bool // its shards' time is being held back just now
+	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
 }
 
 func (s *store) shards() int { return len(s.keys) }

@@ -15,6 +15,7 @@ import (
 const (
 	slot         = 100 * time.Millisecond
 	replicaLease = 2 * time.Second // and six turns: how long a silent replica keeps its place
+	tickAtLeast  = time.Second     // between two empty beats of a shard that beats keep running
 )
 
 // tick is one empty beat.
@@ -33,6 +34,8 @@ type timekeeper struct {
 
 type shardTurn struct {
 	last  atomic.Int64 // when a flush of this replica last landed, by this process's clock, ms
+	tick  atomic.Int64 // when an empty beat of this replica last landed, the same
+	fate  fate
 	rank  atomic.Int64 // this replica's place among those that keep the shard's time, from 0
 	turns atomic.Int64 // how many those are
 }
@@ -49,7 +52,13 @@ func newTimekeeper(shards int, gaps func(time.Duration)) *timekeeper {
 func (k *timekeeper) windowMs() int64 { return k.window.Load() }
 
 // touched is told of every shard that a flush of this replica has reached.
-func (k *timekeeper) touched(shard int, now time.Time) { k.shards[shard].last.Store(now.UnixMilli()) }
+func (k *timekeeper) touched(shard int, now time.Time) {
+	s := &k.shards[shard]
+	s.last.Store(now.UnixMilli())
+	if !s.fate.landed.Load() { // most of the time it is known
+		s.fate.landed.Store(true)
+	}
+}
 
 // landed is told of Redis's clock whenever it is known.
 func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
@@ -75,6 +84,7 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 			return nil
 		case <-time.After(next):
 		}
+		t.holdTime()
 		byNode := map[*node][]int{}
 		for _, shard := range t.keeper.due(time.Now()) {
 			n := t.store.node(shard)
@@ -94,13 +104,15 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 	}
 }
 
-// due lists the shards whose turn it is in this slot and that no flush of ours has just touched.
+// due lists the shards whose turn it is in this slot and that no flush of ours has just touched. A shard that is always
+// touched gets an empty beat now and then, which tells what there is to tell.
 func (k *timekeeper) due(now time.Time) []int {
 	turn := (now.UnixMilli() + k.skew.Load()) / slot.Milliseconds()
 	var shards []int
 	for i := range k.shards {
 		s := &k.shards[i]
-		if turn%s.turns.Load() == s.rank.Load() && now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 {
+		if turn%s.turns.Load() == s.rank.Load() &&
+			(now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 || now.UnixMilli()-s.tick.Load() >= tickAtLeast.Milliseconds()) {
 			shards = append(shards, i)
 		}
 	}
@@ -141,13 +153,18 @@ func (t *Tracker) tickShards(shards []int) error {
 // newTick is one call of tick.lua for empty beats that one call may take.
 func (t *Tracker) newTick(beats []*Beat) *call {
 	var keys []string
+	meta := false
 	for _, beat := range beats {
+		meta = meta || beat.tick.shard == 0
 		k := t.store.keys[beat.tick.shard]
 		keys = append(keys, k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix,
 			k.events, k.sweepers, k.ready, k.held, k.outbox, k.fences, k.paused,
 			k.workers, k.workerBeats, k.workerDue, k.recoveries)
 	}
-	return newCall(beats[0].tick.shard, t.store.scripts.Get("tick"), keys, t.opts.ReplicaID, t.keeper.windowMs())
+	if meta {
+		keys = append(keys, metaKey)
+	}
+	return newCall(beats[0].tick.shard, t.store.scripts.Get("tick"), keys, t.opts.ReplicaID, t.keeper.windowMs(), t.store.shards())
 }
 
 // settleTicks gives the empty beats of one call their fate.
@@ -164,6 +181,7 @@ func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
 				t.keeper.stoodStill(gap)
 			}
 			t.keeper.touched(beat.tick.shard, now)
+			t.keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())
 			beat.tick.replicas = of.list(2).strings()
 		}
 		beat.wait.done()

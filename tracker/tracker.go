@@ -118,8 +118,8 @@ func (o *Options) setWorkerDefaults() error {
 		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v", o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
 	case o.MaxBeatsPerSecond < 0:
 		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
-	case o.OfflineRetention < 0:
-		return fmt.Errorf("the retention of OFFLINE workers is %v; it must not be negative", o.OfflineRetention)
+	case o.OfflineRetention < MinOfflineRetention:
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, the life of a worker's token and 5 min, so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
 	}
 	return nil
 }

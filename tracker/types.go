@@ -140,6 +140,7 @@ type Attempt struct {
 	Interval time.Duration // between beats
 	IssuedAt time.Time     // when the attempt was dispatched
 	WorkerID string        // that claimed it; empty: it was pushed
+	Deadline int64         // of the task, ms since the epoch, so that an adopted one has it; 0: none
 }
 
 // Report is what a worker tells with a callback besides "I am alive". All of it is optional.

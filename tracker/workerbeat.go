@@ -78,6 +78,7 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)
 	re, err := t.store.doVital("worker beat", c)
+	t.keeper.heard(r.shard, err)
 	if err != nil {
 		return nil, err
 	}

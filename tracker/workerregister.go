@@ -14,6 +14,7 @@ type Registered struct {
 	At        time.Time
 	Interval  time.Duration // between its beats, the server's choice
 	Timeout   time.Duration
+	Record    []string // what the worker's token is to carry, for AdoptWorker
 }
 
 // Register registers a worker. It counts as its first beat. A worker with the same queue, machine, hostname and pid
@@ -65,7 +66,10 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 			if old != "" {
 				t.recoverNow(ctx, r.scope, old)
 			}
-			return &Registered{WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: t.pace.jitter(interval), Timeout: timeout}, nil
+			return &Registered{
+				WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: t.pace.jitter(interval), Timeout: timeout,
+				Record: carried(append(record, "c", reply.int(1))),
+			}, nil
 		}
 		old = reply.str(2)
 	}

@@ -39,7 +39,7 @@ func TestPrecedence(t *testing.T) {
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
 		"max-beats-per-second":      {"1", "2", "3", "4"},
-		"offline-worker-retention":  {"1h", "2h", "3h", "4h"},
+		"offline-worker-retention":  {"2h", "3h", "4h", "5h"},
 		"worker-probe":              {"public", "any", "public", "any"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
 		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},

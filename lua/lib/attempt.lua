@@ -16,7 +16,7 @@ end
 
 -- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
--- was pushed).
+-- was pushed), deadline (0: none).
 local function adopt(task, L, token)
   local known = task.f
   if known then
@@ -31,6 +31,11 @@ local function adopt(task, L, token)
     if token.run ~= '' then task.f.u = token.run end
     redis.call('HSET', task.key, 'c', token.issued, 't', token.timeout, 'i', token.interval)
     if task.f.u then redis.call('HSET', task.key, 'u', task.f.u) end
+    if token.deadline > 0 then
+      task.f.x = token.deadline
+      redis.call('HSET', task.key, 'x', token.deadline)
+      redis.call('ZADD', DUE, token.deadline, 'd:' .. task.name)
+    end
   end
   local f = task.f
   f.a, f.f, f.t, f.d = token.attempt, token.fence, tostring(token.timeout), token.issued

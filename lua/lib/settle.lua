@@ -50,15 +50,17 @@ local function requeue(task, reason, after)
   emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
--- Wall ms since shard time `since` in which shard time did not run.
+-- Wall ms since shard time `since` in which shard time did not run. Of an entry that `since` lies in it is a share.
 local outages = {}
 local function outage_credit(since)
   local credit, i = 0, 0
   while true do
     outages[i] = outages[i] or redis.call('LINDEX', OUTAGES, i) or ''
-    local L, _, lost = string.match(outages[i], '^(%d+)\t(%d+)\t(%d+)$')
-    if not L or tonumber(L) <= since then return credit end
-    credit, i = credit + tonumber(lost), i + 1
+    local L, _, lost, ran = string.match(outages[i], '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    L, ran = tonumber(L), tonumber(ran)
+    if not L or L < since or L == since and ran > 0 then return credit end
+    local share = ran > 0 and math.min(1, (L - since) / ran) or 1
+    credit, i = credit + math.floor(lost * share), i + 1
   end
 end
 

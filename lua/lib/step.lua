@@ -1,22 +1,50 @@
--- Purpose: the one writer of shard time; beats and empty beats call it before they write anything else. Needs clock.
+-- Purpose: the one writer of shard time; beats, empty beats and holds call it before they write anything else. Needs
+-- clock.
+local WRITE_AFTER_MS = 50
+local LONGEST_MS = 60000 -- of one entry about time that was held back
+
+-- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. Time that is held back falls
+-- behind a little in each step; that is one entry, which is open until the hold is over. o counts those to be told.
+local function record(clock, outages, L, m, gap, ran, held)
+  local still, half, open = string.match(held or '', '^(%d+)\t(%d+)\t(.*)$')
+  local function lasts(hold) return hold > now and hold - now <= MAX_HOLD_MS end
+  local holding = held and (lasts(tonumber(still)) or lasts(tonumber(half)))
+  local from, lost = m, gap - ran
+  if open == '1' then
+    local _, since, before, all = string.match(redis.call('LINDEX', outages, 0), '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    from, lost, ran = tonumber(since), lost + tonumber(before), ran + tonumber(all)
+  end
+  local entry = string.format('%.0f\t%.0f\t%.0f\t%.0f', L, from, lost, ran)
+  if open == '1' then
+    redis.call('LSET', outages, 0, entry)
+  elseif lost > 0 then
+    redis.call('LPUSH', outages, entry)
+    redis.call('LTRIM', outages, 0, 999)
+  end
+  open = lost > 0 and holding and now - from < LONGEST_MS
+  if lost > 0 and not open then redis.call('HINCRBY', clock, 'o', 1) end
+  if holding then
+    redis.call('HSET', clock, 'h', still .. '\t' .. half .. '\t' .. (open and '1' or ''))
+  elseif held then
+    redis.call('HDEL', clock, 'h')
+  end
+end
 
 -- Moves shard time on and returns it with the wall ms since it was last written. A clock written less than 50 ms
 -- ago is left as it is: everyone computes the same time from it, and a write for every batch would cost each of its
--- beats. A gap that shard time could not follow is recorded, as evidence only.
-local WRITE_AFTER_MS = 50
-local function step(clock, outages)
-  local c = redis.call('HMGET', clock, 'L', 'm')
+-- beats. `write_after` is given by who must write it sooner.
+local function step(clock, outages, write_after)
+  local c = redis.call('HMGET', clock, 'L', 'm', 'h')
   local L, m = tonumber(c[1]), tonumber(c[2])
   local gap = m and L and now - m or WRITE_AFTER_MS
+  local writes = gap < 0 or gap >= (write_after or WRITE_AFTER_MS)
   if not L or not m then
     L = now
-  elseif gap > MAX_STEP_MS then
-    redis.call('LPUSH', outages, string.format('%.0f\t%.0f\t%.0f', L + MAX_STEP_MS, m, gap - MAX_STEP_MS))
-    redis.call('LTRIM', outages, 0, 999)
-    L = L + MAX_STEP_MS
   elseif gap > 0 then
-    L = L + gap
+    local ran = ran_in(gap, m, c[3])
+    L = L + ran
+    if writes and (ran < gap or c[3]) then record(clock, outages, L, m, gap, ran, c[3]) end
   end
-  if gap < 0 or gap >= WRITE_AFTER_MS then redis.call('HSET', clock, 'L', L, 'm', now) end
+  if writes then redis.call('HSET', clock, 'L', L, 'm', now) end
   return L, gap
 end

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+var (
+	outageTasks   = flag.Int("outage-tasks", 300, "live tasks in each outage; with more than 1,000 the outages come one after another")
+	outageWorkers = flag.Int("outage-workers", 60, "live workers in each outage")
+	outageTimeout = flag.Duration("outage-timeout", 4*time.Second, "heartbeat timeout of tasks and workers; each outage lasts twice as long")
+)
+
+// stage is a deployment of two replicas of each role, and the crowd that beats to it.
+type stage struct {
+	*testing.T
+	*crowd
+	redis  *redistest.Server
+	fronts []*running
+	backs  []*running
+	hosts  *replicas
+	lost   time.Time // since when the store lost what it had acknowledged; zero: it lost nothing
+}
+
+// replicas is a load balancer whose targets change.
+type replicas struct {
+	mu     sync.Mutex
+	spread spread
+}
+
+func (r *replicas) set(hosts []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spread.hosts = hosts
+}
+
+func (r *replicas) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	hosts := r.spread.hosts
+	r.mu.Unlock()
+	req = req.Clone(req.Context())
+	req.URL.Host = hosts[int(r.spread.next.Add(1))%len(hosts)]
+	return r.spread.RoundTripper.RoundTrip(req)
+}
+
+func (s *stage) serve(role string) *running {
+	return launch(s.T, withKey, append([]string{
+		"serve", "--redis", s.redis.URL(), "--roles", role, "--redis-timeout", "2s", "--worker-heartbeat-interval", (*outageTimeout / 3).String(),
+	}, anyPort...)...)
+}
+
+func (s *stage) startFronts() {
+	s.fronts = []*running{s.serve("api"), s.serve("api")}
+	var hosts []string
+	for _, f := range s.fronts {
+		url, _ := f.urls()
+		hosts = append(hosts, strings.TrimPrefix(url, "http://"))
+	}
+	s.hosts.set(hosts)
+}
+
+func (s *stage) startBacks() {
+	s.backs = []*running{s.serve("sweeper"), s.serve("sweeper")}
+	for _, b := range s.backs {
+		b.urls()
+	}
+}
+
+func kill(replicas []*running) {
+	for _, r := range replicas {
+		r.signal(syscall.SIGKILL)
+	}
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) config(name, value string) {
+	s.Helper()
+	c := s.redis.Client()
+	defer func() { _ = c.Close() }()
+	s.must(c.ConfigSet(context.Background(), name, value).Err())
+}
+
+// outage is one way in which Lubdub itself is at fault that nobody is heard.
+type outage struct {
+	name  string
+	redis []string // arguments of the server
+	begin func(s *stage)
+	end   func(s *stage)
+	empty bool          // the store forgets everything, and with it the dead
+	heard bool          // beats are accepted all the time
+	held  time.Duration // for so long may time be held back when it is over
+}
+
+var outages = []outage{
+	{
+		name:  "Redis stands still",
+		begin: func(s *stage) { s.must(s.redis.Freeze()) },
+		end:   func(s *stage) { s.must(s.redis.Thaw()) },
+	}, {
+		name:  "Redis is killed and has its AOF",
+		redis: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
+		begin: func(s *stage) { s.redis.Kill() },
+		end:   func(s *stage) { s.must(s.redis.Restart()) },
+	}, {
+		name: "Redis is killed and has an old snapshot",
+		begin: func(s *stage) {
+			c := s.redis.Client()
+			defer func() { _ = c.Close() }()
+			s.lost = time.Now()
+			s.must(c.Save(context.Background()).Err())
+			s.add(*outageTasks/20, false) // who came after it is not in it
+			s.addWorkers(*outageWorkers/20, false)
+			time.Sleep(*outageTimeout / 2) // that much is lost
+			s.redis.Kill()
+		},
+		end: func(s *stage) { s.must(s.redis.Restart()) },
+	}, {
+		name:  "Redis is killed and comes back empty",
+		begin: func(s *stage) { s.redis.Kill() },
+		end:   func(s *stage) { s.must(s.redis.Restart()) },
+		empty: true,
+	}, {
+		name:  "every front end is killed",
+		begin: func(s *stage) { kill(s.fronts) },
+		end:   func(s *stage) { s.startFronts() },
+	}, {
+		name:  "every sweeper is killed",
+		begin: func(s *stage) { kill(s.backs) },
+		end:   func(s *stage) { s.startBacks() },
+		heard: true,
+	}, {
+		name:  "Redis is out of memory",
+		begin: func(s *stage) { s.config("maxmemory", "1mb") },
+		end:   func(s *stage) { s.config("maxmemory", "0") },
+	}, {
+		name: "Redis is nearly out of memory",
+		begin: func(s *stage) {
+			c := s.redis.Client()
+			defer func() { _ = c.Close() }()
+			s.must(nearlyFull(c))
+		},
+		end:  func(s *stage) { s.config("maxmemory", "0") },
+		held: 1200 * time.Millisecond,
+	}, {
+		name:  "Redis lacks replicas",
+		begin: func(s *stage) { s.config("min-replicas-to-write", "1") },
+		end:   func(s *stage) { s.config("min-replicas-to-write", "0") },
+	},
+}
+
+// nearlyFull leaves room for small requests and not for large ones.
+func nearlyFull(c *redis.Client) error {
+	info, err := c.InfoMap(context.Background(), "memory").Result()
+	if err != nil {
+		return err
+	}
+	used, err := strconv.Atoi(info["Memory"]["used_memory"])
+	if err != nil {
+		return err
+	}
+	return c.ConfigSet(context.Background(), "maxmemory", strconv.Itoa(used+16<<10)).Err()
+}
+
+// Whatever keeps beats from landing for twice the timeout, Lubdub kills nobody for it who beats as soon as he is let; who
+// has been silent since before is found as soon as his timeout allows, the outage not counted.
+func TestOutagesKillNobody(t *testing.T) {
+	if *outageTasks <= 1000 {
+		t.Parallel()
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	room := make(chan struct{}, 4)
+	for _, o := range outages {
+		play := func() { t.Run(strings.ReplaceAll(o.name, " ", "-"), o.play) }
+		if *outageTasks > 1000 {
+			play()
+		} else { // they mostly wait
+			running.Go(func() {
+				room <- struct{}{}
+				defer func() { <-room }()
+				play()
+			})
+		}
+	}
+}
+
+func (o *outage) play(t *testing.T) {
+	s := &stage{T: t, redis: redistest.StartServer(t, o.redis...), hosts: &replicas{spread: spread{
+		RoundTripper: &http.Transport{MaxIdleConnsPerHost: 256},
+	}}}
+	s.startFronts()
+	s.startBacks()
+	s.crowd = newCrowd(t, &http.Client{Transport: s.hosts, Timeout: 5 * time.Second}, *outageTimeout)
+	s.add(*outageTasks, false)
+	s.add(max(10, *outageTasks/50), true)
+	s.addWorkers(*outageWorkers, false)
+	s.addWorkers(max(5, *outageWorkers/50), true)
+	time.Sleep(s.interval) // everyone is in his rhythm
+
+	s.fallSilent()
+	began := time.Now()
+	o.begin(s)
+	if !s.lost.IsZero() {
+		began = s.lost
+	}
+	s.turnedAway.Store(0)
+	s.landed.Store(0)
+	time.Sleep(2 * *outageTimeout)
+	landed, away := s.landed.Load(), s.turnedAway.Load()
+	s.accepted.Store(0)
+	o.end(s)
+	ended := time.Now()
+	if !o.heard {
+		until(t, "a beat is accepted again", func() bool { return s.accepted.Load() > 0 })
+		ended = time.UnixMilli(s.accepted.Load())
+		if away == 0 {
+			t.Error("no beat was turned away: there was no outage")
+		}
+	}
+	time.Sleep(*outageTimeout + time.Second) // for verdicts to fall, wrong ones too
+	if tasks, workers := s.count(true); !o.empty {
+		until(t, "all the dead are found", func() bool { return s.verdicts() >= tasks+workers })
+	}
+	t.Logf("%s: %d beats landed in it, %d were turned away", o.name, landed, away)
+	o.judge(s, began, ended)
+}
+
+// event is one of the events that the sweepers and scripts have written.
+type event struct {
+	kind, subject string
+	shard         int
+	text          string
+	data          struct{ DetectedAtMs, SilentMs, FromMs, OutageCreditMs int64 }
+}
+
+func (s *stage) events() (events []event) {
+	s.Helper()
+	c := s.redis.Client()
+	defer func() { _ = c.Close() }()
+	for shard := range 16 {
+		entries, err := c.XRange(s.ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		s.must(err)
+		for _, v := range entries {
+			e := event{kind: v.Values["type"].(string), shard: shard}
+			e.subject, _ = v.Values["subject"].(string)
+			if e.text, _ = v.Values["data"].(string); e.text != "" {
+				s.must(json.Unmarshal([]byte(e.text), &e.data))
+			}
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// verdict tells of an event that declares somebody dead. A task.failed comes with each zombie.
+func (e *event) verdict() bool {
+	return e.kind == "task.zombie" || e.kind == "task.retrying" || e.kind == "worker.offline"
+}
+
+func (s *stage) verdicts() (n int) {
+	for _, e := range s.events() {
+		if e.verdict() {
+			n++
+		}
+	}
+	return n
+}
+
+// judge holds the events of all shards and the final states against what is true.
+func (o *outage) judge(s *stage, began, ended time.Time) {
+	lasted := ended.Sub(began)
+	late, behind := -s.timeout, -s.timeout // found how long after timeout and outage, and the same in shard time
+	stalls := map[int]time.Duration{}      // by shard: what this machine's other troubles added to the outage
+	killed, found, adopted, credited := 0, 0, 0, 0
+	for _, e := range s.events() {
+		s.mu.Lock()
+		m := s.members[e.subject]
+		s.mu.Unlock()
+		switch {
+		case e.kind == "system.adopted":
+			adopted++
+		case e.kind == "system.outage_credited":
+			credited++
+			if e.data.FromMs > ended.UnixMilli() {
+				stalls[e.shard] += time.Duration(e.data.OutageCreditMs) * time.Millisecond
+			}
+		case (e.verdict() || e.kind == "task.failed") && (m == nil || !m.mortal):
+			if killed++; killed <= 10 && m != nil {
+				s.Errorf("%s of %s, whose client was held up for %d ms at most: %s", e.kind, e.subject, m.late.Load(), e.text)
+			}
+		case e.verdict():
+			found++
+			due := time.UnixMilli(m.last.Load()).Add(s.timeout + lasted)
+			late = max(late, time.UnixMilli(e.data.DetectedAtMs).Sub(due))
+			behind = max(behind, time.Duration(e.data.SilentMs)*time.Millisecond-s.timeout)
+		}
+	}
+	if killed > 0 {
+		s.Errorf("%d who live were declared dead", killed)
+	}
+	stalled := time.Duration(0)
+	for _, d := range stalls {
+		stalled = max(stalled, d)
+	}
+	s.mu.Lock()
+	refused := s.refused
+	s.mu.Unlock()
+	if len(refused) > 0 {
+		s.Errorf("%d beats of live ones were refused for good, such as %s", len(refused), refused[0])
+	}
+	tasks, workers := s.count(false)
+	deadTasks, deadWorkers := s.count(true)
+	for path, want := range map[string]int{"tasks?state=RUNNING": tasks, "workers?status=ONLINE": workers} {
+		if got := s.total(path); got != want {
+			s.Errorf("%s: %d, and %d are alive", path, got, want)
+		}
+	}
+	if want := deadTasks + deadWorkers; found != want && !o.empty {
+		s.Errorf("%d of %d dead were found", found, want)
+	}
+	if o.heard {
+		behind -= lasted // shard time ran on
+	}
+	// Only at full size: a machine that runs the whole suite at the same time keeps nobody's promise of milliseconds.
+	if *outageTasks > 1000 && (behind > 500*time.Millisecond || late > o.held+stalled+500*time.Millisecond) {
+		s.Errorf("a dead one was found %v later than his timeout and the outage of %v, %v in shard time", late, lasted, behind)
+	}
+	if o.empty != (adopted >= tasks+workers) || !s.lost.IsZero() && adopted == 0 {
+		s.Errorf("%d of %d were adopted", adopted, tasks+workers)
+	}
+	if credited == 0 && !o.heard && !o.empty {
+		s.Error("the outage was not told")
+	}
+	s.Logf("| %s | %.1f s | %d + %d | %d | %d | %d of %d | %d ms | %d ms |", o.name, lasted.Seconds(), tasks, workers, killed, adopted,
+		found, deadTasks+deadWorkers, late.Milliseconds(), stalled.Milliseconds())
+}
+
+// total is how many a list counts.
+func (s *stage) total(path string) int {
+	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://lubdub/v1/"+path, nil)
+	s.must(err)
+	req.Header.Set("Authorization", "Bearer "+s.admin)
+	req.URL.RawQuery += "&tenantId=default&workspaceId=default"
+	res, err := s.client.Do(req)
+	s.must(err)
+	defer res.Body.Close()
+	var page struct{ TotalCount int }
+	s.must(json.NewDecoder(res.Body).Decode(&page))
+	return page.TotalCount
+}

@@ -1,0 +1,88 @@
+package lua_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// While beats of a shard are refused its time is held back, for no longer than that; what it lost is one outage, told
+// when it is over, and what readers compute never falls.
+func TestHold(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		ctx := context.Background()
+		eval := func(name string, keys []string, args ...any) any {
+			t.Helper()
+			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		tick := func() int64 {
+			t.Helper()
+			return eval("tick", tickKeys(), "rep_1", 2000, 1).([]any)[1].([]any)[0].(int64)
+		}
+		read := func() int64 {
+			t.Helper()
+			return eval("find", []string{key("clock"), key("timers")}, "L", 0, 0, 0).([]any)[1].(int64)
+		}
+		hold := func(still, half int) { t.Helper(); eval("hold", []string{key("clock"), key("outages")}, still, half) }
+		start := tick()
+		for i, step := range []struct {
+			still, half int // a hold, first of all
+			wall        time.Duration
+			time        int64 // shard time since the start after that
+		}{
+			{0, 0, 100 * time.Millisecond, 100},
+			{200, 0, 100 * time.Millisecond, 100},   // it stands
+			{200, 0, 100 * time.Millisecond, 100},   // on
+			{0, 0, 200 * time.Millisecond, 200},     // and runs on half-way
+			{0, 200, 100 * time.Millisecond, 250},   // half speed
+			{0, 200, 31 * time.Millisecond, 265},    // on, too soon to be written
+			{0, 0, 100 * time.Millisecond, 315},     // on
+			{0, 0, 100 * time.Millisecond, 380},     // and runs on after 69 ms
+			{200, 200, 100 * time.Millisecond, 380}, // both: it stands
+			{0, 0, 10 * time.Minute, 530},           // a gap in the middle of a hold, which still had 100 ms to go
+			{0, 0, -20 * time.Minute, 530},
+			{200, 0, -20 * time.Minute, 530},    // a hold set before the clock was put back
+			{0, 0, 100 * time.Millisecond, 630}, // holds nothing
+		} {
+			before := read()
+			if step.still+step.half > 0 {
+				hold(step.still, step.half)
+				if got := read(); got != before {
+					t.Errorf("step %d: the hold moved time by %d", i, got-before)
+				}
+			}
+			s.Clock.Advance(step.wall)
+			if got := read() - start; got != step.time {
+				t.Errorf("step %d: a reader computes %d, want %d", i, got, step.time)
+			}
+			if read() < before {
+				t.Errorf("step %d: time fell from %d to %d", i, before, read())
+			}
+			if got := tick() - start; got != step.time {
+				t.Errorf("step %d: shard time %d, want %d", i, got, step.time)
+			}
+		}
+		var told []string
+		for _, e := range s.Client.XRange(ctx, key("events"), "-", "+").Val() {
+			if e.Values["type"] == "system.outage_credited" {
+				told = append(told, e.Values["data"].(string))
+			}
+		}
+		// Wall time and shard time begin as one.
+		var want []string
+		for _, o := range []struct{ from, lost int64 }{{100, 300}, {500, 151}, {831, 599_950}} {
+			want = append(want, fmt.Sprintf(`{"shard":7,"fromMs":%d,"outageCreditMs":%d}`, start+o.from, o.lost))
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("told:\n%q, want\n%q", told, want)
+		}
+	})
+}

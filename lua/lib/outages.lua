@@ -1,0 +1,20 @@
+-- Purpose: what became of the time that a shard lost. Entries of the list, newest first: shard time at the end, wall ms
+-- at the beginning, ms that were lost and ms that were not, TAB-separated. Needs clock.
+local MAX_TOLD = 50 -- a call
+
+-- Tells of outages that are over, oldest first.
+local function tell_outages(clock, outages, events)
+  local c = redis.call('HMGET', clock, 'o', 'h')
+  local untold = tonumber(c[1]) or 0
+  if untold == 0 then return end
+  local open = c[2] and string.match(c[2], '\t1$') and 1 or 0 -- the newest is not over
+  local last = math.max(0, untold - MAX_TOLD)
+  for i = untold - 1, last, -1 do
+    local _, from, lost = string.match(redis.call('LINDEX', outages, i + open) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    if from then
+      redis.call('XADD', events, 'MAXLEN', '~', '10000', '*', 'type', 'system.outage_credited', 'time', now, 'data',
+        '{"shard":' .. string.match(clock, '{(%d+)}') .. ',"fromMs":' .. from .. ',"outageCreditMs":' .. lost .. '}')
+    end
+  end
+  redis.call('HSET', clock, 'o', last)
+end

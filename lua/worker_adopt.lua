@@ -1,0 +1,31 @@
+-- Purpose: takes up a worker whose record the store has lost, from what its token says: a verified token proves that it
+--   was registered.
+-- Guarantees: a worker that has a record is left alone; adoption counts as a beat; when its identity has been registered
+--   anew meanwhile, the worker is superseded in the same step, and its recovery entered.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
+-- ARGV: 1 scope, 2 id, 3 shards, 4 retention ms, then the record's fields as name and value, c among them
+-- Reply: {OK, wall ms}
+-- Cost: O(log n + shards), at most five events
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/worker.lua
+local w = open_worker(8, ARGV[1], ARGV[2])
+if w.f then return {OK, now} end
+local f = {}
+for i = 5, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
+local L = shard_time(CLOCK)
+redis.call('HSET', w.key, 'bl', L, 'lb', now, unpack(ARGV, 5))
+f.bl, f.lb = L, now
+w.f = f
+set_status(w, 'N')
+redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+tell('system.adopted', w.scope, w.id, '{"workerId":"' .. w.id .. '","machineId":"' .. f.m .. '"}')
+follow(w)
+local holder = f.id and redis.call('GET', w.identity)
+if holder and holder ~= w.id then
+  retire(w, {reason = 'SUPERSEDED', loss = true, shards = tonumber(ARGV[3]), retention = tonumber(ARGV[4]),
+    data = ',"supersededBy":"' .. holder .. '"'})
+elseif f.id then
+  redis.call('SET', w.identity, w.id)
+end
+return {OK, now}

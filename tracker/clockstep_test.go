@@ -1,0 +1,116 @@
+package tracker_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+var (
+	stepTasks   = flag.Int("step-tasks", 300, "live tasks while the store's clock is stepped")
+	stepWorkers = flag.Int("step-workers", 60, "live workers while the store's clock is stepped")
+)
+
+// The store's clock is put ten minutes on, and ten minutes back. No live task or worker dies of it, and the dead are found
+// in time, as if it had not happened.
+func TestASteppedClockKillsNobody(t *testing.T) {
+	for _, step := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		t.Run(step.String(), func(t *testing.T) {
+			redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+				h := newHarness(t, s, func(o *tracker.Options) { o.WorkerInterval = time.Second })
+				h.stepClock(step)
+			})
+		})
+	}
+}
+
+func (h *harness) stepClock(step time.Duration) {
+	const timeout = 3 * time.Second // of tasks, and of workers
+	dead := map[string]bool{}
+	var live []*tracker.Attempt
+	var workers []string
+	mortal := max(5, *stepTasks/50)
+	for i := range *stepTasks + mortal {
+		a := h.running(func(n *tracker.NewTask) { n.HeartbeatTimeout = timeout })
+		if i < mortal {
+			dead[a.TaskID] = true
+		} else {
+			live = append(live, a)
+		}
+	}
+	for i := range *stepWorkers + mortal {
+		r := h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i%100) })
+		if i < mortal {
+			dead[r.WorkerID] = true
+		} else {
+			workers = append(workers, r.WorkerID)
+		}
+	}
+	beats := func() {
+		batch := make([]*tracker.Beat, len(live))
+		for i, a := range live {
+			batch[i] = &tracker.Beat{Attempt: a}
+		}
+		h.Beats(batch)
+		for _, b := range batch {
+			if b.Err != nil {
+				h.Fatal(b.Err)
+			}
+		}
+		for _, id := range workers {
+			h.beatWorker(id)
+		}
+	}
+	second := func() {
+		for range 4 {
+			h.advance(250 * time.Millisecond)
+			h.sweep()
+		}
+	}
+	beats()
+	second()
+	h.store.Clock.Advance(step)
+	h.sweep() // before any beat has landed
+	for range 6 {
+		beats()
+		second()
+	}
+
+	found := 0
+	for shard := range h.Shards() {
+		for _, e := range h.store.Client.XRange(h.ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Val() {
+			kind, subject := e.Values["type"].(string), fmt.Sprint(e.Values["subject"])
+			if kind != "task.zombie" && kind != "worker.offline" {
+				continue
+			}
+			var evidence struct{ SilentMs int64 }
+			if err := json.Unmarshal([]byte(e.Values["data"].(string)), &evidence); err != nil {
+				h.Fatal(err)
+			}
+			switch silent := time.Duration(evidence.SilentMs) * time.Millisecond; {
+			case !dead[subject]:
+				h.Errorf("%s of %s, who lives: %s", kind, subject, e.Values["data"])
+			case silent > timeout+500*time.Millisecond:
+				h.Errorf("%s was found after a silence of %v", subject, silent)
+			}
+			found++
+		}
+	}
+	if found != len(dead) {
+		h.Errorf("%d of %d dead were found", found, len(dead))
+	}
+	tasks, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope, State: tracker.Running})
+	if err != nil || tasks.Total != len(live) {
+		h.Errorf("%d of %d tasks run: %v", tasks.Total, len(live), err)
+	}
+	online, err := h.Workers(h.ctx, tracker.WorkerFilter{Scope: scope, Status: tracker.Online})
+	if err != nil || online.Total != len(workers) {
+		h.Errorf("%d of %d workers are ONLINE: %v", online.Total, len(workers), err)
+	}
+	h.Logf("| the clock of %s is put by %v | %d + %d | %d of %d |", h.store.Kind, step, len(live), len(workers), found, len(dead))
+}

@@ -1,0 +1,86 @@
+package tracker
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Shard time runs only while beats can land. A store that does not answer holds it up by itself: nothing reaches the
+// clock. But a beat may also be refused while others land: by Redis, which near its memory limit takes a small batch
+// and not a large one, or by a front end whose lanes are full. Then the replica holds the shard's clock back.
+const (
+	shedHold    = 2 * slot             // of a hold for a full lane; renewed in each slot for as long as it is full
+	refusedHold = time.Second + 2*slot // of one for a refusal: until those who were refused have waited as Retry-After says
+	quietSlots  = 4                    // without a write that landed: nothing does
+)
+
+// fate is what became of the beats, empty ones included, that a replica has sent to a shard since the last slot.
+type fate struct {
+	landed  atomic.Bool
+	refused atomic.Bool // some, by Redis
+	shed    atomic.Bool // some, since a lane was full
+}
+
+// heard is told of the fate of beats that were not empty.
+func (k *timekeeper) heard(shard int, err error) {
+	if err == nil {
+		return
+	}
+	f := &k.shards[shard].fate
+	var refused redis.Error
+	switch {
+	case CodeOf(err) == Overloaded:
+		f.shed.Store(true)
+	case errors.As(err, &refused): // an answer, not silence
+		f.refused.Store(true)
+	}
+}
+
+// holdTime holds back the time of a node's shards while beats are refused there. When Redis refuses everything there is
+// nothing to hold: only when writes landed shortly before may some land and others not. It goes past the lanes, which may
+// be full, and waits for nobody.
+func (t *Tracker) holdTime() {
+	for n, shards := range t.store.byNode() {
+		landed, refused, shed := false, false, false
+		for _, shard := range shards {
+			f := &t.keeper.shards[shard].fate
+			landed = f.landed.Swap(false) || landed
+			refused = f.refused.Swap(false) || refused
+			shed = f.shed.Swap(false) || shed
+		}
+		var still, half time.Duration
+		if refused && n.quiet < quietSlots {
+			still = refusedHold
+		}
+		if shed {
+			half = shedHold
+		}
+		n.quiet++
+		if landed {
+			n.quiet = 0
+		}
+		if still+half > 0 && n.holding.CompareAndSwap(false, true) { // one that is under way stands for the next
+			t.background.Go(func() {
+				defer n.holding.Store(false)
+				t.hold(n, shards, still, half)
+			})
+		}
+	}
+}
+
+func (t *Tracker) hold(n *node, shards []int, still, half time.Duration) {
+	calls := make([]*call, len(shards))
+	for i, shard := range shards {
+		k := t.store.keys[shard]
+		calls[i] = newCall(shard, t.store.scripts.Get("hold"), []string{k.clock, k.outages}, ms(still), ms(half))
+	}
+	t.store.exec(n, calls)
+	for _, c := range calls {
+		if c.err == nil {
+			t.metrics.holds.Inc()
+		}
+	}
+}
