@@ -27,7 +27,7 @@ test: deps ## all tests, on miniredis and on a real Redis (installed if it is mi
 
 test-long: test-outages ## the proofs at their full size; each is a target of its own
 
-test-outages: deps # 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
+test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
 	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
 
