@@ -6,7 +6,8 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
---   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON or '', then the document's fields as name and value
+--   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON or '', then the document's fields as name and
+--   value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(history) for a repeat; at most three events
 --#include lib/clock.lua

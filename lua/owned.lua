@@ -15,7 +15,9 @@ for i = 2, #ARGV do
   elseif f[3] then
     for _, entry in ipairs(redis.call('LRANGE', history, 0, -1)) do
       local a, fence, worker, dispatched = string.match(entry, '^(%d+)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
-      if a == ARGV[i] and worker == ARGV[1] then found = {fence, f[5] or '', f[6], f[7] or '', dispatched, f[9] or ''} end
+      if a == ARGV[i] and worker == ARGV[1] then
+        found = {fence, f[5] or '', f[6], f[7] or '', dispatched, f[9] or ''}
+      end
     end
   end
   reply[i - 1] = found

@@ -317,3 +317,14 @@ func (c *crowd) count(mortal bool) (tasks, workers int) {
 	}
 	return tasks, workers
 }
+
+// heldUp is the most by which the machine kept a client from sending what was due.
+func (c *crowd) heldUp() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var most int64
+	for _, m := range c.members {
+		most = max(most, m.late.Load())
+	}
+	return time.Duration(most) * time.Millisecond
+}
