@@ -36,7 +36,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	}
 	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer),
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
-	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
+	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
 	t.listener.t = t
@@ -78,6 +78,9 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
+		return err
+	}
+	if err := o.setDurabilityDefaults(); err != nil {
 		return err
 	}
 	if o.MaxPendingBeats == 0 {

@@ -1,0 +1,112 @@
+package tracker_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// clustered is a Cluster under load.
+type clustered struct {
+	*redistest.Cluster
+	tr     *tracker.Tracker
+	hearts *hearts
+	load   *load
+}
+
+const nodeTimeout = 2 * time.Second
+
+func startClustered(t *testing.T) *clustered {
+	t.Helper()
+	c := &clustered{Cluster: redistest.StartCluster(t, 3, 1, nodeTimeout)}
+	c.tr = open(t, tracker.Options{RedisURL: c.URL(), Durability: tracker.Replicated})
+	if c.tr.Shards() != 64 {
+		t.Errorf("%d shards on Cluster", c.tr.Shards())
+	}
+	life(t, c.tr)
+	c.hearts = startHearts(t, c.tr, 192, 5*time.Second) // longer than twice the node timeout
+	c.load = startLoad(t, c.tr, 8)
+	return c
+}
+
+func (c *clustered) event(t *testing.T, event func(*testing.T)) {
+	t.Helper()
+	c.load.more(t, 50)
+	event(t)
+	c.hearts.allAgain(t)
+	c.load.more(t, 50)
+	c.load.check(t)
+}
+
+func (c *clustered) slotOf(shard int) int { return c.Slot(strconv.Itoa(shard)) }
+
+// owner of a shard, as a server sees it that is not to be touched.
+func (c *clustered) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
+	t.Helper()
+	s, err := c.Owner(c.slotOf(shard), seenBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// another server than this one.
+func (c *clustered) another(s *redistest.Server) *redistest.Server {
+	if c.Servers[0] != s {
+		return c.Servers[0]
+	}
+	return c.Servers[1]
+}
+
+// move moves a shard to another primary; both carry a part of it for a while.
+func (c *clustered) move(t *testing.T, shard int) {
+	t.Helper()
+	from := c.owner(t, shard, c.Servers[0])
+	var to *redistest.Server
+	for other := range c.tr.Shards() {
+		if to = c.owner(t, other, c.Servers[0]); to != from {
+			break
+		}
+	}
+	if err := c.MoveSlot(c.slotOf(shard), from, to, func() {}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill kills the primary of a shard, and brings it back when its replica has taken its place.
+func (c *clustered) kill(t *testing.T, shard int) {
+	t.Helper()
+	old := c.owner(t, shard, c.Servers[0])
+	old.Kill()
+	c.replaced(t, shard, old)
+	if err := old.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
+	t.Helper()
+	eventually(t, "the replica takes the primary's place", func() bool {
+		return c.owner(t, shard, c.another(old)) != old
+	})
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := startClustered(t)
+	c.event(t, func(t *testing.T) { c.move(t, 5) })
+	c.event(t, func(t *testing.T) { c.kill(t, 7) })
+	c.load.wantSound(t)
+	c.hearts.wantAlive(t)
+
+	found := open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // a plain URL of a node is understood
+	if page, err := found.List(t.Context(), tracker.TaskFilter{Scope: scope, State: tracker.Running}); err != nil || page.Total != 192 {
+		t.Fatalf("%+v %v", page, err)
+	}
+}
