@@ -1,6 +1,7 @@
 package tracker_test
 
 import (
+	"crypto/rand"
 	"strconv"
 	"testing"
 	"time"
@@ -97,10 +98,49 @@ func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
 	})
 }
 
+// wantConfirmedUnless: what a primary did whose replica is silent is not confirmed; the others' is.
+func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) {
+	t.Helper()
+	for i := range 12 {
+		id := "late-" + rand.Text()
+		n := tracker.NewTask{Scope: scope, TaskID: id}
+		if err := n.Validate(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.tr.Create(t.Context(), n)
+		if c.owner(t, c.tr.ShardOf(scope, id), c.Servers[0]) == silent {
+			wantNotConfirmed(t, "on the primary of the silent replica", err)
+		} else if err != nil {
+			t.Errorf("creation %d on another primary: %v", i, err)
+		}
+	}
+}
+
+// freezeReplica: completions on its primary are not confirmed, those on the others are.
+func (c *clustered) freezeReplica(t *testing.T, shard int) {
+	t.Helper()
+	primary := c.owner(t, shard, c.Servers[0])
+	replica, err := c.Replica(primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	c.wantConfirmedUnless(t, primary)
+	if err := replica.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := startClustered(t)
 	c.event(t, func(t *testing.T) { c.move(t, 5) })
+	c.event(t, func(t *testing.T) { c.freezeReplica(t, 6) })
 	c.event(t, func(t *testing.T) { c.kill(t, 7) })
 	c.load.wantSound(t)
 	c.hearts.wantAlive(t)
