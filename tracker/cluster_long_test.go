@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -15,7 +16,12 @@ func TestLongCluster(t *testing.T) {
 	c.wantEvenSpread(t)
 	c.measure(t, "at rest", nil, func() { c.load.more(t, 2000) })
 	for shard := range 16 {
-		c.event(t, func(t *testing.T) { c.move(t, shard) })
+		c.event(t, func(t *testing.T) {
+			c.move(t, shard, func(from *redistest.Server) {
+				c.wantVerdict(t, from, shard)
+				c.load.more(t, 100)
+			})
+		})
 	}
 	for i := range 6 {
 		c.event(t, func(t *testing.T) { c.kill(t, 20+i) })

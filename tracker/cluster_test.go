@@ -62,8 +62,8 @@ func (c *clustered) another(s *redistest.Server) *redistest.Server {
 	return c.Servers[1]
 }
 
-// move moves a shard to another primary; both carry a part of it for a while.
-func (c *clustered) move(t *testing.T, shard int) {
+// move moves a shard to another primary. meanwhile is called when both carry a part of it.
+func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest.Server)) {
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
 	var to *redistest.Server
@@ -72,9 +72,41 @@ func (c *clustered) move(t *testing.T, shard int) {
 			break
 		}
 	}
-	if err := c.MoveSlot(c.slotOf(shard), from, to, func() {}); err != nil {
+	steps := 0
+	if err := c.MoveSlot(c.slotOf(shard), from, to, func() {
+		if steps++; steps == 2 {
+			meanwhile(from)
+		}
+	}); err != nil {
 		t.Fatal(err)
 	}
+	if steps < 2 {
+		t.Errorf("shard %d was too small to be split", shard)
+	}
+}
+
+// wantVerdict: the dead are found on a node of which another shard is on its way to somewhere else.
+func (c *clustered) wantVerdict(t *testing.T, on *redistest.Server, moving int) {
+	t.Helper()
+	n := tracker.NewTask{Scope: scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
+	for shard := moving; shard == moving || c.owner(t, shard, c.Servers[0]) != on; shard = c.tr.ShardOf(scope, n.TaskID) {
+		n.TaskID = "zombie-" + rand.Text()
+	}
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	created, err := c.tr.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &tracker.Beat{Attempt: created.Envelope.Attempt}
+	if c.tr.Beat(b); b.Err != nil {
+		t.Fatal(b.Err)
+	}
+	eventually(t, "a verdict on a node that a shard is leaving", func() bool {
+		task, err := c.tr.Get(t.Context(), scope, n.TaskID)
+		return err == nil && task.Reason == tracker.HeartbeatTimeout
+	})
 }
 
 // kill kills the primary of a shard, and brings it back when its replica has taken its place.
@@ -101,17 +133,17 @@ func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
 // wantConfirmedUnless: what a primary did whose replica is silent is not confirmed; the others' is.
 func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) {
 	t.Helper()
-	for i := range 12 {
-		id := "late-" + rand.Text()
-		n := tracker.NewTask{Scope: scope, TaskID: id}
+	for range 12 {
+		n := tracker.NewTask{Scope: scope, TaskID: "late-" + rand.Text()}
 		if err := n.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.tr.Create(t.Context(), n)
-		if c.owner(t, c.tr.ShardOf(scope, id), c.Servers[0]) == silent {
-			wantNotConfirmed(t, "on the primary of the silent replica", err)
-		} else if err != nil {
-			t.Errorf("creation %d on another primary: %v", i, err)
+		create := func() error { _, err := c.tr.Create(t.Context(), n); return err }
+		if c.owner(t, c.tr.ShardOf(scope, n.TaskID), c.Servers[0]) != silent {
+			n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID
+			eventually(t, "a creation on another primary", func() bool { return create() == nil })
+		} else if err := create(); tracker.CodeOf(err) != tracker.Unavailable {
+			t.Errorf("a creation on the primary of the silent replica: %v", err)
 		}
 	}
 }
@@ -139,7 +171,9 @@ func (c *clustered) freezeReplica(t *testing.T, shard int) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := startClustered(t)
-	c.event(t, func(t *testing.T) { c.move(t, 5) })
+	c.event(t, func(t *testing.T) {
+		c.move(t, 5, func(from *redistest.Server) { c.wantVerdict(t, from, 5) })
+	})
 	c.event(t, func(t *testing.T) { c.freezeReplica(t, 6) })
 	c.event(t, func(t *testing.T) { c.kill(t, 7) })
 	c.load.wantSound(t)

@@ -3,7 +3,9 @@ package tracker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -62,6 +64,21 @@ func (s *store) redirect(ctx context.Context, calls []*call, g guarantee) {
 			s.runAnywhere(ctx, group)
 		} // else: nothing can be made safe on a node without a lane, and it has one as soon as it has a shard
 	}
+	if stale {
+		now := time.Now().UnixMilli()
+		for _, c := range calls {
+			if isRedirect(c.err) {
+				s.unsettled[c.shard].Store(now)
+			}
+		}
+	}
+}
+
+// settled lists the shards of a node but for those that were between two nodes a moment ago: the sweeper's rounds over all
+// of them must not be cut short by one each time.
+func (s *store) settled(n *node) []int {
+	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
+	return slices.DeleteFunc(s.byNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
 }
 
 // runAnywhere is for a node that has had no shard yet.

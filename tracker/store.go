@@ -31,6 +31,8 @@ type store struct {
 	nodes   map[string]*node // by address; a node is kept when its shards leave it
 	byShard atomic.Pointer[[]*node]
 	mapped  time.Time // when byShard was last drawn
+
+	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
 
 // node is one Redis server and the lanes to it. Beats and everything else have lanes of their own, so that a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -63,6 +64,7 @@ func (s *store) begin(ctx context.Context, settled func(shards int)) error {
 	for i := range shards {
 		s.keys = append(s.keys, newShardKeys(i))
 	}
+	s.unsettled = make([]atomic.Int64, shards)
 	settled(shards)
 	return s.drawMap(ctx)
 }
