@@ -62,7 +62,8 @@ func (c *clustered) another(s *redistest.Server) *redistest.Server {
 	return c.Servers[1]
 }
 
-// move moves a shard to another primary. meanwhile is called when both carry a part of it.
+// move moves a shard to another primary. meanwhile is called twice: when both carry a part of it, and when all of it
+// has gone but the other is not its primary yet.
 func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest.Server)) {
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
@@ -72,37 +73,39 @@ func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest
 			break
 		}
 	}
-	steps := 0
-	if err := c.MoveSlot(c.slotOf(shard), from, to, func() {
-		if steps++; steps == 2 {
+	called := 0
+	if err := c.MoveSlot(c.slotOf(shard), from, to, func(left int) {
+		if called == 0 || left == 0 {
+			called++
 			meanwhile(from)
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if steps < 2 {
+	if called < 2 {
 		t.Errorf("shard %d was too small to be split", shard)
 	}
 }
 
-// wantVerdict: the dead are found on a node of which another shard is on its way to somewhere else.
-func (c *clustered) wantVerdict(t *testing.T, on *redistest.Server, moving int) {
+// wantOthersServed: while a shard is on its way, the others of its node create, confirm and find the dead.
+func (c *clustered) wantOthersServed(t *testing.T, on *redistest.Server, moving int) {
 	t.Helper()
 	n := tracker.NewTask{Scope: scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
 	for shard := moving; shard == moving || c.owner(t, shard, c.Servers[0]) != on; shard = c.tr.ShardOf(scope, n.TaskID) {
 		n.TaskID = "zombie-" + rand.Text()
 	}
+	n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID // the same shard
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	created, err := c.tr.Create(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var created *tracker.Created
+	eventually(t, "a creation on a node that a shard is leaving", func() (ok bool) {
+		var err error
+		created, err = c.tr.Create(t.Context(), n)
+		return err == nil
+	})
 	b := &tracker.Beat{Attempt: created.Envelope.Attempt}
-	if c.tr.Beat(b); b.Err != nil {
-		t.Fatal(b.Err)
-	}
+	eventually(t, "a beat on a node that a shard is leaving", func() bool { c.tr.Beat(b); return b.Err == nil })
 	eventually(t, "a verdict on a node that a shard is leaving", func() bool {
 		task, err := c.tr.Get(t.Context(), scope, n.TaskID)
 		return err == nil && task.Reason == tracker.HeartbeatTimeout
@@ -172,7 +175,8 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := startClustered(t)
 	c.event(t, func(t *testing.T) {
-		c.move(t, 5, func(from *redistest.Server) { c.wantVerdict(t, from, 5) })
+		shard := c.tr.MarkOf(5)
+		c.move(t, shard, func(from *redistest.Server) { c.wantOthersServed(t, from, shard) })
 	})
 	c.event(t, func(t *testing.T) { c.freezeReplica(t, 6) })
 	c.event(t, func(t *testing.T) { c.kill(t, 7) })

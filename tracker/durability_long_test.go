@@ -28,7 +28,7 @@ func kills(t *testing.T) int {
 // underKills kills a primary under load again and again.
 func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T)) *load {
 	t.Helper()
-	l := startLoad(t, open(t, o), 32)
+	l := startLoad(t, open(t, o), 16)
 	for i := range n {
 		l.more(t, 100)
 		kill(t)
@@ -83,7 +83,7 @@ func TestLongMemory(t *testing.T) {
 	t.Run("failover after the replica lagged", func(t *testing.T) {
 		w := startWatched(t, 1, 1)
 		var l *load
-		l = startLoad(t, open(t, tracker.Options{RedisURL: w.url()}), 32)
+		l = startLoad(t, open(t, tracker.Options{RedisURL: w.url()}), 16)
 		for range n {
 			l.more(t, 100)
 			old := w.primary(t)

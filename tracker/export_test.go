@@ -13,6 +13,9 @@ import (
 // ShardOf tells where a task lives.
 func (t *Tracker) ShardOf(scope Scope, id string) int { return t.store.shardOf(scope, id) }
 
+// MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
+func (t *Tracker) MarkOf(shard int) int { return int(t.store.node(shard).mark.shard.Load()) }
+
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
 func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
 	r, err := t.findWorker("test", scope, id)

@@ -8,12 +8,12 @@ import "testing"
 // Sentinels.
 func TestLongFailover(t *testing.T) {
 	w := startWatched(t, 2, 3)
-	var events []func(*testing.T)
+	var events []failover
 	for range 10 {
-		events = append(events, w.kill, w.handOver)
+		events = append(events, failover{"kill", w.kill}, failover{"hand-over", w.handOver})
 	}
 	for range 3 {
-		events = append(events, w.freeze)
+		events = append(events, failover{"freeze", w.freeze})
 	}
 	failovers(t, w, 2, events...)
 }

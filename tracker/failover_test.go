@@ -24,7 +24,7 @@ func startWatched(t *testing.T, replicas, sentinels int, args ...string) *watche
 	for range replicas {
 		w.servers = append(w.servers, redistest.StartReplica(t, primary, args...))
 	}
-	w.sentinels = redistest.StartSentinels(t, sentinels, "main", primary, replicas, 500*time.Millisecond)
+	w.sentinels = redistest.StartSentinels(t, sentinels, "main", primary, replicas, time.Second)
 	return w
 }
 
@@ -73,12 +73,18 @@ func (w *watched) kill(t *testing.T) {
 	w.rejoin(t, old, w.promoted(t, old))
 }
 
+// rejoin brings a server back that has lost all it knew. Until it has it again, nobody may promote it.
 func (w *watched) rejoin(t *testing.T, old, now *redistest.Server) {
 	t.Helper()
-	if err := old.Restart(now.ReplicaOf()...); err != nil {
+	if err := old.Restart(append(now.ReplicaOf(), "--replica-priority", "0")...); err != nil {
 		t.Fatal(err)
 	}
 	if err := old.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+	c := old.Client()
+	defer func() { _ = c.Close() }()
+	if err := c.ConfigSet(context.Background(), "replica-priority", "100").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,9 +104,14 @@ func (w *watched) handOver(t *testing.T) {
 	}
 }
 
+type failover struct {
+	name    string
+	happens func(*testing.T)
+}
+
 // failovers drives a deployment through failovers under load: no task that beats is declared dead, and no
 // acknowledged completion is lost.
-func failovers(t *testing.T, w *watched, replicas int, events ...func(*testing.T)) {
+func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 	t.Helper()
 	tr := open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: replicas})
 	life(t, tr)
@@ -108,8 +119,11 @@ func failovers(t *testing.T, w *watched, replicas int, events ...func(*testing.T
 	l := startLoad(t, tr, 8)
 	for _, event := range events {
 		l.more(t, 50)
-		event(t)
+		start := time.Now()
+		event.happens(t)
+		over := time.Since(start)
 		h.allAgain(t)
+		t.Logf("%s: over after %v; beats of all tasks went on %v later", event.name, over.Round(time.Millisecond), (time.Since(start) - over).Round(time.Millisecond))
 		l.more(t, 50)
 		l.check(t)
 	}
@@ -120,5 +134,5 @@ func failovers(t *testing.T, w *watched, replicas int, events ...func(*testing.T
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	w := startWatched(t, 1, 1)
-	failovers(t, w, 1, w.kill)
+	failovers(t, w, 1, failover{"kill", w.kill})
 }

@@ -172,8 +172,8 @@ func (c *Cluster) Slot(tag string) int {
 }
 
 // MoveSlot moves a slot from one primary to another, a few keys at a time, as redis-cli --cluster reshard does.
-// between is called after each step, while the slot lies on both.
-func (c *Cluster) MoveSlot(slot int, from, to *Server, between func()) error {
+// between is called after each step, with the number of keys that are left, before the slot has changed hands.
+func (c *Cluster) MoveSlot(slot int, from, to *Server, between func(left int)) error {
 	host, port, _ := net.SplitHostPort(to.Addr)
 	return from.with(func(ctx context.Context, source *redis.Client) error {
 		target := to.Client()
@@ -185,7 +185,6 @@ func (c *Cluster) MoveSlot(slot int, from, to *Server, between func()) error {
 			return err
 		}
 		for {
-			between()
 			keys, err := source.ClusterGetKeysInSlot(ctx, slot, 10).Result()
 			if err != nil {
 				return err
@@ -200,6 +199,11 @@ func (c *Cluster) MoveSlot(slot int, from, to *Server, between func()) error {
 			if err := source.Do(ctx, args...).Err(); err != nil {
 				return err
 			}
+			left, err := source.ClusterCountKeysInSlot(ctx, slot).Result()
+			if err != nil {
+				return err
+			}
+			between(int(left))
 		}
 		for _, r := range []*redis.Client{target, source} {
 			if err := r.Do(ctx, "cluster", "setslot", slot, "node", c.ids[to]).Err(); err != nil {

@@ -45,12 +45,13 @@ func (s *Server) AwaitPrimary() error {
 func (s *Server) await(what string, is func(context.Context, *redis.Client) bool) error {
 	c := s.Client()
 	defer func() { _ = c.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // a Sentinel that was held up does nothing for 30 s
 	defer cancel()
 	for !is(ctx, c) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not become %s within a minute", s.Addr, what)
+			state, _ := c.Info(context.Background(), "replication").Result()
+			return fmt.Errorf("%s did not become %s within two minutes: %s", s.Addr, what, state)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
