@@ -21,7 +21,7 @@ func wantNotConfirmed(t *testing.T, what string, err error) {
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
-	tr := open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 400 * time.Millisecond})
+	tr := open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated})
 	ctx := t.Context()
 	n := tracker.NewTask{Scope: scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
 	if err := n.Validate(time.Now()); err != nil {

@@ -167,6 +167,8 @@ func TestRefused(t *testing.T) {
 		{"public URL with query", env("LUBDUB_PUBLIC_URL=http://example.com?x=1"), []string{"no user, query or fragment"}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},
 		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"), []string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
+		{"durability of an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_DURABILITY=fsync"), []string{"keeps nothing, so durability cannot be fsync (environment LUBDUB_DURABILITY)"}},
+		{"no such durability", env("LUBDUB_DURABILITY=replicate"), []string{`"replicate" is not one of memory, fsync, replicated`}},
 		{"two places for keys", env("LUBDUB_SIGNING_KEYS=a=geheim", "LUBDUB_SIGNING_KEYS_FILE=/x"), []string{"signing keys come from two places"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
