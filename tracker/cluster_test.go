@@ -27,7 +27,7 @@ func startClustered(t *testing.T) *clustered {
 	if c.tr.Shards() != 64 {
 		t.Errorf("%d shards on Cluster", c.tr.Shards())
 	}
-	life(t, c.tr)
+	life(t, open(t, tracker.Options{RedisURL: c.URL()}))
 	c.hearts = startHearts(t, c.tr, 192, 5*time.Second) // longer than twice the node timeout
 	c.load = startLoad(t, c.tr, 8)
 	return c

@@ -114,7 +114,7 @@ type failover struct {
 func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 	t.Helper()
 	tr := open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: replicas})
-	life(t, tr)
+	life(t, open(t, tracker.Options{RedisURL: w.url()}))
 	h := startHearts(t, tr, 64, 5*time.Second)
 	l := startLoad(t, tr, 8)
 	for _, event := range events {

@@ -232,21 +232,24 @@ type heard struct {
 func startHearts(t *testing.T, tr *tracker.Tracker, n int, timeout time.Duration) *hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	h := &hearts{tr: tr, stop: stop, fresh: make([]atomic.Int64, n), told: make([][]heard, n)}
+	h := &hearts{tr: tr, stop: stop, tasks: make([]*tracker.Attempt, n), fresh: make([]atomic.Int64, n), told: make([][]heard, n)}
 	h.running.Go(func() { _ = tr.KeepTime(ctx) })
 	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
 	h.running.Go(func() { _ = sweeper.Run(ctx) })
 	t.Cleanup(h.end)
 	for i := range n {
-		task := tracker.NewTask{Scope: scope, TaskID: fmt.Sprintf("heart-%d", i), HeartbeatInterval: timeout / 2, HeartbeatTimeout: timeout}
+		id := fmt.Sprintf("heart-%d", i)
+		task := tracker.NewTask{Scope: scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: timeout / 2, HeartbeatTimeout: timeout}
 		if err := task.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		c, err := tr.Create(ctx, task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.tasks = append(h.tasks, c.Envelope.Attempt)
+		var c *tracker.Created
+		eventually(t, "a creation is confirmed", func() bool {
+			var err error
+			c, err = tr.Create(ctx, task)
+			return err == nil
+		})
+		h.tasks[i] = c.Envelope.Attempt
 		h.running.Go(func() { h.beat(ctx, i) })
 	}
 	return h

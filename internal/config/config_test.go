@@ -40,6 +40,8 @@ func TestPrecedence(t *testing.T) {
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
 		"max-beats-per-second":      {"1", "2", "3", "4"},
 		"offline-worker-retention":  {"1h", "2h", "3h", "4h"},
+		"durability":                {"fsync", "replicated", "fsync", "replicated"},
+		"durable-replicas":          {"2", "3", "4", "5"},
 		"worker-probe":              {"public", "any", "public", "any"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
 		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},
