@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean
+.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
@@ -25,16 +25,25 @@ deps: # what the tests need besides Go
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 10m ./...
 
-test-long: test-outages ## the proofs at their full size; each is a target of its own
+test-long: test-outages test-cluster test-failover test-durability ## the long runs, one after the other; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
 	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
 
+test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes
+	go test -tags long -count=1 -timeout 30m -v -run '^TestLongCluster$$' ./tracker
+
+test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and handed over; about 5 minutes
+	go test -tags long -count=1 -timeout 30m -v -run '^TestLongFailover' ./tracker
+
+test-durability: deps ## kill -9 of the primary 100 times each with durability replicated and fsync, and what memory loses; about 20 minutes
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker
+
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+	go vet -tags long ./...
+	go tool staticcheck -tags long ./...
 	cd bench/baselines/etcd && go vet ./...
 
 generate: build ## rewrite the generated files

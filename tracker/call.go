@@ -36,32 +36,70 @@ func newCall(shard int, script *lua.Script, keys []string, args ...any) *call {
 // exec runs calls in one round trip to one node and gives each its reply or its error. A script that the node
 // does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to
 // another node is asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
-func (s *store) exec(n *node, calls []*call) {
+func (s *store) exec(n *node, calls []*call) { s.execWith(n, calls, nil) }
+
+// execWith gives no call a success for which the guarantee does not stand; nil: none is asked for.
+func (s *store) execWith(n *node, calls []*call, g guarantee) {
 	ctx := context.Background() // bounded by the client's timeouts, so that no caller can give up half-way
-	cmds := make([]redis.Cmder, len(calls))
-	for i, c := range calls {
-		cmds[i] = redis.NewCmd(ctx, c.argv...)
+	s.runOn(ctx, n, calls, g)
+	if s.cluster != nil {
+		s.redirect(ctx, calls, g)
 	}
-	s.pipeline(ctx, n, cmds)
+}
+
+func (s *store) runOn(ctx context.Context, n *node, calls []*call, g guarantee) {
+	s.roundTrip(ctx, n, calls, trip{guarantee: g})
 	var missing []*call
-	for i, c := range calls {
-		c.take(cmds[i].(*redis.Cmd))
+	for _, c := range calls {
 		if isNoScript(c.err) {
 			missing = append(missing, c)
 		}
 	}
 	if len(missing) > 0 {
-		s.load(ctx, n, missing)
+		s.roundTrip(ctx, n, missing, trip{guarantee: g, load: true})
 	}
-	if s.cluster == nil {
-		return
+}
+
+// trip is what goes into a round trip besides its calls.
+type trip struct {
+	guarantee guarantee // nil: none is asked for
+	load      bool      // bring the scripts
+	asking    bool      // say before each call that its shard may still be on its way to the node
+}
+
+// roundTrip runs calls in one pipeline on one connection.
+func (s *store) roundTrip(ctx context.Context, n *node, calls []*call, with trip) {
+	var cmds []redis.Cmder
+	if with.load {
+		cmds = loadScripts(ctx, calls)
 	}
-	for _, c := range calls {
-		switch {
-		case isRedirect(c.err):
-			s.follow(ctx, c)
-		case isNetwork(c.err):
-			s.remap() // the node may be gone and its shards promoted elsewhere
+	own := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		if with.asking {
+			cmds = append(cmds, redis.NewCmd(ctx, "asking"))
+		}
+		own[i] = redis.NewCmd(ctx, c.argv...)
+		cmds = append(cmds, own[i])
+	}
+	var asked []*redis.Cmd
+	if with.guarantee != nil {
+		asked = with.guarantee.ask(ctx, s.keys[n.mark.of(s, n, calls)])
+		for _, cmd := range asked {
+			cmds = append(cmds, cmd)
+		}
+	}
+	pipe := n.client.Pipeline()
+	_ = pipe.BatchProcess(ctx, cmds...)
+	_, _ = pipe.Exec(ctx) // each command carries its own error
+	var doubt error
+	if with.guarantee != nil {
+		if doubt = with.guarantee.confirmed(asked); isRedirect(doubt) {
+			n.mark.moveOn(s, n)
+		}
+	}
+	for i, c := range calls {
+		if c.take(own[i]); c.err == nil && doubt != nil {
+			c.err = s.notConfirmed(doubt)
 		}
 	}
 }
@@ -97,14 +135,8 @@ func (s *store) execEach(n *node, calls []*call, groups [][]int, each func(shard
 	return nil
 }
 
-func (s *store) pipeline(ctx context.Context, n *node, cmds []redis.Cmder) {
-	pipe := n.client.Pipeline()
-	_ = pipe.BatchProcess(ctx, cmds...)
-	_, _ = pipe.Exec(ctx) // each command carries its own error
-}
-
-// load brings scripts to the node and runs their calls again, in one round trip.
-func (s *store) load(ctx context.Context, n *node, calls []*call) {
+// loadScripts brings each script of the calls once.
+func loadScripts(ctx context.Context, calls []*call) []redis.Cmder {
 	var cmds []redis.Cmder
 	loaded := map[*lua.Script]bool{}
 	for _, c := range calls {
@@ -113,23 +145,7 @@ func (s *store) load(ctx context.Context, n *node, calls []*call) {
 			cmds = append(cmds, redis.NewCmd(ctx, "script", "load", c.script.Source))
 		}
 	}
-	first := len(cmds)
-	for _, c := range calls {
-		cmds = append(cmds, redis.NewCmd(ctx, c.argv...))
-	}
-	s.pipeline(ctx, n, cmds)
-	for i, c := range calls {
-		c.take(cmds[first+i].(*redis.Cmd))
-	}
-}
-
-// follow runs one call wherever its shard is now, and has the map of shards drawn anew.
-func (s *store) follow(ctx context.Context, c *call) {
-	s.remap()
-	argv := append([]any{"eval", c.script.Source}, c.argv[2:]...)
-	cmd := redis.NewCmd(ctx, argv...)
-	_ = s.cluster.Process(ctx, cmd)
-	c.take(cmd)
+	return cmds
 }
 
 func (c *call) take(cmd *redis.Cmd) {
@@ -155,19 +171,6 @@ func isNoScript(err error) bool {
 func isNetwork(err error) bool {
 	var re redis.Error
 	return err != nil && !errors.As(err, &re)
-}
-
-func isRedirect(err error) bool {
-	var re redis.Error
-	if !errors.As(err, &re) {
-		return false
-	}
-	for _, p := range [...]string{"MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN"} {
-		if strings.HasPrefix(re.Error(), p) {
-			return true
-		}
-	}
-	return false
 }
 
 // do runs one call through its node's lane and waits for its fate.
@@ -216,12 +219,12 @@ func (s *store) groupCalls(calls []*call, w *waiter) map[*node][]*call {
 	return groups
 }
 
-// flushCalls is the flush of a node's lane of calls.
-func (s *store) flushCalls(n *node, calls []*call) {
+// flushCalls is the flush of a node's lanes of calls.
+func (s *store) flushCalls(n *node, calls []*call, g guarantee) {
 	const perRoundTrip = 512 // bounds how long one round trip holds up the next
 	for len(calls) > 0 {
 		k := min(len(calls), perRoundTrip)
-		s.exec(n, calls[:k])
+		s.execWith(n, calls[:k], g)
 		for _, c := range calls[:k] {
 			c.wait.done()
 		}

@@ -120,10 +120,11 @@ func (t *Tracker) Complete(_ context.Context, a *Attempt, c Completion) (Complet
 	args = appendDoc(args, "phase", c.CancelledDuringPhase)
 	args = appendDoc(args, "partial", string(c.PartialProgress))
 	call := newCall(a.shard, t.store.scripts.Get("complete"), t.callbackKeys(a), args...)
-	r, err := t.store.do("complete", call)
-	if err != nil {
-		return Completed{}, err
+	t.store.doDurably("complete", call)
+	if call.err != nil {
+		return Completed{}, call.err
 	}
+	r := call.reply
 	if code := r.int(0); code != codeOK && code != codeRepeated {
 		return Completed{}, refuse("complete", a, code, r.str(2))
 	}

@@ -179,6 +179,9 @@ func (s *store) check(ctx context.Context) error {
 	if info["redis_mode"] == "cluster" && s.single != nil {
 		s.becomeCluster()
 	}
+	if err := s.checkDurability(ctx, info); err != nil {
+		return err
+	}
 	version, known := info["redis_version"]
 	if !known {
 		return nil // miniredis: it evicts nothing and keeps nothing, which its user was told

@@ -77,7 +77,7 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 			c.IdempotencyHash, c.TaskID, c.fence, ms(IdempotencyRetention), created))
 		asked = append(asked, c)
 	}
-	t.store.doAll("create", calls)
+	t.store.doDurably("create", calls...)
 	for i, c := range asked {
 		r := calls[i].reply
 		switch {
@@ -112,7 +112,7 @@ func (t *Tracker) create(batch []*creation) {
 			asked = append(asked, c)
 		}
 	}
-	t.store.doAll("create", calls)
+	t.store.doDurably("create", calls...)
 	for i, c := range asked {
 		if c.err = calls[i].err; c.err != nil {
 			continue

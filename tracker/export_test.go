@@ -18,6 +18,8 @@ func (t *Tracker) HoldTime() {
 	t.holdTime()
 	t.background.Wait()
 }
+// MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
+func (t *Tracker) MarkOf(shard int) int { return int(t.store.node(shard).mark.shard.Load()) }
 
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
 func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
@@ -98,5 +100,38 @@ func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 			return errDead
 		}
 		return next(ctx, cmds[:n])
+	}
+}
+
+// RecordPipelines gives a function that tells the names of the commands of each pipeline that was run since.
+func (t *Tracker) RecordPipelines() func() [][]string {
+	r := &recorder{}
+	t.store.single.AddHook(r)
+	return func() [][]string {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.seen
+	}
+}
+
+type recorder struct {
+	mu   sync.Mutex
+	seen [][]string
+}
+
+func (r *recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var names []string
+		for _, c := range cmds {
+			names = append(names, c.Name())
+		}
+		r.mu.Lock()
+		r.seen = append(r.seen, names)
+		r.mu.Unlock()
+		return next(ctx, cmds)
 	}
 }

@@ -12,24 +12,25 @@ import (
 
 // shardKeys holds the fixed keys of one shard, and the prefix of the others.
 type shardKeys struct {
-	prefix   string
-	fixed    []string // in the order of lua/lib/shard.lua
-	clock    string
-	outages  string
-	timeouts string
-	timers   string
-	due      string
-	ix       string
-	events   string
-	progress string
-	cancels  string
-	ready    string
-	held     string
-	outbox   string
-	fences   string
-	paused   string
-	replicas string
-	sweepers string
+	prefix    string
+	fixed     []string // in the order of lua/lib/shard.lua
+	clock     string
+	outages   string
+	timeouts  string
+	timers    string
+	due       string
+	ix        string
+	events    string
+	progress  string
+	cancels   string
+	ready     string
+	held      string
+	outbox    string
+	fences    string
+	paused    string
+	replicas  string
+	sweepers  string
+	confirmed string
 
 	ofWorkers   []string // in the order of lua/lib/worker.lua
 	workers     string
@@ -58,6 +59,7 @@ func newShardKeys(shard int) *shardKeys {
 	k.paused = k.prefix + "paused"
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
+	k.confirmed = k.prefix + "confirmed"
 	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
 		k.ready, k.held, k.outbox}
 	k.workers = k.prefix + "workers"

@@ -23,6 +23,7 @@ type metrics struct {
 	staleWorkers prometheus.Counter
 	recovered    prometheus.Counter
 	probes       *prometheus.CounterVec
+	unconfirmed  prometheus.Counter
 	claims       *claimMetrics
 }
 
@@ -76,6 +77,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
+		unconfirmed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_unconfirmed_total", Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; their callers were told 503 and to repeat.",
+		}),
 	}
 	m.claims = newClaimMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
@@ -84,7 +88,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.verdicts, m.requeued, m.removed,
-			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes)
+			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.unconfirmed)
 	}
 	return m
 }

@@ -23,6 +23,9 @@ type Options struct {
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s
 
+	Durability      Durability // of creations, completions, new attempts and cancels; empty: Memory
+	DurableReplicas int        // that must confirm them, with Replicated; 0: 1
+
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
 	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
 	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling

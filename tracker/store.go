@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/lua"
@@ -23,10 +24,15 @@ type store struct {
 
 	newFlush func(*node) func([]*Beat) // the flush of a new node's lane of beats
 
+	guarantee   guarantee // what durable transitions are answered by; nil with Memory
+	unconfirmed prometheus.Counter
+
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; a node is kept when its shards leave it
 	byShard atomic.Pointer[[]*node]
 	mapped  time.Time // when byShard was last drawn
+
+	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
 
 // node is one Redis server and the lanes to it. Beats and everything else have lanes of their own, so that a
@@ -39,6 +45,8 @@ type node struct {
 
 	holding atomic.Bool // its shards' time is being held back just now
 	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
+	durable *lane[*call] // transitions that wait until they are safe
+	mark    mark         // where its flushes write
 }
 
 func (s *store) shards() int { return len(s.keys) }
@@ -73,8 +81,9 @@ func (s *store) nodeOf(client *redis.Client) *node {
 	if n == nil || n.client != client {
 		n = &node{client: client}
 		n.beats = newLane(s.opts.MaxPendingBeats, runtime.GOMAXPROCS(0), 1, s.newFlush(n))
-		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c) })
-		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c) })
+		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, nil) })
+		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, nil) })
+		n.durable = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, s.guarantee) })
 		if old := s.nodes[addr]; old != nil {
 			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
 		}
@@ -113,6 +122,7 @@ func (n *node) close() {
 	n.beats.close()
 	n.vital.close()
 	n.calls.close()
+	n.durable.close()
 }
 
 // close flushes every lane and closes the connections.

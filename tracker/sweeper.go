@@ -130,7 +130,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 func (s *Sweeper) runNode(ctx context.Context, n *node, sweep round) {
 	failing := false
 	for ctx.Err() == nil {
-		r, err := sweep(n, s.t.store.byNode()[n], true)
+		r, err := sweep(n, s.t.store.settled(n), true)
 		nap := r.next
 		if !r.more {
 			nap = max(nap, minNap)

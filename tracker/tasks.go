@@ -39,7 +39,7 @@ func (t *Tracker) Cancel(ctx context.Context, scope Scope, id, reason string) (*
 		return nil, err
 	}
 	c := t.cancelCall(r, reason)
-	t.store.doAll("cancel", []*call{c})
+	t.store.doDurably("cancel", c)
 	if err := cancelled(c); err != nil {
 		return nil, err
 	}
@@ -91,12 +91,13 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 		return nil, err
 	}
 	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
-	reply, err := t.store.do(op, newCall(r.shard, t.store.scripts.Get("attempt"), t.keysOf(r), r.scope.String(), r.id, from,
-		newFence(), int64(life/time.Second), ms(startTimeout(before.Queue, before.StartTimeout, life)), worker))
-	if err != nil {
-		return nil, err
+	c := newCall(r.shard, t.store.scripts.Get("attempt"), t.keysOf(r), r.scope.String(), r.id, from,
+		newFence(), int64(life/time.Second), ms(startTimeout(before.Queue, before.StartTimeout, life)), worker)
+	t.store.doDurably(op, c)
+	if c.err != nil {
+		return nil, c.err
 	}
-	switch code := reply.int(0); code {
+	switch reply, code := c.reply, c.reply.int(0); code {
 	case codeOK, codeRepeated:
 	case codeNotFound:
 		return nil, notFound(op)
@@ -165,7 +166,7 @@ func (t *Tracker) CancelRun(ctx context.Context, scope Scope, runID, reason stri
 				calls = append(calls, t.cancelCall(r, reason))
 			}
 		}
-		t.store.doAll("cancel", calls)
+		t.store.doDurably("cancel", calls...)
 		told := map[int]bool{}
 		for _, c := range calls {
 			if c.err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -36,7 +37,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	}
 	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer),
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
-	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{},
+	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
 	t.store = s
 	t.listener.t = t
@@ -63,6 +64,7 @@ func (s *store) begin(ctx context.Context, settled func(shards int)) error {
 	for i := range shards {
 		s.keys = append(s.keys, newShardKeys(i))
 	}
+	s.unsettled = make([]atomic.Int64, shards)
 	settled(shards)
 	return s.drawMap(ctx)
 }
@@ -78,6 +80,9 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
+		return err
+	}
+	if err := o.setDurabilityDefaults(); err != nil {
 		return err
 	}
 	if o.MaxPendingBeats == 0 {

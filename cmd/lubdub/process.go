@@ -72,6 +72,7 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
 		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
+		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,
 	}
 	if p.cfg.WorkerProbe != "off" {

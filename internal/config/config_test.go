@@ -40,6 +40,8 @@ func TestPrecedence(t *testing.T) {
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
 		"max-beats-per-second":      {"1", "2", "3", "4"},
 		"offline-worker-retention":  {"2h", "3h", "4h", "5h"},
+		"durability":                {"fsync", "replicated", "fsync", "replicated"},
+		"durable-replicas":          {"2", "3", "4", "5"},
 		"worker-probe":              {"public", "any", "public", "any"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
 		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},
@@ -167,6 +169,8 @@ func TestRefused(t *testing.T) {
 		{"public URL with query", env("LUBDUB_PUBLIC_URL=http://example.com?x=1"), []string{"no user, query or fragment"}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},
 		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"), []string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
+		{"durability of an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_DURABILITY=fsync"), []string{"keeps nothing, so durability cannot be fsync (environment LUBDUB_DURABILITY)"}},
+		{"no such durability", env("LUBDUB_DURABILITY=replicate"), []string{`"replicate" is not one of memory, fsync, replicated`}},
 		{"two places for keys", env("LUBDUB_SIGNING_KEYS=a=geheim", "LUBDUB_SIGNING_KEYS_FILE=/x"), []string{"signing keys come from two places"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

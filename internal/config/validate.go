@@ -37,6 +37,9 @@ func (l *Loaded) validate() (ps problems) {
 	if both := (Roles{API: true, Sweeper: true}); l.Redis == Embedded && l.Roles != both {
 		ps.addf("an embedded Redis (%s) is nobody else's, so its process needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles, l.Source("roles"))
 	}
+	if l.Redis == Embedded && l.Durability != "memory" {
+		ps.addf("an embedded Redis (%s) keeps nothing, so durability cannot be %s (%s); run a Redis, or set durability to memory", l.Source("redis"), l.Durability, l.Source("durability"))
+	}
 	if l.SigningKeys != "" && l.SigningKeysFile != "" {
 		ps.addf("signing keys come from two places, %s and signing-keys-file (%s); take one away, so that it is plain which key signs",
 			l.Source("signing-keys"), l.Source("signing-keys-file"))

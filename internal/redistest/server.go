@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,13 +37,6 @@ type Server struct {
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return startServer(t, "", args)
-}
-
-// StartSentinel starts a Sentinel that watches a server by this name.
-func StartSentinel(t testing.TB, name string, master *Server) *Server {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(master.Addr)
-	return startServer(t, fmt.Sprintf("sentinel monitor %s %s %s 1\n", name, host, port), []string{"--sentinel"})
 }
 
 func startServer(t testing.TB, conf string, args []string) *Server {
@@ -109,7 +103,7 @@ func freeAddr() string {
 	}
 }
 
-func (s *Server) start() error {
+func (s *Server) start(more ...string) error {
 	path, err := binary()
 	if err != nil {
 		return err
@@ -122,7 +116,7 @@ func (s *Server) start() error {
 	args = append(args,
 		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--databases", strconv.Itoa(databases), "--logfile", s.logFile(), "--daemonize", "no")
-	cmd := exec.Command(path, append(args, s.args...)...)
+	cmd := exec.Command(path, slices.Concat(args, s.args, more)...)
 	cmd.SysProcAttr = diesWithParent()
 	started, gone := make(chan error), make(chan struct{})
 	go func() {
@@ -206,8 +200,9 @@ func (s *Server) Kill() {
 	<-s.gone
 }
 
-// Restart starts the server again on the same port and folder after Stop or Kill.
-func (s *Server) Restart() error { return s.start() }
+// Restart starts the server again on the same port and folder after Stop or Kill. args are added to its command line,
+// this time only.
+func (s *Server) Restart(args ...string) error { return s.start(args...) }
 
 func (s *Server) remove() {
 	s.Kill()

@@ -1,0 +1,92 @@
+//go:build long
+
+package tracker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// TestLongCluster is `make test-cluster`.
+func TestLongCluster(t *testing.T) {
+	c := startClustered(t)
+	c.wantEvenSpread(t)
+	c.measure(t, "at rest", nil, func() { c.load.more(t, 2000) })
+	for shard := range 16 {
+		c.event(t, func(t *testing.T) {
+			c.move(t, shard, func(from *redistest.Server) { c.wantOthersServed(t, from, shard) })
+		})
+	}
+	for i := range 6 {
+		c.event(t, func(t *testing.T) { c.kill(t, 20+i) })
+	}
+	for i := range 3 {
+		c.event(t, func(t *testing.T) { c.freeze(t, 30+i) })
+	}
+	for i := range 3 {
+		c.event(t, func(t *testing.T) { c.freezeReplica(t, 40+i) })
+	}
+	c.load.wantSound(t)
+	c.hearts.wantAlive(t)
+}
+
+// wantEvenSpread: with 64 shards, redis-cli's even ranges of slots give three primaries 21 or 22 of them.
+func (c *clustered) wantEvenSpread(t *testing.T) {
+	t.Helper()
+	counts := map[string]int{}
+	for shard := range c.tr.Shards() {
+		counts[c.owner(t, shard, c.Servers[0]).Addr]++
+	}
+	t.Logf("shards on each primary: %v", counts)
+	for _, n := range counts {
+		if n < 21 || n > 22 {
+			t.Errorf("uneven: %v", counts)
+		}
+	}
+}
+
+// freeze freezes the primary of a shard until its replica has taken its place, and a while longer. The beats of the
+// others keep their latency.
+func (c *clustered) freeze(t *testing.T, shard int) {
+	t.Helper()
+	old := c.owner(t, shard, c.Servers[0])
+	healthy := func(a *tracker.Attempt) bool {
+		return c.owner(t, c.tr.ShardOf(a.Scope, a.TaskID), c.another(old)) != old
+	}
+	on := map[string]bool{}
+	for _, a := range c.hearts.tasks {
+		on[a.TaskID] = healthy(a)
+	}
+	others := func(a *tracker.Attempt) bool { return on[a.TaskID] }
+	before := c.measure(t, "the healthy nodes before", others, func() { c.load.more(t, 200); c.hearts.allAgain(t) })
+	if err := old.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	during := c.measure(t, "the healthy nodes while one is frozen", others, func() { c.replaced(t, shard, old) })
+	if limit := max(5*before, 50*time.Millisecond); during > limit { // had they to wait for the frozen node, it would be a second
+		t.Errorf("the median of the healthy nodes' beats went from %v to %v", before, during)
+	}
+	if err := old.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// measure tells the latency of beats while something is done, and gives its median: a busy machine alone moves the rest.
+func (c *clustered) measure(t *testing.T, what string, of func(*tracker.Attempt) bool, do func()) (median time.Duration) {
+	t.Helper()
+	if of == nil {
+		of = func(*tracker.Attempt) bool { return true }
+	}
+	from := time.Now()
+	do()
+	p50, p99, slowest, n, failed := c.hearts.latency(from, time.Now(), of)
+	t.Logf("%s: %d beats in %v, p50 %v, p99 %v, slowest %v, %d failed", what, n, time.Since(from).Round(time.Millisecond),
+		p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond), slowest.Round(10*time.Microsecond), failed)
+	return p50
+}
