@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,10 +91,12 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 			beats = append(beats, &tracker.Beat{Attempt: a})
 		}
 	}
-	r.Beats(beats)
-	for _, b := range beats {
-		if b.Err != nil {
-			t.Fatal(b.Err)
+	for some := range slices.Chunk(beats, perBatch) {
+		r.Beats(some)
+		for _, b := range some {
+			if b.Err != nil {
+				t.Fatal(b.Err)
+			}
 		}
 	}
 	h.advance(2250 * time.Millisecond)
