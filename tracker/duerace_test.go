@@ -65,7 +65,7 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 	t.Helper()
 	// A shard keeps its newest 10,000 events or so: with 64 shards none of them is trimmed.
 	h := &harness{TB: t, store: s, ctx: context.Background()}
-	h.Tracker = open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 64})
+	h.Tracker = open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 2 * time.Minute, Shards: 64})
 	h.tick()
 	r := &dueRace{harness: h, attempts: make([]*tracker.Attempt, n), completed: make([]tracker.Completed, n)}
 	now := s.Clock.Now()
