@@ -101,3 +101,32 @@ func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// A task stands in the list of its state and in no other: the counts, which are read from the lists, are exact.
+func TestATaskIsInOneList(t *testing.T) {
+	contract(t, func(h *harness) {
+		a := h.create(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" }).Envelope.Attempt
+		want := func(state tracker.State) {
+			h.Helper()
+			run, err := h.Run(h.ctx, scope, "r1")
+			if err != nil || run.Total != 1 || run.Counts[state] != 1 {
+				h.Fatalf("%+v %v", run, err)
+			}
+			for _, s := range tracker.States {
+				page, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope, State: s})
+				if err != nil || (page.Total == 1) != (s == state) || page.Total > 1 {
+					h.Fatalf("%s: %d are counted %s: %v", state, page.Total, s, err)
+				}
+			}
+		}
+		want(tracker.Dispatched)
+		if err := h.beat(a, "").Err; err != nil {
+			h.Fatal(err)
+		}
+		want(tracker.Running)
+		if _, err := h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			h.Fatal(err)
+		}
+		want(tracker.Succeeded)
+	})
+}

@@ -191,10 +191,7 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: test timed out`)
 func (l *lab) test(pkg, binary, tests string, limit time.Duration, environ ...string) (failed string, output []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run", tests, "-test.timeout", limit.String(), "-test.failfast", "-rapid.nofailfile", "-rapid.shrinktime", "1s")
-	if pkg != ofTracker {
-		cmd.Args = cmd.Args[:6]
-	}
+	cmd := exec.CommandContext(ctx, binary, "-test.run", tests, "-test.timeout", limit.String(), "-test.failfast")
 	cmd.Dir = pkg
 	cmd.Env = append(os.Environ(), environ...)
 	output, err = cmd.CombinedOutput()
