@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
@@ -29,12 +30,18 @@ type Set struct {
 const redisClock = "redis.call('TIME')"
 
 // Load composes the scripts as production runs them: the clock is Redis's own.
-func Load() *Set { return compose(redisClock) }
+func Load() *Set { return compose(files, redisClock) }
 
 // LoadWithClock composes the scripts with another source of wall time: a Lua expression that gives
 // {seconds, microseconds} as TIME does. It is for tests, which step and freeze the clock; a test over
 // the import graph holds that only internal/redistest calls it.
-func LoadWithClock(expr string) *Set { return compose(expr) }
+func LoadWithClock(expr string) *Set { return compose(files, expr) }
+
+// LoadWithClockFrom composes the scripts of another folder, so that tests can try whether they would notice wrong ones.
+// With an empty expression the clock is Redis's own.
+func LoadWithClockFrom(folder fs.FS, expr string) *Set {
+	return compose(folder, cmp.Or(expr, redisClock))
+}
 
 // Get returns the named script; a name that does not exist is a programming error and panics.
 func (s *Set) Get(name string) *Script {
@@ -48,18 +55,15 @@ func (s *Set) Get(name string) *Script {
 // Names lists the scripts, sorted.
 func (s *Set) Names() []string { return s.names }
 
-func compose(clock string) *Set {
+func compose(folder fs.FS, clock string) *Set {
 	set := &Set{byName: map[string]*Script{}}
-	entries, err := fs.ReadDir(files, ".")
+	paths, err := fs.Glob(folder, "*.lua")
 	if err != nil {
-		panic(err) // embedded: cannot fail at run time
+		panic(err) // the pattern is a good one
 	}
-	for _, e := range entries {
-		if e.IsDir() {
-			continue
-		}
-		name := strings.TrimSuffix(e.Name(), ".lua")
-		src := strings.ReplaceAll(include(e.Name()), redisClock, clock)
+	for _, path := range paths {
+		name := strings.TrimSuffix(path, ".lua")
+		src := strings.ReplaceAll(include(folder, path), redisClock, clock)
 		sum := sha1.Sum([]byte(src))
 		set.byName[name] = &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:])}
 		set.names = append(set.names, name)
@@ -68,15 +72,15 @@ func compose(clock string) *Set {
 }
 
 // include returns a file with each line `--#include lib/x.lua` replaced by that fragment.
-func include(path string) string {
-	raw, err := files.ReadFile(path)
+func include(folder fs.FS, path string) string {
+	raw, err := fs.ReadFile(folder, path)
 	if err != nil {
 		panic(fmt.Sprintf("lua: %v", err))
 	}
 	var out strings.Builder
 	for line := range strings.Lines(string(raw)) {
 		if frag, ok := strings.CutPrefix(strings.TrimSpace(line), "--#include "); ok {
-			out.WriteString(include(frag))
+			out.WriteString(include(folder, frag))
 			continue
 		}
 		out.WriteString(line)

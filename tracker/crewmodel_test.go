@@ -347,12 +347,16 @@ func (m *crewModel) drained(rt *rapid.T, w *modelWorker) {
 	}
 }
 
-// Check holds after every operation: each task and each worker reads as the model says.
+// Check holds after every operation: each task and each worker reads as the model says. It asks for all of them at once.
 func (m *crewModel) Check(rt *rapid.T) {
 	depth := 0
-	for _, k := range m.tasks {
-		task, err := m.tr.Get(rt.Context(), scope, k.id)
-		m.must(rt, err)
+	tasks, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: scope, PageSize: 100})
+	m.must(rt, err)
+	if len(tasks.Tasks) != len(m.tasks) {
+		rt.Fatalf("%d tasks are listed; the model has %d", len(tasks.Tasks), len(m.tasks))
+	}
+	for _, task := range tasks.Tasks {
+		k := m.tasks[task.ID]
 		if task.State != k.state || task.Attempt != k.attempt || task.Losses != k.losses {
 			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state, k.attempt, k.losses, task.History)
 		}
@@ -363,10 +367,17 @@ func (m *crewModel) Check(rt *rapid.T) {
 			depth++
 		}
 	}
+	workers, err := m.tr.Workers(rt.Context(), tracker.WorkerFilter{Scope: scope, PageSize: 100})
+	m.must(rt, err)
+	if len(workers.Workers) != len(m.workers) {
+		rt.Fatalf("%d workers are listed; the model has %d", len(workers.Workers), len(m.workers))
+	}
 	for _, w := range m.workers {
-		got, err := m.tr.Worker(rt.Context(), scope, w.id)
-		m.must(rt, err)
-		if got.Status != w.status || got.Held != len(m.held(w)) {
+		i := slices.IndexFunc(workers.Workers, func(got *tracker.Worker) bool { return got.ID == w.id })
+		if i < 0 {
+			rt.Fatalf("%s is not listed", w.id)
+		}
+		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) {
 			rt.Fatalf("%s is %s and holds %d; the model says %s, %d", w.id, got.Status, got.Held, w.status, len(m.held(w)))
 		}
 	}

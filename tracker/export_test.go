@@ -18,6 +18,7 @@ func (t *Tracker) HoldTime() {
 	t.holdTime()
 	t.background.Wait()
 }
+
 // MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
 func (t *Tracker) MarkOf(shard int) int { return int(t.store.node(shard).mark.shard.Load()) }
 

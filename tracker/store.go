@@ -43,8 +43,8 @@ type node struct {
 	vital  *lane[*call] // workers' beats
 	calls  *lane[*call]
 
-	holding atomic.Bool // its shards' time is being held back just now
-	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
+	holding atomic.Bool  // its shards' time is being held back just now
+	quiet   int          // slots in which no beat of this replica landed; KeepTime's own
 	durable *lane[*call] // transitions that wait until they are safe
 	mark    mark         // where its flushes write
 }

@@ -116,10 +116,7 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 		}
 		return nil, &Error{Code: AlreadyTerminal, Op: op, State: before.State, Message: "no new attempt of this task: " + why}
 	}
-	v, err := t.get(op, r)
-	if err != nil {
-		return nil, err
-	}
+	v := readTask(r, c.reply.list(2))
 	if v.Queue != "" && worker == "" {
 		t.tellWorkers(r.shard)
 		return &Created{Task: v.Task}, nil

@@ -18,11 +18,12 @@ const clockKey = "redistest:clock"
 const clockExpr = "redis.call('LRANGE', '" + clockKey + "', 0, -1)"
 
 // setClock sets that key and lets every key that expires age by ARGV[3] ms, as it would on miniredis: a real
-// server's own clock has not moved.
+// server's own clock has not moved. ARGV[4] is the database: where none expires, none is asked.
 var setClock = redis.NewScript(`
 redis.call('DEL', KEYS[1])
 redis.call('RPUSH', KEYS[1], ARGV[1], ARGV[2])
-if tonumber(ARGV[3]) > 0 then
+local expires = string.match(redis.call('INFO', 'keyspace'), 'db' .. ARGV[4] .. ':keys=%d+,expires=(%d+)')
+if tonumber(ARGV[3]) > 0 and expires ~= '0' then
   for _, key in ipairs(redis.call('KEYS', '*')) do
     local left = redis.call('PTTL', key)
     if left >= 0 then redis.call('PEXPIRE', key, left - ARGV[3]) end
@@ -53,7 +54,7 @@ func newMiniredisClock(m *miniredis.Miniredis) *Clock {
 func newRealClock(t testing.TB, client *redis.Client) *Clock {
 	return newClock(func(now time.Time, forward time.Duration) {
 		err := setClock.Run(context.Background(), client, []string{clockKey},
-			now.Unix(), now.Nanosecond()/1000, forward.Milliseconds()).Err()
+			now.Unix(), now.Nanosecond()/1000, forward.Milliseconds(), client.Options().DB).Err()
 		if err != nil && err != redis.Nil {
 			t.Errorf("setting the test clock: %v", err)
 		}

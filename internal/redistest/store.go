@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -41,7 +42,7 @@ func Miniredis(t testing.TB, opts ...Option) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	s := &Store{Kind: "miniredis", URL: "redis://" + m.Addr() + "/0", Scripts: lua.Load(), Clock: &Clock{}}
+	s := &Store{Kind: "miniredis", URL: "redis://" + m.Addr() + "/0", Scripts: scripts(""), Clock: &Clock{}}
 	s.Client = newClient(t, m.Addr(), 0)
 	if slices.Contains(opts, WallClock) {
 		m.ClockTTL(true) // or keys would not expire at all
@@ -56,10 +57,10 @@ func Miniredis(t testing.TB, opts ...Option) *Store {
 func Real(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	addr, db := takeDatabase(t)
-	s := &Store{Kind: "redis", URL: fmt.Sprintf("redis://%s/%d", addr, db), Scripts: lua.Load(), Clock: &Clock{}}
+	s := &Store{Kind: "redis", URL: fmt.Sprintf("redis://%s/%d", addr, db), Scripts: scripts(""), Clock: &Clock{}}
 	s.Client = newClient(t, addr, db)
 	if !slices.Contains(opts, WallClock) {
-		s.Scripts = lua.LoadWithClock(clockExpr)
+		s.Scripts = scripts(clockExpr)
 		s.Clock = newRealClock(t, s.Client)
 	}
 	return s
@@ -69,4 +70,18 @@ func newClient(t testing.TB, addr string, db int) *redis.Client {
 	c := dial(addr, db)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// scriptsFolder names a folder whose scripts run in place of the embedded ones; internal/mutants has wrong ones there.
+const scriptsFolder = "LUBDUB_TEST_SCRIPTS"
+
+// scripts composes the scripts with a clock; "": the store's own.
+func scripts(clock string) *lua.Set {
+	if dir := os.Getenv(scriptsFolder); dir != "" {
+		return lua.LoadWithClockFrom(os.DirFS(dir), clock)
+	}
+	if clock == "" {
+		return lua.Load()
+	}
+	return lua.LoadWithClock(clock)
 }

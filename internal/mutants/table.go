@@ -1,0 +1,57 @@
+package main
+
+// mutant is one wrong edit and the tests that must notice it.
+type mutant struct {
+	bug     string // what is wrong with it
+	file    string // under the root of the repository
+	find    string // stands in the file exactly once
+	replace string
+	pkg     string // whose tests run
+	tests   string // regular expression for -test.run
+}
+
+const (
+	ofTracker = "./tracker"
+	ofAPI     = "./api"
+)
+
+var mutants = []mutant{
+	{"beats revive ended attempts (membership guard removed)", "lua/beat.lua", "'XX', 'GT', 'CH'", "'GT', 'CH'", ofTracker, "^(TestZombie|TestLifecycle)$"},
+	{"a score may fall (GT dropped)", "lua/beat.lua", "'XX', 'GT', 'CH'", "'XX', 'CH'", ofTracker, "^TestScoresNeverFallWithARestoredClock$"},
+	{"a `started` may let a score fall (GT dropped)", "lua/start.lua", "redis.call('ZADD', task.beats, 'GT', L, member)", "redis.call('ZADD', task.beats, L, member)", ofTracker, "^TestScoresNeverFallWithARestoredClock$"},
+	{"the fence is not compared", "lua/lib/attempt.lua", "if attempt < f.a or f.f ~= fence then", "if attempt < f.a then", ofTracker, "^TestFence$"},
+	{"an older attempt is let in (attempt guard removed)", "lua/lib/attempt.lua", "if attempt < f.a or f.f ~= fence then", "if attempt > f.a then", ofTracker, "^(TestFence|TestLifecycle|TestRetries)$"},
+	{"a newer attempt that the store lost is refused", "lua/lib/attempt.lua", "if not task.f or token.attempt > task.f.a then", "if not task.f then", ofTracker, "^TestAdoption$"},
+	{"a zombie's score is not checked again", "lua/expire.lua", "if score and L - score > timeout then", "if score then", ofTracker, "^TestBeatBetweenFindAndTake$"},
+	{"zombies are found one timeout late", "lua/expire.lua", "if score and L - score > timeout then", "if score and L - score > 2 * timeout then", ofTracker, "^TestZombie$"},
+	{"a look at what is overdue has no limit", "lua/find.lua", ", 'LIMIT', 0, ARGV[4])}", ")}", ofTracker, "^TestALookAtWhatIsOverdueIsBounded$"},
+	{"liveness goes by wall time, not shard time", "lua/lib/clock.lua", "return L + math.max(0, math.min(gap, MAX_STEP_MS)), gap", "return now, gap", ofTracker, "^TestOutageKillsNobody$"},
+	{"shard time follows a gap of any length", "lua/lib/step.lua", "elseif gap > MAX_STEP_MS then", "elseif gap > 1e15 then", ofTracker, "^TestOutageKillsNobody$"},
+	{"the same completion again is refused", "lua/complete.lua", "and was == outcome and reported then", "and false then", ofTracker, "^(TestLifecycle|TestRetries)$"},
+	{"another outcome of an ended attempt is acknowledged", "lua/complete.lua", "and was == outcome and reported then", "and reported then", ofTracker, "^TestLifecycle$"},
+	{"an idempotency key stands for nothing", "lua/reserve.lua", "if not r[1] then", "if true then", ofTracker, "^TestIdempotentCreation$"},
+	{"a fenced worker may claim", "lua/claim.lua", "return not fenced and redis.call", "return redis.call", ofTracker, "^TestAFencedWorkerClaimsNothing$"},
+	{"a claim goes beyond the worker's capacity", "lua/worker_reserve.lua", "math.min(want, max - others - held)", "want", ofTracker, "^TestClaimRespectsCapacity$"},
+	{"a claim's id is forgotten", "lua/claimed.lua", "if ARGV[3] == '1' then", "if false then", ofTracker, "^TestClaimID$"},
+	{"a cancel's grace runs from the request", "lua/cancel.lua", "  tell_worker(task, 'c', reason)", "  tell_worker(task, 'c', reason)\n  redis.call('ZADD', TIMERS, shard_time(CLOCK) + (task.f.g or ARGV[4]), 'c:' .. member_of(task))", ofTracker, "^TestGraceRunsFromTheDelivery$"},
+	{"each delivery of a cancel begins its grace anew", "lua/deliver.lua", "if not grace or delivered ~= '' then return 0 end", "if not grace then return 0 end", ofTracker, "^TestCancel$"},
+	{"a cancelled attempt is tried again", "lua/lib/settle.lua", "if not f.q or not f.p or f.cr then return nil end", "if not f.q or not f.p then return nil end", ofTracker, "^TestNothingIsRetriedUnderCancel$"},
+	{"losses have no end", "lua/lib/settle.lua", "if loss and count > tonumber(losses) or", "if", ofTracker, "^TestMaxLossesStopsAPoisonPill$"},
+	{"a task stays in the list of its state before", "lua/lib/task.lua", "  if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end\n", "", ofTracker, "^TestATaskIsInOneList$"},
+	{"a verdict has no event", "lua/lib/settle.lua", "  emit(task, 'task.failed', task.f.a, data)\n", "", ofTracker, "^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
+	{"an ended attempt leaves no history", "lua/lib/settle.lua", "if task.f.a > 0 and task.f.s ~= 'Q' then remember(", "if false then remember(", ofTracker, "^(TestZombie|TestSweepersAgainstCompleters)$"},
+	{"a dead worker's machine stays online", "lua/lib/worker.lua", "  follow(w, v.ended)\n", "", ofTracker, "^TestWorkerStale$"},
+	{"a dead worker's tasks are not entered for recovery", "lua/lib/worker.lua", "  redis.call('ZADD', RECOVERIES, now, w.name)\n", "", ofTracker, "^(TestRecoveryIsResumedAfterEachStep|TestASweeperDiesBetweenAnyTwoSteps)$"},
+
+	{"NOSCRIPT is not answered", "tracker/call.go", "if len(missing) > 0 {", "if len(missing) > 1<<30 {", ofTracker, "^TestNoScript$"},
+	{"a full lane takes more", "tracker/lane.go", "case len(s.pending) >= s.limit:", "case len(s.pending) >= 1<<30:", ofTracker, "^(TestSmallLaneIsExact|TestLaneGivesEachItemOneFate)$"},
+	{"a claim takes types that its worker cannot run", "tracker/ready.go", "k.kind != \"\" && !slices.Contains(c.can.Types, k.kind):", "false:", ofTracker, "^(TestClaim|TestNoTypePoisoning)$"},
+
+	{"any algorithm signs a token", "api/token.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"a token needs no expiry", "api/token.go", "		jwt.WithExpirationRequired(),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"anybody's token opens", "api/token.go", "		jwt.WithIssuer(tokenIssuer),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"an unknown kid has an empty key", "api/token.go", "	if !known {\n", "	if !known && kid == \"\" {\n", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"a token opens every attempt of its task", "api/auth.go", "if t.attempt.Number == attempt {", "if t.attempt.Number > 0 {", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a token opens every task", "api/auth.go", "case t.attempt.TaskID == string(id):", "case len(id) > 0:", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a remembered token outlives its expiry", "api/tokencache.go", "if t.expires <= now {", "if t.expires < 0 {", ofAPI, "^TestTokenCacheNeverFindsAnExpiredToken$"},
+}

@@ -1,0 +1,263 @@
+package tracker_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lubdub-io/lubdub/internal/faultproxy"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+var (
+	historyRounds = flag.Int("history.rounds", 1, "how many rounds TestHistories has, each with a Redis of its own")
+	historyFor    = flag.Duration("history.for", 3*time.Second, "for how long clients are at work in each; streams keep 10,000 events a shard")
+	historyKills  = flag.Int("history.kills", 1, "how often Redis is killed in each")
+)
+
+// Clients, sweepers and workers on two replicas act on the same tasks at once, while a proxy before Redis loses
+// requests and replies, stands still and cuts connections, and while Redis is frozen, killed and started again. What
+// each task's clients were told, and what its events say of Lubdub's own verdicts, must be one life that the model
+// allows, in an order that agrees with real time: the history is linearizable. What was not answered may have been
+// done at any later time, or never.
+func TestHistories(t *testing.T) {
+	for i := 0; i < *historyRounds && !t.Failed(); i++ {
+		t.Run(fmt.Sprint("round ", i+1), func(t *testing.T) {
+			h := newHistories(t)
+			h.run(*historyFor, *historyKills)
+			h.check()
+		})
+	}
+}
+
+const (
+	historyClients = 8
+	historyTasks   = 8   // that clients act on together
+	historyOps     = 160 // on those, before the next ones come
+)
+
+// histories records what is done to tasks.
+type histories struct {
+	*testing.T
+	redis    *redistest.Server
+	proxies  []*faultproxy.Proxy
+	replicas []*tracker.Tracker
+	scripts  map[string]string // names by SHA
+
+	mu       sync.Mutex
+	tasks    []*historyTask
+	acted    int
+	workers  []string
+	claimed  map[string]string // worker by task and attempt, as an envelope said
+	lost     map[string]int    // replies lost on purpose, by script
+	requests map[string]int    // and requests
+	answers  map[string]int    // operations by what they were and how they were answered
+}
+
+// historyTask is one task and what was done to it.
+type historyTask struct {
+	id    string
+	queue bool
+
+	mu       sync.Mutex
+	attempts []*tracker.Attempt // that somebody has got, oldest first
+	ops      []porcupine.Operation
+	unknown  int // of these, those that were not answered
+}
+
+var historyRules = lifeRules{
+	policy: tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: 20 * time.Millisecond, Multiplier: 1, MaxBackoff: 20 * time.Millisecond},
+	beat:   time.Second, start: 1200 * time.Millisecond, grace: 300 * time.Millisecond,
+}
+
+func newHistories(t *testing.T) *histories {
+	t.Helper()
+	h := &histories{
+		T: t, scripts: map[string]string{}, claimed: map[string]string{},
+		lost: map[string]int{}, requests: map[string]int{}, answers: map[string]int{},
+	}
+	// What Redis has answered is on its disk: a kill loses nothing that was acknowledged.
+	h.redis = redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	set := lua.Load()
+	for _, name := range set.Names() {
+		h.scripts[set.Get(name).SHA] = name
+	}
+	for range 2 {
+		p := faultproxy.Start(t, h.redis.Addr)
+		h.proxies = append(h.proxies, p)
+		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + p.Addr + "/0", RedisTimeout: 250 * time.Millisecond, Shards: 2}))
+	}
+	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
+		t.Fatal(err)
+	}
+	return h
+}
+
+// run has clients at work for a while, and lets everything go wrong beside them.
+func (h *histories) run(d time.Duration, kills int) {
+	ctx, stop := context.WithCancel(context.Background())
+	var beside sync.WaitGroup
+	for _, r := range h.replicas {
+		beside.Go(func() { _ = r.KeepTime(ctx) })
+		beside.Go(func() { _ = tracker.NewSweeper(r, tracker.SweeperOptions{}).Run(ctx) })
+	}
+	h.hire(h.replicas[0])
+	h.hire(h.replicas[1])
+	h.deal()
+	var working, failing sync.WaitGroup
+	over := make(chan struct{})
+	failing.Go(func() { h.misbehave(over, d, kills) })
+	for _, p := range h.proxies {
+		p.Judge(h.judge)
+	}
+	for i := range historyClients {
+		working.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					h.act(i)
+				}
+			}
+		})
+	}
+	time.Sleep(d) // how long the test is to last, not a wait for something
+	close(over)
+	working.Wait()
+	failing.Wait()
+	for _, p := range h.proxies {
+		p.Judge(nil)
+		p.Resume()
+	}
+	stop()
+	beside.Wait()
+	for _, r := range h.replicas {
+		for deadline := time.Now().Add(30 * time.Second); r.Ready(context.Background()) != nil && time.Now().Before(deadline); {
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+	for _, k := range h.tasks { // the last word
+		h.get(0, h.replicas[0], k)
+	}
+}
+
+// judge loses what replicas write and what they are told: of each script often at first, so that none is left out.
+func (h *histories) judge(request []byte) faultproxy.Fate {
+	at := bytes.Index(request, []byte("evalsha\r\n$40\r\n"))
+	if at < 0 || len(request) < at+54 {
+		return faultproxy.Pass
+	}
+	script := h.scripts[string(request[at+14:at+54])]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := 0.004
+	if h.lost[script] < 3 {
+		p = 0.2
+	}
+	switch x := rand.Float64(); {
+	case x < p:
+		h.lost[script]++
+		return faultproxy.LoseReply
+	case x < p+0.002:
+		h.requests[script]++
+		return faultproxy.LoseRequest
+	case x < p+0.004:
+		h.requests[script]++
+		return faultproxy.CutShort
+	}
+	return faultproxy.Pass
+}
+
+// misbehave does to Redis and to the way there what happens to them in bad nights.
+func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) {
+	begun := time.Now()
+	for killed := 0; ; {
+		select {
+		case <-over:
+			return
+		case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
+		}
+		pause := time.Duration(20+rand.IntN(350)) * time.Millisecond
+		p := h.proxies[rand.IntN(len(h.proxies))]
+		switch rand.IntN(5) {
+		case 0:
+			p.Pause()
+			time.Sleep(pause) // how long it stands still
+			p.Resume()
+		case 1:
+			p.Cut()
+		case 2:
+			p.Refuse()
+			time.Sleep(pause / 4)
+			p.Resume()
+		case 3:
+			if err := h.redis.Freeze(); err != nil {
+				h.Error(err)
+			}
+			time.Sleep(pause)
+			if err := h.redis.Thaw(); err != nil {
+				h.Error(err)
+			}
+		}
+		if kills > 0 && time.Since(begun) > d*time.Duration(killed+1)/time.Duration(kills+1) && killed < kills {
+			killed++
+			h.redis.Kill()
+			if err := h.redis.Restart(); err != nil {
+				h.Error(err)
+				return
+			}
+		}
+	}
+}
+
+func (h *histories) hire(r *tracker.Tracker) {
+	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000}
+	if err := n.Validate(); err != nil {
+		h.Fatal(err)
+	}
+	w, err := r.Register(context.Background(), n)
+	if err != nil {
+		if tracker.CodeOf(err) != tracker.Unavailable {
+			h.Error(err)
+		}
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.workers = append(h.workers, w.WorkerID)
+}
+
+// deal brings the next tasks to act on. The lock is held, but for the first time.
+func (h *histories) deal() {
+	for range historyTasks {
+		h.tasks = append(h.tasks, &historyTask{id: fmt.Sprintf("t%06d", len(h.tasks)), queue: len(h.tasks)%2 == 1})
+	}
+}
+
+// choose gives a task to act on: mostly one of the newest, else one that sweepers may be at, else any.
+func (h *histories) choose() *historyTask {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.acted++; h.acted%historyOps == 0 {
+		h.deal()
+	}
+	n := len(h.tasks)
+	back := historyTasks
+	switch x := rand.IntN(20); {
+	case x == 0:
+		back = n
+	case x < 4:
+		back = 24 * historyTasks
+	}
+	return h.tasks[n-1-rand.IntN(min(n, back))]
+}

@@ -1,0 +1,263 @@
+package tracker_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// act does one thing at random.
+func (h *histories) act(client int) {
+	r := h.replicas[rand.IntN(len(h.replicas))]
+	k := h.choose()
+	switch x := rand.IntN(100); {
+	case x < 20:
+		h.create(client, r, k)
+	case x < 25:
+		h.get(client, r, k)
+	case x < 29:
+		h.cancel(client, r, k)
+	case x < 34:
+		h.next(client, r, k)
+	case x < 46:
+		h.claim(r)
+	case x == 46 && rand.IntN(20) == 0:
+		h.retire(r)
+	default:
+		a := k.attempt()
+		switch {
+		case a == nil:
+			h.create(client, r, k)
+		case x < 60:
+			h.start(client, r, k, a)
+		case x < 90:
+			h.beat(client, r, k, a)
+		default:
+			h.complete(client, r, k, a)
+		}
+	}
+}
+
+// attempt gives one that is known: mostly the newest.
+func (k *historyTask) attempt() *tracker.Attempt {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.attempts)
+	switch {
+	case n == 0:
+		return nil
+	case rand.IntN(8) == 0:
+		return k.attempts[rand.IntN(n)]
+	}
+	return k.attempts[n-1]
+}
+
+func (k *historyTask) got(a *tracker.Attempt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if a.Number >= maxLives-1 {
+		return // the model ends there; nobody asks for more
+	}
+	for _, have := range k.attempts {
+		if have.Number == a.Number {
+			return
+		}
+	}
+	k.attempts = append(k.attempts, a)
+	slices.SortFunc(k.attempts, func(a, b *tracker.Attempt) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// maxUnknown is how many unanswered operations a task may have: each of them may have happened at any time since, and
+// how long it takes to find an order grows with their number like a power. Then the task is left alone.
+const maxUnknown = 6
+
+// did records one operation. f does it and tells the answer; what was refused unseen has not happened.
+func (h *histories) did(client int, k *historyTask, s step, f func(t *told) error) {
+	k.mu.Lock()
+	leave := k.unknown >= maxUnknown && s.What != "get"
+	k.mu.Unlock()
+	if leave {
+		return
+	}
+	var t told
+	began := time.Now()
+	s.At = began.UnixNano()
+	err := f(&t)
+	op := porcupine.Operation{ClientId: client, Input: s, Call: s.At, Return: s.At + int64(time.Since(began))}
+	t.Code = tracker.CodeOf(err)
+	h.count(s.What, t.Code)
+	switch t.Code {
+	case tracker.Overloaded:
+		return
+	case tracker.Unavailable:
+		if s.What == "get" {
+			return // it changes nothing
+		}
+		t = told{Unknown: true}
+		op.Return = math.MaxInt64
+	}
+	op.Output = t
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ops = append(k.ops, op)
+	if t.Unknown {
+		k.unknown++
+	}
+}
+
+func (h *histories) count(what string, code tracker.Code) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers[strings.TrimSpace(what+" "+string(code))]++
+}
+
+func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
+	n := tracker.NewTask{Scope: scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: historyRules.beat,
+		StartTimeout: historyRules.start, CancelGrace: historyRules.grace}
+	if k.queue {
+		n.Queue, n.Type, n.Retry = "q", "x", &historyRules.policy
+	}
+	if err := n.Validate(time.Now()); err != nil {
+		h.Error(err)
+		return
+	}
+	h.did(client, k, step{What: "create"}, func(*told) error {
+		c, err := r.Create(context.Background(), n)
+		if err == nil && c.Envelope != nil {
+			k.got(c.Envelope.Attempt)
+		}
+		return err
+	})
+}
+
+func (h *histories) start(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
+	h.did(client, k, step{What: "start", Attempt: a.Number}, func(t *told) error {
+		ack, err := r.Start(context.Background(), a, tracker.Report{})
+		t.Cancel = ack.Cancel != nil
+		return err
+	})
+}
+
+func (h *histories) beat(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
+	h.did(client, k, step{What: "beat", Attempt: a.Number}, func(t *told) error {
+		b := &tracker.Beat{Attempt: a, Report: "\t\t50\t\"m\""}
+		r.Beat(b)
+		if t.Cancel = b.Cancel != nil; t.Cancel && !b.Cancel.Delivered {
+			r.CancelDelivered(a)
+		}
+		return b.Err
+	})
+}
+
+func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
+	s := step{What: "complete", Attempt: a.Number, Outcome: []tracker.State{tracker.Succeeded, tracker.Failed, tracker.Failed, tracker.Cancelled}[rand.IntN(4)]}
+	c := tracker.Completion{Outcome: s.Outcome}
+	if s.Outcome == tracker.Failed {
+		s.Retryable = rand.IntN(3) > 0
+		c.Retryable, c.Error = s.Retryable, json.RawMessage(`{"category":"USER_CODE"}`)
+	}
+	h.did(client, k, s, func(t *told) error {
+		done, err := r.Complete(context.Background(), a, c)
+		t.Retry = done.WillRetry
+		return err
+	})
+}
+
+func (h *histories) cancel(client int, r *tracker.Tracker, k *historyTask) {
+	h.did(client, k, step{What: "cancel"}, func(*told) error {
+		_, err := r.Cancel(context.Background(), scope, k.id, "why")
+		return err
+	})
+}
+
+func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
+	from := 0
+	if a := k.attempt(); a != nil {
+		from = a.Number
+	}
+	if from >= maxLives-2 {
+		return
+	}
+	h.did(client, k, step{What: "next", Attempt: from}, func(*told) error {
+		c, err := r.NextAttempt(context.Background(), scope, k.id, from)
+		if err == nil && c.Envelope != nil {
+			if n := c.Envelope.Attempt.Number; n != from+1 {
+				h.Errorf("%s: asked for the attempt after %d and got the envelope of attempt %d", k.id, from, n)
+			}
+			k.got(c.Envelope.Attempt)
+		}
+		return err
+	})
+}
+
+func (h *histories) get(client int, r *tracker.Tracker, k *historyTask) {
+	h.did(client, k, step{What: "get"}, func(t *told) error {
+		task, err := r.Get(context.Background(), scope, k.id)
+		if err == nil {
+			t.State, t.Attempt, t.Reason = task.State, task.Attempt, task.Reason
+			t.Requests = task.CancelRequested && task.State == tracker.Running
+		}
+		return err
+	})
+}
+
+// claim has a worker take what waits. A claim that was not answered is made again under the same id. When each task
+// was dispatched is told by its event.
+func (h *histories) claim(r *tracker.Tracker) {
+	h.mu.Lock()
+	if len(h.workers) == 0 {
+		h.mu.Unlock()
+		h.hire(r)
+		return
+	}
+	worker := h.workers[rand.IntN(len(h.workers))]
+	claim := tracker.ClaimRequest{Scope: scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4), ClaimID: fmt.Sprintf("c%d", h.acted)}
+	h.mu.Unlock()
+	var tasks []*tracker.Envelope
+	var err error
+	for range 2 {
+		tasks, err = r.Claim(context.Background(), claim)
+		if h.count("claim", tracker.CodeOf(err)); tracker.CodeOf(err) != tracker.Unavailable {
+			break
+		}
+	}
+	for _, e := range tasks {
+		h.mu.Lock()
+		var i int
+		if _, err := fmt.Sscanf(e.Task.ID, "t%06d", &i); err != nil {
+			h.Error(err)
+		}
+		k, name := h.tasks[i], fmt.Sprintf("%s#%d", e.Task.ID, e.Attempt.Number)
+		if other, taken := h.claimed[name]; taken && other != worker {
+			h.Errorf("%s was handed to %s and to %s", name, other, worker)
+		}
+		h.claimed[name] = worker
+		h.mu.Unlock()
+		k.got(e.Attempt)
+	}
+}
+
+// retire gives a worker up; what it holds is lost, and another one comes.
+func (h *histories) retire(r *tracker.Tracker) {
+	h.mu.Lock()
+	if len(h.workers) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	worker := h.workers[0]
+	h.workers = h.workers[1:]
+	h.mu.Unlock()
+	_, err := r.RetireWorker(context.Background(), scope, worker, tracker.WorkerForced)
+	h.count("retire", tracker.CodeOf(err))
+	h.hire(r)
+}

@@ -1,0 +1,154 @@
+package tracker_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// check completes the histories with what their events tell, and holds each against the model.
+func (h *histories) check() {
+	c := h.redis.Client()
+	defer func() { _ = c.Close() }()
+	h.addEvents(storedEvents(h.T, c, 2))
+	var next, wrong, ops int // what it prints of the first wrong ones is enough to read
+	const told = 3
+	var mu sync.Mutex
+	var checking sync.WaitGroup
+	for range 2 {
+		checking.Go(func() {
+			for {
+				mu.Lock()
+				i, bad := next, wrong
+				next++
+				mu.Unlock()
+				if i >= len(h.tasks) || bad >= told {
+					return
+				}
+				ok := h.checkOne(h.tasks[i])
+				mu.Lock()
+				ops += len(h.tasks[i].ops)
+				if !ok {
+					wrong++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	checking.Wait()
+	h.report(ops, wrong)
+}
+
+// addEvents adds Lubdub's own verdicts, and when queued tasks were dispatched.
+func (h *histories) addEvents(events []storedEvent) {
+	tasks := map[string]*historyTask{}
+	for _, k := range h.tasks {
+		tasks[k.id] = k
+	}
+	zombies, dispatched := map[string]int{}, map[string]string{}
+	whole := 0
+	for _, e := range events {
+		if e.Type == "system.shard_started" {
+			whole++
+		}
+		k := tasks[e.Subject]
+		if k == nil {
+			continue
+		}
+		s := step{Attempt: e.Attempt, Reason: e.Data.Reason, At: e.AtMs * int64(time.Millisecond)}
+		own := e.Data.Reason != "" && e.Data.Reason != tracker.WorkerReported && e.Data.Reason != "SUPERSEDED"
+		var t told
+		switch {
+		case e.Type == "task.zombie":
+			zombies[k.id]++
+			continue
+		case e.Type == "task.failed" && own:
+			s.What = "verdict"
+		case e.Type == "task.retrying" && own && e.Data.NextAttemptAtMs > e.AtMs: // one that was asked for is ready at once
+			s.What, t.Retry = "verdict", true
+		case e.Type == "task.dispatched" && k.queue:
+			s.What, t.Attempt = "dispatch", e.Attempt
+			dispatched[fmt.Sprintf("%s#%d", k.id, e.Attempt)] = e.Data.WorkerID
+		default:
+			continue
+		}
+		if s.Reason == tracker.HeartbeatTimeout {
+			zombies[k.id]--
+		}
+		h.answers[strings.TrimSpace(s.What+" "+string(s.Reason))]++
+		k.ops = append(k.ops, porcupine.Operation{ClientId: historyClients, Input: s, Output: t, Call: s.At, Return: s.At + clockSlack})
+	}
+	if whole != h.replicas[0].Shards() {
+		h.Fatal("the streams were trimmed: let a round be shorter")
+	}
+	for id, n := range zombies {
+		if n != 0 {
+			h.Errorf("%s: %d events task.zombie too many", id, n)
+		}
+	}
+	for name, worker := range h.claimed {
+		if dispatched[name] != worker {
+			h.Errorf("%s was handed to %s; its event says %q", name, worker, dispatched[name])
+		}
+	}
+}
+
+func (h *histories) checkOne(k *historyTask) bool {
+	rules := historyRules
+	rules.queue = k.queue
+	model := rules.model()
+	result, info := porcupine.CheckOperationsVerbose(model, k.ops, time.Minute)
+	if result == porcupine.Ok {
+		return true
+	}
+	slices.SortFunc(k.ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var text strings.Builder
+	for _, op := range k.ops {
+		end := "never"
+		if op.Return != math.MaxInt64 {
+			end = fmt.Sprint((op.Return - k.ops[0].Call) / 1000)
+		}
+		fmt.Fprintf(&text, "%9d–%9s µs  client %d  %s\n", (op.Call-k.ops[0].Call)/1000, end, op.ClientId, model.DescribeOperation(op.Input, op.Output))
+	}
+	page, err := os.CreateTemp("", "lubdub-history-*.html")
+	if err == nil {
+		err = porcupine.Visualize(model, info, page)
+		_ = page.Close()
+		h.Logf("a picture is in %s (%v)", page.Name(), err)
+	}
+	h.Errorf("the history of %s (queue %v) is %s:\n%s", k.id, k.queue, result, &text)
+	return false
+}
+
+func (h *histories) report(ops, wrong int) {
+	h.Logf("%d tasks, %d operations, %d histories wrong", len(h.tasks), ops, wrong)
+	for _, list := range []struct {
+		title string
+		of    map[string]int
+	}{{"operations by answer", h.answers}, {"replies lost after their script ran", h.lost}, {"requests lost or cut short", h.requests}} {
+		var names []string
+		for name := range list.of {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		var text strings.Builder
+		for _, name := range names {
+			fmt.Fprintf(&text, " %s %d,", name, list.of[name])
+		}
+		h.Logf("%s:%s", list.title, strings.TrimSuffix(text.String(), ","))
+	}
+	for _, must := range []string{"verdict " + string(tracker.HeartbeatTimeout), "beat " + string(tracker.Unavailable), "complete", "dispatch"} {
+		if h.answers[must] == 0 {
+			h.Errorf("there was no %q: the histories prove little", must)
+		}
+	}
+}

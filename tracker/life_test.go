@@ -1,0 +1,260 @@
+package tracker_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// taskLife is the whole of what a task can be asked about, as the design has it and without any of the store: the model
+// that histories are held against. It is a value; a step makes another one.
+type taskLife struct {
+	State    tracker.State // "": not created
+	Attempt  int
+	Ends     [maxLives]tracker.State // the outcome with which a worker, or a cancel, ended each attempt
+	Retried  [maxLives]bool          // of these, those after which the task was tried again
+	Why      tracker.Reason          // of a FAILED task, and of the last end of a QUEUED one
+	Given    bool                    // QUEUED because the attempt before was given up on request
+	Cancel   bool                    // one is pending
+	Failures int
+	Losses   int
+	Heard    int64 // ns: the last sign of life cannot have landed earlier, nor the dispatch before it
+	Asked    int64 // ns: the pending cancel cannot have been asked for earlier
+}
+
+const maxLives = 12 // attempts of a task that histories may have
+
+// step is what was done to a task. Which fields count depends on what it was.
+type step struct {
+	What      string // create, start, beat, complete, cancel, next, dispatch, get, verdict
+	Attempt   int    // that it was about; of next: the one to follow
+	Outcome   tracker.State
+	Retryable bool
+	Reason    tracker.Reason // of a verdict
+	At        int64          // ns: when it was begun; of a verdict: the wall time of its script
+}
+
+// told is how it was answered.
+type told struct {
+	Unknown  bool // no answer: it may have been done, now or later, or not
+	Code     tracker.Code
+	Retry    bool // complete: will be tried again; verdict: the task was requeued
+	Cancel   bool // start, beat: a cancel is pending
+	State    tracker.State
+	Attempt  int
+	Reason   tracker.Reason
+	Requests bool // get: a cancel is pending
+}
+
+// lifeRules are the same for all tasks of a history, but for the queue.
+type lifeRules struct {
+	queue  bool
+	policy tracker.RetryPolicy
+	beat   time.Duration // heartbeat timeout
+	start  time.Duration // start timeout
+	grace  time.Duration // of a cancel
+}
+
+// clockSlack is how much earlier a verdict's script may say that it ran than it did: its time is in whole ms.
+const clockSlack = int64(time.Millisecond)
+
+// model is the life of one task as porcupine wants it.
+func (r lifeRules) model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{taskLife{}} },
+		Step: func(state, input, output any) []any {
+			l, s, t := state.(taskLife), input.(step), output.(told)
+			next, answer := r.after(l, s)
+			if t.Unknown {
+				if next == l {
+					return []any{l}
+				}
+				return []any{l, next}
+			}
+			if !agrees(s, answer, t) {
+				return nil
+			}
+			return []any{next}
+		},
+		DescribeOperation: func(input, output any) string {
+			return fmt.Sprintf("%+v → %+v", input.(step), output.(told))
+		},
+		DescribeState: func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+	return m.ToModel()
+}
+
+// agrees compares an answer with what the model says, in what such an answer tells.
+func agrees(s step, model, t told) bool {
+	if model.Code != t.Code {
+		return false
+	}
+	if t.Code != "" {
+		return true
+	}
+	switch s.What {
+	case "start", "beat":
+		return model.Cancel == t.Cancel
+	case "complete", "verdict":
+		return model.Retry == t.Retry
+	case "dispatch":
+		return model.Attempt == t.Attempt
+	case "get":
+		return model.State == t.State && model.Attempt == t.Attempt && model.Reason == t.Reason && model.Requests == t.Requests
+	}
+	return true
+}
+
+func refusedStep(l taskLife, c tracker.Code) (taskLife, told) { return l, told{Code: c} }
+
+// after is one step of a life: what becomes of it, and what must be answered.
+func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
+	if l.State == "" && s.What != "create" {
+		return refusedStep(l, tracker.NotFound)
+	}
+	switch s.What {
+	case "create":
+		if l.State != "" {
+			return refusedStep(l, tracker.Exists)
+		}
+		if r.queue {
+			l.State = tracker.Queued
+			return l, told{}
+		}
+		l = l.dispatched(s.At)
+		return l, told{}
+	case "start", "beat":
+		if c := l.judge(s.Attempt, s.What == "beat"); c != "" {
+			return refusedStep(l, c)
+		}
+		l.State, l.Heard = tracker.Running, max(l.Heard, s.At)
+		return l, told{Cancel: l.Cancel}
+	case "complete":
+		return r.completed(l, s)
+	case "cancel":
+		switch l.State {
+		case tracker.Running:
+			if !l.Cancel {
+				l.Cancel, l.Asked = true, s.At
+			}
+		case tracker.Queued, tracker.Dispatched:
+			if l.State == tracker.Dispatched {
+				l.Ends[l.Attempt] = tracker.Cancelled
+			}
+			l = l.finished(tracker.Cancelled, "")
+		default:
+			return refusedStep(l, tracker.AlreadyTerminal)
+		}
+		return l, told{}
+	case "next":
+		return r.next(l, s)
+	case "dispatch":
+		if l.State != tracker.Queued {
+			return refusedStep(l, "nothing to claim")
+		}
+		l = l.dispatched(s.At)
+		return l, told{Attempt: l.Attempt}
+	case "get":
+		t := told{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == tracker.Running}
+		if l.State == tracker.Failed {
+			t.Reason = l.Why
+		}
+		return l, t
+	case "verdict":
+		return r.verdict(l, s)
+	}
+	panic("no such step: " + s.What)
+}
+
+func (l taskLife) dispatched(at int64) taskLife {
+	l.State, l.Why, l.Given, l.Cancel = tracker.Dispatched, "", false, false
+	l.Attempt, l.Heard = l.Attempt+1, at
+	return l
+}
+
+func (l taskLife) finished(s tracker.State, why tracker.Reason) taskLife {
+	l.State, l.Why = s, why
+	return l
+}
+
+// judge says how a callback of an attempt is refused; "": it is let in.
+func (l taskLife) judge(attempt int, beat bool) tracker.Code {
+	switch {
+	case attempt < l.Attempt, l.Given && l.State == tracker.Queued:
+		return tracker.AttemptMismatch
+	case l.State == tracker.Dispatched || l.State == tracker.Running:
+		return ""
+	case (l.State == tracker.Queued || l.State == tracker.Failed) && l.Why != tracker.WorkerReported && beat:
+		return tracker.Expired
+	}
+	return tracker.AlreadyTerminal
+}
+
+func (r lifeRules) completed(l taskLife, s step) (taskLife, told) {
+	if c := l.judge(s.Attempt, false); c != "" {
+		if l.Ends[s.Attempt] == s.Outcome {
+			return l, told{Retry: l.Retried[s.Attempt]}
+		}
+		return refusedStep(l, c)
+	}
+	l.Ends[s.Attempt] = s.Outcome
+	if s.Outcome == tracker.Failed && s.Retryable && r.queue && !l.Cancel {
+		if l.Failures++; l.Failures < r.policy.MaxAttempts {
+			l.Retried[s.Attempt] = true
+			return l.finished(tracker.Queued, tracker.WorkerReported), told{Retry: true}
+		}
+	}
+	why := tracker.Reason("")
+	if s.Outcome == tracker.Failed {
+		why = tracker.WorkerReported
+	}
+	return l.finished(s.Outcome, why), told{}
+}
+
+func (r lifeRules) next(l taskLife, s step) (taskLife, told) {
+	switch {
+	case l.Attempt == s.Attempt+1:
+		return l, told{}
+	case l.Attempt != s.Attempt:
+		return refusedStep(l, tracker.AttemptMismatch)
+	case l.State == tracker.Succeeded || l.State == tracker.Cancelled, l.Cancel && l.State != tracker.Failed:
+		return refusedStep(l, tracker.AlreadyTerminal)
+	case !r.queue:
+		return l.dispatched(s.At), told{}
+	case l.State == tracker.Failed:
+		l.Cancel = false
+	case l.State != tracker.Queued:
+		l.Given = true
+	}
+	l.State = tracker.Queued
+	return l, told{}
+}
+
+// verdict is one of Lubdub's own, as its event tells it: the event must have been due, of the attempt that was
+// current, and not early.
+func (r lifeRules) verdict(l taskLife, s step) (taskLife, told) {
+	early := func(since int64, d time.Duration) bool { return s.At+clockSlack-since < int64(d) }
+	var due, retryable bool
+	switch s.Reason {
+	case tracker.HeartbeatTimeout:
+		due, retryable = l.State == tracker.Running && !early(l.Heard, r.beat), true
+	case tracker.StartTimeout:
+		due, retryable = l.State == tracker.Dispatched && !early(l.Heard, r.start), true
+	case tracker.CancelTimeout:
+		due = l.State == tracker.Running && l.Cancel && !early(l.Asked, r.grace)
+	case tracker.WorkerLost:
+		due, retryable = (l.State == tracker.Running || l.State == tracker.Dispatched) && r.queue, true
+	}
+	if !due || s.Attempt != l.Attempt {
+		return refusedStep(l, "no such verdict was due")
+	}
+	if retryable && r.queue && !l.Cancel {
+		if l.Losses++; l.Losses <= r.policy.MaxLosses {
+			return l.finished(tracker.Queued, s.Reason), told{Retry: true}
+		}
+	}
+	return l.finished(tracker.Failed, s.Reason), told{}
+}
