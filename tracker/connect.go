@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -153,8 +154,12 @@ func (s *store) tune(o *redis.Options) *redis.Options {
 	return o
 }
 
-// redactURL hides the password of a URL, for logs and errors.
+// secretParameter finds the values of URL parameters that are secret: with Sentinel Redis's own password is one.
+var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
+
+// redactURL hides the passwords of a URL, for logs and errors.
 func redactURL(raw string) string {
+	raw = secretParameter.ReplaceAllString(raw, "${1}***")
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
 		return raw

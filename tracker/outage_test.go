@@ -223,7 +223,7 @@ func life(t *testing.T, tr *tracker.Tracker) {
 func TestSentinel(t *testing.T) {
 	master := redistest.StartServer(t)
 	sentinel := redistest.StartSentinel(t, "main", master)
-	life(t, open(t, tracker.Options{RedisURL: "redis+sentinel://" + sentinel.Addr + "/main/0"}))
+	life(t, open(t, tracker.Options{RedisURL: "redis+sentinel://" + sentinel.Addr + "/main/0?" + redistest.Credentials()}))
 }
 
 func TestCluster(t *testing.T) {
@@ -252,7 +252,7 @@ func TestCluster(t *testing.T) {
 	for _, s := range servers {
 		urls = append(urls, s.Addr)
 	}
-	tr := open(t, tracker.Options{RedisURL: "redis+cluster://" + strings.Join(urls, ",")})
+	tr := open(t, tracker.Options{RedisURL: "redis+cluster://" + redistest.As(strings.Join(urls, ","))})
 	if tr.Shards() != 64 {
 		t.Errorf("%d shards on Cluster", tr.Shards())
 	}
