@@ -13,7 +13,7 @@ import (
 
 // Store is an empty store for one test.
 type Store struct {
-	Kind    string // "miniredis" or "redis"
+	Kind    string        // "miniredis" or "redis"
 	URL     string        // of a real one as Lubdub's user
 	Client  *redis.Client // for assertions; it may do everything
 	Clock   *Clock        // wall time as scripts see it
