@@ -1,10 +1,11 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean
+.PHONY: help run demo build test test-long test-hostile deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
 FUZZTIME ?= 20s
+LONGFUZZTIME ?= 2m
 GENERATED := lua/testdata/golden.txt docs/configuration.md
 
 help: ## list the targets
@@ -24,6 +25,13 @@ deps: # what the tests need besides Go
 
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 10m ./...
+
+# What takes too long for every change; sub-targets may be run by themselves.
+test-long: test-hostile
+test-long: ## the long tests: fuzzing
+
+test-hostile: ## every fuzz target for LONGFUZZTIME (2m)
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONGFUZZTIME)
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }

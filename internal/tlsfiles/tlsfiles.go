@@ -15,21 +15,18 @@ import (
 // MinVersion is the oldest TLS that is spoken.
 const MinVersion = tls.VersionTLS12
 
-// checkEvery bounds how often files are looked at.
-const checkEvery = time.Second
-
 // Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients that show
 // a certificate of it are let in.
 func Server(cert, key, clientCA string, log *slog.Logger) (*tls.Config, error) {
-	f := &files{paths: []string{cert, key}, log: log}
-	f.load = func() (*tls.Config, error) { return server(cert, key, clientCA) }
-	if clientCA != "" {
-		f.paths = append(f.paths, clientCA)
-	}
-	if err := f.first(); err != nil {
+	f, err := follow(cert, key, clientCA, log)
+	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: MinVersion, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }}, nil
+	return f.server(), nil
+}
+
+func (f *files) server() *tls.Config {
+	return &tls.Config{MinVersion: MinVersion, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }}
 }
 
 func server(cert, key, clientCA string) (*tls.Config, error) {
@@ -61,9 +58,8 @@ func Client(ca, cert, key, serverName string, log *slog.Logger) (*tls.Config, er
 	if cert == "" {
 		return c, nil
 	}
-	f := &files{paths: []string{cert, key}, log: log}
-	f.load = func() (*tls.Config, error) { return server(cert, key, "") }
-	if err := f.first(); err != nil {
+	f, err := follow(cert, key, "", log)
+	if err != nil {
 		return nil, err
 	}
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &f.current().Certificates[0], nil }
@@ -87,6 +83,7 @@ type files struct {
 	paths []string
 	load  func() (*tls.Config, error)
 	log   *slog.Logger
+	every time.Duration // at most so often they are looked at
 
 	mu      sync.Mutex
 	config  *tls.Config
@@ -101,13 +98,17 @@ type look struct {
 	changed time.Time
 }
 
-func (f *files) first() (err error) {
-	if f.looks, err = f.see(); err != nil {
-		return err
+func follow(cert, key, clientCA string, log *slog.Logger) (f *files, err error) {
+	f = &files{paths: []string{cert, key}, log: log, every: time.Second, checked: time.Now()}
+	f.load = func() (*tls.Config, error) { return server(cert, key, clientCA) }
+	if clientCA != "" {
+		f.paths = append(f.paths, clientCA)
 	}
-	f.checked = time.Now()
+	if f.looks, err = f.see(); err != nil {
+		return nil, err
+	}
 	f.config, err = f.load()
-	return err
+	return f, err
 }
 
 func (f *files) see() ([]look, error) {
@@ -127,11 +128,11 @@ func (f *files) see() ([]look, error) {
 func (f *files) current() *tls.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.checked) < checkEvery {
+	if time.Since(f.checked) < f.every {
 		return f.config
 	}
 	f.checked = time.Now()
-	if err := f.follow(); err != nil {
+	if err := f.again(); err != nil {
 		if !f.broken {
 			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "cause", err)
 		}
@@ -140,7 +141,7 @@ func (f *files) current() *tls.Config {
 	return f.config
 }
 
-func (f *files) follow() error {
+func (f *files) again() error {
 	looks, err := f.see()
 	if err != nil {
 		return err
