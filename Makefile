@@ -1,10 +1,11 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability
+.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
 FUZZTIME ?= 20s
+LONGFUZZTIME ?= 2m
 GENERATED := lua/testdata/golden.txt docs/configuration.md
 
 help: ## list the targets
@@ -25,7 +26,7 @@ deps: # what the tests need besides Go
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 10m ./...
 
-test-long: test-outages test-cluster test-failover test-durability ## the long runs, one after the other; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile ## the long runs, one after the other; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -39,6 +40,9 @@ test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and h
 
 test-durability: deps ## kill -9 of the primary 100 times each with durability replicated and fsync, and what memory loses; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker
+
+test-hostile: ## every fuzz target for LONGFUZZTIME (2m)
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONGFUZZTIME)
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }

@@ -80,6 +80,9 @@ func (c *call) authorize() error {
 		if r == nil {
 			r = t.checkTask([]byte(c.id))
 		}
+		if r == nil {
+			r = c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.now)
+		}
 		if r != nil {
 			return r
 		}
@@ -134,14 +137,25 @@ func rolesFor(needs roleSet) string {
 }
 
 // scope settles the scope of a control call: what the body says (empty for calls without), else the query,
-// else the token. What the token does not open is 403.
+// else the token. What the token does not open is 403, what is more than the tenant may send 429: a call counts once
+// for each scope that it settles, so each task of a batch does.
 func (c *call) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
 	tenant, err := c.half("tenantId", bodyTenant, c.control.Tenant)
 	if err != nil {
 		return tracker.Scope{}, err
 	}
 	workspace, err := c.half("workspaceId", bodyWorkspace, c.control.Workspace)
-	return tracker.Scope{Tenant: tenant, Workspace: workspace}, err
+	if err != nil {
+		return tracker.Scope{}, err
+	}
+	limit := c.s.tenantCalls
+	if c.route.op == opWorkerHeartbeat {
+		limit = c.s.tenantBeats
+	}
+	if r := limit.take(tenant, nil, c.now); r != nil {
+		return tracker.Scope{}, r
+	}
+	return tracker.Scope{Tenant: tenant, Workspace: workspace}, nil
 }
 
 func (c *call) half(field, body, own string) (string, error) {

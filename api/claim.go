@@ -34,6 +34,12 @@ func (c *call) claimTasks() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
+	if r.Wait < shortWait {
+		if full := c.s.control.enter(); full != nil {
+			return 0, nil, full
+		}
+		defer c.s.control.leave()
+	}
 	var tasks []*tracker.Envelope
 	if err := c.asWorker(func() (err error) {
 		tasks, err = c.s.tracker.Claim(c.s.running, r)

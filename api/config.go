@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -72,6 +73,14 @@ type Config struct {
 
 	TokenCacheSize int // verified task tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
 	MaxConns       int // open connections; one more is answered 503; 0: 16,384
+	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: 1,024
+	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB
+
+	// What each tenant may send a second; more is answered 429. 0: as much as it likes.
+	TenantBeats int // heartbeats of tasks and workers, and the other callbacks
+	TenantCalls int // everything else that takes a token
+
+	TLS *tls.Config // of the API's listener; nil: it speaks plain HTTP
 
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
 	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
@@ -104,9 +113,10 @@ func (c *Config) setDefaults() error {
 	for _, n := range []struct {
 		field *int
 		value int
-	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}} {
+	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}, {&c.MaxControl, 1 << 10}, {&c.MaxBodyBytes, 256 << 20},
+		{&c.TenantBeats, 0}, {&c.TenantCalls, 0}} {
 		if *n.field < 0 {
-			return errors.New("api: TokenCacheSize and MaxConns must not be negative")
+			return errors.New("api: sizes and limits must not be negative")
 		}
 		if *n.field == 0 {
 			*n.field = n.value

@@ -14,6 +14,9 @@ type patientConn struct {
 	net.Conn
 	watch       *connWatch
 	read, write connDeadline
+
+	body     atomic.Int64 // reserved for the body under way
+	bodyRead int64        // of it, past fasthttp's buffer
 }
 
 // connDeadline is when one direction of a connection ends. After the watch has let it pass, setting it again
@@ -67,12 +70,16 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 
 func (c *patientConn) Close() error {
 	c.watch.remove(c)
+	if held := c.body.Swap(0); held != 0 {
+		c.watch.bodies.held.Add(-held)
+	}
 	return c.Conn.Close()
 }
 
 // connWatch lets deadlines pass.
 type connWatch struct {
 	interval time.Duration
+	bodies   *bodyBudget // nil: what bodies take is not counted
 
 	mu    sync.Mutex
 	conns map[*patientConn]struct{}

@@ -125,6 +125,12 @@ func (c *call) dispatch() (status int, body any, err error) {
 	if c.route, c.id, err = findRoute(string(c.ctx.Method()), path); err != nil {
 		return 0, nil, err
 	}
+	if c.route.yields() {
+		if r := c.s.control.enter(); r != nil {
+			return 0, nil, r
+		}
+		defer c.s.control.leave()
+	}
 	if err := c.authorize(); err != nil {
 		return 0, nil, err
 	}

@@ -65,6 +65,9 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	if r := t.checkTask(id); r != nil {
 		return r
 	}
+	if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, now); r != nil {
+		return r
+	}
 	if r := checkContentType(&ctx.Request.Header); r != nil {
 		return r
 	}

@@ -56,6 +56,7 @@ func (c *call) heartbeats() (int, any, error) {
 		return 0, nil, err
 	}
 	c.authorizeItems(b)
+	c.limitItems(b)
 	b.collect()
 	c.s.tracker.Beats(b.beats)
 	c.answerItems(b)
@@ -156,6 +157,18 @@ func (c *call) authorizeItems(b *batchCall) {
 	}
 	if bare != nil {
 		c.ownItems(b, bare)
+	}
+}
+
+// limitItems refuses the items that are more than their tenant may send.
+func (c *call) limitItems(b *batchCall) {
+	if c.s.tenantBeats == nil {
+		return
+	}
+	for i := range b.items {
+		if it := &b.items[i]; it.refusal == nil {
+			it.refusal = c.s.tenantBeats.take(it.token.attempt.Scope.Tenant, &it.token.bucket, c.now)
+		}
 	}
 }
 

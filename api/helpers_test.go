@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -341,4 +342,14 @@ func (e *env) rawUntilRefused(request string) string {
 	go func() { _, _ = io.WriteString(c, strings.ReplaceAll(request, "\n", "\r\n")) }() // ends when c is closed
 	b, _ := io.ReadAll(c)
 	return string(b)
+}
+
+// until waits for what another goroutine brings about; what says what is there instead.
+func until(t *testing.T, good func() bool, what func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !good(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal(what())
+		}
+	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,7 +18,8 @@ const spareConns = 64
 // and the remedy.
 type boundedListener struct {
 	net.Listener
-	server *Server
+	server     *Server
+	handshakes atomic.Int64
 }
 
 func (l *boundedListener) Accept() (net.Conn, error) {
@@ -30,19 +32,35 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return l.server.watch.add(c), nil
 		}
 		l.server.metrics.rejectedConns.Inc()
-		l.refuse(c)
+		if l.server.cfg.TLS == nil {
+			l.refuse(c)
+			continue
+		}
+		// An answer over TLS takes the client's word first, for which nobody may wait here.
+		if l.handshakes.Add(1) <= maxHandshakes {
+			go func() {
+				defer l.handshakes.Add(-1)
+				l.refuse(c)
+			}()
+			continue
+		}
+		l.handshakes.Add(-1)
+		_ = c.Close()
 	}
 }
 
+// maxHandshakes bounds how many refused clients are told why over TLS at a time; more are cut off.
+const maxHandshakes = 64
+
 func (l *boundedListener) refuse(c net.Conn) {
 	defer c.Close()
+	// A fresh socket's buffer takes the answer without blocking; the deadline is for odd listeners, and for TLS.
+	_ = c.SetDeadline(time.Now().Add(time.Second))
 	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded,
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit")
 	r.retryAfter, r.close = defaultRetryAfter, true
 	var ctx fasthttp.RequestCtx
 	l.server.setRequestID(&ctx, nil)
 	l.server.writeRefusal(&ctx, r)
-	// A fresh socket's buffer takes it without blocking; the deadline is for odd listeners.
-	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = ctx.Response.WriteTo(c)
 }

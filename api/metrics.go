@@ -17,7 +17,8 @@ type metrics struct {
 	heartbeat *routeMetrics  // of single beats too: what hot does not count
 	unrouted  routeMetrics   // what matches no route, and what is refused before routing
 
-	refused *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	overloaded *prometheus.CounterVec
 
 	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns prometheus.Counter
 }
@@ -58,6 +59,9 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_beats_refused_total", Help: "Beats refused, alone or in batches, by error code.",
 		}, []string{"code"}),
+		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_http_overloaded_total", Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, body_bytes (503), tenant_beats, tenant_calls (429).",
+		}, []string{"bound"}),
 		lateResults:   counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
 		badTokens:     counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
 		cacheMisses:   counter("lubdub_http_token_cache_misses_total", "Task tokens that held and had to be verified, since the cache did not know them."),
@@ -93,7 +97,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, seconds, &m.hot, m.refused, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
+		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
 		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),

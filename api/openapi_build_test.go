@@ -148,7 +148,7 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 
 func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 	headers := obj{"X-Request-Id": requestIDHeader}
-	if status == 503 {
+	if status == 429 || status == 503 {
 		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
 	}
 	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
@@ -162,13 +162,13 @@ func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 func errorStatuses(r *route, w words) []int {
 	set := append([]int{400, 500}, w.errors...)
 	if r.access != forAll {
-		set = append(set, 401, 403, 503)
+		set = append(set, 401, 403, 429, 503)
 	}
 	if w.request != nil {
 		set = append(set, 413, 415)
 	}
 	if r.access == forItems && r.op == opHeartbeats {
-		set = slices.DeleteFunc(set, func(s int) bool { return s == 401 || s == 403 || s == 503 })
+		set = slices.DeleteFunc(set, func(s int) bool { return s == 401 || s == 403 || s == 429 })
 	}
 	slices.Sort(set)
 	return slices.Compact(set)

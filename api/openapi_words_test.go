@@ -31,7 +31,7 @@ var statusWords = map[int]string{
 	200: "Done", 201: "Created", 202: "Accepted",
 	400: "The request is wrong; nothing was changed", 401: "No token, or none that holds", 403: "A token for something else",
 	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended it; stop at once",
-	413: "The body is too large", 415: "The body is not JSON", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
+	413: "The body is too large", 415: "The body is not JSON", 429: "The tenant sends more than it may; Retry-After says when to come again", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
 }
 
 // words of one operation.
@@ -76,7 +76,7 @@ var opWords = map[string]words{
 	},
 	opHeartbeats: {
 		tag: "callbacks", summary: "Many beats at once",
-		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410 and 503 stand in the results.",
+		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 stand in the results.",
 		request:     v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
 	},
 	opCreate: {

@@ -24,6 +24,11 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	case !tracker.ValidID(taskID):
 		return nil, invalidID("taskId")
 	}
+	if c.route.op != opHeartbeat { // which takes with the token that this gives
+		if r := c.s.tenantBeats.take(k.Tenant, nil, c.now); r != nil {
+			return nil, r
+		}
+	}
 	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, []tracker.OwnedAttempt{{TaskID: taskID, Number: attempt}})
 	if err != nil {
 		return nil, refusalOf(c.route.op, err)

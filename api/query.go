@@ -25,6 +25,8 @@ func (c *call) parseQuery(raw string) error {
 	for _, name := range names {
 		known := slices.Contains(c.route.query, name) || (c.route.access == forControl || c.route.access == forWorker) && (name == "tenantId" || name == "workspaceId")
 		switch {
+		case name == "":
+			return invalidField("query", "The query has a value without a name; write name=value")
 		case !known:
 			return invalidField(clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or leave it out", clip(name)))
 		case len(q[name]) > 1 && name != "label":

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,10 @@ type Server struct {
 	ids     requestIDs
 
 	beatCalls *sync.Pool
+
+	control     admission
+	tenantBeats *tenantLimit // nil: none
+	tenantCalls *tenantLimit
 
 	http  *fasthttp.Server
 	admin *fasthttp.Server
@@ -60,6 +65,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.beatCalls = newBeatCalls(&s.metrics.hot)
+	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + spareConns
 	s.http.HeaderReceived = limitBody
@@ -89,8 +95,24 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 	}
 }
 
+// setBounds sets what is refused in an overload. Each bound counts what it refuses.
+func (s *Server) setBounds() {
+	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
+	s.control.limit, s.control.refused = int64(s.cfg.MaxControl), counted("control_requests")
+	s.watch.bodies = &bodyBudget{limit: int64(s.cfg.MaxBodyBytes), refused: counted("body_bytes")}
+	start := s.cfg.Now
+	if start == nil {
+		start = time.Now
+	}
+	s.tenantBeats = newTenantLimit("tenant-beats-per-second", "heartbeats", s.cfg.TenantBeats, start(), counted("tenant_beats"))
+	s.tenantCalls = newTenantLimit("tenant-calls-per-second", "calls", s.cfg.TenantCalls, start(), counted("tenant_calls"))
+}
+
 // Serve answers the API's requests until Shutdown, then gives nil.
 func (s *Server) Serve(ln net.Listener) error {
+	if s.cfg.TLS != nil {
+		ln = tls.NewListener(ln, s.cfg.TLS)
+	}
 	return s.http.Serve(&boundedListener{Listener: ln, server: s})
 }
 
@@ -126,6 +148,8 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
+	case errors.Is(err, errBodyBudget):
+		r = s.watch.bodies.refusal()
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit := bodyLimit(ctx.Request.Header.Method(), ctx.Request.Header.RequestURI())
 		r = refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,

@@ -17,6 +17,7 @@ type taskToken struct {
 	next    int64 // nextHeartbeatMs
 	life    time.Duration
 	fresh   atomic.Pointer[freshToken]
+	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
 
 	// What attempt points to, of a token that is remembered: with many tokens a beat waits for each line of memory
 	// that it touches, and so they are neighbours.

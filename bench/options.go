@@ -92,7 +92,7 @@ func (o *Options) validate() error {
 // chosen are the scenarios to run, in the order of the list.
 func (o *Options) chosen() (list []*scenario) {
 	for _, s := range scenarios {
-		if len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name) ||
+		if len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name) || len(o.Scenarios) == 0 && s.asked() ||
 			o.URL != "" && s.needs > aDeployment || o.RedisURL != "" && s.needs > aRedis {
 			continue
 		}

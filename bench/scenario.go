@@ -13,6 +13,9 @@ type scenario struct {
 	run                func(context.Context, *bench, *report.Scenario) error
 }
 
+// asked tells whether a scenario runs only when it is named: these are about promises, not about speed.
+func (s *scenario) asked() bool { return s.name == "flood" || s.name == "overload" }
+
 // need is what a scenario cannot do without; each includes those before it.
 type need int
 
@@ -46,6 +49,8 @@ func init() { // the functions look into the list
 		{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
 		{"recovery", "Recovery", "A worker that holds 10,000 tasks falls silent; each must be requeued, once.", aRedis, runRecovery},
 		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},
+		{"flood", "Slow and idle connections", "Open loop at half of the top rate, without and beside 5,000 connections that dawdle. Runs only when it is named.", aRedis, runFlood},
+		{"overload", "Overload", "Ten times the connections that make the top rate, on bounded connections, on a slow Redis, and as creations and lists beside the beats. Runs only when it is named.", ownRedis, runOverload},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -97,6 +98,7 @@ func (s *store) failover(o *redis.FailoverOptions) *redis.Client {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
 	o.Protocol, o.DisableIdentity = 2, true
+	o.TLSConfig = s.tls(o.TLSConfig)
 	return redis.NewFailoverClient(o)
 }
 
@@ -123,6 +125,7 @@ func (s *store) useCluster(o *redis.ClusterOptions) {
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.TLSConfig = s.tls(o.TLSConfig)
 	s.cluster = redis.NewClusterClient(o)
 }
 
@@ -147,14 +150,30 @@ func (s *store) tune(o *redis.Options) *redis.Options {
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if o.TLSConfig != nil && o.TLSConfig.MinVersion == 0 {
-		o.TLSConfig.MinVersion = tls.VersionTLS12
-	}
+	o.TLSConfig = s.tls(o.TLSConfig)
 	return o
 }
 
-// redactURL hides the password of a URL, for logs and errors.
+// secretParameter finds the values of URL parameters that are secret: with Sentinel Redis's own password is one.
+var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
+
+// tls gives how TLS is spoken where a URL asks for it. The server's name is not that of the URL's first host, as the
+// library has it, but of each host that is dialled: nodes of a Cluster and what a Sentinel names have their own.
+func (s *store) tls(asked *tls.Config) *tls.Config {
+	switch {
+	case asked == nil:
+		return nil
+	case s.opts.RedisTLS != nil:
+		c := s.opts.RedisTLS.Clone()
+		c.InsecureSkipVerify = asked.InsecureSkipVerify
+		return c
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: asked.InsecureSkipVerify}
+}
+
+// redactURL hides the passwords of a URL, for logs and errors.
 func redactURL(raw string) string {
+	raw = secretParameter.ReplaceAllString(raw, "${1}***")
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
 		return raw

@@ -33,7 +33,7 @@ func (w *watched) url() string {
 	for _, s := range w.sentinels {
 		addrs = append(addrs, s.Addr)
 	}
-	return "redis+sentinel://" + strings.Join(addrs, ",") + "/main/0"
+	return "redis+sentinel://" + strings.Join(addrs, ",") + "/main/0?" + redistest.Credentials()
 }
 
 // primary is the one that the Sentinels name.

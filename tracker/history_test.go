@@ -94,7 +94,7 @@ func newHistories(t *testing.T) *histories {
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
 		h.proxies = append(h.proxies, p)
-		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + p.Addr + "/0", RedisTimeout: 250 * time.Millisecond, Shards: 2}))
+		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", RedisTimeout: 250 * time.Millisecond, Shards: 2}))
 	}
 	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)

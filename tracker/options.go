@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"time"
 
@@ -16,6 +17,9 @@ type Options struct {
 	// a Cluster node is used as such), redis+cluster://host:port,host:port for a Cluster,
 	// redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with TLS.
 	RedisURL string
+	// RedisTLS is how TLS is spoken where RedisURL asks for it, an empty ServerName standing for the host that is
+	// dialled; nil: with the roots of the system.
+	RedisTLS *tls.Config
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 16, or 64 on Cluster
 	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 )
 
 type healthCmd struct {
@@ -20,7 +25,7 @@ type healthCmd struct {
 
 // Run exits with 0 when the server is ready, and with 1 when it is not or does not answer.
 func (c *healthCmd) Run(a *app) error {
-	url := c.URL
+	url, transport := c.URL, &http.Transport{DisableKeepAlives: true}
 	if url == "" {
 		cfg, err := loadConfig(config.Input{File: c.File, Environ: a.environ})
 		if err != nil {
@@ -31,8 +36,14 @@ func (c *healthCmd) Run(a *app) error {
 			return &mistake{fmt.Errorf("admin-listen is %s, so its port is known to the server only; name the page with --url", cfg.AdminListen)}
 		}
 		url = "http://" + net.JoinHostPort(reachable(host), port) + "/readyz"
+		if cfg.AdminTLS == "on" {
+			url = "https" + strings.TrimPrefix(url, "http")
+			if transport.TLSClientConfig, err = sameCertificate(cfg); err != nil {
+				return err
+			}
+		}
 	}
-	client := &http.Client{Timeout: c.Timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: c.Timeout, Transport: transport}
 	res, err := client.Get(url)
 	if err != nil {
 		return err
@@ -46,6 +57,25 @@ func (c *healthCmd) Run(a *app) error {
 	}
 	_, err = fmt.Fprintln(a.stdout, "ok")
 	return err
+}
+
+// sameCertificate trusts the very certificate that the server is configured with, whatever name it is for, and shows it
+// where the server wants one of its clients' CA: then that must have signed it.
+func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion: tlsfiles.MinVersion, Certificates: []tls.Certificate{pair},
+		InsecureSkipVerify: true, // what is verified instead is that it is the same
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if !bytes.Equal(s.PeerCertificates[0].Raw, pair.Certificate[0]) {
+				return errors.New("the admin listener shows another certificate than tls-cert-file holds; was it changed just now?")
+			}
+			return nil
+		},
+	}, nil
 }
 
 // reachable gives a host that a client on this machine can dial for one that a server listens on.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/probe"
+	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -28,6 +31,7 @@ type process struct {
 	api       *api.Server
 	listener  net.Listener // nil without the role api
 	admin     net.Listener
+	tls       *tls.Config // nil: the listeners speak plain HTTP
 	publicURL string
 }
 
@@ -52,6 +56,14 @@ func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
 			return err
 		}
 	}
+	if p.cfg.TLSCert != "" {
+		if p.tls, err = tlsfiles.Server(p.cfg.TLSCert, p.cfg.TLSKey, p.cfg.TLSClientCA, p.log); err != nil {
+			return err
+		}
+	}
+	if p.cfg.AdminTLS == "on" {
+		p.admin = tls.NewListener(p.admin, p.tls)
+	}
 	p.publicURL = p.findPublicURL()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -61,7 +73,8 @@ func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: registry, Gatherer: registry,
-		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: p.cfg.MaxConnections,
+		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: p.cfg.MaxConnections, MaxControl: p.cfg.MaxControl, MaxBodyBytes: p.cfg.MaxBodyBytes,
+		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, TLS: p.tls,
 	})
 	return err
 }
@@ -74,6 +87,12 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,
+	}
+	if strings.HasPrefix(p.cfg.Redis, "rediss") {
+		var err error
+		if o.RedisTLS, err = tlsfiles.Client(p.cfg.RedisCA, p.cfg.RedisCert, p.cfg.RedisKey, p.cfg.RedisName, p.log); err != nil {
+			return nil, err
+		}
 	}
 	if p.cfg.WorkerProbe != "off" {
 		o.Probe = probe.New(p.cfg.WorkerProbe == "any").Probe
@@ -117,7 +136,7 @@ func (p *process) findPublicURL() string {
 		return p.cfg.PublicURL
 	}
 	host, _, _ := net.SplitHostPort(p.cfg.Listen)
-	url := baseURL(p.listener, host)
+	url := baseURL(p.listener, host, p.tls != nil)
 	if reachable(host) != host {
 		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set --public-url", "callbackBaseUrl", url)
 	}
@@ -125,14 +144,18 @@ func (p *process) findPublicURL() string {
 }
 
 // baseURL is the URL of a listener, under the host that it was asked for, with the port that it got.
-func baseURL(l net.Listener, host string) string {
+func baseURL(l net.Listener, host string, secure bool) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return "http://" + net.JoinHostPort(reachable(host), port)
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(reachable(host), port)
 }
 
 func (p *process) adminURL() string {
 	host, _, _ := net.SplitHostPort(p.cfg.AdminListen)
-	return baseURL(p.admin, host)
+	return baseURL(p.admin, host, p.cfg.AdminTLS == "on")
 }
 
 // apiURL is where a client on this machine finds the API; empty without the role.
@@ -141,7 +164,7 @@ func (p *process) apiURL() string {
 		return ""
 	}
 	host, _, _ := net.SplitHostPort(p.cfg.Listen)
-	return baseURL(p.listener, host)
+	return baseURL(p.listener, host, p.tls != nil)
 }
 
 // line is the one line that tells that the process is there.

@@ -35,6 +35,18 @@ func TestPrecedence(t *testing.T) {
 		"public-url":                {"http://a", "http://b", "http://c", "http://d"},
 		"max-connections":           {"11", "12", "13", "14"},
 		"token-cache-size":          {"11", "12", "13", "14"},
+		"max-control-requests":      {"11", "12", "13", "14"},
+		"max-body-bytes":            {"4194304", "4194305", "4194306", "4194307"},
+		"tenant-beats-per-second":   {"11", "12", "13", "14"},
+		"tenant-calls-per-second":   {"11", "12", "13", "14"},
+		"tls-cert-file":             {"/a", "/b", "/c", "/d"},
+		"tls-key-file":              {"/a", "/b", "/c", "/d"},
+		"tls-client-ca-file":        {"/a", "/b", "/c", "/d"},
+		"admin-tls":                 {"on", "off", "on", "off"},
+		"redis-tls-ca-file":         {"/a", "/b", "/c", "/d"},
+		"redis-tls-cert-file":       {"/a", "/b", "/c", "/d"},
+		"redis-tls-key-file":        {"/a", "/b", "/c", "/d"},
+		"redis-tls-server-name":     {"a", "b", "c", "d"},
 		"signing-keys-file":         {"/a", "/b", "/c", "/d"},
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
@@ -63,6 +75,10 @@ func TestPrecedence(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := Input{Defaults: map[string]string{f.Name: v[0]}}
+			if f.Group == "TLS" { // what these settings may not be without
+				in.Defaults = map[string]string{"tls-cert-file": "/x", "tls-key-file": "/x", "redis": "rediss://x", "redis-tls-cert-file": "/x", "redis-tls-key-file": "/x"}
+				in.Defaults[f.Name] = v[0]
+			}
 			want := func(layer Layer, text, where string) {
 				t.Helper()
 				got, err := Load(in)
@@ -159,6 +175,11 @@ func TestRefused(t *testing.T) {
 		{"above", env("LUBDUB_SHARDS=5000"), []string{"5000 is above 4096"}},
 		{"negative", env("LUBDUB_SHARDS=-1"), []string{"-1 is below 0"}},
 		{"zero", env("LUBDUB_REDIS_TIMEOUT=0s"), []string{"0s is below 50ms"}},
+		{"half a certificate", env("LUBDUB_TLS_CERT_FILE=/c"), []string{"tls-cert-file (environment LUBDUB_TLS_CERT_FILE) and tls-key-file (default) go together"}},
+		{"half a certificate for Redis", env("LUBDUB_REDIS=rediss://x", "LUBDUB_REDIS_TLS_KEY_FILE=/k"), []string{"redis-tls-cert-file (default) and redis-tls-key-file"}},
+		{"clients' CA without TLS", env("LUBDUB_TLS_CLIENT_CA_FILE=/c"), []string{"tls-client-ca-file (environment LUBDUB_TLS_CLIENT_CA_FILE) needs tls-cert-file"}},
+		{"admin TLS without a certificate", env("LUBDUB_ADMIN_TLS=on"), []string{"admin-tls (environment LUBDUB_ADMIN_TLS) needs tls-cert-file"}},
+		{"TLS to a plain Redis", env("LUBDUB_REDIS_TLS_CA_FILE=/c"), []string{"redis-tls-ca-file (environment LUBDUB_REDIS_TLS_CA_FILE) is set, but redis (default) does not begin with rediss"}},
 		{"no such role", env("LUBDUB_ROLES=api,weeper"), []string{`there is no role "weeper"`}},
 		{"no role", env("LUBDUB_ROLES=,"), []string{"no role is named"}},
 		{"no port", env("LUBDUB_LISTEN=localhost"), []string{`"localhost" is not an address`}},

@@ -44,7 +44,37 @@ func (l *Loaded) validate() (ps problems) {
 		ps.addf("signing keys come from two places, %s and signing-keys-file (%s); take one away, so that it is plain which key signs",
 			l.Source("signing-keys"), l.Source("signing-keys-file"))
 	}
+	l.validateTLS(&ps)
 	return ps
+}
+
+// validateTLS refuses halves: settings that would look as if they protected something.
+func (l *Loaded) validateTLS(ps *problems) {
+	for _, pair := range [][2]string{{"tls-cert-file", "tls-key-file"}, {"redis-tls-cert-file", "redis-tls-key-file"}} {
+		if l.text(pair[0]) == "" != (l.text(pair[1]) == "") {
+			ps.addf("%s (%s) and %s (%s) go together: name both files or neither", pair[0], l.Source(pair[0]), pair[1], l.Source(pair[1]))
+		}
+	}
+	if l.TLSCert == "" {
+		for _, name := range []string{"tls-client-ca-file", "admin-tls"} {
+			if v := l.text(name); v != "" && v != "off" {
+				ps.addf("%s (%s) needs tls-cert-file and tls-key-file: without them the listeners speak plain HTTP", name, l.Source(name))
+			}
+		}
+	}
+	if strings.HasPrefix(l.Redis, "rediss") {
+		return
+	}
+	for _, name := range []string{"redis-tls-ca-file", "redis-tls-cert-file", "redis-tls-server-name"} {
+		if l.text(name) != "" {
+			ps.addf("%s (%s) is set, but redis (%s) does not begin with rediss: the connection would be plain", name, l.Source(name), l.Source("redis"))
+		}
+	}
+}
+
+func (l *Loaded) text(name string) string {
+	f, _ := Lookup(name)
+	return f.Text(&l.Config)
 }
 
 // check holds one field against the bounds in its tags.

@@ -57,6 +57,9 @@ func (p *Prober) Probe(ctx context.Context, url string) error {
 	return nil
 }
 
+// ErrPort is the cause of a refusal to dial.
+var ErrPort = errors.New("the port belongs to a service that speaks no HTTP; let the worker answer on 80, 443 or one from 1024 up, or allow every port with --worker-probe any")
+
 // refusePrivate judges an address that is about to be dialled, after names were resolved: what a name stood for when
 // it was checked earlier would prove nothing.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
@@ -64,17 +67,28 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if !Public(at.Addr()) {
+	switch port := at.Port(); {
+	case !Public(at.Addr()):
 		return fmt.Errorf("%s: %w", at.Addr(), ErrAddress)
+	case port < 1024 && port != 80 && port != 443:
+		return fmt.Errorf("%d: %w", port, ErrPort)
 	}
 	return nil
 }
 
-// notPublic are ranges that netip has no word for.
+// global6 is what IPv6 has for hosts of the open Internet. Everything else is special: loopback, link-local, unique
+// local, multicast, and the ways to write an IPv4 address (::/96, NAT64), which may be a private one.
+var global6 = netip.MustParsePrefix("2000::/3")
+
+// notPublic are ranges that look public and are not.
 var notPublic = func() (list []netip.Prefix) {
 	for _, p := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+		"240.0.0.0/4",
+		"168.63.129.16/32", // what answers for the machine's own host on Azure
+		"2001::/23",        // Teredo among others, which carries IPv4 addresses
+		"2001:db8::/32", "3fff::/20",
+		"2002::/16", // 6to4, which carries IPv4 addresses
 	} {
 		list = append(list, netip.MustParsePrefix(p))
 	}
@@ -84,7 +98,9 @@ var notPublic = func() (list []netip.Prefix) {
 // Public tells whether an address is one of the open Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap()
-	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsInterfaceLocalMulticast() || a.Zone() != "" {
+	switch {
+	case !a.IsValid() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast(),
+		a.Is6() && !global6.Contains(a):
 		return false
 	}
 	for _, p := range notPublic {

@@ -2,9 +2,11 @@ package probe
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,8 @@ func TestPublic(t *testing.T) {
 	for _, a := range []string{
 		"127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255",
 		"::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1", "198.18.0.1",
+		"::127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "100.100.100.200", "168.63.129.16", "192.0.0.192", "::ffff:168.63.129.16",
+		"fec0::1", "fe80::1%eth0", "ff0e::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "3fff::1", "5f00::1", "100::1", "8000::1", "255.255.255.255", "127.255.255.254",
 	} {
 		if Public(netip.MustParseAddr(a)) {
 			t.Errorf("%s was let through", a)
@@ -52,4 +56,73 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s counts as alive", url)
 		}
 	}
+}
+
+// A name is judged by what it stands for when it is dialled, whatever it stood for before; and so is each place that an
+// answer would lead to.
+func TestWhatIsDialledIsJudged(t *testing.T) {
+	for address, want := range map[string]error{
+		"127.0.0.1:80": ErrAddress, "[::1]:443": ErrAddress, "[::ffff:10.0.0.1]:80": ErrAddress, "[64:ff9b::a00:1]:80": ErrAddress, "169.254.169.254:80": ErrAddress, "0.0.0.0:80": ErrAddress,
+		"8.8.8.8:22": ErrPort, "8.8.8.8:25": ErrPort, "8.8.8.8:53": ErrPort, "8.8.8.8:0": ErrPort, "[2606:4700:4700::1111]:111": ErrPort,
+		"8.8.8.8:80": nil, "8.8.8.8:443": nil, "8.8.8.8:1024": nil, "8.8.8.8:8081": nil, "[2606:4700:4700::1111]:443": nil,
+	} {
+		if err := refusePrivate("tcp", address, nil); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v, want %v", address, err, want)
+		}
+	}
+	if err := refusePrivate("tcp", "name.example:80", nil); err == nil {
+		t.Error("a name was let through unresolved")
+	}
+}
+
+// No answer keeps a probe longer than it may, or makes it hold more than it needs, whatever is sent.
+func TestHostileAnswers(t *testing.T) {
+	asked := make(chan string, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		switch r.URL.Path {
+		case "/headers":
+			for i := range 2000 {
+				w.Header().Set("X-"+strconv.Itoa(i), strings.Repeat("x", 100))
+			}
+		case "/moved":
+			http.Redirect(w, r, "/target", http.StatusTemporaryRedirect)
+		case "/endless": // it is alive: what follows the status is not read
+			for _, err := w.Write(make([]byte, 1<<20)); err == nil; _, err = w.Write(make([]byte, 1<<20)) {
+			}
+		case "/silent":
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	p := New(true)
+	for path, alive := range map[string]bool{"/headers": false, "/moved": false, "/silent": false, "/endless": true} {
+		if err := p.Probe(t.Context(), s.URL+path); (err == nil) != alive {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for len(asked) > 0 {
+		if path := <-asked; path == "/target" {
+			t.Error("a redirect was followed")
+		}
+	}
+}
+
+func FuzzPublic(f *testing.F) {
+	for _, a := range []string{"127.0.0.1", "::ffff:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "8.8.8.8", "fe80::1%0", "2606:4700::1", "::7f00:1"} {
+		f.Add(a)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := netip.ParseAddr(text)
+		if err != nil || !Public(a) {
+			return
+		}
+		ip := net.IP(a.AsSlice())
+		if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast() || ip.IsUnspecified() || !ip.IsGlobalUnicast() {
+			t.Fatalf("%s was let through", text)
+		}
+		if four := a.Unmap().AsSlice(); len(four) == 4 && !Public(netip.AddrFrom16([16]byte(append(append(make([]byte, 10), 0xff, 0xff), four...)))) {
+			t.Fatalf("%s is judged otherwise as a mapped address", text)
+		}
+	})
 }

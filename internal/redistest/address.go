@@ -53,7 +53,7 @@ func (a *Address) LeadTo(s *Server) {
 }
 
 // URL is that of database 0.
-func (a *Address) URL() string { return "redis://" + a.listener.Addr().String() + "/0" }
+func (a *Address) URL() string { return "redis://" + As(a.listener.Addr().String()) + "/0" }
 
 func (a *Address) serve(from net.Conn) {
 	defer func() { _ = from.Close() }()

@@ -12,7 +12,7 @@ import (
 
 // clockKey holds {seconds, microseconds} on a real server: the scripts of a test read it instead of TIME.
 // Production scripts have no such line (lua.LoadWithClock).
-const clockKey = "redistest:clock"
+const clockKey = "lubdub:redistest:clock" // with the prefix of the keys that scripts may read
 
 // clockExpr is the Lua expression that the scripts of a test get in place of TIME.
 const clockExpr = "redis.call('LRANGE', '" + clockKey + "', 0, -1)"

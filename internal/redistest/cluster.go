@@ -109,7 +109,7 @@ func (c *Cluster) URL() string {
 	for i, s := range c.Servers {
 		addrs[i] = s.Addr
 	}
-	return "redis+cluster://" + strings.Join(addrs, ",")
+	return "redis+cluster://" + As(strings.Join(addrs, ","))
 }
 
 // Owner is the primary that serves a slot, as another of these servers sees it.

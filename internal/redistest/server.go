@@ -27,6 +27,7 @@ type Server struct {
 
 	dir  string
 	conf string // path of a configuration file; empty: none
+	acl  string // path of an ACL file; empty: none
 	args []string
 	proc *os.Process
 	gone chan struct{} // closed when proc has ended
@@ -80,6 +81,8 @@ func newServer(conf string, args []string) (*Server, error) {
 		if err := os.WriteFile(s.conf, []byte(conf), 0o600); err != nil {
 			return nil, err
 		}
+	} else if err := s.writeACL(); err != nil {
+		return nil, err
 	}
 	for range 5 { // a free port may be taken before the server binds it
 		s.Addr = freeAddr()
@@ -89,6 +92,16 @@ func newServer(conf string, args []string) (*Server, error) {
 	}
 	_ = os.RemoveAll(dir)
 	return nil, err
+}
+
+// writeACL makes Lubdub's user. Sentinels, the only ones with a configuration file, have none.
+func (s *Server) writeACL() error {
+	rules, err := aclFile()
+	if err != nil {
+		return err
+	}
+	s.acl = filepath.Join(s.dir, "users.acl")
+	return os.WriteFile(s.acl, []byte(rules), 0o600)
 }
 
 // freeAddr gives a loopback address that nothing listens on. Its port, and the one 10,000 above that Cluster nodes
@@ -116,6 +129,9 @@ func (s *Server) start(more ...string) error {
 	args = append(args,
 		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--databases", strconv.Itoa(databases), "--logfile", s.logFile(), "--daemonize", "no")
+	if s.acl != "" {
+		args = append(args, "--aclfile", s.acl)
+	}
 	cmd := exec.Command(path, slices.Concat(args, s.args, more)...)
 	cmd.SysProcAttr = diesWithParent()
 	started, gone := make(chan error), make(chan struct{})
@@ -171,10 +187,10 @@ func (s *Server) awaitReady() error {
 	}
 }
 
-// URL is that of database 0.
-func (s *Server) URL() string { return "redis://" + s.Addr + "/0" }
+// URL is that of database 0, as Lubdub's user.
+func (s *Server) URL() string { return "redis://" + As(s.Addr) + "/0" }
 
-// Client is a new client of the server, for assertions. Close it.
+// Client is a new client of the server, for assertions, which may do everything. Close it.
 func (s *Server) Client() *redis.Client { return dial(s.Addr, 0) }
 
 func dial(addr string, db int) *redis.Client {

@@ -14,9 +14,9 @@ import (
 
 // Store is an empty store for one test.
 type Store struct {
-	Kind    string // "miniredis" or "redis"
-	URL     string
-	Client  *redis.Client // for assertions
+	Kind    string        // "miniredis" or "redis"
+	URL     string        // of a real one as Lubdub's user
+	Client  *redis.Client // for assertions; it may do everything
 	Clock   *Clock        // wall time as scripts see it
 	Scripts *lua.Set      // what Options.Scripts wants, so that they see that clock
 }
@@ -57,7 +57,7 @@ func Miniredis(t testing.TB, opts ...Option) *Store {
 func Real(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	addr, db := takeDatabase(t)
-	s := &Store{Kind: "redis", URL: fmt.Sprintf("redis://%s/%d", addr, db), Scripts: scripts(""), Clock: &Clock{}}
+	s := &Store{Kind: "redis", URL: fmt.Sprintf("redis://%s/%d", As(addr), db), Scripts: scripts(""), Clock: &Clock{}}
 	s.Client = newClient(t, addr, db)
 	if !slices.Contains(opts, WallClock) {
 		s.Scripts = scripts(clockExpr)

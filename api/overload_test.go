@@ -1,0 +1,128 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// While the control plane is full, its requests are refused at once, before token and body cost anything, and the
+// workers' go on.
+func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.MaxControl = 2 })
+	begun, finish := make(chan struct{}), make(chan struct{})
+	e.fake.create = func(n tracker.NewTask) (*tracker.Created, error) {
+		begun <- struct{}{}
+		<-finish
+		return fakeCreated(n, 1), nil
+	}
+	admin := e.control(RoleAdmin)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { e.do("POST", "/v1/tasks", admin, `{}`).want(201) })
+		<-begun
+	}
+	for _, r := range []struct{ method, path, token, body string }{
+		{"POST", "/v1/tasks", admin, `{}`}, {"POST", "/v1/tasks:batch", admin, `{"tasks":[{}]}`}, {"GET", "/v1/tasks", admin, ""}, {"GET", "/v1/workers", admin, ""},
+		{"POST", "/v1/tasks", "junk", `{`}, // nobody has looked at either
+	} {
+		a := e.do(r.method, r.path, r.token, r.body)
+		a.refused(503, "overloaded")
+		if a.header.Get("Retry-After") != "1" || !contains(a.body, "max-control-requests") {
+			t.Errorf("%s %s: Retry-After %q, %s", r.method, r.path, a.header.Get("Retry-After"), a.body)
+		}
+	}
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
+	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200)
+	e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
+	e.do("GET", "/readyz", "", "").want(200)
+	close(finish)
+	wg.Wait()
+	e.do("GET", "/v1/tasks", admin, "").want(200)
+}
+
+func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
+	var firm []string
+	for _, r := range routes {
+		if !r.yields() {
+			firm = append(firm, r.op)
+		}
+	}
+	if got, want := strings.Join(firm, " "), "started heartbeat completed heartbeats workerHeartbeat claimTasks livez readyz healthz version openapi"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// dialAndAnnounce opens a connection and announces a body that does not come.
+func (e *env) dialAndAnnounce(header string) net.Conn {
+	e.t.Helper()
+	c, err := e.ln.Dial()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, "POST /v1/heartbeats HTTP/1.1\r\nHost: x\r\n"+header); err != nil {
+		e.t.Fatal(err)
+	}
+	return c
+}
+
+func (e *env) bodiesHeld(want int64) {
+	e.t.Helper()
+	until(e.t, func() bool { return e.s.watch.bodies.held.Load() == want }, func() string {
+		return fmt.Sprintf("bodies hold %d, want %d", e.s.watch.bodies.held.Load(), want)
+	})
+}
+
+// Bodies that are announced and not sent take the memory that they may, and one more is refused; beats are not. However
+// a request ends, what it held is given back.
+func TestAnnouncedBodiesAreBounded(t *testing.T) {
+	const size = 1 << 20
+	for name, header := range map[string]string{
+		"length":  fmt.Sprintf("Content-Length: %d\r\n\r\n", size),
+		"expect":  fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", size),
+		"chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 * size })
+			var conns []net.Conn
+			for i := range 4 {
+				conns = append(conns, e.dialAndAnnounce(header))
+				e.bodiesHeld(int64(i+1) * size)
+			}
+			over := e.dialAndAnnounce(header)
+			res, err := http.ReadResponse(bufio.NewReader(over), nil)
+			if err == nil && res.StatusCode == http.StatusContinue {
+				res, err = http.ReadResponse(bufio.NewReader(over), nil)
+			}
+			if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !res.Close {
+				t.Fatalf("%+v %v", res, err)
+			}
+			if b, _ := io.ReadAll(res.Body); !contains(string(b), `"error":"overloaded"`, "max-body-bytes") {
+				t.Errorf("%s", b)
+			}
+			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
+			e.bodiesHeld(4 * size)
+			for _, c := range conns {
+				_ = c.Close()
+			}
+			e.bodiesHeld(0)
+		})
+	}
+}
+
+func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 << 20 })
+	pad := strings.Repeat(" ", 1<<20)
+	for range 10 { // on one connection that is kept alive
+		e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`+pad).want(200)
+		e.do("POST", "/v1/heartbeats", "", `{"heartbeats":`+pad).want(400)
+	}
+	e.bodiesHeld(0)
+}

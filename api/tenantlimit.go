@@ -1,0 +1,126 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// tenantLimit gives each tenant a token bucket for one kind of request, so that one tenant's flood leaves the others'
+// share alone. A bucket holds what a second refills. Taking is one atomic step on the tenant's own bucket, to which a
+// remembered task token points: the path of a beat takes no lock, shares no memory between tenants and allocates
+// nothing. A nil tenantLimit lets everything through.
+type tenantLimit struct {
+	setting string // that it came from, for the refusal
+	what    string
+	rate    int64
+	every   int64     // ns in which a bucket refills by one
+	since   time.Time // what buckets count from
+
+	buckets sync.Map // tenant → *bucket
+	count   atomic.Int64
+	swept   atomic.Int64
+	refused func()
+}
+
+// bucket is full at the moment full, in ns since tenantLimit.since; what is taken moves that moment on.
+type bucket struct {
+	full atomic.Int64
+	_    [120]byte // so that tenants do not wait for each other's cache line
+}
+
+// retired marks a bucket that is not its tenant's any more.
+const retired = math.MinInt64
+
+// burst is how far ahead of its refill a tenant may take.
+const burst = int64(time.Second)
+
+// maxIdleBuckets is how many tenants are remembered before those whose bucket is full are forgotten, which changes
+// nothing for them.
+const maxIdleBuckets = 1 << 16
+
+func newTenantLimit(setting, what string, perSecond int, since time.Time, refused func()) *tenantLimit {
+	if perSecond == 0 {
+		return nil
+	}
+	return &tenantLimit{
+		setting: setting, what: what, rate: int64(perSecond), every: max(1, int64(time.Second)/int64(perSecond)), since: since, refused: refused,
+	}
+}
+
+// take takes one from the tenant's bucket, or tells that it is empty. At may point to the bucket where it was found
+// before; nil: it is looked for.
+func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.Time) *refusal {
+	if l == nil {
+		return nil
+	}
+	ns := int64(now.Sub(l.since))
+	var b *bucket
+	if at != nil {
+		b = at.Load()
+	}
+	for {
+		if b == nil {
+			b = l.bucketOf(tenant, ns)
+			if at != nil {
+				at.Store(b)
+			}
+		}
+		full := b.full.Load()
+		if full == retired {
+			b = nil
+			continue
+		}
+		next := max(full, ns) + l.every
+		if next > ns+burst {
+			return l.refusal(time.Duration(next - ns - burst))
+		}
+		if b.full.CompareAndSwap(full, next) {
+			return nil
+		}
+	}
+}
+
+func (l *tenantLimit) bucketOf(tenant string, ns int64) *bucket {
+	if b, ok := l.buckets.Load(tenant); ok {
+		return b.(*bucket)
+	}
+	l.forget(ns)
+	b := new(bucket)
+	b.full.Store(ns)
+	kept, there := l.buckets.LoadOrStore(tenant, b)
+	if !there {
+		l.count.Add(1)
+	}
+	return kept.(*bucket)
+}
+
+// forget drops full buckets when there are many, at most once a second.
+func (l *tenantLimit) forget(ns int64) {
+	swept := l.swept.Load()
+	if l.count.Load() < maxIdleBuckets || ns-swept < int64(time.Second) || !l.swept.CompareAndSwap(swept, ns) {
+		return
+	}
+	l.buckets.Range(func(tenant, v any) bool {
+		b := v.(*bucket)
+		if full := b.full.Load(); full <= ns && b.full.CompareAndSwap(full, retired) {
+			l.buckets.Delete(tenant)
+			l.count.Add(-1)
+		}
+		return true
+	})
+}
+
+func (l *tenantLimit) refusal(wait time.Duration) *refusal {
+	l.refused()
+	r := refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
+		"The tenant sends more than the %d %s a second that this replica takes of each (%s); wait as Retry-After says, then retry, or send less", l.rate, l.what, l.setting))
+	r.retryAfter = wait
+	return r
+}

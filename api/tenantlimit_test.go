@@ -1,0 +1,147 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func ofTenant(tenant string) func(*tracker.Attempt) {
+	return func(a *tracker.Attempt) { a.Scope.Tenant = tenant }
+}
+
+// One tenant's flood is refused beyond its share, the others' beats are not touched, and the share refills.
+func TestATenantThatBeatsTooMuchLeavesTheOthersAlone(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.TenantBeats = 5 })
+	loud, quiet := e.task(ofTenant("loud")), e.task(ofTenant("quiet"))
+	beat := func(token string) *answer { return e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }
+	for range 5 {
+		beat(loud).want(200)
+	}
+	a := beat(loud)
+	a.refused(429, "overloaded")
+	if a.header.Get("Retry-After") != "1" || !contains(a.body, "5 heartbeats a second", "tenant-beats-per-second") {
+		t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
+	}
+	for range 5 {
+		beat(quiet).want(200)
+	}
+	e.advance(200 * time.Millisecond) // the time of one
+	beat(loud).want(200)
+	beat(loud).want(429)
+	e.advance(30 * time.Minute) // and half an hour's rest is worth one second
+	for range 5 {
+		beat(loud).want(200)
+	}
+	beat(loud).want(429)
+}
+
+// Each callback counts as a beat, whoever's token brings it, and so does each beat of a batch.
+func TestWhatCountsAsATenantsBeat(t *testing.T) {
+	for name, send := range map[string]func(*env) (status int){
+		"started": func(e *env) int { return e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).status },
+		"completed": func(e *env) int {
+			return e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"SUCCEEDED"}`).status
+		},
+		"beat with a query": func(e *env) int {
+			return e.do("POST", "/v1/tasks/task_1/heartbeat?", e.task(), `{"attempt":1}`).status
+		},
+		"batch": func(e *env) int {
+			var answer struct {
+				Results []struct{ Status, RetryAfterMs int }
+			}
+			e.do("POST", "/v1/heartbeats", "", fmt.Sprintf(`{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":%q}]}`, e.task())).want(200).into(&answer)
+			if answer.Results[0].Status == 429 && answer.Results[0].RetryAfterMs == 0 {
+				e.t.Error("a refused item without retryAfterMs")
+			}
+			return answer.Results[0].Status
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, func(c *Config) { c.TenantBeats, c.TenantCalls = 2, 1 })
+			e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200)
+			for i, want := range []int{200, 200, 429} {
+				if got := send(e); got != want {
+					t.Errorf("%d: %d, want %d", i, got, want)
+				}
+			}
+			e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").refused(429, "overloaded") // counted apart
+		})
+	}
+}
+
+// Each creation of a batch counts, and what is refused is not created.
+func TestCreationsOfABatchCountOneByOne(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.TenantCalls = 3 })
+	var answer struct{ Results []struct{ Status int } }
+	e.do("POST", "/v1/tasks:batch", e.controlFor(RoleAdmin, "*", "*"), `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"tenantId":"acme","workspaceId":"w"},`, 4)+`{"tenantId":"other","workspaceId":"w"},`, ",")+`]}`).want(200).into(&answer)
+	for i, want := range []int{201, 201, 201, 429, 201} {
+		if got := answer.Results[i].Status; got != want {
+			t.Errorf("%d: %d, want %d", i, got, want)
+		}
+	}
+	if n := e.fake.createdCount(); n != 4 {
+		t.Errorf("%d tasks were created", n)
+	}
+}
+
+// However many cores take at the same time, a tenant gets its share and no more.
+func TestATenantsBucketUnderRaces(t *testing.T) {
+	l := newTenantLimit("s", "w", 1000, fakeTime, func() {})
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var at atomic.Pointer[bucket]
+			for range 1000 {
+				if l.take("acme", &at, fakeTime) == nil {
+					taken.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() != 1000 {
+		t.Errorf("%d of a share of 1,000 were taken", taken.Load())
+	}
+}
+
+// Tenants are forgotten when there are many, but never what they have taken, also not by tokens that remember a bucket.
+func TestTenantsAreForgottenWithoutAGift(t *testing.T) {
+	l := newTenantLimit("s", "w", 1, fakeTime, func() {})
+	var remembered, rested atomic.Pointer[bucket]
+	now := fakeTime.Add(2 * time.Second)
+	if l.take("rested", &rested, fakeTime) != nil || l.take("busy", &remembered, now) != nil {
+		t.Fatal("refused")
+	}
+	for i := range maxIdleBuckets {
+		l.take(fmt.Sprint("tenant", i), nil, fakeTime)
+	}
+	l.take("one more", nil, now)
+	if n := l.count.Load(); n > 2 {
+		t.Errorf("%d tenants are remembered, and all but two have full buckets", n)
+	}
+	if l.take("busy", nil, now) == nil || l.take("busy", &remembered, now) == nil {
+		t.Error("a tenant that was forgotten got its share twice")
+	}
+	if l.take("rested", &rested, now) != nil || l.take("rested", nil, now) == nil {
+		t.Error("a token goes on with a bucket that is its tenant's no more")
+	}
+}
+
+func TestALimitedBeatAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		return // the race detector allocates
+	}
+	h := singleBeat(t)
+	h.s.tenantBeats = newTenantLimit("s", "w", 10_000_000, fakeTime, func() {})
+	h.once(t)
+	if n := testing.AllocsPerRun(1000, func() { h.once(t) }); n != 0 {
+		t.Errorf("%v allocations for a beat under a limit", n)
+	}
+}

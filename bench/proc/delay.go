@@ -1,0 +1,71 @@
+package proc
+
+import (
+	"io"
+	"net"
+	"time"
+)
+
+// Delay stands between a program and a server and passes everything on late, in both directions. It slows nothing else
+// down: as much may be under way as the two of them send.
+type Delay struct {
+	ln net.Listener
+}
+
+// StartDelay listens on a free loopback port for a server at address.
+func StartDelay(address string, each time.Duration) (*Delay, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go pass(near, far, each)
+			go pass(far, near, each)
+		}
+	}()
+	return &Delay{ln}, nil
+}
+
+// Address is where it listens.
+func (d *Delay) Address() string { return d.ln.Addr().String() }
+
+// Stop takes no new connections; those there are end with either side.
+func (d *Delay) Stop() { _ = d.ln.Close() }
+
+type late struct {
+	at   time.Time
+	data []byte
+}
+
+func pass(from, to net.Conn, each time.Duration) {
+	queue := make(chan late, 1024)
+	go func() {
+		defer to.Close()
+		for l := range queue {
+			time.Sleep(time.Until(l.at))
+			if _, err := to.Write(l.data); err != nil {
+				_ = from.Close()
+				_, _ = io.Copy(io.Discard, from)
+			}
+		}
+	}()
+	defer close(queue)
+	for {
+		data := make([]byte, 64<<10)
+		n, err := from.Read(data)
+		if err != nil {
+			return
+		}
+		queue <- late{time.Now().Add(each), data[:n]}
+	}
+}

@@ -1,0 +1,75 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Every server's scripts run as the user that deploy/redis/users.acl gives Lubdub, so that every test shows that its
+// list of commands is enough. What a test itself does to a store, it does as the default user, which may do all.
+const (
+	User     = "lubdub"
+	password = "of-the-tests"
+)
+
+// As gives a server's host and port with the user's name and password before it, as URLs have them.
+func As(address string) string { return url.UserPassword(User, password).String() + "@" + address }
+
+// Credentials are the same as parameters of a URL: those before the host of a Sentinel are the Sentinel's own.
+func Credentials() string {
+	return url.Values{"username": {User}, "password": {password}}.Encode()
+}
+
+var hashed = regexp.MustCompile(`#\S+`)
+
+// aclFile is the ACL of deployments with the password of tests, and with a default user that may do everything.
+func aclFile() (string, error) {
+	rules, err := DeployedACL()
+	if err != nil {
+		return "", err
+	}
+	return "user default on nopass sanitize-payload ~* &* +@all\n" + hashed.ReplaceAllString(rules, ">"+password) + "\n", nil
+}
+
+// DeployedACL is the line of deploy/redis/users.acl for Lubdub's user.
+func DeployedACL() (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, "deploy", "redis", "users.acl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "user "+User+" ") {
+			return strings.TrimSpace(line), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no line for the user %s", path, User)
+}
+
+// moduleRoot finds the folder of go.mod above the one in which tests run.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("there is no go.mod above the folder in which the tests run")
+		}
+		dir = up
+	}
+	return "", err
+}

@@ -1,0 +1,163 @@
+// Package tlsfiles makes TLS configurations from files and follows the files when they change, so that certificates are
+// renewed without a restart. It knows nothing of what is served or asked with them.
+package tlsfiles
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// MinVersion is the oldest TLS that is spoken.
+const MinVersion = tls.VersionTLS12
+
+// Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients that show
+// a certificate of it are let in.
+func Server(cert, key, clientCA string, log *slog.Logger) (*tls.Config, error) {
+	f, err := follow(cert, key, clientCA, log)
+	if err != nil {
+		return nil, err
+	}
+	return f.server(), nil
+}
+
+func (f *files) server() *tls.Config {
+	return &tls.Config{MinVersion: MinVersion, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }}
+}
+
+func server(cert, key, clientCA string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s and key %s: %w", cert, key, err)
+	}
+	c := &tls.Config{MinVersion: MinVersion, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	if clientCA != "" {
+		if c.ClientCAs, err = pool(clientCA); err != nil {
+			return nil, err
+		}
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return c, nil
+}
+
+// Client configures connections to a server. Every parameter may be empty: ca means the system's roots, serverName the
+// name that is dialled, cert and key no certificate of our own. New certificates of our own are shown by connections
+// that are made later; a new ca takes a restart.
+func Client(ca, cert, key, serverName string, log *slog.Logger) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: MinVersion, ServerName: serverName}
+	if ca != "" {
+		var err error
+		if c.RootCAs, err = pool(ca); err != nil {
+			return nil, err
+		}
+	}
+	if cert == "" {
+		return c, nil
+	}
+	f, err := follow(cert, key, "", log)
+	if err != nil {
+		return nil, err
+	}
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &f.current().Certificates[0], nil }
+	return c, nil
+}
+
+func pool(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := x509.NewCertPool()
+	if !p.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", path)
+	}
+	return p, nil
+}
+
+// files is what was read from files, and what they looked like then.
+type files struct {
+	paths []string
+	load  func() (*tls.Config, error)
+	log   *slog.Logger
+	every time.Duration // at most so often they are looked at
+
+	mu      sync.Mutex
+	config  *tls.Config
+	looks   []look
+	checked time.Time
+	broken  bool // they changed into something that cannot be used
+}
+
+// look is what tells that a file has changed.
+type look struct {
+	size    int64
+	changed time.Time
+}
+
+func follow(cert, key, clientCA string, log *slog.Logger) (f *files, err error) {
+	f = &files{paths: []string{cert, key}, log: log, every: time.Second, checked: time.Now()}
+	f.load = func() (*tls.Config, error) { return server(cert, key, clientCA) }
+	if clientCA != "" {
+		f.paths = append(f.paths, clientCA)
+	}
+	if f.looks, err = f.see(); err != nil {
+		return nil, err
+	}
+	f.config, err = f.load()
+	return f, err
+}
+
+func (f *files) see() ([]look, error) {
+	looks := make([]look, len(f.paths))
+	for i, path := range f.paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		looks[i] = look{info.Size(), info.ModTime()}
+	}
+	return looks, nil
+}
+
+// current gives what the files hold, or what they held when they could be used last: a certificate and its key are
+// seldom replaced at the same moment.
+func (f *files) current() *tls.Config {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.checked) < f.every {
+		return f.config
+	}
+	f.checked = time.Now()
+	if err := f.again(); err != nil {
+		if !f.broken {
+			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "cause", err)
+		}
+		f.broken = true
+	}
+	return f.config
+}
+
+func (f *files) again() error {
+	looks, err := f.see()
+	if err != nil {
+		return err
+	}
+	same := !f.broken
+	for i := range looks {
+		same = same && looks[i].size == f.looks[i].size && looks[i].changed.Equal(f.looks[i].changed)
+	}
+	if same {
+		return nil
+	}
+	config, err := f.load()
+	if err != nil {
+		return err
+	}
+	f.config, f.looks, f.broken = config, looks, false
+	f.log.Info("TLS files were read again", "files", f.paths)
+	return nil
+}
