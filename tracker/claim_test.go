@@ -354,7 +354,6 @@ func TestClaimRefusals(t *testing.T) {
 			code tracker.Code
 		}{
 			"no max":        {tracker.ClaimRequest{WorkerID: "w1", Queue: "q"}, tracker.Invalid},
-			"much":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 101}, tracker.Invalid},
 			"long":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Wait: 61 * time.Second}, tracker.Invalid},
 			"empty types":   {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{}}, tracker.Invalid},
 			"foreign type":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, tracker.Invalid},

@@ -87,7 +87,8 @@ func (w *Worker) passes(f Filter, s *Selector) bool {
 	return w.load() < w.MaxConcurrent
 }
 
-func (w *Worker) load() int { return w.Held + w.Placed }
+// load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
+func (w *Worker) load() int { return w.Held + w.Placed + w.elsewhere }
 
 func hasLabels(have, want map[string]string) bool {
 	for k, v := range want {

@@ -23,6 +23,7 @@ type Tracker struct {
 	metrics    *metrics
 	rooms      rooms
 	listener   listener
+	nudges     nudges
 	asked      askedLabels
 	ownedBy    ownedCache
 	background sync.WaitGroup // what runs beside the callers

@@ -12,6 +12,7 @@ type WorkerBeat struct {
 	Seq            *int64 // rises with each beat that carries deltas; required with them
 	CompletedDelta int64
 	FailedDelta    int64
+	Deltas         bool            // deltas were sent, though perhaps 0
 	Inventory      []InventoryItem // all the attempts that it has; nil: it does not list them
 }
 
@@ -29,7 +30,7 @@ func (b *WorkerBeat) Validate() error {
 		return invalid("completedDelta", "is %d; send how many were completed since the last beat that was answered, 0 or more", b.CompletedDelta)
 	case b.FailedDelta < 0 || b.FailedDelta > MaxDelta:
 		return invalid("failedDelta", "is %d; send how many failed since the last beat that was answered, 0 or more", b.FailedDelta)
-	case b.Seq == nil && (b.CompletedDelta != 0 || b.FailedDelta != 0):
+	case b.Seq == nil && (b.Deltas || b.CompletedDelta != 0 || b.FailedDelta != 0):
 		return invalid("seq", "is missing; with completedDelta or failedDelta it is required, so that a repeated beat adds nothing twice")
 	}
 	return nil
@@ -47,6 +48,7 @@ type WorkerHeard struct {
 
 	scope     Scope
 	worker    string
+	inventory string     // number of its inventory; "": none, or one that is older than another
 	entries   []string   // word that is repeated until Notified
 	cancelled []*Attempt // those of Cancels
 }
@@ -74,9 +76,12 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	if t.pace.due(time.Now()) {
 		t.background.Go(t.countWorkers)
 	}
-	interval := t.pace.interval()
+	interval, lists := t.pace.interval(), ""
+	if b.Inventory != nil {
+		lists = "1"
+	}
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
-		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)
+		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier, lists)
 	re, err := t.store.doVital("worker beat", c)
 	if err != nil {
 		return nil, err
@@ -85,7 +90,7 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 		return nil, err
 	}
 	h := &WorkerHeard{
-		scope: scope, worker: id,
+		scope: scope, worker: id, inventory: re.str(7),
 		At: re.time(1), ShouldDrain: statusOf(re.str(2)) == Draining, DrainDeadline: parseMs(re.str(3)),
 		Interval: t.pace.jitter(time.Duration(re.int(4)) * time.Millisecond), Timeout: time.Duration(re.int(5)) * time.Millisecond,
 	}
