@@ -50,7 +50,8 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// fullRetry is how often a claim of a worker without a free place looks whether there is one, though nobody said so.
+// fullRetry is how often a claim of a worker without a free place looks whether there is one, though nobody said so:
+// places that other claims of the worker have reserved come free without a word.
 const fullRetry = time.Second
 
 // Forbidden is the code of a request that the caller's token does not open.
@@ -132,7 +133,7 @@ func (c *claim) awaitRoom(ctx context.Context) error {
 		if err := c.reserve(); err != nil || c.room > 0 {
 			return err
 		}
-		timer := time.NewTimer(jittered(fullRetry))
+		timer := time.NewTimer(jittered(c.t.fullRetry))
 		select {
 		case <-ctx.Done():
 		case <-c.nudge:

@@ -274,9 +274,6 @@ func TestClaimID(t *testing.T) {
 		for i := range 6 {
 			c.queue(fmt.Sprintf("t%d", i), "x")
 		}
-		named := func(id string) func(*tracker.ClaimRequest) {
-			return func(r *tracker.ClaimRequest) { r.ClaimID = id }
-		}
 		first := c.claim("w1", 2, named("c1"))
 		again := c.claim("w1", 2, named("c1"))
 		c.wantIDs(again, ids(first)...)

@@ -61,6 +61,18 @@ const (
 
 // BeatWorker lands a worker's beat.
 func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
+	h, err := t.hearWorker(scope, id, b)
+	if err == nil && b.Inventory != nil {
+		err = t.takeInventory(h, b.Inventory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// hearWorker hears the beat but for its inventory.
+func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
 	r, ok := t.workerRef(scope, id)
 	if !ok {
 		return nil, workerNotFound("worker beat")
@@ -95,11 +107,6 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 		Interval: t.pace.jitter(time.Duration(re.int(4)) * time.Millisecond), Timeout: time.Duration(re.int(5)) * time.Millisecond,
 	}
 	h.hear(t, re.list(6).strings())
-	if b.Inventory != nil {
-		if err := t.takeInventory(h, b.Inventory); err != nil {
-			return nil, err
-		}
-	}
 	return h, nil
 }
 
