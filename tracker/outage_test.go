@@ -261,6 +261,7 @@ func TestCluster(t *testing.T) {
 	if page, err := found.List(ctx, tracker.TaskFilter{Scope: scope}); err != nil || page.Total != 8 {
 		t.Fatalf("%+v %v", page, err)
 	}
+	crewLife(t, "redis+cluster://"+strings.Join(urls, ","))
 }
 
 func awaitCluster(t *testing.T, s *redistest.Server) {
