@@ -220,7 +220,7 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "hostname": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
+	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
 }
 
 // neverNull are times that are always there.

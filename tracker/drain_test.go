@@ -65,6 +65,11 @@ func TestADrainThatEndedIsTold(t *testing.T) {
 		h.advance(time.Second)
 		h.sweep()
 		before := h.wantWorker(id, tracker.Offline, tracker.WorkerDrained)
+		claim := func() error {
+			_, err := h.Claim(h.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "default", Max: 1})
+			return err
+		}
+		h.wantCode(claim(), tracker.WorkerDraining)
 		h.advance(9 * time.Second)
 		if heard := h.beatWorker(id); !heard.ShouldDrain {
 			h.Fatalf("%+v", heard)
@@ -74,6 +79,7 @@ func TestADrainThatEndedIsTold(t *testing.T) {
 		}
 		_, err := h.BeatWorker(h.ctx, scope, id, tracker.WorkerBeat{})
 		h.wantCode(err, tracker.WorkerOffline)
+		h.wantCode(claim(), tracker.WorkerOffline)
 	})
 }
 
