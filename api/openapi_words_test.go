@@ -220,7 +220,7 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "hostname": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
+	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
 }
 
 // neverNull are times that are always there.
@@ -281,7 +281,7 @@ var fieldSchemas = map[string]obj{
 	"RetryPolicy.multiplier":                {"type": "number", "minimum": 1, "maximum": 100},
 	"RetryPolicy.maxBackoffMs":              between(0, 86400000),
 	"ClaimRequest.types":                    {"type": "array", "items": idSchema(false), "minItems": 1},
-	"ClaimRequest.max":                      between(1, 100),
+	"ClaimRequest.max":                      {"minimum": 1},
 	"ClaimRequest.waitMs":                   between(0, 60000),
 	"ClaimRequest.claimId":                  idSchema(false),
 	"RegisterWorkerRequest.types":           {"type": "array", "items": idSchema(false), "minItems": 1, "maxItems": 1000},

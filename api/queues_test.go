@@ -36,7 +36,7 @@ func TestContractClaim(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		e := got[0]
-		if e.TaskID != "t1" || e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" || e.Type != "send_email" || e.Queue != "default" ||
+		if e.TaskID != "t1" || e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" || *e.Type != "send_email" || *e.Queue != "default" ||
 			string(e.Payload) != `{"to":"a@example.com"}` || e.Labels["team"] != "x" || e.HeartbeatTimeoutMs != nil || *e.TaskKey != "k" {
 			t.Fatalf("%+v", e)
 		}
@@ -95,7 +95,7 @@ func TestContractClaimRefusals(t *testing.T) {
 			`{"types":[]}`:        "types",
 			`{"types":["fax"]}`:   "types",
 			`{"max":0}`:           "max",
-			`{"max":101}`:         "max",
+			`{"max":-1}`:          "max",
 			`{"waitMs":-1}`:       "waitMs",
 			`{"waitMs":60001}`:    "waitMs",
 			`{"claimId":"a b"}`:   "claimId",

@@ -94,11 +94,14 @@ func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 		CallbackBaseURL: s.cfg.PublicURL, TaskToken: token, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(a.Timeout),
 		CancelGracePeriodMs: t.CancelGrace.Milliseconds(),
-		Type:                t.Type, Queue: t.Queue, Labels: t.Labels, Payload: t.Payload,
+		Type:                orNull(t.Type), Queue: orNull(t.Queue), Labels: t.Labels, Payload: t.Payload,
 		LastProgress: progressView(e.LastProgress),
 	}
 	if v.Resources == nil {
 		v.Resources = json.RawMessage("{}")
+	}
+	if v.Labels == nil {
+		v.Labels = map[string]string{}
 	}
 	return v, nil
 }

@@ -53,6 +53,9 @@ func (c *call) registerWorker() (int, any, error) {
 func (c *call) workerHeartbeat() (int, any, error) {
 	var req struct {
 		v1.WorkerHeartbeatRequest
+		// Whether they are there counts, too.
+		CompletedDelta *int64 `json:"completedDelta"`
+		FailedDelta    *int64 `json:"failedDelta"`
 		// Each entry is read as a beat is.
 		Tasks []json.RawMessage `json:"tasks"`
 	}
@@ -61,7 +64,10 @@ func (c *call) workerHeartbeat() (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	b := tracker.WorkerBeat{Active: req.ActiveCount, Seq: req.Seq, CompletedDelta: req.CompletedDelta, FailedDelta: req.FailedDelta}
+	b := tracker.WorkerBeat{
+		Active: req.ActiveCount, Seq: req.Seq, CompletedDelta: orZero(req.CompletedDelta), FailedDelta: orZero(req.FailedDelta),
+		Deltas: req.CompletedDelta != nil || req.FailedDelta != nil,
+	}
 	if err := b.Validate(); err != nil {
 		return 0, nil, err
 	}
@@ -167,10 +173,8 @@ func (c *call) drainWorkers() (int, any, error) {
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" {
 		return 0, nil, invalidField("selector", "selector says nothing, which would drain every worker; name labels, queue, version or machineId")
 	}
-	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
-		if id.value != "" && !tracker.ValidID(id.value) {
-			return 0, nil, invalidID(id.field)
-		}
+	if err := f.ValidateSelector(); err != nil {
+		return 0, nil, err
 	}
 	d, err := c.drain(&req.DrainRequest)
 	if err != nil {
@@ -184,7 +188,7 @@ func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun, WorkerIDs: d.Workers}, nil
+		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun, WorkerIDs: orEmpty(d.Workers)}, nil
 	}
 }
 
@@ -354,6 +358,13 @@ func workerView(w *tracker.Worker) *v1.Worker {
 		v.LastHeartbeatAgeMs = &age
 	}
 	return v
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func orEmpty(s []string) []string {

@@ -64,6 +64,9 @@ func TestContractWorker(t *testing.T) {
 		other := l.register(mailer)
 		l.mine(other, "deregister", `{"drain":true}`).want(200).contains(`{"status":"DRAINING"}`)
 		l.sweep()
+		l.do("POST", "/v1/queues/default/claim", other.WorkerToken, "").refused(409, v1.CodeWorkerDraining)
+		l.pass(time.Second)
+		l.sweep()
 		if w := l.workerNow(other.WorkerID); w.Status != v1.Offline || *w.StatusReason != "DRAINED" {
 			t.Errorf("%+v", w)
 		}
@@ -133,7 +136,7 @@ func TestContractWorkerBadInput(t *testing.T) {
 			{`{"queue":"q","types":["x"],"labels":{"a":1}}`, "labels"},
 			{`{"queue":"q","types":["x"],"maxConcurrent":-1}`, "maxConcurrent"},
 			{`{"queue":"q","types":["x"],"pid":-1}`, "pid"},
-			{`{"queue":"q","types":["x"],"hostname":"a b"}`, "hostname"},
+			{`{"queue":"q","types":["x"],"hostname":"a\nb"}`, "hostname"},
 			{`{"queue":"q","types":["x"],"machineId":""}`, "machineId"},
 			{`{"queue":"q","types":["x"],"probeUrl":"ftp://x"}`, "probeUrl"},
 			{`{"queue":"q","types":["x"],"probeUrl":"http://user@host/"}`, "probeUrl"},
@@ -150,6 +153,7 @@ func TestContractWorkerBadInput(t *testing.T) {
 			{`{"completedDelta":-1,"seq":1}`, "completedDelta"},
 			{`{"failedDelta":-1,"seq":1}`, "failedDelta"},
 			{`{"completedDelta":1}`, "seq"},
+			{`{"failedDelta":0}`, "seq"},
 			{`{"seq":-1}`, "seq"},
 			{`{"activeCount":-1}`, "activeCount"},
 			{`{"activeCount":"2"}`, "activeCount"},
@@ -175,8 +179,16 @@ func TestContractWorkerBadInput(t *testing.T) {
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", op, `{"deadline":1}`).refused(400, v1.CodeUnknownField)
 		l.do("POST", "/v1/workers:drain", op, `{"selector":{}}`).refused(400, v1.CodeInvalidRequest)
 		l.do("POST", "/v1/workers:drain", op, `{}`).refused(400, v1.CodeInvalidRequest)
-		for _, dry := range []bool{true, false} {
-			l.do("POST", "/v1/workers:drain", op, fmt.Sprintf(`{"selector":{"queue":"nosuch"},"dryRun":%v}`, dry)).refused(404, v1.CodeNoWorkersMatch)
+		l.do("POST", "/v1/workers:drain", op, `{"selector":{"queue":"nosuch"}}`).refused(404, v1.CodeNoWorkersMatch)
+		l.do("POST", "/v1/workers:drain", op, `{"selector":{"queue":"nosuch"},"dryRun":true}`).want(200).contains(`{"matched":0,"draining":0,"dryRun":true,"workerIds":[]}`)
+		for selector, field := range map[string]string{
+			`{"labels":{"a b":"c"}}`: "selector.labels", `{"labels":{"a":"` + strings.Repeat("x", 257) + `"}}`: "selector.labels.a", `{"queue":"a b"}`: "selector.queue",
+			`{"version":"a\nb"}`: "selector.version",
+		} {
+			var e v1.Error
+			if l.do("POST", "/v1/workers:drain", op, `{"selector":`+selector+`}`).want(400).into(&e); e.Field != field {
+				t.Errorf("%s: field %q, want %q", selector, e.Field, field)
+			}
 		}
 		l.do("POST", "/v1/workers:select", op, `{"strategy":"best"}`).refused(400, v1.CodeInvalidRequest)
 		l.do("POST", "/v1/workers:select", op, `{"queue":"a b"}`).refused(400, v1.CodeInvalidID)
@@ -214,7 +226,7 @@ func TestContractWorkerLists(t *testing.T) {
 		}
 		for query, want := range map[string][]string{
 			"": ids, "queue=q0": {ids[0], ids[2], ids[4]}, "status=ONLINE": ids[:3], "status=OFFLINE": ids[4:], "type=x": ids, "type=y2": {ids[2]},
-			"runtime=r1": {ids[1], ids[3]}, "machineId=m0": {ids[0], ids[3]}, "label=n%3D1": {ids[1]}, "liveness=FRESH": ids[:4], "liveness=LATE": nil,
+			"runtime=r1": {ids[1], ids[3]}, "machineId=m0": {ids[0], ids[3]}, "label=n%3D1": {ids[1]}, "liveness=FRESH": ids, "liveness=LATE": nil,
 			"schedulable=true": ids[:3], "schedulable=false": ids[3:], "queue=q0&status=ONLINE&type=x": {ids[0], ids[2]}, "queue=nosuch": nil,
 		} {
 			got, total := list(query)

@@ -3,7 +3,7 @@
 --   attempt that is not current, or that Lubdub ended, changes nothing; an attempt that was never heard is started
 --   first; while a cancel is pending nothing is retried.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
---   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
 --   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON or '', then the document's fields as name and
@@ -14,8 +14,8 @@
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/attempt.lua
 --#include lib/settle.lua
+--#include lib/attempt.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[12], tonumber(ARGV[14]), ARGV[15]

@@ -6,7 +6,7 @@
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline wall ms or '',
 --   7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then those as name and value,
 --   then the document's fields as name and value
--- Reply: {OK, created ms} or {REPEATED, created ms} or {EXISTS}
+-- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {EXISTS}
 -- Cost: O(log n), two events
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -14,7 +14,7 @@
 --#include lib/task.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if task.f then
-  if (task.f.o or task.f.f) == ARGV[4] then return {REPEATED, tonumber(task.f.c)} end
+  if (task.f.o or task.f.f) == ARGV[4] then return {REPEATED, tonumber(task.f.c), task.f.pn or ''} end
   return {EXISTS}
 end
 local L = shard_time(CLOCK)
@@ -50,4 +50,4 @@ if state == 'D' then
   redis.call('ZADD', TIMERS, L + ARGV[7], 's:' .. member_of(task))
   emit(task, 'task.dispatched', 1)
 end
-return {OK, now}
+return {OK, now, f.pn or ''}

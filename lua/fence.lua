@@ -1,11 +1,14 @@
 -- Purpose: bars a worker from claiming in one shard for good, and lists what it still holds there.
--- Guarantees: whoever claims after this finds the fence (claim.lua), so what is listed can only become less; repeating
---   it is harmless. Fences older than any claim that could still be under way are forgotten.
+-- Guarantees: whoever claims after this finds the fence (claim.lua), so what is listed can only become less; an
+--   attempt that is adopted after this ends as those that are listed (lib/attempt.lua); repeating it is harmless.
+--   Fences older than any claim that could still be under way are forgotten.
 -- KEYS: 1 lubdub:{shard}:fences, 2 …:held
--- ARGV: 1 worker, 2 life of a fence ms, 3 limit
+-- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else ''
 -- Reply: entries of held (lib/queue.lua)
 -- Cost: O(log n + limit)
 --#include lib/clock.lua
 redis.call('ZADD', KEYS[1], now, ARGV[1])
+if ARGV[4] == '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/free') end
+redis.call('ZREM', KEYS[2], '~' .. ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 return redis.call('ZRANGEBYLEX', KEYS[2], '[' .. ARGV[1] .. '/', '(' .. ARGV[1] .. '0', 'LIMIT', 0, ARGV[3])

@@ -1,21 +1,24 @@
--- Purpose: remembers which attempts a worker's inventory missed, and tells which ones it misses for the second time.
--- Guarantees: an attempt that an inventory lists, or that has ended, is forgotten; two inventories in quick succession
---   count as one.
--- KEYS: 1 lubdub:{shard}:missed:<scope>/<worker>
--- ARGV: 1 ms that must lie between the two, 2 life ms, then the entries in held that this inventory missed
--- Reply: those that the one before missed too
--- Cost: O(entries)
+-- Purpose: remembers which attempts a worker's inventory missed, and tells which ones two of its beats running miss.
+-- Guarantees: an attempt that an inventory lists, or that has ended, is forgotten. Beats that were under way together
+--   count as one: what a beat misses counts only if it was received after the one before had come to this script, and
+--   so could know what that one's answer said, whichever order they come in. While a claim of the worker is under way,
+--   so that it cannot know what that one took, nothing counts for the first time.
+-- KEYS: 1 lubdub:{shard}:missed:<scope>/<worker>, 2 …:worker:<scope>/<worker>, 3 …:reserved:<scope>/<worker>
+-- ARGV: 1 number of the beat among those with an inventory (worker_beat.lua), 2 life ms, then the entries in held that
+--   this inventory missed
+-- Reply: those that a beat before missed too
+-- Cost: O(entries + claims under way)
 --#include lib/clock.lua
 local before, again = {}, {}
 local raw = redis.call('HGETALL', KEYS[1])
-for i = 1, #raw, 2 do before[raw[i]] = tonumber(raw[i + 1]) end
+for i = 1, #raw, 2 do before[raw[i]] = raw[i + 1] end
 redis.call('DEL', KEYS[1])
+local received = redis.call('HGET', KEYS[2], 'bn') or ARGV[1]
+local claiming = redis.call('ZCOUNT', KEYS[3], '(' .. string.format('%.0f', now), '+inf') > 0
 for i = 3, #ARGV do
-  local since = before[ARGV[i]]
-  if since and now - since >= tonumber(ARGV[1]) then
-    again[#again + 1] = ARGV[i]
-  end
-  redis.call('HSET', KEYS[1], ARGV[i], since or now)
+  local first = before[ARGV[i]]
+  if first and tonumber(ARGV[1]) > tonumber(first) then again[#again + 1] = ARGV[i] end
+  if first or not claiming then redis.call('HSET', KEYS[1], ARGV[i], first or received) end
 end
 if #ARGV > 2 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return again

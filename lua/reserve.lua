@@ -1,19 +1,20 @@
 -- Purpose: remembers what an idempotency key stands for, before the creation that it guards and again after it.
 -- Guarantees: the first reservation stands until it expires; another body is told apart; the time of creation is
---   recorded once.
+--   recorded once, and the worker with it.
 -- KEYS: 1 lubdub:{shard}:idem:<scope>/<key>
--- ARGV: 1 hash of the body, 2 task id and 3 fence to reserve, 4 life ms, 5 created wall ms or ''
--- Reply: {1 when the body is the same, else 0, task id, fence, created wall ms or ''}
+-- ARGV: 1 hash of the body, 2 task id and 3 fence to reserve, 4 life ms, 5 created wall ms or '', 6 worker that was
+--   chosen for it then, or ''
+-- Reply: {1 when the body is the same, else 0, task id, fence, created wall ms or '', worker or ''}
 -- Cost: O(1)
-local r = redis.call('HMGET', KEYS[1], 'h', 'id', 'f', 'c')
+local r = redis.call('HMGET', KEYS[1], 'h', 'id', 'f', 'c', 'w')
 if not r[1] then
   redis.call('HSET', KEYS[1], 'h', ARGV[1], 'id', ARGV[2], 'f', ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
   r = {ARGV[1], ARGV[2], ARGV[3]}
 end
-if r[1] ~= ARGV[1] then return {0, r[2], r[3], ''} end
+if r[1] ~= ARGV[1] then return {0, r[2], r[3], '', ''} end
 if ARGV[5] ~= '' and not r[4] then
-  redis.call('HSET', KEYS[1], 'c', ARGV[5])
-  r[4] = ARGV[5]
+  redis.call('HSET', KEYS[1], 'c', ARGV[5], 'w', ARGV[6])
+  r[4], r[5] = ARGV[5], ARGV[6]
 end
-return {1, r[2], r[3], r[4] or ''}
+return {1, r[2], r[3], r[4] or '', r[5] or ''}

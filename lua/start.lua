@@ -1,23 +1,27 @@
 -- Purpose: hears one attempt: its `started`, or a beat of an attempt that beat.lua did not find live.
 -- Guarantees: only the current attempt is heard; a dispatched one becomes RUNNING; a running one is beaten again; one
---   that the store lost is adopted from its token; nothing is written for any other.
+--   that the store lost is adopted from its token, unless its worker has ended: then it is lost with the others that
+--   this one held; nothing is written for any other.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
---   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
+--   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or ''
+--   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '', 13 retention
+--   ms
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
+--#include lib/settle.lua
 --#include lib/attempt.lua
 --#include lib/report.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
-local code, detail = admit(task, L, {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5],
-  interval = ARGV[6], issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9],
-  deadline = tonumber(ARGV[10])})
+local token = {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
+  issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9], deadline = tonumber(ARGV[10])}
+if lose(task, L, token, tonumber(ARGV[13])) then return {ENDED, now, 'WORKER_LOST', ''} end
+local code, detail = admit(task, L, token)
 if code ~= OK then return {code, now, detail, ''} end
 local member = member_of(task)
 if task.f.s == 'D' then

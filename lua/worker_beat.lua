@@ -1,19 +1,26 @@
 -- Purpose: hears a worker, and with it every task of its that has no timeout of its own.
 -- Guarantees: one write of liveness however many tasks it holds; an OFFLINE worker is told so and nothing is written;
---   totals are added once for each seq; a draining worker's answer is remembered as having told it.
+--   totals are added once for each seq; a worker whose drain has ended it before it was told is told so once, as
+--   draining; inventories are numbered as they come.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier
--- Reply: {OK, wall ms, status, drain deadline wall ms or '', interval ms, timeout ms, {word for it}} or {OFFLINE,
---   wall ms, reason} or {NOT_FOUND, wall ms}
+-- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 1
+--   when it brings an inventory, else ''
+-- Reply: {OK, wall ms, status, drain deadline wall ms or '', interval ms, timeout ms, {word for it}, number of the beat
+--   among those with an inventory, or '' when it brings none or one that is older than the last} or {OFFLINE, wall ms,
+--   reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 local key, name = KEYS[3], ARGV[1] .. '/' .. ARGV[2]
-local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r')
+local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb')
 local status, interval, timeout = f[1], tonumber(f[2]), tonumber(f[3])
 if not status then return {NOT_FOUND, now} end
-if status == 'F' then return {OFFLINE, now, f[9] or ''} end
+if status == 'F' then
+  if f[9] ~= 'DRAINED' or f[6] then return {OFFLINE, now, f[9] or ''} end
+  redis.call('HSET', key, 'dt', 1)
+  return {OK, now, 'D', f[5] or '', interval, timeout, {}, ''}
+end
 local L = shard_time(KEYS[1])
 local record = {'bl', L, 'lb', now}
 local function set(field, value)
@@ -28,15 +35,24 @@ if wanted ~= interval then
   set('i', interval)
   set('t', timeout)
 end
-if ARGV[3] ~= '' then set('a', ARGV[3]) end
+if ARGV[3] ~= '' then
+  set('a', ARGV[3])
+  set('ae', math.max(0, ARGV[3] - (tonumber(f[11]) or 0))) -- what it cannot have claimed
+end
 if status == 'D' and not f[6] then set('dt', 1) end
-if ARGV[4] ~= '' and tonumber(ARGV[4]) > (tonumber(f[4]) or -1) then
+local fresh = ARGV[4] == '' or tonumber(ARGV[4]) > (tonumber(f[4]) or -1)
+if ARGV[4] ~= '' and fresh then
   set('sq', ARGV[4])
   if ARGV[5] ~= '0' then redis.call('HINCRBY', key, 'tc', ARGV[5]) end
   if ARGV[6] ~= '0' then redis.call('HINCRBY', key, 'tf', ARGV[6]) end
+end
+local number = ''
+if ARGV[9] == '1' and fresh then
+  number = (tonumber(f[10]) or 0) + 1
+  set('bn', number)
 end
 redis.call('HSET', key, unpack(record))
 if f[7] or f[8] then redis.call('HDEL', key, 'la', 'pb', 'px') end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,
-  redis.call('ZRANGE', KEYS[4], 0, 499)}
+  redis.call('ZRANGE', KEYS[4], 0, 499), number}

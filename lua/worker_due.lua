@@ -1,6 +1,7 @@
 -- Purpose: takes what is due for workers in wall time: drains to look after (g) and records to remove (x).
--- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and knows of its drain, or when
---   its deadline has passed; a record goes with its entries in every index, the last one of a machine with the machine.
+-- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second,
+--   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
+--   machine.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is looked at again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
@@ -22,7 +23,7 @@ for n = 1, (#ARGV - 3) / 5 do
       if deadline and deadline <= now then
         retire(w, {reason = 'DRAIN_DEADLINE', shards = shards, retention = retention})
         result = 1
-      elseif empty == '1' and began == f.ds and f.dt then
+      elseif empty == '1' and began == f.ds and f.ds + DRAINING_MS <= now then
         retire(w, {reason = 'DRAINED', shards = shards, retention = retention})
         result = 1
       else

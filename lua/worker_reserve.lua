@@ -11,7 +11,7 @@
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
-local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg')
+local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt')
 local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
 if not status then return {NOT_FOUND, now} end
 local want, others, granted = tonumber(ARGV[2]), 0, 0
@@ -30,7 +30,9 @@ for i = 1, #entries, 2 do
   end
 end
 if want > 0 and ARGV[5] == tostring(ended) then held = tonumber(ARGV[4]) end
-local code = status == 'F' and OFFLINE or status == 'D' and DRAINING or OK
+-- One that its drain has ended is told that it drains, as its next beat will be.
+local drains = status == 'D' or status == 'F' and f[8] == 'DRAINED' and not f[11]
+local code = drains and DRAINING or status == 'F' and OFFLINE or OK
 if code == OK and want > 0 then
   granted = math.max(0, math.min(want, max - others - held))
   if granted > 0 then

@@ -29,11 +29,13 @@ if action == 'resume' then
 end
 if ARGV[5] ~= '' then redis.call('HSET', w.key, 'dd', string.format('%.0f', now + ARGV[5])) end
 if ARGV[6] == '1' then redis.call('HSET', w.key, 'dt', 1) end
-redis.call('ZADD', WORKERDUE, now, 'g:' .. w.name)
+local deadline = tonumber(ARGV[5] ~= '' and now + ARGV[5] or f.dd) or NEVER
+redis.call('ZADD', WORKERDUE, math.min(deadline, (f.s == 'D' and f.ds or now) + DRAINING_MS), 'g:' .. w.name)
 if f.s == 'D' then return {REPEATED, now} end
 redis.call('HSET', w.key, 'ds', now)
 if ARGV[4] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[4]) end
 set_status(w, 'D')
+stop_claims(w)
 tell('worker.draining', w.scope, w.id, '{"machineId":"' .. f.m .. '","deadlineMs":'
   .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null') .. '}')
 follow(w)

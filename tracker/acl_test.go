@@ -108,7 +108,7 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 			on = other.Client()
 			defer func() { _ = on.Close() }()
 		}
-		wantDenied(t, on, c, func() { useAll("redis+cluster://" + redistest.As(node.Addr), "") })
+		wantDenied(t, on, c, func() { useAll("redis+cluster://"+redistest.As(node.Addr), "") })
 	}
 }
 

@@ -29,15 +29,15 @@ func (t *Tracker) Start(_ context.Context, a *Attempt, r Report) (Acknowledged, 
 }
 
 func (t *Tracker) startCall(a *Attempt, worker, report string) *call {
-	return newCall(a.shard, t.store.scripts.Get("start"), t.callbackKeys(a), append(t.callbackArgs(a), worker, report)...)
+	return newCall(a.shard, t.store.scripts.Get("start"), t.callbackKeys(a), append(t.callbackArgs(a), worker, report, ms(t.opts.FinishedRetention))...)
 }
 
 // callbackKeys needs no look-up: the token names everything that the keys are made of.
 func (t *Tracker) callbackKeys(a *Attempt) []string {
 	k := t.store.keys[a.shard]
-	keys := make([]string, 0, len(k.fixed)+5)
+	keys := make([]string, 0, len(k.fixed)+6)
 	keys = append(keys, k.fixed...)
-	return k.ofTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(ms(a.Timeout), 10))
+	return append(k.ofTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(ms(a.Timeout), 10)), k.fences)
 }
 
 func (t *Tracker) callbackArgs(a *Attempt) []any {

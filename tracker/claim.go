@@ -9,7 +9,7 @@ import (
 
 // Bounds of a claim.
 const (
-	MaxClaim     = 100 // tasks that one claim may ask for
+	MaxClaim     = 100 // tasks that one claim gets at most
 	MaxClaimWait = time.Minute
 )
 
@@ -19,9 +19,9 @@ type ClaimRequest struct {
 	WorkerID string
 	Queue    string
 	Types    []string      // of those that the worker registered; nil: all of them, and tasks without a type
-	Max      int           // 1 to MaxClaim
+	Max      int           // 1 or more; MaxClaim is what it gets at most
 	Wait     time.Duration // how long to wait for the first task; 0: not at all
-	ClaimID  string        // empty: none; the same one again gets the same tasks
+	ClaimID  string        // empty: none; the same one again gets the same tasks, those that are done left out
 }
 
 // Validate checks what can be judged without the store.
@@ -35,8 +35,8 @@ func (r *ClaimRequest) Validate() error {
 		}
 	}
 	switch {
-	case r.Max < 1 || r.Max > MaxClaim:
-		return invalid("max", "is %d; use 1 to %d", r.Max, MaxClaim)
+	case r.Max < 1:
+		return invalid("max", "is %d; use 1 or more (a claim gets %d at most)", r.Max, MaxClaim)
 	case r.Wait < 0 || r.Wait > MaxClaimWait:
 		return invalid("waitMs", "is %d; use 0 to %d", ms(r.Wait), ms(MaxClaimWait))
 	case r.Types != nil && len(r.Types) == 0:
@@ -50,7 +50,8 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// fullRetry is how often a claim of a worker without a free place looks whether there is one.
+// fullRetry is how often a claim of a worker without a free place looks whether there is one, though nobody said so:
+// places that other claims of the worker have reserved come free without a word.
 const fullRetry = time.Second
 
 // Forbidden is the code of a request that the caller's token does not open.
@@ -62,9 +63,10 @@ func (t *Tracker) Claim(ctx context.Context, r ClaimRequest) ([]*Envelope, error
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	r.Max = min(r.Max, MaxClaim)
+	c := &claim{ClaimRequest: r, t: t, server: ctx}
 	ctx, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
-	c := &claim{ClaimRequest: r, t: t}
 	tasks, err := c.run(ctx)
 	t.metrics.claims.done(len(tasks), err)
 	return tasks, err
@@ -73,16 +75,26 @@ func (t *Tracker) Claim(ctx context.Context, r ClaimRequest) ([]*Envelope, error
 // claim is one request on its way. It holds reserved places only while it may use them.
 type claim struct {
 	ClaimRequest
-	t     *Tracker
-	can   *Grant // what the worker can run
-	room  int    // places that are reserved for it now
-	used  int    // of these, those that hold tasks, or may
-	mark  string // hash of its id; "": it has none
-	owner string // names this request among those with that id
-	over  bool   // a later request makes the claim
+	t      *Tracker
+	server context.Context // ends when nobody is to wait for anything any more
+	nudge  chan struct{}   // has something when the worker's status may have changed, or a place may be free
+	can    *Grant          // what the worker can run
+	room   int             // places that are reserved for it now
+	used   int             // of these, those that hold tasks, or may
+	mark   string          // hash of its id; "": it has none
+	owner  string          // names this request among those with that id
+	making bool            // no other request with that id may take tasks now
+	over   bool            // another request makes the claim
 }
 
 func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
+	if answered, tasks, err := c.identify(); answered || err != nil {
+		return tasks, err
+	}
+	defer c.rest()
+	if c.Wait > 0 {
+		defer c.t.nudges.join(c)()
+	}
 	if err := c.reserve(); err != nil {
 		return nil, err
 	}
@@ -90,24 +102,58 @@ func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
 	if err := c.checkTypes(); err != nil {
 		return nil, err
 	}
-	if tasks, err := c.identify(); err != nil || len(tasks) > 0 {
-		return tasks, err
-	}
 	for {
-		if c.room == 0 { // the worker is full
-			if !pause(ctx, fullRetry) {
-				return nil, nil
-			}
-			if err := c.reserve(); err != nil {
+		if c.room == 0 {
+			if err := c.awaitRoom(ctx); err != nil {
 				return nil, err
 			}
-			continue
+		}
+		if c.room == 0 {
+			return nil, c.refused()
 		}
 		tasks, err := c.await(ctx)
-		if err != nil || len(tasks) > 0 || c.over || ctx.Err() != nil {
-			return tasks, err
+		switch {
+		case err != nil:
+			return nil, err
+		case c.over:
+			return c.follow()
+		case len(tasks) > 0:
+			return tasks, c.answered()
+		case ctx.Err() != nil:
+			return nil, c.refused()
 		}
 	}
+}
+
+// awaitRoom waits until the full worker has a free place, or the wait is over.
+func (c *claim) awaitRoom(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c.rest()
+		c.t.tellWhenFree(c.WorkerID) // first: what ends from here on says so
+		if err := c.reserve(); err != nil || c.room > 0 {
+			return err
+		}
+		timer := time.NewTimer(jittered(c.t.fullRetry))
+		select {
+		case <-ctx.Done():
+		case <-c.nudge:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// refused tells why a claim that has waited for nothing would be refused by now, nil when it would not.
+func (c *claim) refused() error {
+	if c.Wait == 0 || c.server.Err() != nil {
+		return nil
+	}
+	g := &Grant{name: newID(""), worker: c.can.worker}
+	if err := c.t.reserveRoom(g, 0, "", ""); CodeOf(err) != Unavailable {
+		return err
+	}
+	return nil // it waited in vain, which is as true
 }
 
 // reserve asks the registry for as many places as the claim wants.
@@ -166,6 +212,12 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 		select {
 		case <-over:
 			return nil, nil
+		case <-c.nudge:
+			if c.room == 0 {
+				if err := c.refused(); err != nil {
+					return nil, err
+				}
+			}
 		case o := <-w.offers:
 			if o.err != nil {
 				return nil, o.err
@@ -173,6 +225,7 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 			if len(o.entries) == 0 { // nothing now: others may have the places while this one waits
 				over = ctx.Done()
 				c.giveBack()
+				c.rest()
 				continue
 			}
 			tasks, tried, err := c.accept(o)
@@ -190,20 +243,21 @@ func (c *claim) accept(o *offer) (tasks []*Envelope, tried int, err error) {
 		if err := c.reserve(); err != nil || c.room == 0 {
 			return nil, 0, err
 		}
-		if c.over = c.superseded(); c.over {
-			return nil, 0, nil
-		}
+	}
+	if mine, err := c.resume(); err != nil || !mine {
+		c.over = err == nil
+		return nil, 0, err
 	}
 	tried = min(len(o.entries), c.room)
 	c.used = tried // should it not become known what was taken
 	if tasks, err = c.take(o.entries[:tried]); err != nil {
 		return nil, 0, err
 	}
-	c.used = len(tasks)
 	return tasks, tried, err
 }
 
-// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out.
+// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out. What it is
+// not known of whether it was taken counts as used: what the worker holds will tell when it matters.
 func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 	byShard := map[int][]*readyEntry{}
 	for _, e := range entries {
@@ -220,9 +274,11 @@ func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 	c.t.store.doAll("claim", calls)
 	got := map[*readyEntry]*Envelope{}
 	var failed error
+	unknown := 0
 	for i, call := range calls {
 		if call.err != nil {
 			failed = call.err
+			unknown += len(groups[i])
 			continue
 		}
 		if call.reply.int(1) == 1 {
@@ -240,6 +296,7 @@ func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 			tasks = append(tasks, got[e])
 		}
 	}
+	c.used = len(tasks) + unknown
 	if len(tasks) > 0 {
 		return tasks, nil // what failed is found by the start timeout, or still waits
 	}

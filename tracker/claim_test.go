@@ -274,9 +274,6 @@ func TestClaimID(t *testing.T) {
 		for i := range 6 {
 			c.queue(fmt.Sprintf("t%d", i), "x")
 		}
-		named := func(id string) func(*tracker.ClaimRequest) {
-			return func(r *tracker.ClaimRequest) { r.ClaimID = id }
-		}
 		first := c.claim("w1", 2, named("c1"))
 		again := c.claim("w1", 2, named("c1"))
 		c.wantIDs(again, ids(first)...)
@@ -354,7 +351,6 @@ func TestClaimRefusals(t *testing.T) {
 			code tracker.Code
 		}{
 			"no max":        {tracker.ClaimRequest{WorkerID: "w1", Queue: "q"}, tracker.Invalid},
-			"much":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 101}, tracker.Invalid},
 			"long":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Wait: 61 * time.Second}, tracker.Invalid},
 			"empty types":   {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{}}, tracker.Invalid},
 			"foreign type":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, tracker.Invalid},

@@ -10,18 +10,114 @@ import (
 // claimLife is how long a claim id stands for the tasks that were claimed with it.
 const claimLife = time.Hour
 
-// identify makes the claim under its id and gives the tasks that were claimed with it before, if the worker still
-// holds them: their entries in the held sets say so, whatever became of the request that claimed them.
-func (c *claim) identify() ([]*Envelope, error) {
+// What a claim's record answers; lua/claimed.lua says the same.
+const (
+	claimMine int64 = iota
+	claimBusy
+	claimAnswered
+	claimOver
+)
+
+const (
+	claimPause  = 10 * time.Millisecond // between two looks at what another request with the same claim id does
+	claimFollow = time.Second           // how long a request that was superseded looks for the other's answer
+)
+
+// identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
+// too: the tasks of it that the worker still holds, as their entries in the held sets say, whatever became of that
+// request, and whatever has become of the worker since.
+func (c *claim) identify() (answered bool, tasks []*Envelope, err error) {
 	if c.ClaimID == "" {
-		return nil, nil
+		return false, nil, nil
+	}
+	if _, ok := c.t.workerRef(c.Scope, c.WorkerID); !ok {
+		return false, nil, workerNotFound("claim")
 	}
 	sum := sha256.Sum256([]byte(c.ClaimID))
 	c.mark, c.owner = base64.RawURLEncoding.EncodeToString(sum[:15]), newID("")
-	re, err := c.t.store.do("claim", c.claimedCall("1"))
-	if err != nil || re.str(0) == "" {
-		return nil, err
+	for {
+		code, known, err := c.step("make")
+		switch {
+		case err != nil:
+			return false, nil, err
+		case code == claimAnswered:
+			tasks, err = c.marked()
+			return true, tasks, err
+		case code == claimBusy: // it will have taken something, or not, in a moment
+			if !pause(c.server, jittered(claimPause)) {
+				return true, nil, nil
+			}
+			continue
+		case known: // a request with this id may have died after it took tasks
+			tasks, err = c.marked()
+		}
+		c.making = true
+		if len(tasks) > 0 && err == nil {
+			err = c.answered()
+		}
+		if err != nil {
+			c.rest()
+		}
+		return len(tasks) > 0, tasks, err
 	}
+}
+
+// resume lets a claim that has waited take again; false: a later request makes it, or has made it, by now.
+func (c *claim) resume() (bool, error) {
+	if c.mark == "" || c.making {
+		return true, nil
+	}
+	code, _, err := c.step("take")
+	c.making = err == nil && code == claimMine
+	return c.making, err
+}
+
+// rest lets later requests with its id make the claim, for as long as this one takes nothing.
+func (c *claim) rest() {
+	if c.making {
+		c.making = false
+		_, _, _ = c.step("wait") // else its time ends by itself
+	}
+}
+
+// answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had
+// finished them, nothing would tell a repeat from a new claim.
+func (c *claim) answered() error {
+	if c.mark == "" {
+		return nil
+	}
+	c.making = false
+	_, _, err := c.step("done")
+	return err
+}
+
+// follow gives the answer of the later request that makes the claim instead, should it have one soon.
+func (c *claim) follow() ([]*Envelope, error) {
+	for until := time.Now().Add(claimFollow); time.Now().Before(until); {
+		code, _, err := c.step("ask")
+		if err != nil {
+			return nil, err
+		}
+		if code == claimAnswered {
+			return c.marked()
+		}
+		if !pause(c.server, jittered(claimPause)) {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// step does a step of the claim's record.
+func (c *claim) step(what string) (code int64, known bool, err error) {
+	shard := c.t.store.shardOf(c.Scope, c.WorkerID)
+	key := c.t.store.keys[shard].claim(c.Scope, c.WorkerID, c.mark)
+	re, err := c.t.store.do("claim", newCall(shard, c.t.store.scripts.Get("claimed"), []string{key}, c.owner, ms(claimLife), what, ms(reservationLife)))
+	return re.int(0), re.int(1) == 1, err
+}
+
+// marked gives the tasks that were claimed under this id and that the worker still holds.
+func (c *claim) marked() ([]*Envelope, error) {
 	held, err := c.t.heldBy("claim", c.Scope, c.WorkerID)
 	if err != nil {
 		return nil, err
@@ -33,21 +129,6 @@ func (c *claim) identify() ([]*Envelope, error) {
 		}
 	}
 	return c.t.envelopesOf(refs, c.WorkerID)
-}
-
-// superseded tells whether a later request makes this claim by now.
-func (c *claim) superseded() bool {
-	if c.mark == "" {
-		return false
-	}
-	re, err := c.t.store.do("claim", c.claimedCall(""))
-	return err == nil && re.str(0) != ""
-}
-
-func (c *claim) claimedCall(make string) *call {
-	shard := c.t.store.shardOf(c.Scope, c.WorkerID)
-	key := c.t.store.keys[shard].claim(c.Scope, c.WorkerID, c.mark)
-	return newCall(shard, c.t.store.scripts.Get("claimed"), []string{key}, c.owner, ms(claimLife), make)
 }
 
 // envelopesOf reads tasks that a worker holds and gives the envelopes of their attempts again.

@@ -74,7 +74,7 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 		shard := t.store.shardOf(c.Scope, c.IdempotencyKey)
 		key := t.store.keys[shard].idempotency(c.Scope, c.IdempotencyKey)
 		calls = append(calls, newCall(shard, t.store.scripts.Get("reserve"), []string{key},
-			c.IdempotencyHash, c.TaskID, c.fence, ms(IdempotencyRetention), created))
+			c.IdempotencyHash, c.TaskID, c.fence, ms(IdempotencyRetention), created, c.WorkerID))
 		asked = append(asked, c)
 	}
 	t.store.doDurably("create", calls...)
@@ -88,7 +88,7 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 		default:
 			c.TaskID, c.fence = r.str(1), r.str(2)
 			if at := parseMs(r.str(3)); !at.IsZero() {
-				c.at, c.done = at, true
+				c.at, c.done, c.WorkerID = at, true, r.str(4)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (t *Tracker) create(batch []*creation) {
 			c.err = &Error{Code: Exists, Op: "create", Message: "a task with this id exists in this workspace; choose another taskId, or leave it out and Lubdub makes one"}
 			continue
 		}
-		c.at = calls[i].reply.time(1)
+		c.at, c.WorkerID = calls[i].reply.time(1), calls[i].reply.str(2)
 	}
 }
 
@@ -253,11 +253,12 @@ func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
 	return tokenLife
 }
 
-// created makes the answer from the request and the time of creation alone, so that a repeat gets the same.
+// created makes the answer from the request, the time of creation and the worker that was chosen then, so that a repeat
+// gets the same.
 func (t *Tracker) created(c *creation) *Created {
 	task := &Task{
 		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Type: c.Type, Queue: c.Queue,
-		Runtime: c.Runtime, State: Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
+		Runtime: c.Runtime, WorkerID: c.WorkerID, State: Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
 		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
 		WorkerLabels: c.WorkerLabels, HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 		CancelGrace: c.CancelGrace, StartTimeout: c.StartTimeout, RunTimeout: c.RunTimeout, TokenTTL: c.TokenTTL,

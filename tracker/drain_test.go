@@ -7,8 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// An idle worker that drains ends when it knows of it: one that an operator drains must hear so first, or its next
-// beat would be refused and it would register anew.
+// An idle worker that drains is seen draining for a second and then ends, whether or not it was told by then.
 func TestDrain(t *testing.T) {
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
@@ -20,16 +19,18 @@ func TestDrain(t *testing.T) {
 			h.Fatalf("%+v", m)
 		}
 		h.sweep()
-		h.advance(500 * time.Millisecond)
+		h.advance(999 * time.Millisecond)
 		h.sweep()
 		h.wantWorker(id, tracker.Draining, "deploy")
 		if heard := h.beatWorker(id); !heard.ShouldDrain {
 			h.Fatalf("%+v", heard)
 		}
-		h.advance(500 * time.Millisecond)
+		h.advance(time.Millisecond)
 		if r := h.sweep(); r.DrainedWorkers != 1 {
 			h.Fatalf("%+v", r)
 		}
+		_, err = h.BeatWorker(h.ctx, scope, id, tracker.WorkerBeat{})
+		h.wantCode(err, tracker.WorkerOffline)
 		h.wantWorker(id, tracker.Offline, tracker.WorkerDrained)
 		if e := h.events(id); e["worker.draining"] != 1 || e["worker.offline"] != 1 {
 			h.Fatalf("%v", e)
@@ -43,9 +44,42 @@ func TestDrainBySelf(t *testing.T) {
 		if _, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{BySelf: true}); err != nil {
 			h.Fatal(err)
 		}
-		if r := h.sweep(); r.DrainedWorkers != 1 {
-			h.Fatalf("nothing held and known to it: at once: %+v", r)
+		h.sweep()
+		h.wantWorker(id, tracker.Draining, "") // whatever the sweepers are faster than
+		h.advance(time.Second)
+		h.sweep()
+		h.wantWorker(id, tracker.Offline, tracker.WorkerDrained)
+		_, err := h.BeatWorker(h.ctx, scope, id, tracker.WorkerBeat{})
+		h.wantCode(err, tracker.WorkerOffline)
+	})
+}
+
+// A worker whose drain has ended it before a beat could tell it is told by its next one, or it would take the refusal
+// for a reason to register anew, and what was drained would be back.
+func TestADrainThatEndedIsTold(t *testing.T) {
+	contract(t, func(h *harness) {
+		id := h.register().WorkerID
+		if _, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{Reason: "deploy"}); err != nil {
+			h.Fatal(err)
 		}
+		h.advance(time.Second)
+		h.sweep()
+		before := h.wantWorker(id, tracker.Offline, tracker.WorkerDrained)
+		claim := func() error {
+			_, err := h.Claim(h.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "default", Max: 1})
+			return err
+		}
+		h.wantCode(claim(), tracker.WorkerDraining)
+		h.advance(9 * time.Second)
+		if heard := h.beatWorker(id); !heard.ShouldDrain {
+			h.Fatalf("%+v", heard)
+		}
+		if w := h.wantWorker(id, tracker.Offline, tracker.WorkerDrained); !w.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
+			h.Fatalf("it counts as alive: %+v", w)
+		}
+		_, err := h.BeatWorker(h.ctx, scope, id, tracker.WorkerBeat{})
+		h.wantCode(err, tracker.WorkerOffline)
+		h.wantCode(claim(), tracker.WorkerOffline)
 	})
 }
 
@@ -64,6 +98,16 @@ func TestDrainResumeAndDeadline(t *testing.T) {
 		h.advance(3 * time.Second)
 		h.sweep()
 		h.wantWorker(id, tracker.Online, "")
+		n := tracker.NewTask{Scope: scope, TaskID: "held", Queue: "default", Type: "send_email"}
+		if err := n.Validate(h.store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		if _, err := h.Create(h.ctx, n); err != nil {
+			h.Fatal(err)
+		}
+		if got, err := h.Claim(h.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "default", Max: 1}); err != nil || len(got) != 1 {
+			h.Fatal(got, err)
+		}
 		if _, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{Deadline: 2 * time.Second}); err != nil {
 			h.Fatal(err)
 		}
@@ -102,7 +146,16 @@ func TestDrainMany(t *testing.T) {
 		h.wantWorker(b, tracker.Draining, "")
 		_, err = h.DrainMachine(h.ctx, scope, "m3", tracker.Drain{})
 		h.wantCode(err, tracker.MachineNotFound)
-		_, err = h.DrainWorkers(h.ctx, tracker.WorkerFilter{Scope: scope, Queue: "nosuch"}, tracker.Drain{}, false)
+		nosuch := tracker.WorkerFilter{Scope: scope, Queue: "nosuch"}
+		_, err = h.DrainWorkers(h.ctx, nosuch, tracker.Drain{}, false)
 		h.wantCode(err, tracker.NoWorkersMatch)
+		if d, err = h.DrainWorkers(h.ctx, nosuch, tracker.Drain{}, true); err != nil || d.Matched != 0 {
+			h.Fatalf("a count of nobody: %+v %v", d, err)
+		}
+		h.advance(time.Second)
+		h.sweep()
+		if d, err = h.DrainMachine(h.ctx, scope, "m1", tracker.Drain{}); err != nil || d.Matched != 0 {
+			h.Fatalf("a machine that is drained already: %+v %v", d, err)
+		}
 	})
 }

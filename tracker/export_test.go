@@ -35,7 +35,7 @@ func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
 // FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
 func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
 	for shard, k := range t.store.keys {
-		if _, err := t.store.do("test", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held}, id, ms(fenceLife), 0)); err != nil {
+		if _, err := t.store.do("test", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held}, id, ms(fenceLife), 0, "1")); err != nil {
 			return err
 		}
 	}
@@ -135,4 +135,117 @@ func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		r.mu.Unlock()
 		return next(ctx, cmds)
 	}
+}
+
+// InventoriesTogether hears several beats of a worker, all with one inventory, before the inventory of any of them is
+// looked at, in that order of their positions.
+func (t *Tracker) InventoriesTogether(scope Scope, id string, b WorkerBeat, order ...int) error {
+	heard := make([]*WorkerHeard, len(order))
+	for i := range heard {
+		var err error
+		if heard[i], err = t.hearWorker(scope, id, b); err != nil {
+			return err
+		}
+	}
+	for _, i := range order {
+		if err := t.takeInventory(heard[i], b.Inventory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReserveClaim reserves room for a claim that is under way; call the result when it is over.
+func (t *Tracker) ReserveClaim(scope Scope, worker string, n int) (settle func(), err error) {
+	g, err := t.reserveClaim(scope, worker, n)
+	return func() { t.settleClaim(g, 0) }, err
+}
+
+// OnlyWhenTold has full claims look for a free place only when they are told.
+func (t *Tracker) OnlyWhenTold() { t.fullRetry = time.Hour }
+
+// MaxMissed is how many attempts one inventory can miss.
+const MaxMissed = maxMissed
+
+// FailCalls lets the calls of a script fail for which `fails` says so by their number, from 0 on: before Redis has
+// seen them or, lost being true, after it has run them.
+func (t *Tracker) FailCalls(script string, lost bool, fails func(n int) bool) {
+	t.store.single.AddHook(&failing{sha: t.store.scripts.Get(script).SHA, lost: lost, fails: fails})
+}
+
+type failing struct {
+	sha   string
+	lost  bool
+	fails func(int) bool
+	mu    sync.Mutex
+	n     int
+}
+
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var failed, passed []redis.Cmder
+		for _, cmd := range cmds {
+			if args := cmd.Args(); len(args) > 1 && args[1] == f.sha && f.next() {
+				failed = append(failed, cmd)
+			} else {
+				passed = append(passed, cmd)
+			}
+		}
+		if f.lost {
+			passed = cmds
+		}
+		err := errDead
+		if len(passed) > 0 {
+			err = next(ctx, passed)
+		}
+		for _, cmd := range failed {
+			cmd.SetErr(errDead)
+		}
+		return err
+	}
+}
+
+func (f *failing) next() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	return f.fails(f.n - 1)
+}
+
+// RecoverUntil has a sweeper go on with a worker's recovery for as long as the context lives.
+func (s *Sweeper) RecoverUntil(ctx context.Context, scope Scope, id string) (taken int, err error) {
+	s.life = ctx
+	r, _ := s.t.workerRef(scope, id)
+	return s.recoverAll([]*workerRef{r})
+}
+
+// FullClaims counts the shards that are asked to say when an attempt of a worker ends.
+func (t *Tracker) FullClaims(worker string) (n int) {
+	for shard := range t.store.keys {
+		r, err := t.store.do("test", newCall(shard, t.store.scripts.Get("held"), []string{t.store.keys[shard].held}, "~"+worker, "", 1))
+		if err == nil {
+			n += len(r)
+		}
+	}
+	return n
+}
+
+// WorkerKey is where a worker's record lies.
+func (t *Tracker) WorkerKey(scope Scope, id string) string {
+	shard, _ := t.store.workerShard(id)
+	return t.store.keys[shard].worker(taskName(scope, id))
+}
+
+// TaskKey is where a task's record lies.
+func (t *Tracker) TaskKey(scope Scope, id string) string {
+	return t.store.keys[t.store.shardOf(scope, id)].task(taskName(scope, id))
+}
+
+// IdempotencyKey is where an idempotency key lies.
+func (t *Tracker) IdempotencyKey(scope Scope, key string) string {
+	return t.store.keys[t.store.shardOf(scope, key)].idempotency(scope, key)
 }

@@ -13,14 +13,18 @@ import (
 
 // await is a claim in the background that waits for less than it takes until a room looks by itself: what it gets it was
 // woken for.
-func (c *crew) await(ctx context.Context, tr *tracker.Tracker, worker string, max int) <-chan []*tracker.Envelope {
-	return c.awaitFor(ctx, tr, worker, max, 4*time.Second)
+func (c *crew) await(ctx context.Context, tr *tracker.Tracker, worker string, max int, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+	return c.awaitFor(ctx, tr, worker, max, 4*time.Second, change...)
 }
 
-func (c *crew) awaitFor(ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration) <-chan []*tracker.Envelope {
-	got, id := make(chan []*tracker.Envelope, 1), c.ids[worker]
+func (c *crew) awaitFor(ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+	got := make(chan []*tracker.Envelope, 1)
+	r := tracker.ClaimRequest{Scope: scope, WorkerID: c.ids[worker], Queue: "q", Max: max, Wait: wait}
+	for _, f := range change {
+		f(&r)
+	}
 	go func() {
-		tasks, err := tr.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: id, Queue: "q", Max: max, Wait: wait})
+		tasks, err := tr.Claim(ctx, r)
 		if err != nil {
 			c.Errorf("claim of %s: %v", worker, err)
 		}

@@ -135,10 +135,14 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 	return percent(up, now.Sub(from))
 }
 
-// DrainMachine drains every worker of a machine.
+// DrainMachine drains every worker of a machine. One whose workers are all OFFLINE is drained already.
 func (t *Tracker) DrainMachine(ctx context.Context, scope Scope, id string, d Drain) (*Drained, error) {
 	if _, err := t.Machine(ctx, scope, id); err != nil {
 		return nil, err
 	}
-	return t.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+	drained, err := t.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+	if CodeOf(err) == NoWorkersMatch {
+		return &Drained{}, nil
+	}
+	return drained, err
 }

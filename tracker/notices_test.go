@@ -150,7 +150,7 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 	})
 }
 
-// An inventory says what runs, names what is lost, and what it misses twice running is taken from the worker.
+// An inventory says what runs, names what is lost, and what two beats running miss is taken from the worker.
 func TestInventory(t *testing.T) {
 	claims(t, func(c *crew) {
 		c.hire("w1")
@@ -180,12 +180,13 @@ func TestInventory(t *testing.T) {
 		}
 		c.wantState(foreign.TaskID, tracker.Running, "")
 
-		c.beatWorker(w1, beat) // too soon to count: the same moment
 		c.wantState(held[0].TaskID, tracker.Running, "")
-		c.pass(6 * time.Second)
 		c.beatWorker(w1) // a beat without an inventory says nothing about it
 		c.wantState(held[0].TaskID, tracker.Running, "")
-		c.beatWorker(w1, beat)
+		heard = c.beatWorker(w1, beat)
+		if gone := (tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.Expired}); !slices.Contains(heard.Lost, gone) {
+			c.Fatalf("told %+v, want %+v among them", heard.Lost, gone)
+		}
 		task := c.wantState(held[0].TaskID, tracker.Queued, "")
 		if task.Losses != 1 || task.History[0].Reason != tracker.WorkerLost {
 			c.Fatalf("%+v", task)

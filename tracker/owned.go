@@ -3,6 +3,8 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -131,7 +133,7 @@ type TaskNotice struct {
 }
 
 // takeInventory holds what a worker says it has against what it holds. What it has is heard, as by beats of its own;
-// what it holds no more is told to it; what it misses twice running is taken from it.
+// what it holds no more is told to it; what two of its beats running miss is taken from it.
 func (t *Tracker) takeInventory(h *WorkerHeard, items []InventoryItem) error {
 	held, err := t.heldBy("worker beat", h.scope, h.worker)
 	if err != nil {
@@ -198,26 +200,29 @@ func (t *Tracker) explainStrange(h *WorkerHeard, items []InventoryItem) ([]*Beat
 	return beats, nil
 }
 
-// maxMissed bounds what one inventory can miss; the next one finds the rest.
+// maxMissed bounds what one inventory can miss. Of more the first in their order count, so that the next beat misses
+// the same ones and those after it find the rest.
 const maxMissed = 1000
 
-// loseMissed takes from the worker what its inventories have missed twice running.
+// loseMissed takes from the worker what two of its beats running have missed, and tells it so: should it have it all
+// the same, because a claim's answer came late, it must stop. An inventory that is older than another, or that comes
+// twice, says nothing about what is missing.
 func (t *Tracker) loseMissed(h *WorkerHeard, missed map[OwnedAttempt]holding) error {
 	shard, ok := t.store.workerShard(h.worker)
-	if !ok {
+	if !ok || h.inventory == "" {
 		return nil
 	}
-	byText := map[string]holding{}
-	args := []any{ms(h.Interval / 2), ms(time.Hour)}
+	byText := make(map[string]holding, len(missed))
 	for _, k := range missed {
-		if len(byText) == maxMissed {
-			break
-		}
 		byText[k.text] = k
-		args = append(args, k.text)
 	}
-	re, err := t.store.do("worker beat", newCall(shard, t.store.scripts.Get("missed"),
-		[]string{t.store.keys[shard].missed(taskName(h.scope, h.worker))}, args...))
+	texts := slices.Sorted(maps.Keys(byText))
+	args := []any{h.inventory, ms(time.Hour)}
+	for _, text := range texts[:min(len(texts), maxMissed)] {
+		args = append(args, text)
+	}
+	k, name := t.store.keys[shard], taskName(h.scope, h.worker)
+	re, err := t.store.do("worker beat", newCall(shard, t.store.scripts.Get("missed"), []string{k.missed(name), k.worker(name), k.reserved(name)}, args...))
 	if err != nil {
 		return err
 	}
@@ -225,8 +230,14 @@ func (t *Tracker) loseMissed(h *WorkerHeard, missed map[OwnedAttempt]holding) er
 	for _, text := range re.strings() {
 		lost = append(lost, byText[text])
 	}
-	_, err = t.takeFrom("worker beat", lost, lostEvidence{loss: true})
-	return err
+	if _, err = t.takeFrom("worker beat", lost, lostEvidence{loss: true}); err != nil {
+		return err
+	}
+	for _, k := range lost {
+		n := k.name()
+		h.lose(TaskNotice{TaskID: n.TaskID, Attempt: n.Number, Error: Expired})
+	}
+	return nil
 }
 
 // name gives the attempt of a holding.

@@ -20,35 +20,62 @@ type placement struct {
 	name   string
 }
 
+// placer places tasks that ask the same, one after the other.
+type placer struct {
+	t        *Tracker
+	op       string
+	patience time.Duration  // how long to wait for others' reservations to become tasks, or nothing
+	mine     map[string]int // by worker: reservations of the same request, for tasks that are still to be created
+}
+
+const placePause = 5 * time.Millisecond // until a worker that others have reserved is judged again
+
 // place selects a worker and reserves a place there. What the worker holds is counted again once the reservation
-// stands; one that has filled up by then is judged anew.
-func (t *Tracker) place(op string, s *Selector, left []*Worker, found *Selection) (*placement, error) {
+// stands; one that has filled up by then is judged anew. A worker that is full only because others have reserved is not
+// full: a reservation may be one for a task that is counted already, or about to be given back. It is judged again until
+// none is in the way, and all end by themselves.
+func (p *placer) place(s *Selector, left []*Worker, found *Selection) (*placement, error) {
+	var reserved []*Worker
 	rejected := func(w *Worker, f Filter) {
 		found.Rejected[f]++
 		left = slices.DeleteFunc(left, func(o *Worker) bool { return o == w })
 	}
-	for tries := 3*len(left) + 8; len(left) > 0; tries-- {
+	until := time.Now().Add(p.patience)
+	for tries := 3*len(left) + 8; ; tries-- {
+		if len(left) == 0 && len(reserved) > 0 && time.Now().Before(until) {
+			time.Sleep(jittered(placePause))
+			left, reserved = reserved, nil
+		}
+		if len(left) == 0 {
+			found.Rejected[ByCapacity] += len(reserved)
+			return nil, nobodyLeft(p.op, NoCapacity, found)
+		}
 		rank(left, s.Strategy)
-		p := &placement{worker: left[0], name: newID("")}
-		before := *p.worker
-		if ok, err := t.reservePlace(op, p); err != nil {
+		at := &placement{worker: left[0], name: newID("")}
+		w, before := at.worker, *at.worker
+		others, ok, err := p.reserve(at)
+		if err != nil {
 			return nil, err
-		} else if !ok {
-			rejected(p.worker, ByStatus)
-			continue
 		}
 		switch {
-		case !p.worker.passes(ByCapacity, s):
-			t.unreserve(op, []*placement{p})
-			rejected(p.worker, ByCapacity)
-		case tries > 0 && p.worker.moved(&before, s.Strategy) && len(left) > 1:
-			t.unreserve(op, []*placement{p}) // others were faster: is it still the best?
+		case !ok:
+			rejected(w, ByStatus)
+		case !w.passes(ByCapacity, s):
+			p.t.unreserve(p.op, []*placement{at})
+			if w.Placed -= others - p.mine[w.ID]; !w.passes(ByCapacity, s) {
+				rejected(w, ByCapacity)
+				continue
+			}
+			reserved = append(reserved, w)
+			left = slices.DeleteFunc(left, func(o *Worker) bool { return o == w })
+		case tries > 0 && w.moved(&before, s.Strategy) && len(left) > 1:
+			p.t.unreserve(p.op, []*placement{at}) // others were faster: is it still the best?
 		default:
-			p.worker.Placed++
-			return p, nil
+			w.Placed++
+			p.mine[w.ID]++
+			return at, nil
 		}
 	}
-	return nil, nobodyLeft(op, NoCapacity, found)
 }
 
 // moved tells whether what a strategy goes by has changed since the worker was ranked.
@@ -62,32 +89,33 @@ func (w *Worker) moved(before *Worker, strategy string) bool {
 	return false
 }
 
-// reservePlace reserves a place and then counts the worker's load, others' reservations included. False: it is not
-// ONLINE any more.
-func (t *Tracker) reservePlace(op string, p *placement) (bool, error) {
-	w := p.worker
+// reserve reserves a place and then counts the worker's load, with the reservations that stood before it. False: it is
+// not ONLINE any more.
+func (p *placer) reserve(at *placement) (others int, ok bool, err error) {
+	t, w := p.t, at.worker
 	shard, _ := t.store.workerShard(w.ID)
 	k, name := t.store.keys[shard], taskName(w.Scope, w.ID)
-	c := newCall(shard, t.store.scripts.Get("worker_selected"), []string{k.worker(name), k.reserved(name)}, p.name, ms(placementLife))
+	c := newCall(shard, t.store.scripts.Get("worker_selected"), []string{k.worker(name), k.reserved(name)}, at.name, ms(placementLife))
 	load, settle := t.loadCalls([]*Worker{w})
 	if t.store.cluster == nil { // one connection runs them in their order
-		t.store.doAll(op, append([]*call{c}, load...))
+		t.store.doAll(p.op, append([]*call{c}, load...))
 	} else {
-		t.store.doAll(op, []*call{c})
-		t.store.doAll(op, load)
+		t.store.doAll(p.op, []*call{c})
+		t.store.doAll(p.op, load)
 	}
 	for _, c := range append(load, c) {
 		if c.err != nil {
-			return false, c.err
+			return 0, false, c.err
 		}
 	}
 	if c.reply.int(0) != codeOK {
-		return false, nil
+		return 0, false, nil
 	}
 	settle()
-	w.Placed += int(c.reply.int(1))
+	others = int(c.reply.int(1))
+	w.Placed += others
 	w.lastSelected = parseMs(c.reply.str(2))
-	return true, nil
+	return others, true, nil
 }
 
 // unreserve ends reservations.
@@ -105,10 +133,13 @@ func (t *Tracker) unreserve(op string, places []*placement) {
 // tasks stand in their queues.
 func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 	var places []*placement
+	var failed []*creation
+	mine := map[string]int{}
 	type pool struct {
 		left  []*Worker
 		found *Selection
 		err   error
+		by    *placer
 	}
 	pools := map[string]*pool{} // candidates are read once for all that ask the same
 	for _, c := range batch {
@@ -119,26 +150,47 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 		key := s.key()
 		p := pools[key]
 		if p == nil {
-			p = &pool{}
+			p = &pool{by: &placer{t: t, op: "create", patience: placementLife, mine: mine}}
 			p.left, p.found, p.err = t.candidates("create", s)
 			pools[key] = p
 		}
 		if c.err = p.err; c.err != nil {
+			failed = append(failed, c)
 			continue
 		}
 		found := Selection{Considered: p.found.Considered, Rejected: map[Filter]int{}}
 		for f, n := range p.found.Rejected {
 			found.Rejected[f] = n
 		}
-		at, err := t.place("create", s, slices.Clone(p.left), &found)
-		if c.err = err; err == nil {
-			c.WorkerID = at.worker.ID
-			places = append(places, at)
+		at, err := p.by.place(s, slices.Clone(p.left), &found)
+		if c.err = err; err != nil {
+			failed = append(failed, c)
+			continue
 		}
+		c.WorkerID = at.worker.ID
+		places = append(places, at)
 	}
+	t.forgiveExisting(failed)
 	return func() {
 		if len(places) > 0 {
 			t.unreserve("create", places)
+		}
+	}
+}
+
+// forgiveExisting lets creations go on that found no worker and whose task is there already: what they are told is that,
+// or, of a repeat, what the first one was told.
+func (t *Tracker) forgiveExisting(failed []*creation) {
+	refs := make([]*taskRef, len(failed))
+	for i, c := range failed {
+		refs[i] = t.ref(c.Scope, c.TaskID)
+	}
+	calls, resolve := t.nameCalls(refs)
+	t.store.doAll("create", calls)
+	resolve()
+	for i, c := range failed {
+		if refs[i].exists {
+			c.err = nil
 		}
 	}
 }
@@ -196,7 +248,7 @@ func (t *Tracker) replace(r *taskRef, nobody map[string]bool) {
 	if err != nil {
 		return
 	}
-	p, err := t.place(op, s, left, found)
+	p, err := (&placer{t: t, op: op, mine: map[string]int{}}).place(s, left, found) // it comes again: no need to wait
 	if err != nil {
 		nobody[s.key()] = true
 		return

@@ -12,8 +12,12 @@ const fenceLife = time.Hour
 // whether none was left.
 func (t *Tracker) recoverShard(_ context.Context, shard int, rec *recovery) (done bool, taken int, err error) {
 	k := t.store.keys[shard]
+	loss := ""
+	if rec.loss {
+		loss = "1"
+	}
 	listed, err := t.store.do("recover", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held},
-		rec.worker.id, ms(fenceLife), takeLimit))
+		rec.worker.id, ms(fenceLife), takeLimit, loss))
 	if err != nil || len(listed) == 0 {
 		return err == nil, 0, err
 	}

@@ -102,6 +102,7 @@ const (
 	lookLimit    = 200 // entries of a class, a look
 	classLimit   = 100 // classes of a group, a look
 	safetyPeriod = 10 * time.Second
+	lookRetry    = 500 * time.Millisecond // until a look that failed is tried again
 )
 
 func (m *room) hold() {
@@ -265,6 +266,15 @@ func (m *room) round() (more bool) {
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err != nil { // what it was to look through must not be forgotten, and Redis not be asked again at once
+		for shard, groups := range l.todo {
+			for group := range groups {
+				m.note(shard, group)
+			}
+		}
+		m.held++ // nor may the room
+		time.AfterFunc(jittered(lookRetry), m.retry)
+	}
 	if err == nil && l.shards == len(m.depth) && m.words == words && !slices.ContainsFunc(m.depth, func(n int64) bool { return n > 0 }) {
 		m.emptySince = start
 	}
@@ -274,7 +284,17 @@ func (m *room) round() (more bool) {
 			w.offers <- &offer{to: w, err: err}
 		}
 	}
-	return true
+	m.running = err == nil
+	return m.running
+}
+
+// retry looks again after a look that failed.
+func (m *room) retry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held--; len(m.waiters) > 0 {
+		m.start()
+	}
 }
 
 // open lists the claims that could take something. The caller holds the mutex.

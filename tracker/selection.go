@@ -87,7 +87,8 @@ func (w *Worker) passes(f Filter, s *Selector) bool {
 	return w.load() < w.MaxConcurrent
 }
 
-func (w *Worker) load() int { return w.Held + w.Placed }
+// load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
+func (w *Worker) load() int { return w.Held + w.Placed + w.elsewhere }
 
 func hasLabels(have, want map[string]string) bool {
 	for k, v := range want {
@@ -111,32 +112,29 @@ func (w *Worker) unschedulable() []Filter {
 
 // Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the
 // last sweep. When nobody is left the error's cause is a *SelectionError.
-func (t *Tracker) Select(_ context.Context, s Selector) (*Selection, error) {
+func (t *Tracker) Select(ctx context.Context, s Selector) (*Selection, error) {
 	left, selection, err := t.candidates("select", &s)
 	if err != nil {
 		return nil, err
 	}
 	rank(left, s.Strategy)
-	w := left[0]
-	selection.Worker = w
 	if s.Strategy == RoundRobin {
-		t.selected(w)
+		t.selected(left[0])
 	}
-	return selection, t.complete("select", []*Worker{w})
+	selection.Worker, err = t.Worker(ctx, s.Scope, left[0].ID)
+	return selection, err
 }
 
-// candidates gives the workers that pass every filter, what they hold included.
+// candidates gives the workers that pass every filter, with what the filters and strategies ask for, what they hold
+// included.
 func (t *Tracker) candidates(op string, s *Selector) ([]*Worker, *Selection, error) {
 	refs, err := t.workerIDs(op, s.Scope, WorkerStatuses)
 	if err != nil {
 		return nil, nil, err
 	}
-	left, err := t.readWorkers(op, refs)
+	left, err := t.readCandidates(op, refs, s.Queue)
 	if err != nil {
 		return nil, nil, err
-	}
-	if s.Queue != "" {
-		left = slices.DeleteFunc(left, func(w *Worker) bool { return w.Queue != s.Queue })
 	}
 	selection := &Selection{Considered: len(left), Rejected: map[Filter]int{}}
 	code := NoMatchingWorkers
@@ -177,18 +175,6 @@ func nobodyLeft(op string, code Code, s *Selection) error {
 		e.Message = "no worker that is ONLINE has what is asked for; rejected tells how many fell at each filter"
 	}
 	return e
-}
-
-func (t *Tracker) countLoad(op string, workers []*Worker) error {
-	calls, settle := t.loadCalls(workers)
-	t.store.doAll(op, calls)
-	for _, c := range calls {
-		if c.err != nil {
-			return c.err
-		}
-	}
-	settle()
-	return nil
 }
 
 // RoundRobin is the strategy that takes whoever was selected longest ago.

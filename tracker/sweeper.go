@@ -30,6 +30,7 @@ type Sweeper struct {
 	beside     sync.WaitGroup                      // what runs beside the rounds
 	placing    atomic.Bool                         // tasks are being placed again beside the rounds
 	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
+	life       context.Context                     // of Run or RunOnce
 }
 
 // SweepResult counts what one sweep did.
@@ -109,6 +110,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer s.beside.Wait()
 	defer running.Wait()
 	s.ended.Store(false)
+	s.life = ctx
 	started := map[*node]bool{}
 	for {
 		for n := range s.t.store.byNode() {
@@ -155,6 +157,7 @@ func (s *Sweeper) runNode(ctx context.Context, n *node, sweep round) {
 // RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	defer s.beside.Wait()
+	s.life = ctx
 	var total SweepResult
 	for n, shards := range s.t.store.byNode() {
 		for {

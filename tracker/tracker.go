@@ -24,6 +24,8 @@ type Tracker struct {
 	metrics    *metrics
 	rooms      rooms
 	listener   listener
+	nudges     nudges
+	fullRetry  time.Duration
 	asked      askedLabels
 	ownedBy    ownedCache
 	background sync.WaitGroup // what runs beside the callers
@@ -35,7 +37,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer),
+	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry,
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}

@@ -63,7 +63,7 @@ func RoundTimeout(d time.Duration) time.Duration {
 }
 
 // Validate checks everything about a new task that can be judged without the store and fills in what is
-// zero: the intervals' defaults, and the heartbeat timeout as rounded. A refusal is an *Error with the code
+// zero: the intervals' defaults, and the timeouts as rounded. A refusal is an *Error with the code
 // Invalid or InvalidID whose message names the field as the API does.
 func (n *NewTask) Validate(now time.Time) error {
 	for _, check := range []func(time.Time) error{
@@ -266,6 +266,11 @@ func (n *NewTask) checkTimeouts(time.Time) error {
 	} {
 		if t.value != 0 && (t.value < t.min || t.value > t.max) {
 			return invalid(t.field, "is %d; use %d to %d", t.value.Milliseconds(), t.min.Milliseconds(), t.max.Milliseconds())
+		}
+	}
+	for _, d := range []*time.Duration{&n.StartTimeout, &n.RunTimeout} {
+		if *d != 0 {
+			*d = RoundTimeout(*d)
 		}
 	}
 	if n.CancelGrace == 0 {

@@ -51,6 +51,7 @@ func (l *listener) run(ctx context.Context) {
 			switch m := m.(type) {
 			case *redis.Subscription: // the first time, and after every lost connection: words may have been missed
 				l.t.rooms.wakeAll()
+				l.t.nudges.all()
 			case *redis.Message:
 				l.hear(m.Payload)
 			}
@@ -59,8 +60,13 @@ func (l *listener) run(ctx context.Context) {
 }
 
 // hear reads <shard>/<class>; an empty class means that everything of a queue may be ready: <shard>/<scope>/<queue>.
+// w/<scope>/<worker> is for the claims of one worker.
 func (l *listener) hear(word string) {
 	number, name, _ := strings.Cut(word, "/")
+	if number == "w" {
+		l.t.nudges.nudge(name)
+		return
+	}
 	shard, err := strconv.Atoi(number)
 	if err != nil || shard < 0 || shard >= l.t.store.shards() {
 		return

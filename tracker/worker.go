@@ -22,6 +22,7 @@ const (
 	MaxRuntimes             = 100
 	MaxWorkerNameBytes      = 128
 	MaxVersionBytes         = 128
+	MaxHostnameBytes        = 255
 	MaxProbeURLBytes        = 512
 )
 
@@ -32,7 +33,7 @@ type NewWorker struct {
 	Types         []string
 	Runtimes      []string
 	Name          string
-	MachineID     string // empty: Hostname, else the worker is its own machine
+	MachineID     string // empty: named after Hostname, else the worker is its own machine
 	Hostname      string
 	PID           int // 0: not said
 	Version       string
@@ -52,7 +53,6 @@ func (n *NewWorker) Validate() error {
 		{"workspaceId", n.Scope.Workspace, true},
 		{"queue", n.Queue, true},
 		{"machineId", n.MachineID, false},
-		{"hostname", n.Hostname, false},
 	} {
 		if id.value == "" && !id.required {
 			continue
@@ -74,7 +74,7 @@ func (n *NewWorker) Validate() error {
 	for _, text := range []struct {
 		field, value string
 		limit        int
-	}{{"name", n.Name, MaxWorkerNameBytes}, {"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes}} {
+	}{{"name", n.Name, MaxWorkerNameBytes}, {"hostname", n.Hostname, MaxHostnameBytes}, {"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes}} {
 		if err := checkText(text.field, text.value, text.limit); err != nil {
 			return err
 		}
@@ -90,9 +90,24 @@ func (n *NewWorker) Validate() error {
 		return err
 	}
 	if n.MachineID == "" {
-		n.MachineID = n.Hostname
+		n.MachineID = machineOf(n.Hostname)
 	}
 	return checkLabels("labels", n.Labels)
+}
+
+// machineOf names a machine after its host. A hostname that is no id becomes one that still tells it from others.
+func machineOf(hostname string) string {
+	if hostname == "" || ValidID(hostname) {
+		return hostname
+	}
+	id := strings.Map(func(r rune) rune {
+		if r < 0x80 && idByte[r] {
+			return r
+		}
+		return '-'
+	}, hostname)
+	id = strings.Trim(id, "._-")
+	return strings.TrimLeft(id[:min(len(id), MaxIDBytes-25)]+"-"+hashOf("host", hostname), "-")
 }
 
 // checkNames refuses what is no id and leaves out what is there twice.
@@ -191,5 +206,6 @@ type Worker struct {
 	lineage      string
 	identity     string
 	lastSelected time.Time
+	elsewhere    int       // of ActiveCount, what it did not claim
 	readAt       time.Time // by Redis's clock
 }

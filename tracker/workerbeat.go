@@ -12,6 +12,7 @@ type WorkerBeat struct {
 	Seq            *int64 // rises with each beat that carries deltas; required with them
 	CompletedDelta int64
 	FailedDelta    int64
+	Deltas         bool            // deltas were sent, though perhaps 0
 	Inventory      []InventoryItem // all the attempts that it has; nil: it does not list them
 }
 
@@ -29,7 +30,7 @@ func (b *WorkerBeat) Validate() error {
 		return invalid("completedDelta", "is %d; send how many were completed since the last beat that was answered, 0 or more", b.CompletedDelta)
 	case b.FailedDelta < 0 || b.FailedDelta > MaxDelta:
 		return invalid("failedDelta", "is %d; send how many failed since the last beat that was answered, 0 or more", b.FailedDelta)
-	case b.Seq == nil && (b.CompletedDelta != 0 || b.FailedDelta != 0):
+	case b.Seq == nil && (b.Deltas || b.CompletedDelta != 0 || b.FailedDelta != 0):
 		return invalid("seq", "is missing; with completedDelta or failedDelta it is required, so that a repeated beat adds nothing twice")
 	}
 	return nil
@@ -47,6 +48,7 @@ type WorkerHeard struct {
 
 	scope     Scope
 	worker    string
+	inventory string     // number of its inventory; "": none, or one that is older than another
 	entries   []string   // word that is repeated until Notified
 	cancelled []*Attempt // those of Cancels
 }
@@ -59,6 +61,18 @@ const (
 
 // BeatWorker lands a worker's beat.
 func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
+	h, err := t.hearWorker(scope, id, b)
+	if err == nil && b.Inventory != nil {
+		err = t.takeInventory(h, b.Inventory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// hearWorker hears the beat but for its inventory.
+func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
 	r, ok := t.workerRef(scope, id)
 	if !ok {
 		return nil, workerNotFound("worker beat")
@@ -74,9 +88,12 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 	if t.pace.due(time.Now()) {
 		t.background.Go(t.countWorkers)
 	}
-	interval := t.pace.interval()
+	interval, lists := t.pace.interval(), ""
+	if b.Inventory != nil {
+		lists = "1"
+	}
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
-		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier)
+		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier, lists)
 	re, err := t.store.doVital("worker beat", c)
 	t.keeper.heard(r.shard, err)
 	if err != nil {
@@ -86,16 +103,11 @@ func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b Worker
 		return nil, err
 	}
 	h := &WorkerHeard{
-		scope: scope, worker: id,
+		scope: scope, worker: id, inventory: re.str(7),
 		At: re.time(1), ShouldDrain: statusOf(re.str(2)) == Draining, DrainDeadline: parseMs(re.str(3)),
 		Interval: t.pace.jitter(time.Duration(re.int(4)) * time.Millisecond), Timeout: time.Duration(re.int(5)) * time.Millisecond,
 	}
 	h.hear(t, re.list(6).strings())
-	if b.Inventory != nil {
-		if err := t.takeInventory(h, b.Inventory); err != nil {
-			return nil, err
-		}
-	}
 	return h, nil
 }
 

@@ -107,7 +107,24 @@ type Drained struct {
 // NoWorkersMatch is the code of a drain whose selector names nobody.
 const NoWorkersMatch Code = "no_workers_match"
 
-// DrainWorkers drains every worker that a filter names and that is not OFFLINE. With dryRun it only counts.
+// ValidateSelector checks a filter as a drain takes it; its fields are named as the API names them.
+func (f *WorkerFilter) ValidateSelector() error {
+	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
+		if id.value == "" {
+			continue
+		}
+		if err := CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	if err := checkText("selector.version", f.Version, MaxVersionBytes); err != nil {
+		return err
+	}
+	return checkLabels("selector.labels", f.Labels)
+}
+
+// DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
+// it only counts.
 func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
 	refs, err := t.workerIDs("drain", f.Scope, []WorkerStatus{Online, Draining})
 	if err != nil {
@@ -118,7 +135,7 @@ func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRu
 		return nil, err
 	}
 	workers = slices.DeleteFunc(workers, func(w *Worker) bool { return w.Status == Offline || !f.matches(w) })
-	if len(workers) == 0 {
+	if len(workers) == 0 && !dryRun {
 		return nil, &Error{Code: NoWorkersMatch, Op: "drain", Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
 	}
 	result := &Drained{Matched: len(workers)}

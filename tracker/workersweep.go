@@ -341,7 +341,7 @@ func (s *Sweeper) recoverAll(refs []*workerRef) (taken int, err error) {
 	}()
 	recs, err := s.t.readRecoveries("sweep", refs)
 	for _, rec := range recs {
-		n, failed := s.t.recover(context.Background(), rec)
+		n, failed := s.t.recover(s.life, rec)
 		taken += n
 		if err == nil {
 			err = failed

@@ -64,7 +64,7 @@ func (t *Tracker) readWorker(r *workerRef, now time.Time, silent string, f map[s
 	w := &Worker{
 		Scope: r.scope, ID: r.id, Name: f["n"], Queue: f["q"], MachineID: f["m"], Hostname: f["h"], PID: atoi(f["p"]), Version: f["v"],
 		Types: splitNames(f["y"]), Runtimes: splitNames(f["rn"]), ProbeURL: f["u"],
-		Status: statusOf(f["s"]), StatusReason: f["r"], MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]),
+		Status: statusOf(f["s"]), StatusReason: f["r"], MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]), elsewhere: atoi(f["ae"]),
 		TotalCompleted: parseInt(f["tc"]), TotalFailed: parseInt(f["tf"]),
 		RegisteredAt: parseMs(f["c"]), LastHeartbeatAt: parseMs(f["lb"]), DeregisteredAt: parseMs(f["e"]), DrainDeadline: parseMs(f["dd"]),
 		Interval: duration(f["i"], 0), Timeout: duration(f["t"], 0),
@@ -83,7 +83,7 @@ func (t *Tracker) readWorker(r *workerRef, now time.Time, silent string, f map[s
 	switch {
 	case f["pb"] != "" && w.Status != Offline: // silent, but its probe was answered: not lost until the last answer is too old
 		w.Liveness = Late
-	case w.Silent >= w.Timeout || w.Status == Offline:
+	case w.Silent >= w.Timeout:
 	case 2*w.Silent >= 3*w.Interval:
 		w.Liveness = Late
 	default:

@@ -4,11 +4,11 @@ package v1
 type ClaimRequest struct {
 	// Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type.
 	Types []string `json:"types,omitempty"`
-	// Max is how many tasks to hand out at most. Default 1.
+	// Max is how many tasks to hand out at most. Default 1; a claim gets 100 at most.
 	Max *int `json:"max,omitempty"`
 	// WaitMs is how long to wait for the first task. Default 0: not at all.
 	WaitMs *int64 `json:"waitMs,omitempty"`
-	// ClaimID makes a repeat safe: the same one again gets the same tasks.
+	// ClaimID makes a repeat safe: the same one again gets the same tasks, without those that are done.
 	ClaimID string `json:"claimId,omitempty"`
 }
 

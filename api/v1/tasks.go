@@ -54,10 +54,11 @@ type CreateTaskRequest struct {
 	NotBefore Time `json:"notBefore,omitzero"`
 	// Deadline fails the task with DEADLINE_EXCEEDED when it passes.
 	Deadline Time `json:"deadline,omitzero"`
-	// StartTimeoutMs bounds the time from dispatch to the first sign of life. Default 60,000 after a claim; for
-	// pushed tasks the life of their token.
+	// StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits.
+	// Default 60,000 after a claim; for pushed tasks the life of their token.
 	StartTimeoutMs *int64 `json:"startTimeoutMs,omitempty"`
-	// RunTimeoutMs bounds the time from an attempt's start to its end; absent: no bound.
+	// RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no
+	// bound.
 	RunTimeoutMs *int64 `json:"runTimeoutMs,omitempty"`
 	// HeartbeatIntervalMs is how often the worker should beat. Default 30,000.
 	HeartbeatIntervalMs *int64 `json:"heartbeatIntervalMs,omitempty"`
@@ -142,10 +143,12 @@ type TaskEnvelope struct {
 	// CancelGracePeriodMs is how long the worker has to stop once it was told of a cancel.
 	CancelGracePeriodMs int64 `json:"cancelGracePeriodMs"`
 
-	Type    string            `json:"type,omitempty"`
-	Queue   string            `json:"queue,omitempty"`
-	Labels  map[string]string `json:"labels,omitempty"`
-	Payload json.RawMessage   `json:"payload,omitempty"`
+	// Type and Queue are null when the task has none.
+	Type   *string           `json:"type"`
+	Queue  *string           `json:"queue"`
+	Labels map[string]string `json:"labels"`
+	// Payload as given at creation; null when none was.
+	Payload json.RawMessage `json:"payload"`
 	// LastProgress is what the attempt before this one reported last.
 	LastProgress *Progress `json:"lastProgress,omitempty"`
 }

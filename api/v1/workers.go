@@ -22,7 +22,8 @@ type RegisterWorkerRequest struct {
 	Runtimes []string `json:"runtimes,omitempty"`
 	// Name is for people; a worker that is started again under its name is known as the same.
 	Name string `json:"name,omitempty"`
-	// MachineID is the host that it runs on; absent: the hostname, else the worker is its own machine.
+	// MachineID is the host that it runs on; absent: the hostname, made an id where it is none, else the worker is its
+	// own machine.
 	MachineID string `json:"machineId,omitempty"`
 	// Hostname and PID together make its identity: the same ones with the same queue and machine take the place of
 	// the registration before.
@@ -54,15 +55,16 @@ type RegisterWorkerResponse struct {
 
 // WorkerHeartbeatRequest is the body of POST /v1/workers/{workerId}/heartbeat; all of it is optional.
 type WorkerHeartbeatRequest struct {
-	// ActiveCount is how many tasks it works on.
+	// ActiveCount is how many tasks it works on. Those that it did not claim count as load when workers are selected.
 	ActiveCount *int `json:"activeCount,omitempty"`
-	// Seq rises from beat to beat; required with deltas. A repeated one adds nothing.
+	// Seq rises from beat to beat; required with deltas. A repeated one adds nothing, and the inventory of one that is
+	// not higher than the last takes nothing from the worker.
 	Seq *int64 `json:"seq,omitempty"`
 	// CompletedDelta is how many tasks it completed since the last beat that was answered.
 	CompletedDelta int64 `json:"completedDelta,omitempty"`
 	// FailedDelta is how many failed since then.
 	FailedDelta int64 `json:"failedDelta,omitempty"`
-	// Tasks are all the attempts that it has, where it lists them.
+	// Tasks are all the attempts that it has, where it lists them. An attempt that two beats running miss is lost.
 	Tasks []WorkerTaskItem `json:"tasks,omitempty"`
 }
 
@@ -143,7 +145,8 @@ type WorkerSelector struct {
 
 // DrainWorkersResponse counts what a drain of many did.
 type DrainWorkersResponse struct {
-	// Matched workers are ONLINE or DRAINING and what the selector names.
+	// Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it
+	// is only counted.
 	Matched int `json:"matched"`
 	// Draining is how many of them are DRAINING now.
 	Draining int  `json:"draining"`
@@ -169,7 +172,7 @@ type Worker struct {
 	Status      WorkerStatus      `json:"status"`
 	// StatusReason is why it is OFFLINE, or what its drain was asked for with.
 	StatusReason *string `json:"statusReason"`
-	// Liveness is computed from the last beat whenever it is asked for.
+	// Liveness is computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
 	Liveness Liveness `json:"liveness"`
 	// Schedulable tells whether it would be selected now.
 	Schedulable bool `json:"schedulable"`

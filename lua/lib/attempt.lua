@@ -1,4 +1,5 @@
--- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard and task.
+-- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and settle, and the shard's fences
+-- behind the keys of the task.
 
 -- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
 -- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state).
@@ -17,7 +18,7 @@ end
 -- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
 -- was pushed), deadline (0: none).
-local function adopt(task, L, token)
+local function know(task, token)
   local known = task.f
   if known then
     local _, report = leave(task)
@@ -40,18 +41,39 @@ local function adopt(task, L, token)
   local f = task.f
   f.a, f.f, f.t, f.d = token.attempt, token.fence, tostring(token.timeout), token.issued
   redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 't', f.t, 'd', f.d)
-  emit(task, 'system.adopted', f.a, '{"known":' .. (known and 'true' or 'false') .. '}')
-  begin(task, L)
   if token.worker ~= '' then
     f.w = token.worker
     redis.call('HSET', task.key, 'w', f.w)
-    if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
   end
+  emit(task, 'system.adopted', f.a, '{"known":' .. (known and 'true' or 'false') .. '}')
+end
+
+local function adopt(task, L, token)
+  know(task, token)
+  begin(task, L)
+  if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
+end
+
+local function is_unknown(task, token) return not task.f or token.attempt > task.f.a end
+
+-- An attempt that the store has lost may be that of a worker which has ended, and whose recovery has been here already:
+-- nobody would ever take it again. It ends as the others did. Returns whether it was one.
+local function lose(task, L, token, retention)
+  local fences = KEYS[TASKS + KEYS_PER_TASK]
+  if token.worker == '' or not is_unknown(task, token) or not redis.call('ZSCORE', fences, token.worker) then
+    return false
+  end
+  know(task, token)
+  move(task, 'D')
+  local free = redis.call('ZSCORE', fences, token.worker .. '/free')
+  verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = '', L = L, retryable = not free,
+    loss = true, uncounted = free}, retention)
+  return true
 end
 
 -- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it.
 local function admit(task, L, token)
-  if not task.f or token.attempt > task.f.a then
+  if is_unknown(task, token) then
     adopt(task, L, token)
     return OK
   end

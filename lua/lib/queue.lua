@@ -53,6 +53,17 @@ local function held_entry(task)
   return f.w .. '/' .. member_of(task) .. '/' .. f.t .. '/' .. (f.u or '') .. '/' .. (f.ci or '')
 end
 
+-- Frees the place that the current attempt takes at its worker, and tells a claim of that worker which waits for one
+-- (free.lua asks for that).
+local function let_go(task)
+  write('ZREM', HELD, held_entry(task))
+  local asked = '~' .. task.f.w
+  if redis.call('ZSCORE', HELD, asked) then
+    write('ZREM', HELD, asked)
+    redis.call('PUBLISH', 'lubdub:wake', 'w/' .. task.scope .. '/' .. task.f.w)
+  end
+end
+
 -- Leaves word for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a
 -- cancel is pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
 local function tell_worker(task, kind, detail)

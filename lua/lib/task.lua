@@ -70,7 +70,7 @@ local function leave(task)
     write('HDEL', CANCELS, member)
     write('ZREM', TIMERS, 'c:' .. member)
   end
-  if held_by(task) then write('ZREM', HELD, held_entry(task)) end
+  if held_by(task) then let_go(task) end
   return score, report
 end
 

@@ -2,11 +2,11 @@
 -- s status (N online, D draining, F offline), q queue, y types and rn runtimes (comma-separated), n name, m machine,
 -- h hostname, p pid, v version, mc max concurrent, l labels as JSON, u probe URL, id hash of its identity, ln hash of
 -- its lineage, i interval ms, t timeout ms, bl last beat in shard time, lb the same in wall ms, la late since wall ms,
--- pb probes answered since the last beat and px the last of them in shard time, a active, sq last seq, tc and tf
--- totals, c registered, e offline since, r reason of the status, dr reason given for a drain, ds drain began, dd drain
--- deadline, dt 1 when the worker knows of it, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last
--- selected (wall ms), hb attempts that it holds at most, hg reservations that have ended. Of a machine:
--- s status (N, D or F), on online since, c first seen.
+-- pb probes answered since the last beat and px the last of them in shard time, a active and ae of these those that it
+-- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r reason of the
+-- status, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the worker knows of it, ll 1 when
+-- its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb attempts that it holds at most,
+-- hg reservations that have ended. Of a machine: s status (N, D or F), on online since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
@@ -14,6 +14,7 @@ local MAX_EVENTS = 10000 -- kept in each shard's stream, about
 local DAY_MS = 86400000
 local MAX_PERIODS = 500 -- online periods kept for a machine
 local FLAPPING = 3      -- times stale within a day
+local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen for so long before it ends
 
 -- Opens the worker whose keys begin at KEYS[first]; f is nil when there is no record.
 local function open_worker(first, scope, id)
@@ -28,6 +29,9 @@ local function open_worker(first, scope, id)
   end
   return w
 end
+
+-- Tells the claims of the worker that wait: they get nothing more.
+local function stop_claims(w) redis.call('PUBLISH', 'lubdub:wake', 'w/' .. w.name) end
 
 local function tell(type, scope, subject, data)
   redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', now,
@@ -97,6 +101,7 @@ local function retire(w, v)
   tell('worker.offline', w.scope, w.id, '{"reason":"' .. v.reason .. '","machineId":"' .. f.m
     .. '","lastHeartbeatAtMs":' .. (f.lb or 'null') .. (v.data or '') .. '}')
   follow(w, v.ended)
+  stop_claims(w)
 end
 
 -- Notes that the worker went stale, for its lineage and for its machine, and tells of the one that flaps by it.

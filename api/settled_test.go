@@ -1,0 +1,81 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// A claim's envelope has all its fields, those that the task was not given too.
+func TestContractClaimEnvelopeIsWhole(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"bare"}`).want(201)
+		a := l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"max":500}`).want(200)
+		for _, field := range []string{`"taskId":"bare"`, `"type":null`, `"queue":"default"`, `"labels":{}`, `"payload":null`, `"resources":{}`, `"taskKey":null`, `"deadline":null`} {
+			if !strings.Contains(a.body, field) {
+				t.Errorf("no %s in %s", field, a.body)
+			}
+		}
+	})
+}
+
+// The answer to a creation says which worker the task waits for, alone and in a batch, and so does a repeat of it.
+func TestContractCreationTellsItsWorker(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		want := `{"state":"QUEUED","workerId":"` + w.WorkerID + `"}`
+		for _, body := range []string{
+			`{"taskId":"p1","queue":"default","type":"send_email","placement":{"strategy":"random"}}`,
+			`{"taskId":"p2","queue":"default","type":"send_email","workerId":"` + w.WorkerID + `"}`,
+		} {
+			for range 2 {
+				l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body, "Idempotency-Key", body[11:13]).want(201).contains(want)
+			}
+			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).refused(409, v1.CodeTaskExists)
+		}
+		l.mine(w, "deregister", "").want(200)
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"p1","queue":"default","placement":{"strategy":"random"}}`).refused(409, v1.CodeTaskExists)
+	})
+}
+
+// Every timeout is rounded up to two significant digits, and shown so.
+func TestContractTimeoutsAreRounded(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
+			want(201).contains(`{"startTimeoutMs":13000,"runTimeoutMs":110000,"heartbeatTimeoutMs":2100}`)
+	})
+}
+
+// A hostname is whatever the host calls itself; the machine is named after it.
+func TestContractHostnames(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		seen := map[string]bool{}
+		for hostname, prefix := range map[string]string{"host-7": "host-7", "Anna's laptop": "Anna-s-laptop-", "_x_": "x-", "büro": "b-ro-", "ホスト": "", strings.Repeat("h", 200): "hhh"} {
+			w := l.register(`{"queue":"default","types":["x"],"hostname":"` + hostname + `","pid":7}`)
+			if !strings.HasPrefix(w.MachineID, prefix) || seen[w.MachineID] {
+				t.Errorf("%s became %s", hostname, w.MachineID)
+			}
+			seen[w.MachineID] = true
+			l.do("GET", "/v1/machines/"+w.MachineID, l.control(RoleViewer), "").want(200).contains(`{"workers":{"online":1,"draining":0,"offline":0}}`)
+			again := l.register(`{"queue":"default","types":["x"],"hostname":"` + hostname + `","pid":7}`)
+			if old := l.workerNow(w.WorkerID); old.Status != v1.Offline || *old.StatusReason != "SUPERSEDED" || again.MachineID != w.MachineID {
+				t.Errorf("%s: %+v", hostname, old)
+			}
+		}
+	})
+}
+
+// A claim that waits is refused when its worker drains.
+func TestContractADrainEndsALongPoll(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		got := make(chan *answer)
+		go func() { got <- l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"waitMs":60000}`) }()
+		l.pass(100 * time.Millisecond)
+		l.mine(w, "drain", "").want(200).contains(`{"status":"DRAINING"}`)
+		(<-got).refused(409, v1.CodeWorkerDraining)
+	})
+}

@@ -1,0 +1,112 @@
+package tracker
+
+import (
+	"slices"
+	"strings"
+)
+
+// A selection looks at every worker of a queue, and a scope may have very many: it reads of each only what it asks for,
+// and counts what they hold in one go.
+
+// candidateFields are those of a worker's record that filters and strategies ask for; lua/lib/worker.lua names them.
+var candidateFields = []string{"q", "s", "r", "y", "rn", "l", "mc", "i", "t", "pb", "ls", "ae"}
+
+// readCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more.
+func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string) ([]*Worker, error) {
+	groups := byShard(refs)
+	calls := make([]*call, len(groups))
+	for g, group := range groups {
+		k := t.store.keys[group[0].shard]
+		keys := append(make([]string, 0, 1+len(group)), k.clock)
+		for _, r := range group {
+			keys = append(keys, k.worker(taskName(r.scope, r.id)))
+		}
+		args := []any{queue}
+		for _, f := range candidateFields {
+			args = append(args, f)
+		}
+		calls[g] = newCall(group[0].shard, t.store.scripts.Get("worker_candidates"), keys, args...)
+	}
+	t.store.doAll(op, calls)
+	workers := make([]*Worker, 0, len(refs))
+	record := make(map[string]string, len(candidateFields))
+	for g, group := range groups {
+		if calls[g].err != nil {
+			return nil, calls[g].err
+		}
+		now := calls[g].reply.time(0)
+		for i, r := range group {
+			values := strings.Split(calls[g].reply.str(1+i), packSep)
+			if len(values) != 1+len(candidateFields) {
+				continue
+			}
+			for j, f := range candidateFields {
+				record[f] = values[1+j]
+			}
+			if w := t.readWorker(r, now, values[0], record); w != nil {
+				workers = append(workers, w)
+			}
+		}
+	}
+	return workers, nil
+}
+
+// manyWorkers is from how many workers on a look at all that is held is tried before a count for each of them.
+const manyWorkers = 64
+
+// countLoad counts what workers hold, and what waits for them alone.
+func (t *Tracker) countLoad(op string, workers []*Worker) error {
+	if len(workers) >= manyWorkers {
+		if done, err := t.countAllLoads(op, workers); done || err != nil {
+			return err
+		}
+	}
+	calls, settle := t.loadCalls(workers)
+	t.store.doAll(op, calls)
+	for _, c := range calls {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	settle()
+	return nil
+}
+
+// countAllLoads counts the loads of workers of one scope by looking at all that is held; false: that is too much.
+func (t *Tracker) countAllLoads(op string, workers []*Worker) (done bool, err error) {
+	var queues []string
+	byID := make(map[string]*Worker, len(workers))
+	for _, w := range workers {
+		w.Held, w.Placed = 0, 0
+		byID[w.ID] = w
+		if name := w.Scope.String() + "/" + w.Queue; !slices.Contains(queues, name) {
+			queues = append(queues, name)
+		}
+	}
+	args := []any{4 * len(workers)}
+	for _, q := range queues {
+		args = append(args, q)
+	}
+	calls := make([]*call, t.store.shards())
+	for shard, k := range t.store.keys {
+		calls[shard] = newCall(shard, t.store.scripts.Get("all_loads"), []string{k.held, k.ready}, args...)
+	}
+	t.store.doAll(op, calls)
+	for _, c := range calls {
+		if c.err != nil {
+			return false, c.err
+		}
+		if c.reply.int(0) == 0 {
+			return false, nil
+		}
+	}
+	for _, c := range calls {
+		for i := 1; i < len(c.reply); i += 3 {
+			if w := byID[c.reply.str(i)]; w != nil {
+				w.Held += int(c.reply.int(i + 1))
+				w.Placed += int(c.reply.int(i + 2))
+			}
+		}
+	}
+	return true, nil
+}

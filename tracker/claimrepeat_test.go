@@ -1,0 +1,165 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func named(id string) func(*tracker.ClaimRequest) {
+	return func(r *tracker.ClaimRequest) { r.ClaimID = id }
+}
+
+// A claim stays the claim that it was: nothing is claimed anew under its id once its tasks are done.
+func TestAClaimIDIsNotUsedTwice(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		c.queue("t1", "x")
+		first := c.claim("w1", 1, named("c1"))
+		c.wantIDs(first, "t1")
+		c.queue("t2", "x")
+		c.wantIDs(c.claim("w1", 1, named("c1")), "t1")
+		if _, err := c.Complete(c.ctx, first[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		for range 2 {
+			c.wantIDs(c.claim("w1", 1, named("c1")))
+		}
+		c.wantState("t2", tracker.Queued, "")
+		c.wantIDs(c.claim("w1", 1, named("c2")), "t2")
+	})
+}
+
+// A claim that got nothing has not been made: the same id may get something later.
+func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		c.wantIDs(c.claim("w1", 1, named("c1")))
+		c.queue("t1", "x")
+		c.wantIDs(c.claim("w1", 1, named("c1")), "t1")
+	})
+}
+
+// What a claim has got it is told again whatever its worker's status is by then; only a new one is refused.
+func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		c.queue("t1", "x")
+		c.claim("w1", 1, named("c1"))
+		ask := func(id string) ([]*tracker.Envelope, error) {
+			return c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 1, ClaimID: id})
+		}
+		if _, err := c.DrainWorker(c.ctx, scope, c.ids["w1"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		c.wantIDs(c.claim("w1", 1, named("c1")), "t1")
+		for range 2 {
+			_, err := ask("c2")
+			c.wantCode(err, tracker.WorkerDraining)
+		}
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced); err != nil {
+			c.Fatal(err)
+		}
+		c.wantIDs(c.claim("w1", 1, named("c1"))) // it holds nothing any more
+		_, err := ask("c2")
+		c.wantCode(err, tracker.WorkerOffline)
+	})
+}
+
+// Requests with one claim id that race get one answer, on whichever replicas they are.
+func TestAClaimIDRace(t *testing.T) {
+	claims(t, func(c *crew) {
+		trackers := []*tracker.Tracker{c.Tracker, newHarness(c.TB, c.store).Tracker}
+		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
+		for round := range 25 {
+			for i := range 6 {
+				c.queue(fmt.Sprintf("t%d-%d", round, i), "x")
+			}
+			var all sync.WaitGroup
+			answers := make([][]string, 4)
+			for i := range answers {
+				all.Go(func() {
+					got, err := trackers[i%2].Claim(c.ctx, tracker.ClaimRequest{
+						Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 1 + i, ClaimID: fmt.Sprintf("c%d", round), Wait: time.Duration(i/2) * time.Second,
+					})
+					if err != nil {
+						c.Error(err)
+					}
+					answers[i] = ids(got)
+					slices.Sort(answers[i])
+				})
+			}
+			all.Wait()
+			for _, a := range answers {
+				if len(a) == 0 || !slices.Equal(a, answers[0]) {
+					c.Fatalf("round %d: one claim, several answers: %v", round, answers)
+				}
+			}
+		}
+	})
+}
+
+// A request that waits does not hold up a later one with its id, and answers like it.
+func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		waits := make(chan []string)
+		go func() {
+			got, err := c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+			if err != nil {
+				c.Error(err)
+			}
+			waits <- ids(got)
+		}()
+		c.waiting(1)
+		c.wantIDs(c.claim("w1", 1, named("c1"))) // makes the claim from here on
+		later := c.await(c.ctx, c.Tracker, "w1", 1, named("c1"))
+		c.waiting(2)
+		c.queue("t1", "x")
+		if got := ids(<-later); !slices.Equal(got, []string{"t1"}) {
+			c.Errorf("the later one got %v", got)
+		}
+		c.queue("t2", "x") // for which the first one is woken, if it was not before
+		if got := <-waits; !slices.Equal(got, []string{"t1"}) {
+			c.Errorf("the first one got %v", got)
+		}
+		c.wantState("t2", tracker.Queued, "")
+	})
+}
+
+// Of a claim whose answer from one shard got lost nobody knows what it took there: the worker is not given more than it
+// may hold.
+func TestALostClaimReplyCountsAsUsed(t *testing.T) {
+	claims(t, func(c *crew) {
+		lossy := newHarness(c.TB, c.store)
+		lossy.FailCalls("claim", true, func(n int) bool { return n == 0 })
+		c.hire("w0")
+		c.queue("t", "x")
+		c.wantIDs(c.claim("w0", 1), "t") // from here on Redis knows the script
+		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 8 })
+		for i := range 16 {
+			c.queue(fmt.Sprintf("t%d", i), "x", oneShard(c, i%2))
+		}
+		got, err := lossy.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 8})
+		if err != nil && tracker.CodeOf(err) != tracker.Unavailable {
+			c.Fatal(err)
+		}
+		held := c.worker(c.ids["w1"]).Held
+		if held == len(got) {
+			c.Fatalf("no answer got lost: %v of %d", ids(got), held)
+		}
+		if len(got) == 0 {
+			c.Fatal("no answer arrived")
+		}
+		for range 8 {
+			c.claim("w1", 1) // it would have room, did only those count that it knows of
+		}
+		if w := c.worker(c.ids["w1"]); w.Held > 8 {
+			c.Fatalf("a worker of 8 places holds %d", w.Held)
+		}
+	})
+}

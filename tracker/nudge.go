@@ -1,0 +1,70 @@
+package tracker
+
+import "sync"
+
+// nudges are the claims of this replica that wait, by worker. What changes what they may get, a drain, an end of the
+// worker or of an attempt that a full one holds, says so on the channel on which they are woken (wake.go).
+type nudges struct {
+	mu sync.Mutex
+	of map[string]map[*claim]bool // <scope>/<worker>
+}
+
+// join lets a claim be nudged; call the result when it is over.
+func (n *nudges) join(c *claim) (leave func()) {
+	c.t.listener.start()
+	name := taskName(c.Scope, c.WorkerID)
+	c.nudge = make(chan struct{}, 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil {
+		n.of = map[string]map[*claim]bool{}
+	}
+	if n.of[name] == nil {
+		n.of[name] = map[*claim]bool{}
+	}
+	n.of[name][c] = true
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.of[name], c)
+		if len(n.of[name]) == 0 {
+			delete(n.of, name)
+		}
+	}
+}
+
+// nudge has the claims of a worker look how it stands with them.
+func (n *nudges) nudge(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.of[name] {
+		c.wake()
+	}
+}
+
+func (n *nudges) all() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, of := range n.of {
+		for c := range of {
+			c.wake()
+		}
+	}
+}
+
+func (c *claim) wake() {
+	select {
+	case c.nudge <- struct{}{}:
+	default: // it has not looked since the last one
+	}
+}
+
+// tellWhenFree asks every shard to say so when an attempt ends that the worker holds there. Where that fails the claim
+// looks by itself after a while.
+func (t *Tracker) tellWhenFree(worker string) {
+	calls := make([]*call, t.store.shards())
+	for shard, k := range t.store.keys {
+		calls[shard] = newCall(shard, t.store.scripts.Get("free"), []string{k.held}, worker)
+	}
+	t.store.doAll("claim", calls)
+}
