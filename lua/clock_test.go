@@ -13,7 +13,7 @@ func TestShardTime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		ctx := context.Background()
 		keys := []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix", "events", "sweepers",
-			"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries"}
+			"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries", "braked"}
 		eval := func(name string, keys []string, args ...any) []any {
 			t.Helper()
 			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Slice()

@@ -22,12 +22,16 @@ type harness struct {
 	ctx     context.Context
 }
 
-func newHarness(t testing.TB, s *redistest.Store) *harness {
+func newHarness(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *harness {
 	t.Helper()
 	ctx := context.Background()
-	tr, err := tracker.Open(ctx, tracker.Options{
+	o := tracker.Options{
 		RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	tr, err := tracker.Open(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +127,7 @@ func (h *harness) wantCode(err error, code tracker.Code) {
 	}
 }
 
-func contract(t *testing.T, test func(h *harness)) {
+func contract(t *testing.T, test func(h *harness), change ...func(*tracker.Options)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, s *redistest.Store) { test(newHarness(t, s)) })
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) { test(newHarness(t, s, change...)) })
 }

@@ -30,6 +30,7 @@ type shardKeys struct {
 	paused   string
 	replicas string
 	sweepers string
+	braked   string
 
 	ofWorkers   []string // in the order of lua/lib/worker.lua
 	workers     string
@@ -58,6 +59,7 @@ func newShardKeys(shard int) *shardKeys {
 	k.paused = k.prefix + "paused"
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
+	k.braked = k.prefix + "braked"
 	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
 		k.ready, k.held, k.outbox}
 	k.workers = k.prefix + "workers"

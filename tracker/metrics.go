@@ -23,6 +23,7 @@ type metrics struct {
 	recovered    prometheus.Counter
 	probes       *prometheus.CounterVec
 	claims       *claimMetrics
+	brake        *brakeMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -74,6 +75,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 	}
 	m.claims = newClaimMetrics(r)
+	m.brake = newBrakeMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")

@@ -151,6 +151,9 @@ func (s *Sweeper) expireWorkers(n *node, todo []workersDue, result *SweepResult)
 		return err
 	}
 	result.more = result.more || more
+	if found, err = s.brakedWorkers(n, found, result); err != nil || len(found) == 0 {
+		return err
+	}
 	return s.expire(n, found, result)
 }
 

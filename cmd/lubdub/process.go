@@ -74,6 +74,9 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		Logger: p.log, Registerer: registry,
 	}
+	if p.cfg.MassExpiryBrake == "on" {
+		o.BrakeShare = p.cfg.MassExpiryShare
+	}
 	if p.cfg.WorkerProbe != "off" {
 		o.Probe = probe.New(p.cfg.WorkerProbe == "any").Probe
 	}
