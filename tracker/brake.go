@@ -101,7 +101,7 @@ func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) (
 	}
 	over := overTimeouts{}
 	for _, w := range due {
-		over.add(w.ref.scope, s.t.opts.WorkerInterval*time.Duration(s.t.opts.WorkerTimeoutMultiplier))
+		over.add(w.ref.scope, s.t.workerTimeout())
 	}
 	hold, err := s.brake.scopes(over)
 	if err != nil || len(hold) == 0 {

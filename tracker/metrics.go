@@ -24,6 +24,8 @@ type metrics struct {
 	probes       *prometheus.CounterVec
 	claims       *claimMetrics
 	brake        *brakeMetrics
+	repairs      *prometheus.CounterVec
+	reconciled   prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -74,6 +76,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
 	}
+	m.repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lubdub_repairs_total", Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, that something else wrote to it, or a bug.",
+	}, []string{"what"})
+	m.reconciled = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
+	})
 	m.claims = newClaimMetrics(r)
 	m.brake = newBrakeMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
@@ -82,7 +90,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.verdicts, m.requeued, m.removed,
-			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes)
+			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.repairs, m.reconciled)
 	}
 	return m
 }

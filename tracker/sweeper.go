@@ -31,6 +31,7 @@ type Sweeper struct {
 	placing    atomic.Bool                         // tasks are being placed again beside the rounds
 	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
 	brake      *brake
+	reconciler *reconciler
 }
 
 // SweepResult counts what one sweep did.
@@ -102,7 +103,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
 		audits: make([]audit, t.store.shards()), probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
-	s.brake = newBrake(s)
+	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
 	return s
 }
 
@@ -114,6 +115,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer s.beside.Wait()
 	defer running.Wait()
 	s.ended.Store(false)
+	running.Go(func() { s.reconciler.run(ctx) })
 	started := map[*node]bool{}
 	for {
 		for n := range s.t.store.byNode() {

@@ -37,6 +37,7 @@ type Config struct {
 
 	MassExpiryBrake string `name:"mass-expiry-brake" type:"setting" group:"Sweeping" default:"off" enum:"off,on" zero:"refused" help:"Whether tasks and workers are given one more timeout, once, when so much of a tenant's workspace goes silent together that a deaf front end or a cut network is likelier than as many deaths. It delays true verdicts by one timeout then. Give it to every process."`
 	MassExpiryShare int    `name:"mass-expiry-share" type:"setting" group:"Sweeping" default:"50" min:"1" max:"100" zero:"refused" help:"Percentage of a workspace's running tasks, or of its workers, that must be silent for six tenths of their timeouts for the brake to hold; never fewer than 50 of them."`
+	ReconcileRate   int    `name:"reconcile-rate" type:"setting" group:"Sweeping" default:"500" min:"0" max:"1000000" zero:"no reconciler" help:"Entries a second that the sweepers together hold against the tasks' and workers' records, to repair what a store lost. Each costs Redis about 10 µs."`
 
 	Roles           Roles         `name:"roles" type:"setting" group:"Process" default:"api,sweeper" placeholder:"ROLES" zero:"refused" help:"What this process does: api answers HTTP, sweeper finds the silent and the overdue. Run any number of each."`
 	DrainDelay      time.Duration `name:"drain-delay" type:"setting" group:"Process" default:"0s" min:"0s" max:"10m" zero:"no wait" help:"At a stop: how long to go on serving with readiness off, until load balancers have noticed."`
