@@ -48,6 +48,7 @@ type Tracker interface {
 	Machines(context.Context, tracker.MachineFilter) (*tracker.MachinePage, error)
 	DrainMachine(ctx context.Context, scope tracker.Scope, machineID string, d tracker.Drain) (*tracker.Drained, error)
 	Sweep(context.Context) (tracker.SweepResult, error)
+	Release(ctx context.Context, scope tracker.Scope, lasts time.Duration) (*tracker.Released, error)
 
 	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) // nil for those that are not the worker's
 	Notified(*tracker.WorkerHeard)                                                                                             // a reply that carried all its word was handed to the connection; does not block

@@ -26,13 +26,17 @@ type live struct {
 	store   *redistest.Store
 }
 
-func contract(t *testing.T, test func(t *testing.T, l *live)) {
+func contract(t *testing.T, test func(t *testing.T, l *live), change ...func(*tracker.Options)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		var tr *tracker.Tracker
 		e := newEnv(t, func(c *Config) {
 			var err error
-			tr, err = tracker.Open(context.Background(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger, RedisTimeout: 10 * time.Second})
+			o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger, RedisTimeout: 10 * time.Second}
+			for _, f := range change {
+				f(&o)
+			}
+			tr, err = tracker.Open(context.Background(), o)
 			if err != nil {
 				t.Fatal(err)
 			}

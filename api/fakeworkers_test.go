@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -73,6 +74,10 @@ func (f *fakeTracker) Machines(context.Context, tracker.MachineFilter) (*tracker
 
 func (f *fakeTracker) DrainMachine(ctx context.Context, s tracker.Scope, _ string, d tracker.Drain) (*tracker.Drained, error) {
 	return f.DrainWorkers(ctx, tracker.WorkerFilter{Scope: s}, d, false)
+}
+
+func (f *fakeTracker) Release(context.Context, tracker.Scope, time.Duration) (*tracker.Released, error) {
+	return &tracker.Released{Tasks: 60, Until: fakeTime}, nil
 }
 
 func (f *fakeTracker) Sweep(context.Context) (tracker.SweepResult, error) {

@@ -167,6 +167,12 @@ var opWords = map[string]words{
 		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are named in the token's scope only.",
 		answers: map[int]any{200: v1.SweepResponse{}},
 	},
+	opRelease: {
+		tag: "system", summary: "Release the mass expiry brake",
+		description: "For operators who know that what went silent together has died: what the brake holds in this tenant and workspace expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without a brake that holds it changes nothing.",
+		request:     v1.ReleaseRequest{}, optionalBody: true, requestExamples: []example{{"half an hour", `{"durationMs":1800000}`}},
+		answers: map[int]any{200: v1.ReleaseResponse{}},
+	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
 		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them.",

@@ -57,6 +57,7 @@ const (
 	opListMachines    = "listMachines"
 	opDrainMachine    = "drainMachine"
 	opSweep           = "sweep"
+	opRelease         = "releaseBrake"
 
 	opClaim       = "claimTasks"
 	opListQueues  = "listQueues"
@@ -113,6 +114,7 @@ var routes = []*route{
 	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*call).getMachine},
 	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*call).drainMachine},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*call).sweep},
+	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*call).release},
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*call).claimTasks},
 	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*call).listQueues},

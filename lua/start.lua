@@ -5,8 +5,8 @@
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '', 13 retention
---   ms
+--   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '',
+--   13 retention ms
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua

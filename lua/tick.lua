@@ -2,10 +2,10 @@
 --   are over, and makes their fixed keys exist.
 -- Guarantees: shard time moves by at most 250 ms a call, before anything else of the shard is written. Repeating it is
 --   harmless.
--- KEYS: for each shard twenty: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
+-- KEYS: for each shard twenty-one: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
 --   6 …:timeouts, 7 …:timers, 8 …:due, 9 …:ix, 10 …:events, 11 …:sweepers, 12 …:ready, 13 …:held, 14 …:outbox,
---   15 …:fences, 16 …:paused, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries. On Cluster a call is
---   about one shard only. With shard 0, last of all …:meta
+--   15 …:fences, 16 …:paused, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked.
+--   On Cluster a call is about one shard only. With shard 0, last of all …:meta
 -- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
 --   deployment
 -- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written, {replicas that keep the
@@ -14,14 +14,14 @@
 --#include lib/clock.lua
 --#include lib/step.lua
 --#include lib/outages.lua
-local KEYS_PER_SHARD = 20
+local KEYS_PER_SHARD = 21
 
 -- Makes the fixed keys of a new shard, or of one whose store was lost.
 local function found(k)
   -- The value is too long for a listpack: even few reports live in a hash table, so that writing one scans nothing.
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
-  for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
+  for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20, 21}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
   for _, i in ipairs({6, 16}) do redis.call('SADD', k[i], '!') end
   for _, i in ipairs({9, 12, 13, 17}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end

@@ -220,7 +220,8 @@ func (f *failing) next() bool {
 func (s *Sweeper) RecoverUntil(ctx context.Context, scope Scope, id string) (taken int, err error) {
 	s.life = ctx
 	r, _ := s.t.workerRef(scope, id)
-	return s.recoverAll([]*workerRef{r})
+	_, taken, err = s.recoverAll([]*workerRef{r})
+	return taken, err
 }
 
 // FullClaims counts the shards that are asked to say when an attempt of a worker ends.

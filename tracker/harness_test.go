@@ -127,7 +127,7 @@ func (h *harness) wantCode(err error, code tracker.Code) {
 	}
 }
 
-func contract(t *testing.T, test func(h *harness)) {
+func contract(t *testing.T, test func(h *harness), change ...func(*tracker.Options)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, s *redistest.Store) { test(newHarness(t, s)) })
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) { test(newHarness(t, s, change...)) })
 }

@@ -31,6 +31,7 @@ type shardKeys struct {
 	replicas  string
 	sweepers  string
 	confirmed string
+	braked    string
 
 	ofWorkers   []string // in the order of lua/lib/worker.lua
 	workers     string
@@ -60,6 +61,7 @@ func newShardKeys(shard int) *shardKeys {
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
 	k.confirmed = k.prefix + "confirmed"
+	k.braked = k.prefix + "braked"
 	k.fixed = []string{k.clock, k.outages, k.timeouts, k.timers, k.due, k.ix, k.events, k.progress, k.cancels,
 		k.ready, k.held, k.outbox}
 	k.workers = k.prefix + "workers"

@@ -25,6 +25,9 @@ type metrics struct {
 	probes       *prometheus.CounterVec
 	unconfirmed  prometheus.Counter
 	claims       *claimMetrics
+	brake        *brakeMetrics
+	repairs      *prometheus.CounterVec
+	reconciled   prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -81,14 +84,22 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_unconfirmed_total", Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; their callers were told 503 and to repeat.",
 		}),
 	}
+	m.repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lubdub_repairs_total", Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, that something else wrote to it, or a bug.",
+	}, []string{"what"})
+	m.reconciled = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
+	})
 	m.claims = newClaimMetrics(r)
+	m.brake = newBrakeMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.verdicts, m.requeued, m.removed,
-			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.unconfirmed)
+			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.unconfirmed, m.repairs,
+			m.reconciled)
 	}
 	return m
 }

@@ -35,6 +35,10 @@ type Options struct {
 	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
 
+	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its
+	// members to be given one more timeout. 0: off; at most 100.
+	BrakeShare int
+
 	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
 	Probe func(ctx context.Context, url string) error
 
@@ -49,4 +53,8 @@ type Options struct {
 // SweeperOptions configure a Sweeper.
 type SweeperOptions struct {
 	ID string // shown in evidence; empty: swp_ and a ULID
+
+	// ReconcileRate is how many entries a second the reconciler looks at, over all shards and by all sweepers
+	// together; 0: none.
+	ReconcileRate int
 }

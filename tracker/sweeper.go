@@ -31,6 +31,8 @@ type Sweeper struct {
 	placing    atomic.Bool                         // tasks are being placed again beside the rounds
 	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
 	life       context.Context                     // of Run or RunOnce
+	brake      *brake
+	reconciler *reconciler
 }
 
 // SweepResult counts what one sweep did.
@@ -40,6 +42,7 @@ type SweepResult struct {
 	Requeued int // of both, those whose task went back to its queue
 	Ready    int // queued tasks whose backoff or notBefore was over
 	Removed  int // finished tasks at the end of their retention
+	Held     int // attempts and workers that the mass expiry brake gave one more timeout
 
 	StaleWorkers   int // workers that went OFFLINE for their silence
 	Machines       []MachineName
@@ -67,6 +70,7 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Requeued += o.Requeued
 	r.Ready += o.Ready
 	r.Removed += o.Removed
+	r.Held += o.Held
 	r.StaleWorkers += o.StaleWorkers
 	for _, m := range o.Machines {
 		r.addMachine(m)
@@ -96,10 +100,12 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	if o.ID == "" {
 		o.ID = newID("swp_")
 	}
-	return &Sweeper{
+	s := &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
 		audits: make([]audit, t.store.shards()), probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
+	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
+	return s
 }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
@@ -111,6 +117,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer running.Wait()
 	s.ended.Store(false)
 	s.life = ctx
+	running.Go(func() { s.reconciler.run(ctx) })
 	started := map[*node]bool{}
 	for {
 		for n := range s.t.store.byNode() {

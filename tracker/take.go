@@ -23,8 +23,13 @@ func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	if err != nil || len(items) == 0 {
 		return result, err
 	}
+	if items, err = s.braked(n, items, &result); err != nil || len(items) == 0 {
+		result.more = more
+		return result, err
+	}
+	held := result.Held
 	result, err = s.take(n, items)
-	result.more = more
+	result.Held, result.more = held, more
 	return result, err
 }
 

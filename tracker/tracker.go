@@ -87,6 +87,9 @@ func (o *Options) setDefaults() error {
 	if err := o.setDurabilityDefaults(); err != nil {
 		return err
 	}
+	if o.BrakeShare < 0 || o.BrakeShare > 100 {
+		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)
+	}
 	if o.MaxPendingBeats == 0 {
 		o.MaxPendingBeats = 65536
 	}

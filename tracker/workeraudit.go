@@ -16,7 +16,7 @@ type audit struct {
 }
 
 // auditWorkers takes a step in each shard where one is due, or, unranked, walks over all of them.
-func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *SweepResult) error {
+func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool) error {
 	for {
 		var calls []*call
 		for _, shard := range shards {
@@ -49,7 +49,7 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *Sweep
 			}
 		}
 		if len(found) > 0 {
-			if err := s.expire(n, found, result); err != nil {
+			if err := s.repairLooks(n, found); err != nil {
 				return err
 			}
 		}
@@ -57,6 +57,24 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool, result *Sweep
 			return nil
 		}
 	}
+}
+
+// repairLooks gives workers their entry again; the round that begins now finds those that are overdue.
+func (s *Sweeper) repairLooks(n *node, found []dueWorker) error {
+	if err := s.nameDue(n, found); err != nil {
+		return err
+	}
+	var calls []*call
+	for _, group := range shardsOf(found) {
+		entries := make([]workerEntry, len(group))
+		for i, w := range group {
+			entries[i] = workerEntry{w.ref, "workerbeats", w.entry}
+		}
+		calls = append(calls, s.t.repairWorkerCalls(entries)...)
+	}
+	s.t.store.exec(n, calls)
+	_, err := s.t.countRepairs(calls)
+	return err
 }
 
 // On a Cluster a shard may move from one node's rounds to another's.

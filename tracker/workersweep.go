@@ -24,7 +24,7 @@ type workersDue struct {
 // sweepWorkers does one round over the workers of one node's shards, as sweep does over its tasks.
 func (s *Sweeper) sweepWorkers(n *node, shards []int, ranked bool) (SweepResult, error) {
 	var result SweepResult
-	if err := s.auditWorkers(n, shards, ranked, &result); err != nil {
+	if err := s.auditWorkers(n, shards, ranked); err != nil {
 		return result, err
 	}
 	todo, next, err := s.peekWorkers(n, shards, ranked)
@@ -151,6 +151,9 @@ func (s *Sweeper) expireWorkers(n *node, todo []workersDue, result *SweepResult)
 		return err
 	}
 	result.more = result.more || more
+	if found, err = s.brakedWorkers(n, found, result); err != nil || len(found) == 0 {
+		return err
+	}
 	return s.expire(n, found, result)
 }
 
@@ -318,12 +321,12 @@ func (s *Sweeper) recoverWorkers(n *node, todo []workersDue, ranked bool, result
 		return nil
 	}
 	if ranked {
-		s.beside.Go(func() { _, _ = s.recoverAll(refs) }) // what fails is found again in the next round
+		s.beside.Go(func() { _, _, _ = s.recoverAll(refs) }) // what fails is found again in the next round
 		return nil
 	}
-	taken, err := s.recoverAll(refs)
+	begun, taken, err := s.recoverAll(refs)
 	result.Recovered += taken
-	result.more = result.more || err == nil
+	result.more = result.more || err == nil && begun > 0
 	return err
 }
 
@@ -333,7 +336,8 @@ func (s *Sweeper) begin(r *workerRef) bool {
 	return !busy
 }
 
-func (s *Sweeper) recoverAll(refs []*workerRef) (taken int, err error) {
+// recoverAll tells of how many there was anything left to do, and what it took.
+func (s *Sweeper) recoverAll(refs []*workerRef) (begun, taken int, err error) {
 	defer func() {
 		for _, r := range refs {
 			s.recovering.Delete(r.id)
@@ -347,7 +351,7 @@ func (s *Sweeper) recoverAll(refs []*workerRef) (taken int, err error) {
 			err = failed
 		}
 	}
-	return taken, err
+	return len(recs), taken, err
 }
 
 // askProbe asks a late worker's probe URL beside the rounds of the sweeper.

@@ -94,6 +94,9 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 			return nil, err
 		}
 	}
+	if p.cfg.MassExpiryBrake == "on" {
+		o.BrakeShare = p.cfg.MassExpiryShare
+	}
 	if p.cfg.WorkerProbe != "off" {
 		o.Probe = probe.New(p.cfg.WorkerProbe == "any").Probe
 	}

@@ -42,9 +42,9 @@ func adminToken(t *testing.T) string {
 const quickTask = `{"heartbeatIntervalMs":500,"heartbeatTimeoutMs":1000}`
 
 // createRunning makes a task and starts it; nobody will beat for it.
-func createRunning(t *testing.T, base string) v1.TaskEnvelope {
+func createRunning(t *testing.T, base string, task ...string) v1.TaskEnvelope {
 	t.Helper()
-	status, body := ask("POST", base+"/v1/tasks", adminToken(t), quickTask)
+	status, body := ask("POST", base+"/v1/tasks", adminToken(t), append(task, quickTask)[0])
 	var e v1.TaskEnvelope
 	if err := json.Unmarshal([]byte(body), &e); status != http.StatusCreated || err != nil {
 		t.Fatal(status, body, err)

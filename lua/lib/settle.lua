@@ -70,6 +70,7 @@ end
 local function verdict(task, v, retention)
   if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
+  score = beat_of(task, score)
   local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, silent = v.silent, credit = '0'}
   if v.last then
     e.last = v.last

@@ -5,7 +5,8 @@
 -- (maxAttempts:maxLosses:initialMs:multiplier:maxMs), nf failures, nl losses, c created, d dispatched, b begun,
 -- e ended, x deadline, nb not before, n next attempt at, cr cancel requested, rd ready to be claimed since (all wall
 -- ms), r reason, pn worker that it is pinned to, pl strategy by which it is placed, wl hash of the worker labels asked
--- for, ci claim of this attempt.
+-- for, ci claim of this attempt, bh score that the mass expiry brake gave the attempt and bb its last beat before (both
+-- shard time).
 --#include lib/digits.lua
 --#include lib/queue.lua
 local KEYS_PER_TASK = 5
@@ -52,6 +53,12 @@ local function move(task, state, ...)
     task.f.s = state
   end
   redis.call('HSET', task.key, 's', state, ...)
+end
+
+-- The last beat that a score stands for, in shard time: it is not the score itself while the brake holds the attempt.
+local function beat_of(task, score)
+  local f = task.f
+  return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
 
 -- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:

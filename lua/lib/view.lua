@@ -5,7 +5,7 @@
 local function view(task)
   if not task.f then return {now, {}, {}, {}, '', '', 0} end
   local member = member_of(task)
-  local score = tonumber(redis.call('ZSCORE', task.beats, member))
+  local score = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member)))
   local silent, credit = '', 0
   if score then
     silent, credit = string.format('%.0f', shard_time(CLOCK) - score), outage_credit(score)

@@ -6,7 +6,8 @@
 -- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r reason of the
 -- status, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the worker knows of it, ll 1 when
 -- its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb attempts that it holds at most,
--- hg reservations that have ended. Of a machine: s status (N, D or F), on online since, c first seen.
+-- hg reservations that have ended, br when the mass expiry brake held it, in shard time. Of a machine: s status (N, D
+-- or F), on online since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
@@ -117,8 +118,9 @@ local function note_stale(w)
   end
 end
 
--- The last sign of life, in shard time: a beat, or a probe that was answered since.
-local function sign_of(f) return math.max(tonumber(f.bl), tonumber(f.px) or 0) end
+-- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
+-- the mass expiry brake put in its place.
+local function sign_of(f) return math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0) end
 
 -- When a worker must next be looked at, in shard time: when it will be late, or, late already, when it will be lost.
 local function look_at(f)

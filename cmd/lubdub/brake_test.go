@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// hearing lets connections through to an address, until it is deaf: then nothing that is sent arrives.
+func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	deaf = &atomic.Bool{}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if deaf.Load() {
+				_ = c.Close()
+				continue
+			}
+			up, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(c, up); _ = c.Close() }()
+			go func() { _, _ = io.Copy(up, c); _ = up.Close() }()
+		}
+	}()
+	return "http://" + l.Addr().String(), deaf
+}
+
+// A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all are dead. With
+// the brake on they get one more timeout, and whoever is heard again within it lives.
+func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
+	t.Parallel()
+	redis := redistest.StartServer(t)
+	brake := []string{"--redis", redis.URL(), "--mass-expiry-brake", "on"}
+	role := func(role string) *running {
+		return launch(t, withKey, append(append([]string{"serve", "--roles", role}, brake...), anyPort...)...)
+	}
+	front, back := role("api"), role("sweeper")
+	direct, _ := front.urls()
+	_, pages := back.urls()
+	base, deaf := hearing(t, strings.TrimPrefix(direct, "http://"))
+	const n = 60
+	tasks := make([]v1.TaskEnvelope, n)
+	for i := range tasks {
+		tasks[i] = createRunning(t, direct, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":4000}`)
+	}
+	beat := func() (heard int) {
+		for _, e := range tasks {
+			if status, _ := ask("POST", base+"/v1/tasks/"+e.TaskID+"/heartbeat", e.TaskToken, `{"attempt":1}`); status == http.StatusOK {
+				heard++
+			}
+		}
+		return heard
+	}
+	if got := beat(); got != n {
+		t.Fatalf("%d of %d beats are heard", got, n)
+	}
+	deaf.Store(true)
+	one.CloseIdleConnections()
+	held := func() bool {
+		_, body := ask("GET", pages+"/metrics", "", "")
+		return strings.Contains(body, fmt.Sprintf(`lubdub_mass_expiry_held_total{kind="task"} %d`, n))
+	}
+	until(t, "the brake holds", func() bool {
+		beat() // nothing of it arrives
+		return held()
+	})
+	deaf.Store(false)
+	if got := beat(); got != n {
+		t.Fatalf("%d of %d beats are heard again", got, n)
+	}
+	for _, e := range tasks {
+		if task := state(t, direct, e.TaskID); task.State != v1.Running || task.Attempt != 1 {
+			t.Fatalf("%s is %s, attempt %d", e.TaskID, task.State, task.Attempt)
+		}
+	}
+}

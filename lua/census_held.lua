@@ -1,0 +1,30 @@
+-- Purpose: counts a stretch of the attempts that the mass expiry brake holds, by scope: their scores do not tell how
+--   silent they are.
+-- Guarantees: writes nothing; bounded by the stretch. One that has beaten since does not count, nor one that its score
+--   shows as silent again.
+-- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, then …:beats:<timeoutMs> of each timeout
+-- ARGV: 1 percent of a timeout from which on an attempt counts as silent, 2 entries to leave out, 3 limit, then the
+--   timeouts, ms
+-- Reply: {entries looked at, scope, attempts of it, …}
+-- Cost: O(entries left out + limit × log n)
+--#include lib/clock.lua
+local L = shard_time(KEYS[1])
+local beats, counts = {}, {}
+for i = 4, #ARGV do beats[ARGV[i]] = KEYS[i - 1] end
+local entries = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', L), '(9007199254740991', 'WITHSCORES',
+  'LIMIT', ARGV[2], ARGV[3])
+for i = 1, #entries, 2 do
+  local timeout, member = string.match(entries[i], '^h:(%d+):(.*)$')
+  local given = timeout and tonumber(entries[i + 1]) - timeout
+  if given and L - given < timeout * ARGV[1] / 100 and beats[timeout]
+    and tonumber(redis.call('ZSCORE', beats[timeout], member)) == given then
+    local scope = string.match(member, '^[^/]*/[^/]*')
+    counts[scope] = (counts[scope] or 0) + 1
+  end
+end
+local reply = {#entries / 2}
+for scope, n in pairs(counts) do
+  reply[#reply + 1] = scope
+  reply[#reply + 1] = n
+end
+return reply

@@ -1,0 +1,16 @@
+-- Purpose: counts a stretch of the attempts that have been silent for longest, by scope.
+-- Guarantees: writes nothing; bounded by the stretch.
+-- KEYS: 1 lubdub:{shard}:beats:<timeoutMs>
+-- ARGV: 1 first, 2 last, both counted from 0
+-- Reply: {scope, attempts of it, …}
+-- Cost: O(log n + stretch)
+local counts, reply = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
+  local scope = string.match(member, '^[^/]*/[^/]*')
+  counts[scope] = (counts[scope] or 0) + 1
+end
+for scope, n in pairs(counts) do
+  reply[#reply + 1] = scope
+  reply[#reply + 1] = n
+end
+return reply

@@ -1,0 +1,146 @@
+-- Purpose: holds entries of one set against the tasks' records, and these against everything that must know of them,
+--   and repairs what differs.
+-- Guarantees: all is judged again in this step, so a transition that comes in between is never undone; what fits is
+--   left alone; each repair is an event. Nothing is ended earlier than it would have been: a timer that was lost runs
+--   anew, an attempt that was lost from its set gets a whole timeout.
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 the set that is walked over, 14 …:fences, then five for each
+--   task: …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
+-- ARGV: 1 what the set is (its name in docs/redis-keys.md), 2 its timeout when it is a beats set, 3 sweeper,
+--   4 retention ms, 5 default cancel grace ms, 6 default start timeout ms of a claimed attempt, 7 default token life s,
+--   8 timeout ms of workers, then for each task scope, id, its entry and what became of the worker that the entry names
+--   (1 it is OFFLINE, 2 it has no record, else '')
+-- Reply: for each task {what was repaired}
+-- Cost: O(log n) for each, and its events; at most 50 a call
+--#include lib/clock.lua
+--#include lib/shard.lua
+--#include lib/task.lua
+--#include lib/settle.lua
+local SET, FENCES = KEYS[13], KEYS[14]
+local L = shard_time(CLOCK)
+local kind, set_timeout, sweeper, retention = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local hash = kind == 'progress' or kind == 'cancels'
+local done
+
+local function repaired(task, what)
+  done[#done + 1] = what
+  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', 'system.repaired', 'time', NOW,
+    'scope', task.scope, 'subject', task.id, 'attempt', task.f and digits(task.f.a) or '',
+    'data', '{"what":"' .. what .. '"}')
+end
+
+local function in_set(key, member) return redis.call('ZSCORE', key, member) end
+
+-- Puts what is missing into a sorted set.
+local function ensure(task, what, key, score, member)
+  if in_set(key, member) then return end
+  redis.call('ZADD', key, score, member)
+  repaired(task, what)
+end
+
+-- Tells whether the record stands behind an entry.
+local function justified(task, entry)
+  local f = task.f
+  if not f then return false end
+  local s = f.s
+  local live, member = s == 'D' or s == 'R', member_of(task)
+  if kind == 'ix' then return entry == task.scope .. '/' .. s .. '/' .. task.id end
+  if kind == 'beats' then return s == 'R' and entry == member and f.t == set_timeout end
+  if kind == 'progress' then return s == 'R' and entry == member end
+  if kind == 'cancels' then return s == 'R' and entry == member and f.cr end
+  if kind == 'ready' then return s == 'Q' and f.rd and entry == ready_entry(task) end
+  if kind == 'held' then return live and held_by(task) and entry == held_entry(task) end
+  local letter, of = string.sub(entry, 1, 1), string.sub(entry, 3)
+  if letter == 's' then return s == 'D' and of == member end
+  if letter == 'r' then return s == 'R' and of == member and f.rt end
+  if letter == 'c' then return s == 'R' and of == member and f.cr end
+  if letter == 'd' then return (live or s == 'Q') and f.x end
+  if letter == 'b' then return s == 'Q' and f.n end
+  if letter == 'p' then return s == 'Q' and f.pl and not f.pn end
+  return letter == 'x' and not live and s ~= 'Q'
+end
+
+local function check_queued(task)
+  local f = task.f
+  if f.n then
+    ensure(task, 'missing_due', DUE, f.n, 'b:' .. task.name)
+  elseif not (f.x and tonumber(f.x) <= now) and not (f.rd and in_set(READY, ready_entry(task))) then
+    make_ready(task, f.rd)
+    repaired(task, 'missing_ready')
+  end
+  if f.pl and not f.pn then
+    ensure(task, 'missing_due', DUE, f.n or now, 'p:' .. task.name)
+  elseif f.pl and f.rd and redis.call('ZSCORE', FENCES, f.pn) and now - redis.call('ZSCORE', FENCES, f.pn) > 60000 then
+    local since = f.rd -- the recovery of its worker should have freed it long ago
+    unready(task)
+    unplace(task, now)
+    make_ready(task, since)
+    repaired(task, 'placed_on_ended_worker')
+  end
+end
+
+local function check_running(task)
+  local f, member = task.f, member_of(task)
+  if redis.call('SADD', TIMEOUTS, f.t) == 1 then
+    redis.call('ZADD', task.beats, NEVER, SENTINEL)
+    repaired(task, 'missing_timeout')
+  end
+  ensure(task, 'missing_beat', task.beats, L, member)
+  if f.rt then ensure(task, 'missing_timer', TIMERS, L + f.rt, 'r:' .. member) end
+  if not f.cr then return end
+  local cancel = redis.call('HGET', CANCELS, member)
+  if not cancel then
+    cancel = (f.g or ARGV[5]) .. '\t\t' .. (redis.call('HGET', task.doc, 'cancelReason') or '')
+    redis.call('HSET', CANCELS, member, cancel)
+    repaired(task, 'missing_cancel')
+  end
+  local grace, delivered = string.match(cancel, '^(%d+)\t(%d+)\t')
+  if grace then ensure(task, 'missing_timer', TIMERS, delivered + grace, 'c:' .. member) end
+end
+
+local function check(task)
+  local f = task.f
+  ensure(task, 'missing_ix', IX, 0, task.scope .. '/' .. f.s .. '/' .. task.id)
+  if f.u then ensure(task, 'missing_run', task.run, 0, f.s .. '/' .. task.id) end
+  if f.s == 'Q' then
+    check_queued(task)
+  elseif f.s == 'D' then
+    local start = f.so or held_by(task) and ARGV[6] or (f.l or ARGV[7]) * 1000
+    ensure(task, 'missing_timer', TIMERS, L + start, 's:' .. member_of(task))
+  elseif f.s == 'R' then
+    check_running(task)
+  else
+    ensure(task, 'missing_due', DUE, digits(now + retention), 'x:' .. task.name)
+    return
+  end
+  if f.x then ensure(task, 'missing_due', DUE, f.x, 'd:' .. task.name) end
+  if f.s ~= 'Q' and held_by(task) then ensure(task, 'missing_held', HELD, 0, held_entry(task)) end
+end
+
+-- Tells whether an attempt has lost its worker for good. A store that lost the worker's record has perhaps lost a live
+-- one: then only what has no timeout of its own, and was silent for as long as a worker may be, is taken.
+local function forsaken(task, ended)
+  if ended ~= '2' then return ended == '1' end
+  local heard = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member_of(task))))
+  return task.f.t == '0' and heard and L - heard > tonumber(ARGV[8])
+end
+
+local reply = {}
+for n = 1, (#ARGV - 8) / 4 do
+  local scope, id, entry, ended = unpack(ARGV, 4 * n + 5, 4 * n + 8)
+  local task = open_task(TASKS + 2 + KEYS_PER_TASK * (n - 1), scope, id)
+  done = {}
+  reply[n] = done
+  local there = redis.call(hash and 'HEXISTS' or 'ZSCORE', SET, entry)
+  if there and there ~= 0 then
+    if not justified(task, entry) then
+      redis.call(hash and 'HDEL' or 'ZREM', SET, entry)
+      repaired(task, 'stray_' .. kind)
+    elseif forsaken(task, ended) then
+      repaired(task, 'held_by_ended_worker')
+      verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = sweeper, L = L, retryable = true,
+        loss = true}, retention)
+    end
+  end
+  if task.f then check(task) end
+end
+return reply

@@ -1,0 +1,101 @@
+-- Purpose: holds entries about workers against their records, and these against everything that must know of them, and
+--   repairs what differs: lists, machines, looks, drains, recoveries.
+-- Guarantees: all is judged again in this step; what fits is left alone; each repair is an event.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
+-- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, where the entry stands (workers,
+--   workerbeats, workerdue, recoveries; machineworkers of that machine; machine: it is the machine's own) and the entry
+-- Reply: for each worker {what was repaired}
+-- Cost: O(log n + shards) for each; at most 50 a call
+--#include lib/clock.lua
+--#include lib/worker.lua
+local L = shard_time(CLOCK)
+local retention, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
+local LETTERS = {'N', 'D', 'F'}
+local SETS = {workerbeats = WORKERBEATS, workerdue = WORKERDUE, recoveries = RECOVERIES}
+local done
+
+local function repaired(w, what)
+  done[#done + 1] = what
+  tell('system.repaired', w.scope, w.id ~= '' and w.id or w.f.m, '{"what":"' .. what .. '"}')
+end
+
+local function ensure(w, what, key, score, member)
+  if redis.call('ZSCORE', key, member) then return end
+  redis.call('ZADD', key, score, member)
+  repaired(w, what)
+end
+
+local function remove(w, what, key, member)
+  if redis.call('ZREM', key, member) == 1 then repaired(w, what) end
+end
+
+local function check_machine(w)
+  local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
+  local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
+  if redis.call('ZCARD', w.members) == 0 then
+    if redis.call('DEL', w.machine, w.periods) > 0 then repaired(w, 'stray_machine') end
+    remove(w, 'stray_machine', WORKERS, w.scope .. '/M/' .. w.f.m)
+    return
+  end
+  if redis.call('HGET', w.machine, 's') ~= is then
+    follow(w)
+    repaired(w, 'machine_status')
+  end
+  ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
+end
+
+local function check(w)
+  local f = w.f
+  for _, s in ipairs(LETTERS) do
+    if s == f.s then
+      ensure(w, 'missing_worker', WORKERS, 0, w.scope .. '/' .. s .. '/' .. w.id)
+      ensure(w, 'machine_counts', w.members, 0, s .. '/' .. w.id)
+    else
+      remove(w, 'stray_worker', WORKERS, w.scope .. '/' .. s .. '/' .. w.id)
+      remove(w, 'machine_counts', w.members, s .. '/' .. w.id)
+    end
+  end
+  check_machine(w)
+  if f.s ~= 'F' then
+    ensure(w, 'missing_look', WORKERBEATS, f.bl and look_at(f) or L, w.name)
+    if f.s == 'D' then ensure(w, 'missing_drain', WORKERDUE, now, 'g:' .. w.name) end
+    return
+  end
+  remove(w, 'stray_look', WORKERBEATS, w.name)
+  ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + retention), 'x:' .. w.name)
+  local entered, left = redis.call('ZSCORE', RECOVERIES, w.name), redis.call('SCARD', w.recovery)
+  if entered and left == 0 then -- nobody would find anything to do, nor ever tick the last shard off
+    for shard = 0, shards - 1 do redis.call('SADD', w.recovery, shard) end
+    repaired(w, 'stuck_recovery')
+  elseif left > 0 and not entered then
+    redis.call('ZADD', RECOVERIES, now, w.name)
+    repaired(w, 'missing_recovery')
+  end
+end
+
+local reply = {}
+for n = 1, (#ARGV - 2) / 5 do
+  local scope, id, machine, kind, entry = unpack(ARGV, 5 * n - 2, 5 * n + 2)
+  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), scope, id)
+  done = {}
+  reply[n] = done
+  if w.f then
+    local letter = string.sub(entry, 1, 2)
+    if kind == 'workerdue' and (letter == 'g:' and w.f.s ~= 'D' or letter == 'x:' and w.f.s ~= 'F') then
+      remove(w, 'stray_due', WORKERDUE, entry)
+    end
+    check(w)
+  else
+    w.f = {m = machine}
+    if kind == 'machineworkers' or kind == 'machine' then
+      if kind == 'machineworkers' then remove(w, 'machine_counts', w.members, entry) end
+      check_machine(w)
+    else
+      for _, s in ipairs(LETTERS) do remove(w, 'stray_worker', WORKERS, scope .. '/' .. s .. '/' .. id) end
+      if kind ~= 'workers' and (kind ~= 'recoveries' or redis.call('SCARD', w.recovery) == 0) then
+        remove(w, 'stray_' .. kind, SETS[kind], entry)
+      end
+    end
+  end
+end
+return reply

@@ -1,0 +1,10 @@
+-- Purpose: reads a stretch of one sorted set, hash or set, for a walk over all of it, and tells who sweeps the shard.
+-- Guarantees: writes nothing; a walk from cursor 0 until it is 0 again sees whatever was there all the time.
+-- KEYS: 1 the key to walk over, 2 lubdub:{shard}:sweepers
+-- ARGV: 1 ZSCAN, HSCAN or SSCAN, 2 cursor, 3 entries, about
+-- Reply: {next cursor, {members, or fields}, {sweepers}}
+-- Cost: O(entries); a small key is read whole
+local page = redis.call(ARGV[1], KEYS[1], ARGV[2], 'COUNT', ARGV[3])
+local members, step = {}, ARGV[1] == 'SSCAN' and 1 or 2
+for i = 1, #page[2], step do members[#members + 1] = page[2][i] end
+return {page[1], members, redis.call('ZRANGE', KEYS[2], 0, -1)}

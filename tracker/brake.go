@@ -1,0 +1,235 @@
+package tracker
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The mass expiry brake is for what shard time cannot see: a front end that reaches Redis and is deaf to its workers.
+// When so much of a scope goes silent together that this is likelier than as many deaths, the sweeper gives what
+// would expire one more timeout, once: what is silent for that long as well has died. So it lets go by itself.
+//
+// A task is held by a new score in its beats set, a worker by a later look at it. The record keeps which score that
+// is and the last beat before, so a second timeout is given only after another beat.
+const (
+	brakeFloor   = 50               // fewer live ones than this in a scope, or fewer silent ones, engage no brake
+	silentFrom   = 60               // percent of its timeout from which on a member counts as silent
+	censusEvery  = time.Second      // one census is good for so long,
+	censusShare  = 20               // or for so many times what it took
+	censusPage   = 1000             // members that one script counts
+	censusForget = 10 * time.Minute // what a scope without verdicts was found to be is forgotten then
+)
+
+// brake is what one sweeper knows of scopes in which something was about to expire.
+type brake struct {
+	s *Sweeper
+
+	mu   sync.Mutex // also held while a census is taken: tasks and workers are swept beside each other
+	seen map[Scope]censusResult
+}
+
+// censusResult is what the last census found of a scope.
+type censusResult struct {
+	at   time.Time
+	good time.Duration
+	hold bool
+}
+
+func newBrake(s *Sweeper) *brake { return &brake{s: s, seen: map[Scope]censusResult{}} }
+
+// braked holds what the brake is for and gives the rest, which is to be taken.
+func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, error) {
+	if s.t.opts.BrakeShare == 0 {
+		return items, nil
+	}
+	over := overTimeouts{}
+	for _, item := range items {
+		if item.kind == "expire" {
+			over.add(item.ref.scope, duration(item.timeout, 0))
+		}
+	}
+	hold, err := s.brake.scopes(over)
+	if err != nil || len(hold) == 0 {
+		return items, err
+	}
+	groups := map[*overdue][]found{}
+	var rest []found
+	for _, item := range items {
+		if item.kind == "expire" && hold[item.ref.scope] {
+			groups[item.overdue] = append(groups[item.overdue], item)
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	var calls []*call
+	var of [][]found
+	for o, group := range groups {
+		k := s.t.store.keys[o.shard]
+		for part := range slices.Chunk(group, takeLimit) {
+			keys, args := []string{k.clock, k.braked, k.beats(o.timeout)}, []any{"hold", o.timeout}
+			for _, item := range part {
+				keys = append(keys, k.task(taskName(item.ref.scope, item.ref.id)))
+				args = append(args, item.ref.scope.String(), item.member)
+			}
+			calls = append(calls, newCall(o.shard, s.t.store.scripts.Get("brake_tasks"), keys, args...))
+			of = append(of, part)
+		}
+	}
+	s.t.store.exec(n, calls)
+	for g, c := range calls {
+		if c.err != nil {
+			return nil, c.err
+		}
+		for i, item := range of[g] {
+			if c.reply.int(i) == 1 {
+				result.Held++
+				s.t.metrics.brake.heldTasks.Inc()
+			} else {
+				rest = append(rest, item) // it was held before, or has beaten: the script that takes it knows
+			}
+		}
+	}
+	return rest, nil
+}
+
+// brakedWorkers does the same with workers.
+func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) ([]dueWorker, error) {
+	if s.t.opts.BrakeShare == 0 {
+		return due, nil
+	}
+	over := overTimeouts{}
+	for _, w := range due {
+		over.add(w.ref.scope, s.t.workerTimeout())
+	}
+	hold, err := s.brake.scopes(over)
+	if err != nil || len(hold) == 0 {
+		return due, err
+	}
+	var rest, held []dueWorker
+	for _, w := range due {
+		if hold[w.ref.scope] {
+			held = append(held, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	groups := shardsOf(held)
+	calls := make([]*call, len(groups))
+	for g, group := range groups {
+		k := s.t.store.keys[group[0].ref.shard]
+		keys, args := []string{k.clock, k.braked, k.workerBeats}, []any{"hold"}
+		for _, w := range group {
+			keys = append(keys, k.worker(taskName(w.ref.scope, w.ref.id)))
+			args = append(args, w.ref.scope.String(), w.ref.id)
+		}
+		calls[g] = newCall(group[0].ref.shard, s.t.store.scripts.Get("brake_workers"), keys, args...)
+	}
+	s.t.store.exec(n, calls)
+	for g, c := range calls {
+		if c.err != nil {
+			return nil, c.err
+		}
+		for i, w := range groups[g] {
+			if c.reply.int(i) == 1 {
+				result.Held++
+				s.t.metrics.brake.heldWorkers.Inc()
+			} else {
+				rest = append(rest, w)
+			}
+		}
+	}
+	return rest, nil
+}
+
+// overTimeouts has, of each scope with something overdue, the shortest and the longest timeout that is over.
+type overTimeouts map[Scope]struct{ shortest, longest time.Duration }
+
+func (o overTimeouts) add(scope Scope, timeout time.Duration) {
+	known, ok := o[scope]
+	if !ok || timeout < known.shortest {
+		known.shortest = timeout
+	}
+	known.longest = max(known.longest, timeout)
+	o[scope] = known
+}
+
+// scopes tells in which of these scopes the brake holds.
+func (b *brake) scopes(over overTimeouts) (map[Scope]bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.UnixMilli(time.Now().UnixMilli() + b.s.t.keeper.skew.Load())
+	var ask []Scope
+	for scope, timeouts := range over {
+		seen, known := b.seen[scope]
+		good := seen.good
+		if !seen.hold { // whatever is overdue now was silent enough to be counted then
+			good = min(good, timeouts.shortest*(100-silentFrom)/100)
+		}
+		if age := now.Sub(seen.at); !known || age < 0 || age >= good {
+			ask = append(ask, scope)
+		}
+	}
+	if len(ask) > 0 {
+		if err := b.look(ask, over, now); err != nil {
+			return nil, err
+		}
+	}
+	hold := map[Scope]bool{}
+	for scope := range over {
+		if b.seen[scope].hold {
+			hold[scope] = true
+		}
+	}
+	return hold, nil
+}
+
+// look takes a census and keeps what it found.
+func (b *brake) look(ask []Scope, over overTimeouts, now time.Time) error {
+	start := time.Now()
+	c, err := b.s.takeCensus(ask)
+	if err != nil {
+		return err
+	}
+	m := b.s.t.metrics.brake
+	m.censuses.Inc()
+	good := max(censusEvery, censusShare*time.Since(start))
+	for scope, seen := range b.seen {
+		if now.Sub(seen.at) > censusForget {
+			delete(b.seen, scope)
+		}
+	}
+	for _, scope := range ask {
+		hold := c.scopes[scope].mass(b.s.t.opts.BrakeShare)
+		if hold {
+			if hold, err = b.engage(scope, c.scopes[scope], over[scope].longest); err != nil {
+				return err
+			}
+		}
+		if was := b.seen[scope].hold; hold && !was {
+			b.s.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; what is silent for one more timeout will expire", "scope", scope.String(), "counts", c.scopes[scope].String())
+		}
+		b.seen[scope] = censusResult{now, good, hold}
+	}
+	engaged := 0
+	for _, seen := range b.seen {
+		if seen.hold {
+			engaged++
+		}
+	}
+	m.engaged.Set(float64(engaged))
+	return nil
+}
+
+// engage tells that the brake holds in a scope; false: operators have released it.
+func (b *brake) engage(scope Scope, counts *scopeCensus, timeout time.Duration) (bool, error) {
+	t := b.s.t
+	shard := t.store.shardOf(scope, "") // any one shard, the same for all sweepers
+	k := t.store.keys[shard]
+	data := fmt.Sprintf(`{"sharePct":%d,"tasks":{"live":%d,"silent":%d},"workers":{"live":%d,"silent":%d},"sweeper":%q}`,
+		t.opts.BrakeShare, counts.tasks.live, counts.tasks.silent, counts.workers.live, counts.workers.silent, b.s.id)
+	engage := newCall(shard, t.store.scripts.Get("brake_engage"), []string{k.clock, k.braked, k.events}, scope.String(), ms(timeout+2*censusEvery), data)
+	t.store.exec(t.store.node(shard), []*call{engage})
+	return engage.reply.int(0) == 1, engage.err
+}

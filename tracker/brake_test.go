@@ -1,0 +1,457 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func braked(o *tracker.Options) { o.BrakeShare = 50 }
+
+// spread has as many shards as a deployment.
+func spread(o *tracker.Options) { o.Shards = 16 }
+
+const (
+	brakeTimeout = 10 * time.Second
+	justOver     = 50 * time.Millisecond // the least that is written to a shard's clock
+)
+
+// herd has n running tasks of a scope that have just beaten.
+func (h *harness) herd(n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
+	h.Helper()
+	tasks := make([]*tracker.Attempt, n)
+	for i := range tasks {
+		tasks[i] = h.running(append([]func(*tracker.NewTask){func(t *tracker.NewTask) {
+			t.HeartbeatInterval, t.HeartbeatTimeout = 3*time.Second, brakeTimeout
+		}}, change...)...)
+	}
+	return tasks
+}
+
+// pass lets time pass while some attempts beat every two seconds.
+func (h *harness) pass(d time.Duration, alive ...*tracker.Attempt) {
+	h.Helper()
+	for d > 0 {
+		step := min(d, 2*time.Second)
+		h.advance(step)
+		d -= step
+		beats := make([]*tracker.Beat, len(alive))
+		for i, a := range alive {
+			beats[i] = &tracker.Beat{Attempt: a}
+		}
+		h.Beats(beats)
+		for _, b := range beats {
+			if b.Err != nil {
+				h.Fatalf("a beat of a live attempt: %v", b.Err)
+			}
+		}
+	}
+}
+
+// wantSweep does one sweep and holds it against what it must do.
+func (h *harness) wantSweep(held, zombies int) {
+	h.Helper()
+	if r := h.sweep(); r.Held != held || r.Zombies != zombies {
+		h.Fatalf("%d held and %d zombies, want %d and %d", r.Held, r.Zombies, held, zombies)
+	}
+}
+
+func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(100)
+		silent, alive := tasks[:60], tasks[60:]
+		last := h.store.Clock.Now()
+		h.pass(brakeTimeout, alive...)
+		h.wantSweep(0, 0) // a timeout is over when it is over
+		h.advance(justOver)
+		h.wantSweep(60, 0)
+		for _, a := range silent {
+			task := h.wantState(a.TaskID, tracker.Running, "")
+			if !task.LastHeartbeatAt.Equal(last) || task.Liveness != tracker.Lost {
+				h.Fatalf("a held task shows %s, last beat %v, want %v", task.Liveness, task.LastHeartbeatAt, last)
+			}
+		}
+		h.pass(brakeTimeout-justOver, alive...)
+		h.wantSweep(0, 0)
+		h.advance(2 * justOver)
+		h.wantSweep(0, 60) // still as many, and none is held twice
+		for _, a := range silent {
+			e := h.wantState(a.TaskID, tracker.Failed, tracker.HeartbeatTimeout).History[0].Evidence
+			if !e.LastHeartbeatAt.Equal(last) || e.Silent < 2*brakeTimeout || e.Timeout != brakeTimeout {
+				h.Fatalf("evidence of one that was held: %+v", e)
+			}
+		}
+		if n := h.events("")["system.mass_expiry_held"]; n != 1 {
+			h.Errorf("%d events", n)
+		}
+		for _, a := range alive {
+			h.wantState(a.TaskID, tracker.Running, "")
+		}
+	}, braked)
+}
+
+func TestBrakeLetsFewDie(t *testing.T) {
+	for name, c := range map[string]struct{ silent, alive int }{
+		"two in five":             {40, 60},
+		"all, but of a few":       {49, 0},
+		"most, but too few":       {49, 10},
+		"nearly half of very few": {50, 51},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contract(t, func(h *harness) {
+				tasks := h.herd(c.silent + c.alive)
+				h.pass(brakeTimeout, tasks[c.silent:]...)
+				h.advance(justOver)
+				h.wantSweep(0, c.silent)
+				if n := h.events("")["system.mass_expiry_held"]; n != 0 {
+					h.Errorf("%d events", n)
+				}
+			}, braked)
+		})
+	}
+}
+
+func TestBrakeIsOffByDefault(t *testing.T) {
+	contract(t, func(h *harness) {
+		h.herd(100)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(0, 100)
+	})
+}
+
+// A beat of a held task makes it one like all others: alive, and held once more when it goes silent with them.
+func TestBrakeIsArmedAgainByABeat(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(60)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0)
+		h.advance(5 * time.Second)
+		back := tasks[:55]
+		for _, a := range back {
+			if b := h.beat(a, ""); b.Err != nil {
+				h.Fatal(b.Err)
+			}
+		}
+		h.advance(5*time.Second + justOver)
+		h.wantSweep(0, 5) // the truly dead die now, whoever came back lives
+		h.advance(5 * time.Second)
+		h.wantSweep(55, 0) // all that is left has gone silent again
+		h.advance(brakeTimeout)
+		h.wantSweep(0, 0)
+		h.advance(justOver)
+		h.wantSweep(0, 55)
+		if n := h.events("")["system.mass_expiry_held"]; n != 2 {
+			h.Errorf("%d events, want one for each time", n)
+		}
+	}, braked)
+}
+
+// Beats are spread over time, and so are expiries: those that are held already still count as silent.
+func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(100)
+		for i := range tasks { // over 4 s, each its own time
+			h.store.Clock.Advance(40 * time.Millisecond)
+			h.tick()
+			if b := h.beat(tasks[i], ""); b.Err != nil {
+				h.Fatal(b.Err)
+			}
+		}
+		h.advance(brakeTimeout - 4*time.Second)
+		held := 0
+		for range 18 {
+			h.advance(250 * time.Millisecond)
+			r := h.sweep()
+			if r.Zombies > 0 {
+				h.Fatalf("%d died after %d were held", r.Zombies, held)
+			}
+			held += r.Held
+		}
+		if held != 100 {
+			h.Fatalf("%d held", held)
+		}
+	}, braked)
+}
+
+// Each scope is judged by itself, however thinly it is spread over the shards.
+func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
+	contract(t, func(h *harness) {
+		other := func(n *tracker.NewTask) { n.Scope = tracker.Scope{Tenant: "big", Workspace: "prod"} }
+		alive, dead := h.herd(150, other), h.herd(30, other)
+		h.herd(60)
+		tiny := h.herd(20, func(n *tracker.NewTask) { n.Scope.Workspace = "tiny" })
+		shards := map[int]bool{}
+		for i := range 60 {
+			shards[h.ShardOf(scope, tiny[i%20].TaskID)] = true
+		}
+		h.pass(brakeTimeout, alive...)
+		h.advance(justOver)
+		h.wantSweep(60, len(dead)+20)
+		if len(shards) < 5 {
+			h.Fatalf("the test spreads over %d shards only", len(shards))
+		}
+	}, braked, spread)
+}
+
+// Timeouts of many lengths are one scope.
+func TestBrakeCountsEveryTimeout(t *testing.T) {
+	contract(t, func(h *harness) {
+		long := h.herd(30, func(n *tracker.NewTask) { n.HeartbeatTimeout = 12 * time.Second })
+		h.herd(30)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(30, 0)
+		h.advance(2 * time.Second)
+		h.wantSweep(30, 0)
+		h.advance(8*time.Second + justOver)
+		h.wantSweep(0, 30)
+		h.wantState(long[0].TaskID, tracker.Running, "")
+		h.advance(4 * time.Second)
+		h.wantSweep(0, 30)
+	}, braked)
+}
+
+func TestBrakeHoldsWorkers(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		registry := prometheus.NewRegistry()
+		c := &crew{newHarness(t, s, braked, func(o *tracker.Options) { o.Registerer = registry }), map[string]string{}}
+		var silent, alive []string
+		for i := range 100 {
+			name := fmt.Sprintf("w%03d", i)
+			c.hire(name)
+			if i < 60 {
+				silent = append(silent, c.ids[name])
+			} else {
+				alive = append(alive, c.ids[name])
+			}
+		}
+		held := c.holding("w000", 3)
+		c.advanceAlive(30*time.Second, alive...)
+		if r := c.sweep(); r.Held != 60 || r.StaleWorkers != 0 || r.Recovered != 0 {
+			c.Fatalf("%+v", r)
+		}
+		for _, id := range silent {
+			if w := c.wantWorker(id, tracker.Online, ""); w.Liveness != tracker.Lost || w.Silent < 30*time.Second {
+				c.Fatalf("a held worker shows %s after %v", w.Liveness, w.Silent)
+			}
+		}
+		for _, a := range held {
+			c.wantState(a.TaskID, tracker.Running, "")
+		}
+		back := silent[1:11]
+		for _, id := range back {
+			c.beatWorker(id)
+		}
+		c.advanceAlive(25*time.Second, append(back, alive...)...)
+		if r := c.sweep(); r.Held != 0 || r.StaleWorkers != 0 {
+			c.Fatalf("before its time: %+v", r)
+		}
+		c.advanceAlive(5*time.Second, append(back, alive...)...)
+		if r := c.sweep(); r.Held != 0 || r.StaleWorkers != 50 || r.Recovered != 3 {
+			c.Fatalf("%+v", r)
+		}
+		for _, id := range append(back, alive...) {
+			c.wantWorker(id, tracker.Online, "")
+		}
+		if n := gathered(t, registry, "lubdub_mass_expiry_held_total", "worker"); n != 60 {
+			c.Errorf("the metric counts %v", n)
+		}
+		if n := c.events("")["system.mass_expiry_held"]; n != 1 {
+			c.Errorf("%d events", n)
+		}
+	})
+}
+
+// gathered reads a counter with one label.
+func gathered(t *testing.T, g prometheus.Gatherer, name, label string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && len(m.GetLabel()) == 1 && m.GetLabel()[0].GetValue() == label {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// Silent workers tell that their tasks are silent for the same reason, and the other way round.
+func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
+	contract(t, func(h *harness) {
+		few := h.herd(5, func(n *tracker.NewTask) { n.HeartbeatTimeout = 30 * time.Second })
+		for i := range 60 {
+			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+		}
+		h.advance(30*time.Second + justOver)
+		if r := h.sweep(); r.Held != 65 || r.Zombies != 0 || r.StaleWorkers != 0 {
+			h.Fatalf("%+v", r)
+		}
+		h.wantState(few[0].TaskID, tracker.Running, "")
+	}, braked)
+}
+
+func TestOperatorsReleaseTheBrake(t *testing.T) {
+	contract(t, func(h *harness) {
+		h.herd(60)
+		for i := range 60 {
+			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+		}
+		elsewhere := tracker.Scope{Tenant: "other", Workspace: "prod"}
+		h.herd(60, func(n *tracker.NewTask) { n.Scope = elsewhere })
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(120, 0)
+		h.advance(4 * time.Second)
+		h.herd(50)
+		h.advance(brakeTimeout - 8*time.Second)
+		r, err := h.Release(h.ctx, scope, 40*time.Second)
+		if err != nil || r.Tasks != 60 || r.Workers != 0 {
+			h.Fatalf("%+v %v", r, err)
+		}
+		h.wantSweep(0, 60) // those of the other scope are held on
+		h.advance(8*time.Second + justOver)
+		h.wantSweep(0, 110) // of the released none is held any more, of the other all have had their time
+		h.advance(7 * time.Second)
+		if s := h.sweep(); s.StaleWorkers != 60 || s.Held != 0 {
+			h.Fatalf("%+v", s)
+		}
+		h.advance(20 * time.Second)
+		h.herd(60)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0) // it is itself again
+		for _, d := range []time.Duration{time.Millisecond, tracker.MaxRelease + 1, -1} {
+			_, err := h.Release(h.ctx, scope, d)
+			h.wantCode(err, tracker.Invalid)
+		}
+	}, braked)
+}
+
+func TestOperatorsReleaseHeldWorkers(t *testing.T) {
+	contract(t, func(h *harness) {
+		for i := range 60 {
+			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+		}
+		h.advance(30 * time.Second)
+		if r := h.sweep(); r.Held != 60 {
+			h.Fatalf("%+v", r)
+		}
+		if r, err := h.Release(h.ctx, scope, time.Minute); err != nil || r.Workers != 60 {
+			h.Fatalf("%+v %v", r, err)
+		}
+		if r := h.sweep(); r.StaleWorkers != 60 || r.Held != 0 {
+			h.Fatalf("%+v", r)
+		}
+	}, braked)
+}
+
+// What the brake remembers goes when it is over.
+func TestBrakeForgets(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(60)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0)
+		for _, a := range tasks {
+			h.beat(a, "")
+		}
+		h.pass(3*brakeTimeout, tasks...)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0)
+		n := 0
+		for shard := range h.Shards() {
+			n += int(h.store.Client.ZCard(h.ctx, fmt.Sprintf("lubdub:{%d}:braked", shard)).Val()) - 1
+		}
+		if n != 61 { // the held, and that it was told
+			h.Errorf("%d entries", n)
+		}
+	}, braked)
+}
+
+// TestBrakeModel holds the brake against its rule in plain words: when as much of a scope is silent for 60 % of its
+// timeout, whatever is overdue and has beaten since it was last held is held; whatever else is overdue dies.
+func TestBrakeModel(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		rapid.Check(t, func(rt *rapid.T) {
+			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
+				rt.Fatal(err)
+			}
+			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			h := newHarness(t, s, braked)
+			defer func() { _ = h.Close(h.ctx) }()
+			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
+			type member struct {
+				a             *tracker.Attempt
+				timeout       time.Duration
+				last          time.Duration // beat
+				held          time.Duration // since when; 0: not since the last beat
+				dead, counted bool
+			}
+			var members []*member
+			var L time.Duration
+			for range rapid.IntRange(48, 60).Draw(rt, "members") {
+				timeout := rapid.SampledFrom(timeouts).Draw(rt, "timeout")
+				a := h.running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, timeout })
+				members = append(members, &member{a: a, timeout: timeout})
+			}
+			for range rapid.IntRange(10, 25).Draw(rt, "steps") {
+				step := time.Duration(rapid.IntRange(1, 10).Draw(rt, "step")) * 100 * time.Millisecond
+				h.advance(step)
+				L += step
+				share := rapid.SampledFrom([]int{0, 0, 20, 60, 100}).Draw(rt, "beating")
+				var beats []*tracker.Beat
+				for i, m := range members {
+					if !m.dead && (i*37+int(L/time.Millisecond)/100)%100 < share {
+						beats = append(beats, &tracker.Beat{Attempt: m.a})
+						m.last, m.held = L, 0
+					}
+				}
+				h.Beats(beats)
+				for _, b := range beats {
+					if b.Err != nil {
+						rt.Fatalf("a beat of a live member: %v", b.Err)
+					}
+				}
+				live, silent := 0, 0
+				for _, m := range members {
+					if !m.dead {
+						live++
+						if 10*(L-m.last) >= 6*m.timeout {
+							silent++
+						}
+					}
+				}
+				hold := live >= 50 && silent >= 50 && 2*silent >= live
+				wantHeld, wantDead := 0, 0
+				for _, m := range members {
+					switch {
+					case m.dead || L-max(m.last, m.held) <= m.timeout:
+					case hold && m.held == 0:
+						m.held = L
+						wantHeld++
+					default:
+						m.dead = true
+						wantDead++
+					}
+				}
+				r, err := h.Sweep(h.ctx) // a sweeper that knows of no census before
+				if err != nil || r.Held != wantHeld || r.Zombies != wantDead {
+					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.Held, r.Zombies, err, wantHeld, wantDead, live, silent)
+				}
+			}
+			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })
+			if i >= 0 {
+				if task := h.get(members[i].a.TaskID); task.State != tracker.Running || (task.Liveness == tracker.Lost) != (L-members[i].last > members[i].timeout) {
+					rt.Fatalf("%s %s after %v of %v", task.State, task.Liveness, L-members[i].last, members[i].timeout)
+				}
+			}
+		})
+	})
+}
