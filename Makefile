@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile
+.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts mutants
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
@@ -26,7 +26,7 @@ deps: # what the tests need besides Go
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 10m ./...
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile ## the long runs, one after the other; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -43,6 +43,23 @@ test-durability: deps ## kill -9 of the primary 100 times each with durability r
 
 test-hostile: ## every fuzz target for LONGFUZZTIME (2m)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONGFUZZTIME)
+
+# One model in each of two processes, so that two cores are at work.
+MODEL_RUNS ?= 10000
+test-model: deps ## the state machines, MODEL_RUNS (10,000) runs of 100 steps each on a real Redis, a fiftieth of it on miniredis
+	go test -c -o bin/model.test ./tracker
+	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^redis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$(MODEL_RUNS)
+	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^miniredis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$$(( $(MODEL_RUNS) / 50 ))
+
+test-history: deps ## 100 rounds of histories under faults, and 50,000 due tasks between sweepers and workers
+	go test -count=1 -timeout 60m ./tracker -run '^TestHistories$$' -history.rounds 100
+	go test -count=1 -timeout 20m -v ./tracker -run '^TestSweepersAgainstCompleters$$/^redis$$' -due 50000
+
+test-restarts: deps ## 100 rolling restarts of replicas under load
+	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100
+
+mutants: deps ## plants bugs; the tests must notice each
+	go run ./internal/mutants
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }

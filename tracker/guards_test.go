@@ -1,6 +1,7 @@
 package tracker_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -128,5 +129,23 @@ func TestATaskIsInOneList(t *testing.T) {
 			h.Fatal(err)
 		}
 		want(tracker.Succeeded)
+	})
+}
+
+// Claims that wait together are served by one look, and each gets only what its own worker can run.
+func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		c.hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		ctx, cancel := context.WithCancel(c.ctx)
+		defer cancel()
+		first := c.await(ctx, c.Tracker, "w1", 1)
+		c.waiting(1)
+		second := c.await(ctx, c.Tracker, "w2", 1)
+		c.waiting(2)
+		c.queue("for-y", "y")
+		c.wantIDs(<-second, "for-y")
+		c.queue("for-x", "x")
+		c.wantIDs(<-first, "for-x")
 	})
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -30,12 +29,39 @@ var (
 // allows, in an order that agrees with real time: the history is linearizable. What was not answered may have been
 // done at any later time, or never.
 func TestHistories(t *testing.T) {
+	answers, lost := map[string]int{}, map[string]int{}
 	for i := 0; i < *historyRounds && !t.Failed(); i++ {
 		t.Run(fmt.Sprint("round ", i+1), func(t *testing.T) {
 			h := newHistories(t)
 			h.run(*historyFor, *historyKills)
 			h.check()
+			sum(answers, h.answers)
+			sum(lost, h.lost)
 		})
+	}
+	const many = 10 // rounds, from which on everything must have happened
+	if *historyRounds < many || t.Failed() {
+		return
+	}
+	for _, must := range []string{"beat store_unavailable", "verdict HEARTBEAT_TIMEOUT", "verdict START_TIMEOUT", "verdict CANCEL_TIMEOUT", "verdict WORKER_LOST"} {
+		if answers[must] == 0 {
+			t.Errorf("there was no %q in %d rounds: the histories prove little", must, *historyRounds)
+		}
+	}
+	for _, script := range historyScripts {
+		if lost[script] == 0 {
+			t.Errorf("no reply of %s was lost in %d rounds", script, *historyRounds)
+		}
+	}
+	t.Logf("in all: %s; replies lost: %s", inOrder(answers), inOrder(lost))
+}
+
+// historyScripts are those that change a task or tell of it, each of which must have run without its reply.
+var historyScripts = []string{"attempt", "beat", "cancel", "claim", "claimed", "complete", "create", "deliver", "due", "expire", "get", "ready", "recover", "start", "timers"}
+
+func sum(total, part map[string]int) {
+	for name, n := range part {
+		total[name] += n
 	}
 }
 
@@ -87,14 +113,14 @@ func newHistories(t *testing.T) *histories {
 	}
 	// What Redis has answered is on its disk: a kill loses nothing that was acknowledged.
 	h.redis = redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
-	set := lua.Load()
+	set := redistest.Scripts()
 	for _, name := range set.Names() {
 		h.scripts[set.Get(name).SHA] = name
 	}
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
 		h.proxies = append(h.proxies, p)
-		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", RedisTimeout: 250 * time.Millisecond, Shards: 2}))
+		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
 	}
 	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)
@@ -187,7 +213,7 @@ func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) 
 			return
 		case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
 		}
-		pause := time.Duration(20+rand.IntN(350)) * time.Millisecond
+		pause := time.Duration(20+rand.IntN(700)) * time.Millisecond
 		p := h.proxies[rand.IntN(len(h.proxies))]
 		switch rand.IntN(5) {
 		case 0:

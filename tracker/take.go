@@ -33,8 +33,8 @@ func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	return result, err
 }
 
-// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then these and the
-// zombies whose run had to be learned first.
+// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose
+// run had to be learned first, then the others. Of a task that is overdue in several ways silence is told, whatever its run.
 func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 	var result SweepResult
 	var silent, others []found
@@ -59,7 +59,7 @@ func (s *Sweeper) take(n *node, items []found) (SweepResult, error) {
 	if err != nil {
 		return result, err
 	}
-	rest := s.takes(append(others, again...), true)
+	rest := s.takes(append(again, others...), true)
 	s.execVerdicts(n, rest.calls)
 	_, err = s.settle(&result, rest)
 	return result, err

@@ -45,9 +45,9 @@ var mutants = []mutant{
 
 	{"NOSCRIPT is not answered", "tracker/call.go", "if len(missing) > 0 {", "if len(missing) > 1<<30 {", ofTracker, "^TestNoScript$"},
 	{"a full lane takes more", "tracker/lane.go", "case len(s.pending) >= s.limit:", "case len(s.pending) >= 1<<30:", ofTracker, "^(TestSmallLaneIsExact|TestLaneGivesEachItemOneFate)$"},
-	{"a claim takes types that its worker cannot run", "tracker/ready.go", "k.kind != \"\" && !slices.Contains(c.can.Types, k.kind):", "false:", ofTracker, "^(TestClaim|TestNoTypePoisoning)$"},
+	{"a claim takes types that its worker cannot run", "tracker/ready.go", "k.kind != \"\" && !slices.Contains(c.can.Types, k.kind):", "false:", ofTracker, "^TestClaimsThatWaitTogetherGetTheirOwnTypes$"},
 
-	{"any algorithm signs a token", "api/token.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"any algorithm signs a token", "api/token.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "", ofAPI, "^TestOnlyHS256Opens$"},
 	{"a token needs no expiry", "api/token.go", "		jwt.WithExpirationRequired(),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
 	{"anybody's token opens", "api/token.go", "		jwt.WithIssuer(tokenIssuer),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
 	{"an unknown kid has an empty key", "api/token.go", "	if !known {\n", "	if !known && kid == \"\" {\n", ofAPI, "^TestTokensThatDoNotHoldAre401$"},

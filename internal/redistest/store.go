@@ -75,6 +75,9 @@ func newClient(t testing.TB, addr string, db int) *redis.Client {
 // scriptsFolder names a folder whose scripts run in place of the embedded ones; internal/mutants has wrong ones there.
 const scriptsFolder = "LUBDUB_TEST_SCRIPTS"
 
+// Scripts are the scripts as production runs them, for a test that brings a server of its own.
+func Scripts() *lua.Set { return scripts("") }
+
 // scripts composes the scripts with a clock; "": the store's own.
 func scripts(clock string) *lua.Set {
 	if dir := os.Getenv(scriptsFolder); dir != "" {

@@ -1,0 +1,21 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Only HS256 opens anything: a token that is signed in good order by another algorithm, with the right key, does not.
+func TestOnlyHS256Opens(t *testing.T) {
+	e := newEnv(t)
+	for alg, want := range map[*jwt.SigningMethodHMAC]int{jwt.SigningMethodHS256: 200, jwt.SigningMethodHS384: 401, jwt.SigningMethodHS512: 401} {
+		token := jwt.NewWithClaims(alg, jwt.MapClaims(goodClaims(fakeTime)))
+		token.Header["kid"] = e.keys.first.ID
+		text, err := token.SignedString(e.keys.first.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.do("POST", "/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`).want(want)
+	}
+}
