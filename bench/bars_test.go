@@ -120,7 +120,12 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%s was chosen for a deployment elsewhere", s.name)
 		}
 	}
-	if len(good.chosen()) != len(Scenarios()) || len(remote.chosen()) == 0 {
+	named := good
+	named.Scenarios = []string{"overload", "flood"}
+	if n := len(named.chosen()); n != 2 {
+		t.Errorf("%d of 2 scenarios that run when they are named", n)
+	}
+	if len(good.chosen()) != len(Scenarios())-2 || len(remote.chosen()) == 0 {
 		t.Errorf("%d of %d scenarios", len(good.chosen()), len(Scenarios()))
 	}
 }
