@@ -198,8 +198,10 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		for first, ask := range map[string]func(w *v1.RegisterWorkerResponse) *answer{
-			"beat":       func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "heartbeat", "") },
-			"claim":      func(w *v1.RegisterWorkerResponse) *answer { return l.do("POST", "/v1/queues/default/claim", w.WorkerToken, "") },
+			"beat": func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "heartbeat", "") },
+			"claim": func(w *v1.RegisterWorkerResponse) *answer {
+				return l.do("POST", "/v1/queues/default/claim", w.WorkerToken, "")
+			},
 			"drain":      func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "drain", "") },
 			"deregister": func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "deregister", "") },
 		} {
