@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,6 +67,28 @@ func TestShardTime(t *testing.T) {
 		outages := s.Client.LRange(ctx, key("outages"), 0, -1).Val()
 		if len(outages) != 4 { // three gaps and the sentinel
 			t.Errorf("outages: %q", outages)
+		}
+	})
+}
+
+// A replica that has died keeps no turn for as long as the clock was put back.
+func TestTurnsAfterTheClockWasPutBack(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		tick := func(replica string) any {
+			t.Helper()
+			r, err := s.Client.Eval(context.Background(), s.Scripts.Get("tick").Source, tickKeys(), replica, 2000, 1).Slice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(r[1].([]any)[2])
+		}
+		tick("rep_2")
+		if got := tick("rep_1"); got != "[rep_1 rep_2]" {
+			t.Errorf("turns: %v", got)
+		}
+		s.Clock.Advance(-10 * time.Minute)
+		if got := tick("rep_1"); got != "[rep_1]" {
+			t.Errorf("turns after the clock was put back: %v", got)
 		}
 	})
 }
