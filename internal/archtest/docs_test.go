@@ -1,0 +1,58 @@
+package archtest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	named   = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9_]*)`")
+	defined = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9_]*)\(`)
+	linked  = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+)
+
+// Documents name tests as proofs and link to each other: both must be there.
+func TestDocumentsNameWhatIsThere(t *testing.T) {
+	tests, documents := map[string]bool{}, map[string]string{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".md") {
+			documents[path] = string(text)
+		}
+		for _, m := range defined.FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tests) < 100 || len(documents) < 10 {
+		t.Fatalf("only %d tests and %d documents were found", len(tests), len(documents))
+	}
+	for path, text := range documents {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			if !tests[m[1]] {
+				t.Errorf("%s names %s, which is no test", path, m[1])
+			}
+		}
+		for _, m := range linked.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, m[1])
+			}
+		}
+	}
+}
