@@ -388,11 +388,11 @@ func TestBrakeModel(t *testing.T) {
 			defer func() { _ = h.Close(h.ctx) }()
 			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
 			type member struct {
-				a             *tracker.Attempt
-				timeout       time.Duration
-				last          time.Duration // beat
-				held          time.Duration // since when; 0: not since the last beat
-				dead, counted bool
+				a       *tracker.Attempt
+				timeout time.Duration
+				last    time.Duration // beat
+				held    time.Duration // since when; 0: not since the last beat
+				dead    bool
 			}
 			var members []*member
 			var L time.Duration
