@@ -335,6 +335,22 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 	}, braked)
 }
 
+// A sweeper that has just found that it is to hold does not know of the release; the shards do.
+func TestAReleaseOvertakesTheCensus(t *testing.T) {
+	contract(t, func(h *harness) {
+		h.herd(60)
+		h.advance(500 * time.Millisecond)
+		h.herd(5)
+		h.advance(brakeTimeout - 450*time.Millisecond)
+		h.wantSweep(60, 0)
+		if _, err := h.Release(h.ctx, scope, time.Minute); err != nil {
+			h.Fatal(err)
+		}
+		h.advance(500 * time.Millisecond)
+		h.wantSweep(0, 65)
+	}, braked)
+}
+
 func TestOperatorsReleaseHeldWorkers(t *testing.T) {
 	contract(t, func(h *harness) {
 		for i := range 60 {
