@@ -126,3 +126,17 @@ func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
 	}
 	e.bodiesHeld(0)
 }
+
+// A client that goes between two chunks gets no answer, with which what it held would be given back.
+func TestABodyThatIsGivenUpIsGivenBack(t *testing.T) {
+	e := newEnv(t)
+	const size = 1 << 20
+	c := e.dialAndAnnounce(fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2))
+	defer c.Close()
+	e.bodiesHeld(size)
+	if _, err := io.WriteString(c, strings.Repeat(" ", size-2)+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	e.bodiesHeld(0)
+}

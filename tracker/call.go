@@ -221,7 +221,7 @@ func (s *store) groupCalls(calls []*call, w *waiter) map[*node][]*call {
 
 // flushCalls is the flush of a node's lanes of calls.
 func (s *store) flushCalls(n *node, calls []*call, g guarantee) {
-	const perRoundTrip = 512 // bounds how long one round trip holds up the next
+	const perRoundTrip = 32 // bounds how long one round trip holds up Redis, and with it the beats, which have their turn in between
 	for len(calls) > 0 {
 		k := min(len(calls), perRoundTrip)
 		s.execWith(n, calls[:k], g)
