@@ -67,6 +67,7 @@ func (e *env) dialAndAnnounce(header string) net.Conn {
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	e.t.Cleanup(func() { _ = c.Close() }) // before the server's Shutdown waits for it
 	if _, err := io.WriteString(c, "POST /v1/heartbeats HTTP/1.1\r\nHost: x\r\n"+header); err != nil {
 		e.t.Fatal(err)
 	}
@@ -97,9 +98,10 @@ func TestAnnouncedBodiesAreBounded(t *testing.T) {
 				e.bodiesHeld(int64(i+1) * size)
 			}
 			over := e.dialAndAnnounce(header)
-			res, err := http.ReadResponse(bufio.NewReader(over), nil)
+			answers := bufio.NewReader(over)
+			res, err := http.ReadResponse(answers, nil)
 			if err == nil && res.StatusCode == http.StatusContinue {
-				res, err = http.ReadResponse(bufio.NewReader(over), nil)
+				res, err = http.ReadResponse(answers, nil)
 			}
 			if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !res.Close {
 				t.Fatalf("%+v %v", res, err)
@@ -132,7 +134,6 @@ func TestABodyThatIsGivenUpIsGivenBack(t *testing.T) {
 	e := newEnv(t)
 	const size = 1 << 20
 	c := e.dialAndAnnounce(fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2))
-	defer c.Close()
 	e.bodiesHeld(size)
 	if _, err := io.WriteString(c, strings.Repeat(" ", size-2)+"\r\n"); err != nil {
 		t.Fatal(err)
