@@ -5,6 +5,7 @@
 -- Reply: {next cursor, {members, or fields}, {sweepers}}
 -- Cost: O(entries); a small key is read whole
 local page = redis.call(ARGV[1], KEYS[1], ARGV[2], 'COUNT', ARGV[3])
-local members, step = {}, ARGV[1] == 'SSCAN' and 1 or 2
+local words = {['ZSCAN'] = 2, ['HSCAN'] = 2, ['SSCAN'] = 1} -- for each entry
+local members, step = {}, words[ARGV[1]]
 for i = 1, #page[2], step do members[#members + 1] = page[2][i] end
 return {page[1], members, redis.call('ZRANGE', KEYS[2], 0, -1)}

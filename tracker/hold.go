@@ -22,6 +22,7 @@ type fate struct {
 	landed  atomic.Bool
 	refused atomic.Bool // some, by Redis
 	shed    atomic.Bool // some, since a lane was full
+	adrift  atomic.Bool // some, since the shard is on its way to another node
 }
 
 // heard is told of the fate of beats that were not empty.
@@ -34,22 +35,29 @@ func (k *timekeeper) heard(shard int, err error) {
 	switch {
 	case CodeOf(err) == Overloaded:
 		f.shed.Store(true)
+	case isRedirect(err):
+		f.adrift.Store(true)
 	case errors.As(err, &refused): // an answer, not silence
 		f.refused.Store(true)
 	}
 }
 
-// holdTime holds back the time of a node's shards while beats are refused there. When Redis refuses everything there is
+// holdTime holds back the time of a node's shards while beats are refused there, and that of a single shard while it is on
+// its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When Redis refuses everything there is
 // nothing to hold: only when writes landed shortly before may some land and others not. It goes past the lanes, which may
 // be full, and waits for nobody.
 func (t *Tracker) holdTime() {
 	for n, shards := range t.store.byNode() {
 		landed, refused, shed := false, false, false
+		var adrift []int
 		for _, shard := range shards {
 			f := &t.keeper.shards[shard].fate
 			landed = f.landed.Swap(false) || landed
 			refused = f.refused.Swap(false) || refused
 			shed = f.shed.Swap(false) || shed
+			if f.adrift.Swap(false) {
+				adrift = append(adrift, shard)
+			}
 		}
 		var still, half time.Duration
 		if refused && n.quiet < quietSlots {
@@ -62,7 +70,10 @@ func (t *Tracker) holdTime() {
 		if landed {
 			n.quiet = 0
 		}
-		if still+half > 0 && n.holding.CompareAndSwap(false, true) { // one that is under way stands for the next
+		if still+half == 0 {
+			shards, still = adrift, refusedHold
+		}
+		if len(shards) > 0 && n.holding.CompareAndSwap(false, true) { // one that is under way stands for the next
 			t.background.Go(func() {
 				defer n.holding.Store(false)
 				t.hold(n, shards, still, half)

@@ -395,6 +395,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			}
 			c.remove(workerKey(id, "workerdue"), "g:acme/prod/"+id)
 			c.wantRepairs("missing_drain")
+			c.advance(2 * time.Second) // a drain stands for a second
 			c.sweep()
 			c.wantWorker(id, tracker.Offline, tracker.WorkerDrained)
 		},
