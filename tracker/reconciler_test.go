@@ -281,7 +281,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			}
 		})
 	})
-	t.Run("one that was fenced before its attempt was adopted", func(t *testing.T) {
+	t.Run("one whose fence is forgotten when its attempt is adopted", func(t *testing.T) {
 		claims(t, func(c *crew) {
 			c.hire("w1")
 			a := c.holding("w1", 1)[0]
@@ -291,6 +291,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.sweep()
 			c.store.Client.Del(c.ctx, c.key(a.TaskID, "task:acme/prod/"+a.TaskID)) // the store loses it
 			c.reconcile()
+			c.remove(c.key(a.TaskID, "fences"), c.ids["w1"])
 			if b := c.beat(a, ""); b.Err != nil {
 				c.Fatal(b.Err)
 			}
