@@ -33,6 +33,9 @@ func section(r *report.Report) string {
 	_ = r.WriteMarkdown(&b) // a strings.Builder takes everything
 	fmt.Fprintf(&b, "\nAll of it is from [%s.json](%s.json) ([as a page](%s.html)): `%s`, Lubdub %s, Redis %s, on %s, %s.\n",
 		path.Base(file), file, file, r.Command, r.Lubdub.Version, r.Redis.Version, r.Machine.String(), r.StartedAt.UTC().Format(time.DateOnly))
+	if r.HasMissed() {
+		b.WriteString("What profiles say of the bars that are missed: [bench/README.md](bench/README.md#bars-that-are-missed).\n")
+	}
 	if r.Quick {
 		b.WriteString("It was a quick run, and its numbers prove little.\n")
 	}

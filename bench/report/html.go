@@ -144,7 +144,11 @@ func summary(r *Report) string {
 	if parts == nil {
 		return "No promise was judged."
 	}
-	return fmt.Sprintf("%d promises: %s.", len(r.Bars), strings.Join(parts, ", "))
+	text := fmt.Sprintf("%d promises: %s.", len(r.Bars), strings.Join(parts, ", "))
+	if r.HasMissed() {
+		text += " What profiles say of those that are missed is in bench/README.md."
+	}
+	return text
 }
 
 // String tells what a machine is, as far as it is known.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// HasMissed tells whether a bar was missed.
+func (r *Report) HasMissed() bool {
+	return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Verdict == Missed })
 }
 
 var cells = strings.NewReplacer("|", `\|`, "\n", " ")

@@ -59,6 +59,9 @@ func (r *Report) barTable(b *strings.Builder) {
 		fmt.Fprintf(t, "%s\t%s %s\t%s\t%s\t%s\t\n", bar.What, than, withUnit(bar.Bar, bar.Unit), aim, measured, verdict)
 	}
 	_ = t.Flush()
+	if r.HasMissed() {
+		fmt.Fprintln(b, "\nWhat profiles say of the bars that are missed is in bench/README.md.")
+	}
 }
 
 func (s *Scenario) table(b *strings.Builder) {
