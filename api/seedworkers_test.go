@@ -68,6 +68,15 @@ func TestStaleDetectionScenarios(t *testing.T) {
 		l.sweep()
 		l.wantWorker(w.WorkerID, v1.Online, true)
 	})
+	scenario("a worker with no last heartbeat is stale", func(t *testing.T, l *live) {
+		never, beating := l.register(on("m1", 1)), l.register(on("m1", 2))
+		l.pass(workerTimeout - time.Second)
+		l.mine(beating, "heartbeat", "").want(200)
+		l.pass(time.Second)
+		l.sweep()
+		l.wantWorker(never.WorkerID, v1.Offline, false)
+		l.wantWorker(beating.WorkerID, v1.Online, true)
+	})
 	scenario("multiple workers on the same machine", func(t *testing.T, l *live) {
 		a, b := l.register(on("m1", 1)), l.register(on("m1", 2))
 		l.pass(workerTimeout / 2)
