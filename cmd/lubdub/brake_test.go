@@ -60,7 +60,7 @@ func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 	const n = 60
 	tasks := make([]v1.TaskEnvelope, n)
 	for i := range tasks {
-		tasks[i] = createRunning(t, direct, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":4000}`)
+		tasks[i] = createRunning(t, direct, `{"heartbeatIntervalMs":4000,"heartbeatTimeoutMs":12000}`)
 	}
 	beat := func() (heard int) {
 		for _, e := range tasks {
