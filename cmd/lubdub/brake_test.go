@@ -47,7 +47,6 @@ func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
 // A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all are dead. With
 // the brake on they get one more timeout, and whoever is heard again within it lives.
 func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
-	t.Parallel()
 	redis := redistest.StartServer(t)
 	brake := []string{"--redis", redis.URL(), "--mass-expiry-brake", "on"}
 	role := func(role string) *running {
