@@ -3,7 +3,8 @@
 --   in a scope that an operator has released; its last beat stays on record. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:beats:<timeoutMs>, then …:task:<scope>/<id> of each task
 -- ARGV: 1 hold or free, 2 heartbeat timeout ms, then scope and member of each task
--- Reply: for each task 1 when it was held, or let go, else 0
+-- Reply: for each task 1 when it was held, or let go; 2 when it may be taken: it was held before, its scope was
+--   released or it runs no more; else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua
@@ -23,13 +24,16 @@ for n = 1, #KEYS - 3 do
       redis.call('ZADD', beats, last, member)
       reply[n] = 1
     end
-  elseif score and current and L - score > timeout and score ~= given and score ~= last
-    and not stands('r:' .. scope) then
-    local at = string.format('%.0f', L)
-    redis.call('HSET', key, 'bh', at, 'bb', string.format('%.0f', score))
-    redis.call('ZADD', beats, at, member)
-    remember_until(entry, L + timeout)
-    reply[n] = 1
+  elseif score and L - score > timeout then
+    if not current or score == given or score == last or stands('r:' .. scope) then
+      reply[n] = 2
+    else
+      local at = string.format('%.0f', L)
+      redis.call('HSET', key, 'bh', at, 'bb', string.format('%.0f', score))
+      redis.call('ZADD', beats, at, member)
+      remember_until(entry, L + timeout)
+      reply[n] = 1
+    end
   end
 end
 return reply

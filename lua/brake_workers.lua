@@ -3,7 +3,8 @@
 --   scope that an operator has released; its last beat stays on record. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:workerbeats, then …:worker:<scope>/<id> of each worker
 -- ARGV: 1 hold or free, then scope and id of each worker
--- Reply: for each worker 1 when it was held, or let go, else 0
+-- Reply: for each worker 1 when it was held, or let go; 2 when it may end: it was held before, its scope was released
+--   or it is not live; else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua
@@ -24,7 +25,9 @@ for n = 1, #KEYS - 3 do
       redis.call('ZADD', looks, string.format('%.0f', L), name)
       reply[n] = 1
     end
-  elseif live and not spent and L - math.max(beat, tonumber(f[4]) or 0) >= timeout and not stands('r:' .. scope) then
+  elseif not live or spent or stands('r:' .. scope) then
+    reply[n] = 2
+  elseif L - math.max(beat, tonumber(f[4]) or 0) >= timeout then
     redis.call('HSET', key, 'br', string.format('%.0f', L))
     redis.call('ZADD', looks, string.format('%.0f', L + timeout), name)
     remember_until('w:' .. name, L + timeout)

@@ -3,8 +3,8 @@
 --   take the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A
 --   worker whose last beat is not on record is stale.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
--- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then scope and id of each
---   worker
+-- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then of each worker its
+--   scope, its id and 1 when it may end by this call, else ''
 -- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine and, of a late one,
 --   its probe URL
 -- Cost: O(log n + shards) for each; at most 50 a call
@@ -14,8 +14,9 @@ local L = shard_time(CLOCK)
 local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence
 local reply = {}
-for n = 1, (#ARGV - 4) / 2 do
-  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), ARGV[2 * n + 3], ARGV[2 * n + 4])
+for n = 1, (#ARGV - 4) / 3 do
+  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), ARGV[3 * n + 2], ARGV[3 * n + 3])
+  local may_end = ARGV[3 * n + 4] == '1'
   local f, result, lag, url = w.f, 0, 0, ''
   local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
   if not f or f.s == 'F' then
@@ -27,7 +28,8 @@ for n = 1, (#ARGV - 4) / 2 do
     local beat = tonumber(f.bl)
     local silent = beat and L - sign_of(f)
     local ask = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
-    if not silent or silent >= tonumber(f.t) and (f.la or not ask) then
+    local over = not silent or silent >= tonumber(f.t) and (f.la or not ask)
+    if over and may_end then
       if silent then lag = silent - f.t end
       note_stale(w)
       retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
@@ -36,6 +38,7 @@ for n = 1, (#ARGV - 4) / 2 do
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
           .. ',"sweeper":"' .. sweeper .. '"'})
       result = 2
+    elseif over then -- since the brake was asked: the next sweep asks it again
     elseif 2 * silent >= 3 * f.i and not f.la then
       f.la = now
       redis.call('HSET', w.key, 'la', now)

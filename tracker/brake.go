@@ -22,6 +22,14 @@ const (
 	censusForget = 10 * time.Minute // what a scope without verdicts was found to be is forgotten then
 )
 
+// What the scripts of the brake answer about each: what is not silent for its timeout when they look must not be taken
+// by the script that runs after them either, for then it may be.
+const (
+	brakeAwaits = 0
+	brakeHolds  = 1
+	brakeLets   = 2
+)
+
 // brake is what one sweeper knows of scopes in which something was about to expire.
 type brake struct {
 	s *Sweeper
@@ -83,11 +91,12 @@ func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, 
 			return nil, c.err
 		}
 		for i, item := range of[g] {
-			if c.reply.int(i) == 1 {
+			switch c.reply.int(i) {
+			case brakeHolds:
 				result.Held++
 				s.t.metrics.brake.heldTasks.Inc()
-			} else {
-				rest = append(rest, item) // it was held before, or has beaten: the script that takes it knows
+			case brakeLets:
+				rest = append(rest, item)
 			}
 		}
 	}
@@ -132,12 +141,15 @@ func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) (
 			return nil, c.err
 		}
 		for i, w := range groups[g] {
-			if c.reply.int(i) == 1 {
+			switch c.reply.int(i) {
+			case brakeHolds:
 				result.Held++
 				s.t.metrics.brake.heldWorkers.Inc()
-			} else {
-				rest = append(rest, w)
+				continue
+			case brakeAwaits:
+				w.spared = true // it may be late, or have beaten: that is looked at
 			}
+			rest = append(rest, w)
 		}
 	}
 	return rest, nil

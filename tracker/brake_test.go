@@ -97,6 +97,42 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 	}, braked)
 }
 
+// A sweeper asks the brake, and takes after that. What is not silent for its timeout when the brake looks is not held,
+// and a moment later the script that takes would find it overdue.
+func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
+	t.Run("tasks", func(t *testing.T) {
+		contract(t, func(h *harness) {
+			first := h.herd(1)
+			h.advance(justOver)
+			h.herd(59)
+			h.advance(brakeTimeout) // the first one is overdue, the others are on the edge of it
+			h.After("brake_tasks", func() { h.advance(justOver) })
+			for held := 0; held < 60; {
+				r := h.sweep()
+				if held += r.Held; r.Held == 0 || r.Zombies > 0 {
+					h.Fatalf("%d held and %d zombies, after %d that were held", r.Held, r.Zombies, held)
+				}
+			}
+			h.wantState(first[0].TaskID, tracker.Running, "")
+		}, braked, func(o *tracker.Options) { o.Shards = 1 })
+	})
+	t.Run("workers", func(t *testing.T) {
+		redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+			c := &crew{newHarness(t, s, braked), map[string]string{}}
+			for i := range 60 {
+				c.hire(fmt.Sprintf("w%03d", i))
+			}
+			c.advance(29 * time.Second)
+			c.After("brake_workers", func() { c.advance(time.Second) }) // it is asked because they are late
+			for _, held := range []int{0, 60} {
+				if r := c.sweep(); r.Held != held || r.StaleWorkers != 0 {
+					c.Fatalf("%d held and %d ended, want %d and none", r.Held, r.StaleWorkers, held)
+				}
+			}
+		})
+	})
+}
+
 func TestBrakeLetsFewDie(t *testing.T) {
 	for name, c := range map[string]struct{ silent, alive int }{
 		"two in five":             {40, 60},

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,6 +102,33 @@ func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 			return errDead
 		}
 		return next(ctx, cmds[:n])
+	}
+}
+
+// After calls f each time that a script has run and before what follows it runs.
+func (t *Tracker) After(script string, f func()) {
+	t.store.single.AddHook(&after{sha: t.store.scripts.Get(script).SHA, f: f})
+}
+
+type after struct {
+	sha string
+	f   func()
+}
+
+func (a *after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
+			args := cmd.Args()
+			return len(args) > 1 && args[1] == a.sha && cmd.Err() == nil
+		}) {
+			a.f()
+		}
+		return err
 	}
 }
 

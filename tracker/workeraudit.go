@@ -44,7 +44,7 @@ func (s *Sweeper) auditWorkers(n *node, shards []int, ranked bool) error {
 			s.setAudited(c.shard, a)
 			for _, name := range c.reply.list(1).strings() {
 				if scope, id, ok := splitName(name); ok {
-					found = append(found, dueWorker{&workerRef{scope: scope, id: id, shard: c.shard}, name})
+					found = append(found, dueWorker{ref: &workerRef{scope: scope, id: id, shard: c.shard}, entry: name})
 				}
 			}
 		}

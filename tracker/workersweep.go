@@ -76,8 +76,9 @@ func (s *Sweeper) peekWorkers(n *node, shards []int, ranked bool) (todo []worker
 
 // dueWorker is a worker that was found with something due.
 type dueWorker struct {
-	ref   *workerRef
-	entry string
+	ref    *workerRef
+	entry  string
+	spared bool // the brake found it not silent for its timeout, so it must not end before the brake is asked again
 }
 
 // findDue lists what is overdue in one sorted set of each shard.
@@ -101,7 +102,7 @@ func (s *Sweeper) findDue(n *node, todo []workersDue, in func(workersDue) (key s
 				name = rest
 			}
 			if scope, id, ok := splitName(name); ok {
-				found = append(found, dueWorker{&workerRef{scope: scope, id: id, shard: c.shard}, entry})
+				found = append(found, dueWorker{ref: &workerRef{scope: scope, id: id, shard: c.shard}, entry: entry})
 			}
 		}
 	}
@@ -171,8 +172,12 @@ func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error 
 		k := s.t.store.keys[group[0].ref.shard]
 		keys, args := append([]string(nil), k.ofWorkers...), []any{s.id, ms(s.t.opts.OfflineRetention), s.t.store.shards(), probing}
 		for _, w := range group {
+			mayEnd := "1"
+			if w.spared {
+				mayEnd = ""
+			}
 			keys = k.ofWorker(keys, w.ref)
-			args = append(args, w.ref.scope.String(), w.ref.id)
+			args = append(args, w.ref.scope.String(), w.ref.id, mayEnd)
 		}
 		calls[i] = newCall(group[0].ref.shard, s.t.store.scripts.Get("worker_expire"), keys, args...)
 	}

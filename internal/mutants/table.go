@@ -36,6 +36,7 @@ var mutants = []mutant{
 	{"a cancel's grace runs from the request", "lua/cancel.lua", "  tell_worker(task, 'c', reason)", "  tell_worker(task, 'c', reason)\n  redis.call('ZADD', TIMERS, shard_time(CLOCK) + (task.f.g or ARGV[4]), 'c:' .. member_of(task))", ofTracker, "^TestGraceRunsFromTheDelivery$"},
 	{"each delivery of a cancel begins its grace anew", "lua/deliver.lua", "if not grace or delivered ~= '' then return 0 end", "if not grace then return 0 end", ofTracker, "^TestCancel$"},
 	{"a cancelled attempt is tried again", "lua/lib/settle.lua", "if not f.q or not f.p or f.cr then return nil end", "if not f.q or not f.p then return nil end", ofTracker, "^TestNothingIsRetriedUnderCancel$"},
+	{"what the brake does not hold yet is taken", "tracker/brake.go", "			case brakeLets:", "			case brakeLets, brakeAwaits:", ofTracker, "^TestWhatTheBrakeDoesNotHoldYetIsNotTaken$"},
 	{"losses have no end", "lua/lib/settle.lua", "if loss and count > tonumber(losses) or", "if", ofTracker, "^TestMaxLossesStopsAPoisonPill$"},
 	{"a task stays in the list of its state before", "lua/lib/task.lua", "  if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end\n", "", ofTracker, "^TestATaskIsInOneList$"},
 	{"a verdict has no event", "lua/lib/settle.lua", "  emit(task, 'task.failed', task.f.a, data)\n", "", ofTracker, "^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
