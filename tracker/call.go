@@ -118,6 +118,15 @@ func (s *store) together(shards []int) [][]int {
 	return slices.Collect(slices.Chunk(shards, s.atOnce()))
 }
 
+// allTogether groups all shards.
+func (s *store) allTogether() [][]int {
+	all := make([]int, s.shards())
+	for i := range all {
+		all[i] = i
+	}
+	return s.together(all)
+}
+
 // execEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the
 // wall's ms and then one list for each shard.
 func (s *store) execEach(n *node, calls []*call, groups [][]int, each func(shard int, now int64, r reply)) error {
@@ -185,6 +194,11 @@ func (s *store) doAll(op string, calls []*call) {
 	s.doAllIn(op, calls, func(n *node) *lane[*call] { return n.calls })
 }
 
+// doBulk does what doAll does for lists and other answers that take many calls: it gives way to all the rest.
+func (s *store) doBulk(op string, calls []*call) {
+	s.doAllIn(op, calls, func(n *node) *lane[*call] { return n.bulk })
+}
+
 // doVital runs one call that no burst of other operations may delay.
 func (s *store) doVital(op string, c *call) (reply, error) {
 	s.doAllIn(op, []*call{c}, func(n *node) *lane[*call] { return n.vital })
@@ -219,9 +233,15 @@ func (s *store) groupCalls(calls []*call, w *waiter) map[*node][]*call {
 	return groups
 }
 
+// How many calls a round trip takes along bounds how long it holds up Redis, and with it the beats, which have their turn
+// in between.
+const (
+	perRoundTrip     = 32
+	bulkPerRoundTrip = 4
+)
+
 // flushCalls is the flush of a node's lanes of calls.
-func (s *store) flushCalls(n *node, calls []*call, g guarantee) {
-	const perRoundTrip = 32 // bounds how long one round trip holds up Redis, and with it the beats, which have their turn in between
+func (s *store) flushCalls(n *node, calls []*call, perRoundTrip int, g guarantee) {
 	for len(calls) > 0 {
 		k := min(len(calls), perRoundTrip)
 		s.execWith(n, calls[:k], g)

@@ -2,6 +2,7 @@ package tracker_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,6 +74,62 @@ func TestAdoption(t *testing.T) {
 			h.Fatalf("%+v", task)
 		}
 	})
+}
+
+// Whatever of a page lies in one shard: every task is listed once, in the order of ids, and the last page says so.
+func TestPagesOfAnySpread(t *testing.T) {
+	for _, shards := range []int{1, 3, 16} {
+		t.Run(fmt.Sprint(shards), func(t *testing.T) {
+			contract(t, func(h *harness) {
+				const n = 40
+				var want []string
+				for i := range n {
+					id := fmt.Sprintf("t%02d", i)
+					h.running(func(n *tracker.NewTask) { n.TaskID, n.RunID = id, "r1" })
+					want = append(want, id)
+				}
+				for size := range n + 1 {
+					for _, run := range []string{"", "r1"} {
+						var got []string
+						f := tracker.TaskFilter{Scope: scope, RunID: run, PageSize: size + 1}
+						for pages := 1; ; pages++ {
+							page, err := h.List(h.ctx, f)
+							if err != nil {
+								h.Fatal(err)
+							}
+							if page.Total != n {
+								h.Fatalf("%d in all", page.Total)
+							}
+							for _, task := range page.Tasks {
+								got = append(got, task.ID)
+							}
+							if f.After = page.Next; f.After == "" {
+								if pages != (n+size)/(size+1) {
+									h.Fatalf("%d pages of %d", pages, size+1)
+								}
+								break
+							}
+						}
+						if !slices.Equal(got, want) {
+							h.Fatalf("pages of %d: %v", size+1, got)
+						}
+					}
+				}
+			}, func(o *tracker.Options) { o.Shards = shards })
+		})
+	}
+}
+
+func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
+	contract(t, func(h *harness) {
+		for range 501 {
+			h.create(func(n *tracker.NewTask) { n.RunID = "r1" })
+		}
+		run, err := h.CancelRun(h.ctx, scope, "r1", "")
+		if err != nil || run.Counts[tracker.Cancelled] != 501 {
+			h.Fatalf("%+v, %v", run, err)
+		}
+	}, func(o *tracker.Options) { o.Shards = 1 })
 }
 
 // Pages stay right while tasks come, go and change state between them: whoever was there all the time is seen

@@ -8,7 +8,7 @@ import (
 // idPage is one page of task ids in their order, over all shards.
 type idPage struct {
 	refs   []*taskRef
-	counts map[State]int // of everything that the query's scope or run holds
+	counts map[State]int // of the states that the query counts, over everything that its scope or run holds
 	next   string        // "" when this was the last page
 }
 
@@ -18,54 +18,84 @@ type idQuery struct {
 	scope  Scope
 	run    string // "" : all of the scope
 	states []State
+	count  []State
 	after  string
 	limit  int
 }
 
-// ids merges what every shard has.
+// ids merges what every shard has. Ids fall evenly on the shards, so each is asked for its part of the page and some
+// more; where that was too little, all are asked again for what comes after the ids that are certain.
 func (t *Tracker) ids(op string, q idQuery) (*idPage, error) {
-	prefix := q.scope.String() + "/"
-	if q.run != "" {
-		prefix = ""
-	}
-	calls := make([]*call, t.store.shards())
-	for shard, k := range t.store.keys {
-		key := k.ix
-		if q.run != "" {
-			key = k.run(q.scope, q.run)
-		}
-		calls[shard] = newCall(shard, t.store.scripts.Get("list"), []string{key}, prefix, letters(q.states...), q.after, q.limit, letters(States...))
-	}
-	t.store.doAll(op, calls)
 	page := &idPage{counts: map[State]int{}}
-	var ids []string
-	for _, c := range calls {
-		if c.err != nil {
-			return nil, c.err
-		}
-		for i := range q.states {
-			ids = append(ids, c.reply.list(i).strings()...)
-		}
-		counts := c.reply.list(len(q.states))
-		for i, s := range States {
-			page.counts[s] += int(counts.int(i))
-		}
-	}
-	own, err := t.ownRun(op, q, page)
+	ids, err := t.ownRun(op, q, page)
 	if err != nil {
 		return nil, err
 	}
-	ids = append(ids, own...)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	if len(ids) > q.limit {
-		ids = ids[:q.limit]
-		page.next = ids[q.limit-1]
+	count, after, quota := q.count, q.after, min(q.limit+1, 2*q.limit/t.store.shards()+4)
+	for {
+		found, certain, err := t.idsAfter(op, q, count, after, quota, page.counts)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found...)
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		if len(ids) > q.limit && (certain == "" || ids[q.limit] <= certain) {
+			ids = ids[:q.limit]
+			page.next = ids[q.limit-1]
+			break
+		}
+		if certain == "" {
+			break
+		}
+		count, after, quota = nil, certain, min(q.limit+1, 2*quota)
 	}
 	for _, id := range ids {
 		page.refs = append(page.refs, t.ref(q.scope, id))
 	}
 	return page, nil
+}
+
+// idsAfter asks every shard for so many ids of each state. Up to the id that it tells no other shard can have more; ""
+// when there are none after these.
+func (t *Tracker) idsAfter(op string, q idQuery, count []State, after string, quota int, counts map[State]int) (ids []string, certain string, err error) {
+	prefix := q.scope.String() + "/"
+	if q.run != "" {
+		prefix = ""
+	}
+	groups := t.store.allTogether()
+	calls := make([]*call, len(groups))
+	for i, group := range groups {
+		keys := make([]string, len(group))
+		for j, shard := range group {
+			if keys[j] = t.store.keys[shard].ix; q.run != "" {
+				keys[j] = t.store.keys[shard].run(q.scope, q.run)
+			}
+		}
+		calls[i] = newCall(group[0], t.store.scripts.Get("list"), keys, prefix, letters(q.states...), after, quota, letters(count...))
+	}
+	t.store.doBulk(op, calls)
+	for i, c := range calls {
+		if c.err != nil {
+			return nil, "", c.err
+		}
+		lists := c.reply
+		for range groups[i] {
+			for range q.states {
+				of := lists.list(0).strings()
+				lists = lists[1:]
+				ids = append(ids, of...)
+				if len(of) == quota && (certain == "" || of[quota-1] < certain) {
+					certain = of[quota-1]
+				}
+			}
+			for j, s := range count {
+				counts[s] += int(lists.list(0).int(j))
+			}
+			lists = lists[1:]
+		}
+	}
+	return ids, certain, nil
 }
 
 // ownRun finds the tasks whose run is named after them, which no run set holds.
@@ -84,7 +114,9 @@ func (t *Tracker) ownRun(op string, q idQuery, page *idPage) ([]string, error) {
 		case v.RunID != q.run:
 			continue
 		}
-		page.counts[v.State]++
+		if slices.Contains(q.count, v.State) {
+			page.counts[v.State]++
+		}
 		if slices.Contains(q.states, v.State) && id > q.after {
 			ids = append(ids, id)
 		}
@@ -102,6 +134,9 @@ func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
 	if f.State != "" {
 		q.states = []State{f.State}
 	}
+	if !f.narrows() {
+		q.count = q.states
+	}
 	size := q.limit
 	page := &TaskPage{Total: -1}
 	for scanned := 0; ; {
@@ -111,8 +146,8 @@ func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
 		}
 		if page.Total < 0 && !f.narrows() {
 			page.Total = 0
-			for _, s := range q.states {
-				page.Total += ids.counts[s]
+			for _, n := range ids.counts {
+				page.Total += n
 			}
 		}
 		tasks, err := t.readAll("list", ids.refs)
@@ -143,7 +178,7 @@ func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
 // readAll reads many tasks; one that is gone by then is nil.
 func (t *Tracker) readAll(op string, refs []*taskRef) ([]*Task, error) {
 	names, resolve := t.nameCalls(refs)
-	t.store.doAll(op, names)
+	t.store.doBulk(op, names)
 	for _, c := range names {
 		if c.err != nil {
 			return nil, c.err
@@ -159,7 +194,7 @@ func (t *Tracker) readAll(op string, refs []*taskRef) ([]*Task, error) {
 			at = append(at, i)
 		}
 	}
-	t.store.doAll(op, calls)
+	t.store.doBulk(op, calls)
 	for i, c := range calls {
 		if c.err != nil {
 			return nil, c.err

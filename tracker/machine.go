@@ -73,7 +73,7 @@ func (t *Tracker) readMachines(op string, scope Scope, ids []string) ([]*Machine
 		calls[i] = newCall(shard, t.store.scripts.Get("machine_read"),
 			[]string{k.machine(name), k.machineWorkers(name), k.machinePeriods(name), k.stales(scope, "m:"+id)})
 	}
-	t.store.doAll(op, calls)
+	t.store.doBulk(op, calls)
 	var machines []*Machine
 	var refs []*workerRef
 	for i, c := range calls {

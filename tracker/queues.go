@@ -113,7 +113,7 @@ func (t *Tracker) waitingClasses(scope Scope) (classes []waitingClass, paused []
 			k := t.store.keys[shard]
 			calls = append(calls, newCall(shard, t.store.scripts.Get("queues"), []string{k.ready, k.paused}, prefix, from, classPage))
 		}
-		t.store.doAll("queues", calls)
+		t.store.doBulk("queues", calls)
 		after = map[int]string{}
 		for _, c := range calls {
 			if c.err != nil {

@@ -17,7 +17,7 @@ func (s *Sweeper) repairTasks(shard int, w walk, entries []string) (map[string]i
 		}
 	}
 	names, resolve := t.nameCalls(refs)
-	t.store.doAll("reconcile", names)
+	t.store.doBulk("reconcile", names)
 	for _, c := range names {
 		if c.err != nil {
 			return nil, c.err
@@ -45,7 +45,7 @@ func (s *Sweeper) repairTasks(shard int, w walk, entries []string) (map[string]i
 		}
 		calls = append(calls, newCall(shard, t.store.scripts.Get("repair_tasks"), keys, args...))
 	}
-	t.store.doAll("reconcile", calls)
+	t.store.doBulk("reconcile", calls)
 	return t.countRepairs(calls)
 }
 
@@ -79,7 +79,7 @@ func (t *Tracker) endedWorkers(refs []*taskRef, workers []string) (map[string]st
 		}
 		calls[g] = newCall(group[0].shard, t.store.scripts.Get("worker_ended"), keys, args...)
 	}
-	t.store.doAll("reconcile", calls)
+	t.store.doBulk("reconcile", calls)
 	for g, group := range groups {
 		if calls[g].err != nil {
 			return nil, calls[g].err
@@ -132,7 +132,7 @@ func (t *Tracker) repairWorkers(shard int, set string, entries []string) (map[st
 		refs[i], machineOf[i] = e.ref, e.ref.machine
 	}
 	calls, resolve := t.workerNames(refs)
-	t.store.doAll("reconcile", calls)
+	t.store.doBulk("reconcile", calls)
 	for _, c := range calls {
 		if c.err != nil {
 			return nil, c.err
@@ -151,7 +151,7 @@ func (t *Tracker) repairWorkers(shard int, set string, entries []string) (map[st
 		found = append(found, workerEntry{&workerRef{scope: m.scope, shard: shard, machine: m.machine, lineage: m.machine, identity: m.machine}, "machine", ""})
 	}
 	repairs := t.repairWorkerCalls(found)
-	t.store.doAll("reconcile", repairs)
+	t.store.doBulk("reconcile", repairs)
 	return t.countRepairs(repairs)
 }
 
@@ -163,7 +163,7 @@ func (t *Tracker) machineMembers(shard int, machines []*workerRef) (found []work
 	for i, m := range machines {
 		calls[i] = newCall(shard, t.store.scripts.Get("list"), []string{k.machineWorkers(taskName(m.scope, m.machine))}, "", "NDF", "", limit, "")
 	}
-	t.store.doAll("reconcile", calls)
+	t.store.doBulk("reconcile", calls)
 	for i, m := range machines {
 		if calls[i].err != nil {
 			return nil, calls[i].err

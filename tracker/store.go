@@ -36,12 +36,14 @@ type store struct {
 }
 
 // node is one Redis server and the lanes to it. Beats and everything else have lanes of their own, so that a
-// burst of creations delays no beat, a worker's included, and each node has its own, so that a frozen one holds up no other.
+// burst of creations delays no beat, a worker's included, nor a list either; each node has its own, so that a frozen
+// one holds up no other.
 type node struct {
 	client *redis.Client
 	beats  *lane[*Beat]
 	vital  *lane[*call] // workers' beats
 	calls  *lane[*call]
+	bulk   *lane[*call] // many reads for one answer
 
 	holding atomic.Bool  // its shards' time is being held back just now
 	quiet   int          // slots in which no beat of this replica landed; KeepTime's own
@@ -81,9 +83,10 @@ func (s *store) nodeOf(client *redis.Client) *node {
 	if n == nil || n.client != client {
 		n = &node{client: client}
 		n.beats = newLane(s.opts.MaxPendingBeats, runtime.GOMAXPROCS(0), 1, s.newFlush(n))
-		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, nil) })
-		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, nil) })
-		n.durable = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, s.guarantee) })
+		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.bulk = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
+		n.durable = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
 		if old := s.nodes[addr]; old != nil {
 			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
 		}
@@ -122,6 +125,7 @@ func (n *node) close() {
 	n.beats.close()
 	n.vital.close()
 	n.calls.close()
+	n.bulk.close()
 	n.durable.close()
 }
 

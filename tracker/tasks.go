@@ -126,7 +126,7 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 
 // Run counts the tasks of a run by state.
 func (t *Tracker) Run(_ context.Context, scope Scope, runID string) (*Run, error) {
-	page, err := t.ids("run", idQuery{scope: scope, run: runID, limit: 1})
+	page, err := t.ids("run", idQuery{scope: scope, run: runID, count: States, limit: 1})
 	if err != nil {
 		return nil, err
 	}

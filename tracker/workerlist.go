@@ -53,7 +53,7 @@ func (t *Tracker) indexed(op string, scope Scope, letters string, limit int) ([]
 	for shard, k := range t.store.keys {
 		calls[shard] = newCall(shard, t.store.scripts.Get("list"), []string{k.workers}, scope.String()+"/", letters, "", limit, "")
 	}
-	t.store.doAll(op, calls)
+	t.store.doBulk(op, calls)
 	var ids []string
 	for _, c := range calls {
 		if c.err != nil {

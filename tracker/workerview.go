@@ -36,7 +36,7 @@ func (t *Tracker) readWorkers(op string, refs []*workerRef) ([]*Worker, error) {
 		}
 		calls[g] = newCall(group[0].shard, t.store.scripts.Get("worker_read"), keys)
 	}
-	t.store.doAll(op, calls)
+	t.store.doBulk(op, calls)
 	at := map[*workerRef]*Worker{}
 	for g, group := range groups {
 		if calls[g].err != nil {
@@ -132,7 +132,7 @@ func (t *Tracker) complete(op string, workers []*Worker) error {
 	}
 	load, settleLoad := t.loadCalls(workers)
 	calls = append(calls, load...)
-	t.store.doAll(op, calls)
+	t.store.doBulk(op, calls)
 	for _, c := range calls {
 		if c.err != nil {
 			return c.err
