@@ -46,7 +46,7 @@ func runFlood(ctx context.Context, b *bench, s *report.Scenario) error {
 		dawdlers.Go(func() { dawdle(inner, f.address(), i%2 == 0, &open) })
 	}
 	for deadline := time.Now().Add(30 * time.Second); open.Load() < slowConnections && time.Now().Before(deadline) && ctx.Err() == nil; {
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // between two counts
 	}
 	there := open.Load()
 	flooded, err := p99("beside slow connections")

@@ -165,7 +165,7 @@ func BenchmarkExpire(b *testing.B) {
 		if err := s.Tick(); err != nil {
 			b.Fatal(err)
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond) // less than the most that shard time runs on in one step
 	}
 	sweeper := tracker.NewSweeper(s.Tracker, tracker.SweeperOptions{})
 	s.measure(b, b.N, func() {

@@ -224,13 +224,13 @@ func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) 
 			p.Cut()
 		case 2:
 			p.Refuse()
-			time.Sleep(pause / 4)
+			time.Sleep(pause / 4) // how long it refuses
 			p.Resume()
 		case 3:
 			if err := h.redis.Freeze(); err != nil {
 				h.Error(err)
 			}
-			time.Sleep(pause)
+			time.Sleep(pause) // how long Redis stands still
 			if err := h.redis.Thaw(); err != nil {
 				h.Error(err)
 			}

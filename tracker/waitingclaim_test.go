@@ -80,7 +80,7 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 			c.wantIDs(held, "t-"+name[:5])
 			got := c.awaitFor(c.ctx, c.Tracker, "w1", 1, 20*time.Second)
 			for c.FullClaims(c.ids["w1"]) == 0 {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // between two looks; nothing is concluded from it
 			}
 			c.queue("u-"+name[:5], "x")
 			if err := end(held[0].Attempt); err != nil {

@@ -274,7 +274,7 @@ func (c *crowd) post(path, token, body string) (status int, answer []byte) {
 		if status, answer, wait = c.send(path, token, strings.NewReader(body)); status != 0 && status != http.StatusServiceUnavailable {
 			break
 		}
-		time.Sleep(wait)
+		time.Sleep(wait) // as Retry-After says
 	}
 	return status, answer
 }
