@@ -7,7 +7,7 @@
 local counts, reply = {}, {}
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
   local scope = string.match(member, '^[^/]*/[^/]*')
-  counts[scope] = (counts[scope] or 0) + 1
+  if scope then counts[scope] = (counts[scope] or 0) + 1 end -- the sentinel has none, and moves up when others go
 end
 for scope, n in pairs(counts) do
   reply[#reply + 1] = scope

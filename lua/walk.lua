@@ -4,8 +4,9 @@
 -- ARGV: 1 ZSCAN, HSCAN or SSCAN, 2 cursor, 3 entries, about
 -- Reply: {next cursor, {members, or fields}, {sweepers}}
 -- Cost: O(entries); a small key is read whole
+--#include lib/clock.lua
 local page = redis.call(ARGV[1], KEYS[1], ARGV[2], 'COUNT', ARGV[3])
 local words = {['ZSCAN'] = 2, ['HSCAN'] = 2, ['SSCAN'] = 1} -- for each entry
 local members, step = {}, words[ARGV[1]]
 for i = 1, #page[2], step do members[#members + 1] = page[2][i] end
-return {page[1], members, redis.call('ZRANGE', KEYS[2], 0, -1)}
+return {page[1], members, redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)} -- the sentinel is none

@@ -47,7 +47,8 @@ type censusResult struct {
 
 func newBrake(s *Sweeper) *brake { return &brake{s: s, seen: map[Scope]censusResult{}} }
 
-// braked holds what the brake is for and gives the rest, which is to be taken.
+// braked holds what the brake is for and gives the rest, which is to be taken. With an error that is what does not end for
+// silence: nobody dies while it is not known whether the brake holds, and nothing else waits for that.
 func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, error) {
 	if s.t.opts.BrakeShare == 0 {
 		return items, nil
@@ -59,8 +60,11 @@ func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, 
 		}
 	}
 	hold, err := s.brake.scopes(over)
-	if err != nil || len(hold) == 0 {
-		return items, err
+	if err != nil {
+		return notSilent(items), err
+	}
+	if len(hold) == 0 {
+		return items, nil
 	}
 	groups := map[*overdue][]found{}
 	var rest []found
@@ -88,7 +92,7 @@ func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, 
 	s.t.store.exec(n, calls)
 	for g, c := range calls {
 		if c.err != nil {
-			return nil, c.err
+			return notSilent(rest), c.err
 		}
 		for i, item := range of[g] {
 			switch c.reply.int(i) {
@@ -103,7 +107,11 @@ func (s *Sweeper) braked(n *node, items []found, result *SweepResult) ([]found, 
 	return rest, nil
 }
 
-// brakedWorkers does the same with workers.
+func notSilent(items []found) []found {
+	return slices.DeleteFunc(items, func(item found) bool { return item.kind == "expire" })
+}
+
+// brakedWorkers does the same with workers. With an error all are spared.
 func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) ([]dueWorker, error) {
 	if s.t.opts.BrakeShare == 0 {
 		return due, nil
@@ -113,8 +121,11 @@ func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) (
 		over.add(w.ref.scope, s.t.workerTimeout())
 	}
 	hold, err := s.brake.scopes(over)
-	if err != nil || len(hold) == 0 {
-		return due, err
+	if err != nil {
+		return spare(due), err
+	}
+	if len(hold) == 0 {
+		return due, nil
 	}
 	var rest, held []dueWorker
 	for _, w := range due {
@@ -138,7 +149,7 @@ func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) (
 	s.t.store.exec(n, calls)
 	for g, c := range calls {
 		if c.err != nil {
-			return nil, c.err
+			return spare(due), c.err
 		}
 		for i, w := range groups[g] {
 			switch c.reply.int(i) {
@@ -153,6 +164,13 @@ func (s *Sweeper) brakedWorkers(n *node, due []dueWorker, result *SweepResult) (
 		}
 	}
 	return rest, nil
+}
+
+func spare(due []dueWorker) []dueWorker {
+	for i := range due {
+		due[i].spared = true
+	}
+	return due
 }
 
 // overTimeouts has, of each scope with something overdue, the shortest and the longest timeout that is over.
@@ -214,11 +232,7 @@ func (b *brake) look(ask []Scope, over overTimeouts, now time.Time) error {
 	}
 	for _, scope := range ask {
 		hold := c.scopes[scope].mass(b.s.t.opts.BrakeShare)
-		if hold {
-			if hold, err = b.engage(scope, c.scopes[scope], over[scope].longest); err != nil {
-				return err
-			}
-		}
+		hold = hold && b.engage(scope, c.scopes[scope], over[scope].longest)
 		if was := b.seen[scope].hold; hold && !was {
 			b.s.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; what is silent for one more timeout will expire", "scope", scope.String(), "counts", c.scopes[scope].String())
 		}
@@ -234,8 +248,9 @@ func (b *brake) look(ask []Scope, over overTimeouts, now time.Time) error {
 	return nil
 }
 
-// engage tells that the brake holds in a scope; false: operators have released it.
-func (b *brake) engage(scope Scope, counts *scopeCensus, timeout time.Duration) (bool, error) {
+// engage tells that the brake holds in a scope; false: operators have released it. Where the shard that remembers this
+// does not answer it holds: each shard knows of a release itself, and nothing of the others need wait.
+func (b *brake) engage(scope Scope, counts *scopeCensus, timeout time.Duration) bool {
 	t := b.s.t
 	shard := t.store.shardOf(scope, "") // any one shard, the same for all sweepers
 	k := t.store.keys[shard]
@@ -243,5 +258,5 @@ func (b *brake) engage(scope Scope, counts *scopeCensus, timeout time.Duration) 
 		t.opts.BrakeShare, counts.tasks.live, counts.tasks.silent, counts.workers.live, counts.workers.silent, b.s.id)
 	engage := newCall(shard, t.store.scripts.Get("brake_engage"), []string{k.clock, k.braked, k.events}, scope.String(), ms(timeout+2*censusEvery), data)
 	t.store.exec(t.store.node(shard), []*call{engage})
-	return engage.reply.int(0) == 1, engage.err
+	return engage.err != nil || engage.reply.int(0) == 1
 }

@@ -133,6 +133,52 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 	})
 }
 
+// While it is not known whether the brake holds nobody dies, and whatever does not end for silence still ends.
+func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
+	for _, script := range []string{"census", "census_silent", "brake_engage", "brake_tasks"} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", script, lost), func(t *testing.T) {
+				contract(t, func(h *harness) {
+					h.herd(60)
+					other := h.create(func(n *tracker.NewTask) {
+						n.Scope, n.Deadline = tracker.Scope{Tenant: "acme", Workspace: "test"}, h.store.Clock.Now().Add(brakeTimeout)
+					})
+					h.advance(brakeTimeout + justOver)
+					fails := true
+					h.FailCalls(script, lost, func(int) bool { return fails })
+					_, _ = h.sweeper.RunOnce(h.ctx)
+					task, err := h.Get(h.ctx, other.Task.Scope, other.Task.ID)
+					if err != nil || task.State != tracker.Failed {
+						h.Fatalf("a task past its deadline is %+v, %v", task, err)
+					}
+					fails = false
+					h.sweep()
+					page, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope, State: tracker.Running, PageSize: 1})
+					if err != nil || page.Total != 60 {
+						h.Fatalf("%+v live, %v", page, err)
+					}
+				}, braked)
+			})
+		}
+	}
+}
+
+// The sentinel of a set is not counted as silent, also when it moves up since somebody else goes.
+func TestBrakeCountsWhileOthersGo(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(61)
+		h.advance(brakeTimeout + justOver)
+		gone := false
+		h.After("census", func() {
+			if !gone {
+				gone = true
+				_, _ = h.Complete(h.ctx, tasks[0], tracker.Completion{Outcome: tracker.Succeeded})
+			}
+		})
+		h.wantSweep(60, 0)
+	}, braked, func(o *tracker.Options) { o.Shards = 1 })
+}
+
 func TestBrakeLetsFewDie(t *testing.T) {
 	for name, c := range map[string]struct{ silent, alive int }{
 		"two in five":             {40, 60},

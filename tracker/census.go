@@ -46,20 +46,34 @@ func (s *Sweeper) execAll(calls []*call) {
 	running.Wait()
 }
 
-// answered leaves out the calls of nodes that did not answer: what is there cannot be counted, as live or as silent.
-// An error means that none did.
-func answered(calls []*call) ([]*call, error) {
-	var err error
-	left := slices.DeleteFunc(slices.Clone(calls), func(c *call) bool {
+// execEvery does the same and is satisfied with nothing less than every answer.
+func (s *Sweeper) execEvery(calls []*call) error {
+	s.execAll(calls)
+	for _, c := range calls {
 		if c.err != nil {
-			err = c.err
+			return c.err
 		}
-		return c.err != nil
-	})
-	if len(left) > 0 {
-		err = nil
 	}
-	return left, err
+	return nil
+}
+
+// answered leaves out the calls of nodes that did not answer, and of shards on their way between two: what is there
+// cannot be counted, as live or as silent. An error means that none did, or that something is missing of a node that
+// did answer: a count without that would let live ones die.
+func (s *Sweeper) answered(calls []*call) (left []*call, err error) {
+	by := map[*node]bool{}
+	for _, c := range calls {
+		if c.err == nil {
+			left = append(left, c)
+			by[s.t.store.node(c.shard)] = true
+		}
+	}
+	for _, c := range calls {
+		if c.err != nil && (len(left) == 0 || by[s.t.store.node(c.shard)] && !isRedirect(c.err)) {
+			return nil, c.err
+		}
+	}
+	return left, nil
 }
 
 // stretch is what may be silent in one beats set.
@@ -86,8 +100,12 @@ func (s *Sweeper) takeCensus(ask []Scope) (*census, error) {
 		total += n
 	}
 	if total >= brakeFloor && c.undecided(ask, func(sc *scopeCensus) headcount { return sc.tasks }, s.t.opts.BrakeShare) {
-		s.countSilent(c, ask, silent)
-		s.countHeld(c, held)
+		if err := s.countSilent(c, ask, silent); err != nil {
+			return nil, err
+		}
+		if err := s.countHeld(c, held); err != nil {
+			return nil, err
+		}
 	}
 	return c, s.countSilentWorkers(c, ask)
 }
@@ -127,7 +145,7 @@ func (s *Sweeper) censusSizes(c *census, ask []Scope) (silent []stretch, held ma
 			}
 		}
 	}
-	ok, err := answered(calls)
+	ok, err := s.answered(calls)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,23 +176,26 @@ func (s *Sweeper) censusSizes(c *census, ask []Scope) (silent []stretch, held ma
 }
 
 // countSilent counts page by page, all sets beside each other, until nothing is left or enough is known.
-func (s *Sweeper) countSilent(c *census, ask []Scope, silent []stretch) {
+func (s *Sweeper) countSilent(c *census, ask []Scope, silent []stretch) error {
 	for from := 0; len(silent) > 0 && c.undecided(ask, func(sc *scopeCensus) headcount { return sc.tasks }, s.t.opts.BrakeShare); from += censusPage {
 		calls := make([]*call, len(silent))
 		for i, st := range silent {
 			calls[i] = newCall(st.shard, s.t.store.scripts.Get("census_silent"), []string{s.t.store.keys[st.shard].beats(st.timeout)},
 				from, min(from+censusPage, st.members)-1)
 		}
-		s.execAll(calls)
+		if err := s.execEvery(calls); err != nil {
+			return err
+		}
 		for _, call := range calls {
 			c.addTasks(call.reply)
 		}
 		silent = slices.DeleteFunc(silent, func(st stretch) bool { return st.members <= from+censusPage })
 	}
+	return nil
 }
 
 // countHeld adds the held, whose scores are new.
-func (s *Sweeper) countHeld(c *census, held map[int]int) {
+func (s *Sweeper) countHeld(c *census, held map[int]int) error {
 	for from := 0; len(held) > 0; from += censusPage {
 		var calls []*call
 		for shard := range held {
@@ -186,16 +207,17 @@ func (s *Sweeper) countHeld(c *census, held map[int]int) {
 			}
 			calls = append(calls, newCall(shard, s.t.store.scripts.Get("census_held"), keys, args...))
 		}
-		s.execAll(calls)
+		if err := s.execEvery(calls); err != nil {
+			return err
+		}
 		for _, call := range calls {
-			if call.err != nil || call.reply.int(0) < censusPage {
+			if call.reply.int(0) < censusPage {
 				delete(held, call.shard)
 			}
-			if call.err == nil {
-				c.addTasks(call.reply[1:])
-			}
+			c.addTasks(call.reply[1:])
 		}
 	}
+	return nil
 }
 
 // addTasks adds a script's counts of silent tasks; those of scopes that nobody asked for are left out.
@@ -223,14 +245,16 @@ func (s *Sweeper) countSilentWorkers(c *census, ask []Scope) error {
 			}
 		}
 		for len(after) > 0 && !sc.workers.mass(s.t.opts.BrakeShare) {
-			s.countWorkerPages(scope, sc, after)
+			if err := s.countWorkerPages(scope, sc, after); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // countWorkerPages counts one page of each list that is not at its end, and moves on in it.
-func (s *Sweeper) countWorkerPages(scope Scope, sc *scopeCensus, after map[string]string) {
+func (s *Sweeper) countWorkerPages(scope Scope, sc *scopeCensus, after map[string]string) error {
 	const page = 500
 	var lists []*call
 	var names []string
@@ -239,11 +263,13 @@ func (s *Sweeper) countWorkerPages(scope Scope, sc *scopeCensus, after map[strin
 		lists = append(lists, newCall(shard, s.t.store.scripts.Get("list"), []string{s.t.store.keys[shard].workers}, scope.String()+"/", at[len(at)-1:], last, page, ""))
 		names = append(names, at)
 	}
-	s.execAll(lists)
+	if err := s.execEvery(lists); err != nil {
+		return err
+	}
 	var reads []*call
 	for i, list := range lists {
 		ids := list.reply.list(0).strings()
-		if list.err != nil || len(ids) < page {
+		if len(ids) < page {
 			delete(after, names[i])
 		} else {
 			after[names[i]] = ids[len(ids)-1]
@@ -258,8 +284,11 @@ func (s *Sweeper) countWorkerPages(scope Scope, sc *scopeCensus, after map[strin
 		}
 		reads = append(reads, newCall(list.shard, s.t.store.scripts.Get("census_workers"), keys, silentFrom))
 	}
-	s.execAll(reads)
+	if err := s.execEvery(reads); err != nil {
+		return err
+	}
 	for _, read := range reads {
 		sc.workers.silent += int(read.reply.int(0))
 	}
+	return nil
 }

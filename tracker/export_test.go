@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -130,6 +131,21 @@ func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		}
 		return err
 	}
+}
+
+// ReconcileAShare takes steps as a running reconciler does, and tells how many entries each shard showed.
+func (s *Sweeper) ReconcileAShare(steps int) ([]int, error) {
+	seen := make([]int, s.t.store.shards())
+	for shard := range seen {
+		for range steps {
+			n, _, err := s.reconciler.step(shard, true)
+			if err != nil {
+				return nil, err
+			}
+			seen[shard] += n
+		}
+	}
+	return seen, nil
 }
 
 // RecordPipelines gives a function that tells the names of the commands of each pipeline that was run since.
@@ -277,4 +293,43 @@ func (t *Tracker) TaskKey(scope Scope, id string) string {
 // IdempotencyKey is where an idempotency key lies.
 func (t *Tracker) IdempotencyKey(scope Scope, key string) string {
 	return t.store.keys[t.store.shardOf(scope, key)].idempotency(scope, key)
+}
+
+// CountScripts gives a function that tells how often each script was called since.
+func (t *Tracker) CountScripts() func() map[string]int {
+	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
+	for _, name := range t.store.scripts.Names() {
+		r.names[t.store.scripts.Get(name).SHA] = name
+	}
+	t.store.single.AddHook(r)
+	return func() map[string]int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return maps.Clone(r.calls)
+	}
+}
+
+type scriptCount struct {
+	names map[string]string // by SHA
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (r *scriptCount) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *scriptCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.mu.Lock()
+		for _, cmd := range cmds {
+			if args := cmd.Args(); len(args) > 1 {
+				if sha, ok := args[1].(string); ok && r.names[sha] != "" {
+					r.calls[r.names[sha]]++
+				}
+			}
+		}
+		r.mu.Unlock()
+		return next(ctx, cmds)
+	}
 }

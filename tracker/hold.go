@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,9 @@ func (k *timekeeper) heard(shard int, err error) {
 // be full, and waits for nobody.
 func (t *Tracker) holdTime() {
 	for n, shards := range t.store.byNode() {
+		if n.holding.Load() {
+			continue // what has happened since is seen in the next slot
+		}
 		landed, refused, shed := false, false, false
 		var adrift []int
 		for _, shard := range shards {
@@ -70,24 +74,28 @@ func (t *Tracker) holdTime() {
 		if landed {
 			n.quiet = 0
 		}
-		if still+half == 0 {
-			shards, still = adrift, refusedHold
+		var calls []*call
+		for _, shard := range shards {
+			stands := still
+			if slices.Contains(adrift, shard) {
+				stands = refusedHold
+			}
+			if stands+half > 0 {
+				k := t.store.keys[shard]
+				calls = append(calls, newCall(shard, t.store.scripts.Get("hold"), []string{k.clock, k.outages}, ms(stands), ms(half)))
+			}
 		}
-		if len(shards) > 0 && n.holding.CompareAndSwap(false, true) { // one that is under way stands for the next
+		if len(calls) > 0 {
+			n.holding.Store(true)
 			t.background.Go(func() {
 				defer n.holding.Store(false)
-				t.hold(n, shards, still, half)
+				t.hold(n, calls)
 			})
 		}
 	}
 }
 
-func (t *Tracker) hold(n *node, shards []int, still, half time.Duration) {
-	calls := make([]*call, len(shards))
-	for i, shard := range shards {
-		k := t.store.keys[shard]
-		calls[i] = newCall(shard, t.store.scripts.Get("hold"), []string{k.clock, k.outages}, ms(still), ms(half))
-	}
+func (t *Tracker) hold(n *node, calls []*call) {
 	t.store.exec(n, calls)
 	for _, c := range calls {
 		if c.err == nil {

@@ -62,6 +62,24 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 	})
 }
 
+// A store that lost the entry about the time that is being held back still takes beats.
+func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
+	contract(t, func(h *harness) {
+		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.ShardOf(scope, "t1"))
+		h.store.Client.Rename(h.ctx, beats, beats+"-away")
+		h.store.Client.Set(h.ctx, beats, "no set", 0)
+		h.keep(time.Second, func() { h.wantCode(h.beat(a, "").Err, tracker.Unavailable) })
+		h.store.Client.Rename(h.ctx, beats+"-away", beats)
+		h.store.Client.Del(h.ctx, fmt.Sprintf("lubdub:{%d}:outages", h.ShardOf(scope, "t1")))
+		h.store.Clock.Advance(100 * time.Millisecond)
+		if b := h.beat(a, ""); b.Err != nil {
+			h.Fatal(b.Err)
+		}
+		h.advance(time.Second)
+	})
+}
+
 // When Redis refuses everything nothing needs to be held, and nothing is when it is over: the dead are found at once.
 func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 	contract(t, func(h *harness) {

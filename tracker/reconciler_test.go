@@ -298,6 +298,16 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.wantState(a.TaskID, tracker.Failed, tracker.WorkerLost) // its queue went with the record
 		})
 	})
+	t.Run("a live worker whose record the store lost", func(t *testing.T) {
+		claims(t, func(c *crew) {
+			c.hire("w1")
+			a := c.holding("w1", 1)[0]
+			c.advanceAlive(35*time.Second, c.ids["w1"])
+			c.store.Client.Del(c.ctx, workerKey(c.ids["w1"], "worker:acme/prod/"+c.ids["w1"]))
+			c.reconcile()
+			c.wantState(a.TaskID, tracker.Running, "") // its next beat brings it back
+		})
+	})
 	t.Run("a worker that the store lost", func(t *testing.T) {
 		claims(t, func(c *crew) {
 			c.hire("w1")

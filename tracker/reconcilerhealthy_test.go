@@ -11,6 +11,25 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
+// Every shard is some sweeper's to walk over.
+func TestReconcilerLeavesNoShardOut(t *testing.T) {
+	contract(t, func(h *harness) {
+		for range 400 { // some in each shard
+			h.create()
+		}
+		h.sweep() // now the sweeper is known
+		seen, err := h.sweeper.ReconcileAShare(2)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for shard, n := range seen {
+			if n == 0 {
+				h.Errorf("nobody looks at shard %d", shard)
+			}
+		}
+	}, spread)
+}
+
 // A healthy store has nothing to repair, whatever goes on in it meanwhile.
 func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 	claims(t, func(c *crew) {

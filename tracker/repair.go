@@ -24,7 +24,7 @@ func (s *Sweeper) repairTasks(shard int, w walk, entries []string) (map[string]i
 		}
 	}
 	resolve()
-	ended, err := t.endedWorkers(refs, workers)
+	ended, err := s.endedWorkers(refs, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,10 @@ func (t *Tracker) workerTimeout() time.Duration {
 	return t.opts.WorkerInterval * time.Duration(t.opts.WorkerTimeoutMultiplier)
 }
 
-// endedWorkers tells what became of the workers that hold these tasks: "1" OFFLINE, "2" without a record, "" neither,
-// or it is being recovered.
-func (t *Tracker) endedWorkers(refs []*taskRef, workers []string) (map[string]string, error) {
-	ended := map[string]string{}
+// endedWorkers tells what became of the workers that hold these tasks: "1" OFFLINE, "2" without a record for as long as
+// one may be silent, "" neither, or it is being recovered. Until then a worker may live and be adopted by its next beat.
+func (s *Sweeper) endedWorkers(refs []*taskRef, workers []string) (map[string]string, error) {
+	t, ended := s.t, map[string]string{}
 	var holders []*workerRef
 	for i, id := range workers {
 		if _, known := ended[id]; known || id == "" {
@@ -72,7 +72,7 @@ func (t *Tracker) endedWorkers(refs []*taskRef, workers []string) (map[string]st
 	calls := make([]*call, len(groups))
 	for g, group := range groups {
 		k := t.store.keys[group[0].shard]
-		keys, args := []string{k.recoveries}, []any{}
+		keys, args := []string{k.clock, k.recoveries}, []any{}
 		for _, r := range group {
 			name := taskName(r.scope, r.id)
 			keys, args = append(keys, k.worker(name)), append(args, name)
@@ -84,13 +84,35 @@ func (t *Tracker) endedWorkers(refs []*taskRef, workers []string) (map[string]st
 		if calls[g].err != nil {
 			return nil, calls[g].err
 		}
+		now := calls[g].reply.int(0)
 		for i, r := range group {
-			if what := calls[g].reply.str(i); what != "0" {
+			what := calls[g].reply.str(1 + i)
+			long := s.withoutRecord(r.id, what == "2", now)
+			if what == "1" || what == "2" && long > t.workerTimeout() {
 				ended[r.id] = what
 			}
 		}
 	}
 	return ended, nil
+}
+
+// withoutRecord tells for how long, in shard time, a worker has been found without a record; it is just now, or is not.
+func (s *Sweeper) withoutRecord(id string, is bool, now int64) time.Duration {
+	const most = 100_000 // of those that are remembered
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !is {
+		delete(s.recordless, id)
+		return 0
+	}
+	since, known := s.recordless[id]
+	if !known {
+		if len(s.recordless) >= most {
+			clear(s.recordless)
+		}
+		s.recordless[id], since = now, now
+	}
+	return time.Duration(now-since) * time.Millisecond
 }
 
 // workerEntry is an entry of a set that names a worker.

@@ -26,6 +26,7 @@ type Sweeper struct {
 	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
 	probing    chan struct{}                       // one for each probe under way
 	audits     []audit                             // by shard; under mu
+	recordless map[string]int64                    // worker id → shard time at which it was first found without a record, ms; under mu
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
 	placing    atomic.Bool                         // tasks are being placed again beside the rounds
@@ -102,7 +103,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	}
 	s := &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
-		audits: make([]audit, t.store.shards()), probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
+		audits: make([]audit, t.store.shards()), recordless: map[string]int64{}, probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
 	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
 	return s

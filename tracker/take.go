@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -23,14 +24,13 @@ func (s *Sweeper) clear(n *node, todo []overdue) (SweepResult, error) {
 	if err != nil || len(items) == 0 {
 		return result, err
 	}
-	if items, err = s.braked(n, items, &result); err != nil || len(items) == 0 {
-		result.more = more
-		return result, err
-	}
+	items, inDoubt := s.braked(n, items, &result)
 	held := result.Held
-	result, err = s.take(n, items)
+	if len(items) > 0 {
+		result, err = s.take(n, items)
+	}
 	result.Held, result.more = held, more
-	return result, err
+	return result, cmp.Or(err, inDoubt)
 }
 
 // take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -152,10 +153,11 @@ func (s *Sweeper) expireWorkers(n *node, todo []workersDue, result *SweepResult)
 		return err
 	}
 	result.more = result.more || more
-	if found, err = s.brakedWorkers(n, found, result); err != nil || len(found) == 0 {
-		return err
+	found, inDoubt := s.brakedWorkers(n, found, result)
+	if len(found) > 0 {
+		err = s.expire(n, found, result)
 	}
-	return s.expire(n, found, result)
+	return cmp.Or(err, inDoubt)
 }
 
 func (s *Sweeper) expire(n *node, found []dueWorker, result *SweepResult) error {

@@ -11,8 +11,12 @@ local function record(clock, outages, L, m, gap, ran, held)
   local holding = held and (lasts(tonumber(still)) or lasts(tonumber(half)))
   local from, lost = m, gap - ran
   if open == '1' then
-    local _, since, before, all = string.match(redis.call('LINDEX', outages, 0), '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
-    from, lost, ran = tonumber(since), lost + tonumber(before), ran + tonumber(all)
+    local _, since, before, all = string.match(redis.call('LINDEX', outages, 0) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    if since then
+      from, lost, ran = tonumber(since), lost + tonumber(before), ran + tonumber(all)
+    else
+      open = '' -- the store lost the entry
+    end
   end
   local entry = string.format('%.0f\t%.0f\t%.0f\t%.0f', L, from, lost, ran)
   if open == '1' then
