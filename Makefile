@@ -51,8 +51,9 @@ test-model: deps ## the state machines, MODEL_RUNS (10,000) runs of 100 steps ea
 	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^redis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$(MODEL_RUNS)
 	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^miniredis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$$(( $(MODEL_RUNS) / 50 ))
 
-test-history: deps ## 100 rounds of histories under faults, and 50,000 due tasks between sweepers and workers
-	go test -count=1 -timeout 60m ./tracker -run '^TestHistories$$' -history.rounds 100
+test-history: deps ## 100 rounds of histories under faults, lost replies of every script, and 50,000 due tasks between sweepers and workers
+	go test -count=1 -timeout 60m -v ./tracker -run '^TestHistories$$' -history.rounds 100
+	go test -count=1 -timeout 30m -v ./tracker -run '^TestEveryLostReplyIsMadeGood$$' -lost-replies 3
 	go test -count=1 -timeout 20m -v ./tracker -run '^TestSweepersAgainstCompleters$$/^redis$$' -due 50000
 
 test-restarts: deps ## 100 rolling restarts of replicas under load

@@ -124,8 +124,7 @@ func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
-			args := cmd.Args()
-			return len(args) > 1 && args[1] == a.sha && cmd.Err() == nil
+			return shaOf(cmd) == a.sha && cmd.Err() == nil
 		}) {
 			a.f()
 		}
@@ -233,7 +232,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		var failed, passed []redis.Cmder
 		for _, cmd := range cmds {
-			if args := cmd.Args(); len(args) > 1 && args[1] == f.sha && f.next() {
+			if shaOf(cmd) == f.sha && f.next() {
 				failed = append(failed, cmd)
 			} else {
 				passed = append(passed, cmd)
@@ -309,6 +308,19 @@ func (t *Tracker) CountScripts() func() map[string]int {
 	}
 }
 
+// shaOf is of the script that a command runs; "": none.
+func shaOf(cmd redis.Cmder) string {
+	if args := cmd.Args(); len(args) > 1 {
+		switch sha := args[1].(type) {
+		case string:
+			return sha
+		case *string: // of the batcher
+			return *sha
+		}
+	}
+	return ""
+}
+
 type scriptCount struct {
 	names map[string]string // by SHA
 	mu    sync.Mutex
@@ -323,10 +335,8 @@ func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		r.mu.Lock()
 		for _, cmd := range cmds {
-			if args := cmd.Args(); len(args) > 1 {
-				if sha, ok := args[1].(string); ok && r.names[sha] != "" {
-					r.calls[r.names[sha]]++
-				}
+			if name := r.names[shaOf(cmd)]; name != "" {
+				r.calls[name]++
 			}
 		}
 		r.mu.Unlock()

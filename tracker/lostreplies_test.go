@@ -1,0 +1,163 @@
+package tracker_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+var lostOfEach = flag.Int("lost-replies", 0, "of how many calls of each script the reply is lost, one in each telling of the story; 0: of one call of every fourth script")
+
+// notInTheStory has scripts that the story does not run, and the test that loses their replies or why none does.
+var notInTheStory = map[string]string{
+	"all_loads":     "it reads for many workers what loads reads for few",
+	"free":          "it only asks to be told sooner: a claim that waits at a full worker looks again by itself",
+	"worker_count":  "it sets the pace of beats, and is asked again in the next slot",
+	"worker_probed": "it needs a worker that answers; without it that one is asked again at the next look",
+	"claimed":       "a claim whose request died makes the next one wait until its time has ended, and here time stands: TestHistories",
+}
+
+// Redis runs a script and the reply is lost: whoever called it asks again, and everything ends as if nothing had been
+// lost. One story in which every script runs is told again and again, with the reply of another call lost each time.
+func TestEveryLostReplyIsMadeGood(t *testing.T) {
+	s := redistest.Real(t)
+	calls, want := tell(t, s, "", 0)
+	told := 0
+	for i, name := range s.Scripts.Names() {
+		if _, left := notInTheStory[name]; left {
+			continue
+		}
+		if calls[name] == 0 {
+			t.Errorf("%s does not run in the story", name)
+		}
+		of := min(calls[name], *lostOfEach)
+		if *lostOfEach == 0 && i%4 == 0 {
+			of = 1
+		}
+		for n := range of {
+			told++
+			_, got := tell(t, s, name, n)
+			for k := range want {
+				if got[k] != want[k] {
+					t.Errorf("reply %d of %s lost: %s is\n\t%s, want\n\t%s", n, name, k, got[k], want[k])
+				}
+			}
+			for k := range got {
+				if _, known := want[k]; !known {
+					t.Errorf("reply %d of %s lost: there is %s: %s", n, name, k, got[k])
+				}
+			}
+		}
+	}
+	t.Logf("told %d times, each with the reply of another call lost; %d scripts", told, len(s.Scripts.Names())-len(notInTheStory))
+}
+
+// tell plays the story in an empty store while a reply is lost. It tells which scripts ran, how often, and what is the
+// case in the end.
+func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[string]int, end map[string]string) {
+	t.Helper()
+	if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Set(storyBegins)
+	c := &story{crew: &crew{newHarness(t, s, braked, func(o *tracker.Options) { o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3 }), map[string]string{}}, what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
+	count := c.CountScripts()
+	if lost != "" {
+		c.FailCalls(lost, true, func(i int) bool { return i == n })
+	}
+	c.play()
+	end = c.observe()
+	calls = maps.Clone(count())
+	if err := c.Close(c.ctx); err != nil {
+		t.Fatal(err)
+	}
+	return calls, end
+}
+
+// observe tells what became of every task, worker, machine, run and queue, and how often each event was told.
+func (c *story) observe() map[string]string {
+	c.Helper()
+	end := map[string]string{}
+	for _, id := range c.tasks {
+		var task *tracker.Task
+		c.sure("get "+id, func() (err error) { task, err = c.Get(c.ctx, scope, id); return err })
+		var lives []string
+		for _, a := range task.History {
+			lives = append(lives, fmt.Sprintf("%d %s %s by %s", a.Attempt, a.Outcome, a.Reason, c.name(a.WorkerID)))
+		}
+		end["task "+id] = fmt.Sprintf("%s %s, attempt %d of %s, %d failures, %d losses, cancel %v, output %s, lives %s",
+			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output, strings.Join(lives, "; "))
+		end["events of "+id] = fmt.Sprint(c.events(id))
+	}
+	for name, id := range c.ids {
+		var w *tracker.Worker
+		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.ctx, scope, id); return err })
+		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed, w.StaleCount, w.TotalCompleted)
+		events := c.events(id)
+		delete(events, "worker.selected")
+		end["events of "+name] = fmt.Sprint(events)
+	}
+	var machines *tracker.MachinePage
+	c.sure("machines", func() (err error) {
+		machines, err = c.Machines(c.ctx, tracker.MachineFilter{Scope: scope, PageSize: 100})
+		return err
+	})
+	for _, m := range machines.Machines {
+		end["machine "+m.ID] = fmt.Sprint(m.Status)
+	}
+	var queues []*tracker.Queue
+	c.sure("queues", func() (err error) { queues, err = c.Queues(c.ctx, scope); return err })
+	for _, q := range queues {
+		for _, k := range q.Kinds {
+			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them for nobody", k.Depth, k.Unrunnable)
+		}
+		end["queue "+q.Name] = fmt.Sprintf("paused %v, %d workers", q.Paused, q.Workers[tracker.Online])
+	}
+	var run *tracker.Run
+	c.sure("run", func() (err error) { run, err = c.Run(c.ctx, scope, "r1"); return err })
+	end["run r1"] = fmt.Sprint(run.Counts)
+	for what, n := range c.events("") {
+		if strings.HasPrefix(what, "task.") || what == "system.repaired" || what == "system.mass_expiry_held" {
+			end["events "+what] = fmt.Sprint(n)
+		}
+	}
+	c.sure("reconcile", func() error {
+		left, err := c.sweeper.Reconcile(c.ctx)
+		if len(left) > 0 {
+			end["to repair"] = fmt.Sprint(left)
+		}
+		return err
+	})
+	return end
+}
+
+// name gives the name of a worker whose id differs from telling to telling.
+func (c *story) name(id string) string {
+	if name, ok := c.names[id]; ok {
+		return name
+	}
+	return id
+}
+
+func (c *story) check(what string, err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatalf("%s: %s: %v", c.what, what, err)
+	}
+}
+
+// sure does something as a good client would: again when the store did not confirm it.
+func (c *story) sure(what string, do func() error) {
+	c.Helper()
+	err := do()
+	for try := 0; tracker.CodeOf(err) == tracker.Unavailable && try < 5; try++ {
+		err = do()
+	}
+	c.check(what, err)
+}

@@ -1,0 +1,378 @@
+package tracker_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
+
+// story is a crew to which everything happens that a script is there for, by clients that ask again when the store
+// did not confirm.
+type story struct {
+	*crew
+	what  string // is being lost
+	tasks []string
+	names map[string]string // of workers by their ids
+
+	records map[string][]string // what the tokens of workers carry
+	alive   []string            // who beats
+}
+
+func (c *story) play() {
+	c.hired("w1", "q")
+	c.hired("w2", "q")
+	c.hired("p1", "pq")
+	c.alive = []string{"w1", "w2", "p1"}
+	c.callbacks()
+	c.verdicts()
+	c.queues()
+	c.word()
+	c.inventory()
+	c.placements()
+	c.deaths()
+	c.brake()
+	c.repairs()
+	c.holds()
+	c.readers()
+	c.goOn(2 * time.Second)
+	c.sweeps()
+}
+
+// hired registers a worker; whoever asks again is registered anew and is his own successor.
+func (c *story) hired(name, queue string) {
+	c.Helper()
+	c.sure("register "+name, func() error {
+		n := newWorker(func(n *tracker.NewWorker) {
+			n.Queue, n.Types, n.MachineID, n.Hostname, n.PID, n.MaxConcurrent = queue, []string{"x"}, "host-"+name, "host-"+name, 1, 20
+		})
+		if err := n.Validate(); err != nil {
+			return err
+		}
+		r, err := c.Register(c.ctx, n)
+		if err == nil {
+			c.ids[name] = r.WorkerID
+			c.names[r.WorkerID], c.records[name] = name, r.Record
+		}
+		return err
+	})
+}
+
+// made creates a task by an idempotency key.
+func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
+	c.Helper()
+	n := tracker.NewTask{Scope: scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second, IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
+	for _, f := range change {
+		f(&n)
+	}
+	c.check("validate", n.Validate(c.store.Clock.Now()))
+	var a *tracker.Attempt
+	c.sure("create "+id, func() error {
+		made, err := c.Create(c.ctx, n)
+		if err == nil && made.Envelope != nil {
+			a = made.Envelope.Attempt
+		}
+		return err
+	})
+	c.tasks = append(c.tasks, id)
+	return a
+}
+
+// queued creates a task of a queue, which lives by its worker.
+func (c *story) queued(id, queue string, change ...func(*tracker.NewTask)) {
+	c.Helper()
+	c.made(id, append([]func(*tracker.NewTask){func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }}, change...)...)
+}
+
+func (c *story) started(a *tracker.Attempt) *tracker.Attempt {
+	c.Helper()
+	c.sure("start "+a.TaskID, func() error { _, err := c.Start(c.ctx, a, tracker.Report{}); return err })
+	return a
+}
+
+// running makes a pushed task and starts it.
+func (c *story) runs(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
+	c.Helper()
+	return c.started(c.made(id, change...))
+}
+
+func (c *story) ended(a *tracker.Attempt, outcome tracker.State, retryable bool) {
+	c.Helper()
+	done := tracker.Completion{Outcome: outcome, Retryable: retryable, Output: []byte(`{"n":1}`)}
+	if outcome != tracker.Succeeded {
+		done.Output = nil
+	}
+	if outcome == tracker.Failed {
+		done.Error = []byte(`{"message":"no"}`)
+	}
+	c.sure("complete "+a.TaskID, func() error { _, err := c.Complete(c.ctx, a, done); return err })
+}
+
+func (c *story) beats(a *tracker.Attempt) *tracker.Beat {
+	c.Helper()
+	var b *tracker.Beat
+	c.sure("beat of "+a.TaskID, func() error { b = c.beat(a, "\t\t50\t\"half\""); return b.Err })
+	return b
+}
+
+// claimed claims by an id of its own and starts what it got.
+func (c *story) claimed(worker, id string, max int) (got []*tracker.Attempt) {
+	c.Helper()
+	var tasks []*tracker.Envelope
+	c.sure("claim of "+worker, func() (err error) {
+		tasks, err = c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids[worker], Queue: "q", Max: max, ClaimID: id})
+		return err
+	})
+	for _, e := range tasks {
+		got = append(got, c.started(e.Attempt))
+	}
+	return got
+}
+
+func (c *story) tells(worker string, b tracker.WorkerBeat) {
+	c.Helper()
+	c.sure("beat of "+worker, func() error {
+		heard, err := c.BeatWorker(c.ctx, scope, c.ids[worker], b)
+		if err == nil {
+			c.Notified(heard)
+		}
+		return err
+	})
+}
+
+// goOn lets time pass while those who are alive beat.
+func (c *story) goOn(d time.Duration) {
+	c.Helper()
+	for ; d > 0; d -= 250 * time.Millisecond {
+		c.store.Clock.Advance(min(d, 250*time.Millisecond))
+		c.sure("tick", c.Tick)
+		if d%time.Second == 0 {
+			for _, name := range c.alive {
+				c.tells(name, tracker.WorkerBeat{})
+			}
+		}
+	}
+}
+
+// sweeps sweeps as a sweeper does that goes on after an error, until there is nothing more to do for it.
+func (c *story) sweeps() {
+	c.Helper()
+	for range 3 {
+		c.sure("sweep", func() error { _, err := c.sweeper.RunOnce(c.ctx); return err })
+	}
+}
+
+func inRun(n *tracker.NewTask) { n.RunID = "r1" }
+
+// callbacks are a task's own life, and a cancel of one that runs and of one that waits.
+func (c *story) callbacks() {
+	a := c.runs("done", inRun)
+	c.beats(a)
+	c.ended(a, tracker.Succeeded, false)
+
+	a = c.runs("cancelled", inRun)
+	c.sure("cancel", func() error { _, err := c.Cancel(c.ctx, scope, "cancelled", "why"); return err })
+	if b := c.beats(a); b.Cancel == nil {
+		c.Fatalf("%s: nothing is told of the cancel", c.what)
+	}
+	c.CancelDelivered(a)
+	c.ended(a, tracker.Cancelled, false)
+
+	c.queued("cancelled-with-its-run", "q", func(n *tracker.NewTask) { n.RunID = "r2" })
+	c.sure("cancel run", func() error { _, err := c.CancelRun(c.ctx, scope, "r2", "why"); return err })
+
+	a = c.runs("again")
+	c.ended(a, tracker.Failed, false)
+	c.sure("next attempt", func() error {
+		next, err := c.NextAttempt(c.ctx, scope, "again", 1)
+		if err == nil {
+			a = next.Envelope.Attempt
+		}
+		return err
+	})
+	c.ended(c.started(a), tracker.Succeeded, false)
+}
+
+// verdicts are of silence, of a start that does not come, of a run that takes too long and of a deadline.
+func (c *story) verdicts() {
+	c.runs("silent")
+	c.made("not-started", func(n *tracker.NewTask) { n.StartTimeout = time.Second })
+	long := c.runs("long", func(n *tracker.NewTask) { n.RunTimeout = 2 * time.Second })
+	c.made("late", func(n *tracker.NewTask) { n.Deadline = c.store.Clock.Now().Add(2 * time.Second) })
+	c.goOn(time.Second)
+	c.beats(long)
+	c.goOn(1500 * time.Millisecond)
+	c.sweeps()
+}
+
+// queues are paused and resumed; what fails there is tried again.
+func (c *story) queues() {
+	c.sure("pause", func() error { return c.PauseQueue(c.ctx, scope, "q") })
+	c.queued("retried", "q", func(n *tracker.NewTask) {
+		n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
+	})
+	if got := c.claimed("w1", "paused", 1); len(got) > 0 {
+		c.Fatalf("%s: claimed from a paused queue", c.what)
+	}
+	c.sure("resume", func() error { return c.ResumeQueue(c.ctx, scope, "q") })
+	first := c.claimed("w1", "c1", 1)
+	if again := c.claimed("w1", "c1", 1); len(first) != 1 || len(again) != 1 || again[0].TaskID != first[0].TaskID {
+		c.Fatalf("%s: claimed %v, again %v", c.what, first, again)
+	}
+	c.ended(first[0], tracker.Failed, true)
+	c.goOn(1250 * time.Millisecond)
+	c.sweeps()
+	for _, a := range c.claimed("w2", "c2", 1) {
+		c.ended(a, tracker.Succeeded, false)
+	}
+}
+
+// word is carried to the worker of a task that is cancelled.
+func (c *story) word() {
+	c.queued("called-off", "q")
+	held := c.claimed("w1", "c0", 1)
+	c.sure("cancel", func() error { _, err := c.Cancel(c.ctx, scope, "called-off", "why"); return err })
+	c.sweeps()
+	c.goOn(2 * time.Second)
+	c.ended(held[0], tracker.Cancelled, false)
+}
+
+// inventory misses one attempt, in two beats running; the other goes on.
+func (c *story) inventory() {
+	c.queued("kept", "q")
+	c.queued("missed", "q", func(n *tracker.NewTask) {
+		n.Retry = &tracker.RetryPolicy{MaxAttempts: 1, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
+	})
+	var kept *tracker.Attempt
+	for _, a := range c.claimed("w1", "c3", 2) {
+		if a.TaskID == "kept" {
+			kept = a
+		}
+	}
+	for range 13 { // more than a reservation lasts of which nobody knows
+		c.tells("w1", tracker.WorkerBeat{Inventory: []tracker.InventoryItem{{OwnedAttempt: tracker.OwnedAttempt{TaskID: "kept", Number: 1}}}})
+		c.goOn(time.Second)
+	}
+	c.sure("owned", func() error {
+		_, err := c.Owned(c.ctx, scope, c.ids["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}})
+		return err
+	})
+	c.ended(kept, tracker.Succeeded, false)
+	c.goOn(1250 * time.Millisecond)
+	c.sweeps()
+	for _, a := range c.claimed("w2", "c4", 1) {
+		c.ended(a, tracker.Succeeded, false)
+	}
+}
+
+func (c *story) selects(queue string) {
+	c.Helper()
+	c.sure("select", func() error {
+		s := tracker.Selector{Scope: scope, Queue: queue}
+		if err := s.Validate(); err != nil {
+			return err
+		}
+		_, err := c.Select(c.ctx, s)
+		return err
+	})
+}
+
+// placements go to the one worker there is, and to another one when that drains.
+func (c *story) placements() {
+	c.queued("placed", "pq", func(n *tracker.NewTask) { n.Placement = "leastLoaded" })
+	c.hired("p2", "pq")
+	c.alive = append(c.alive, "p2")
+	c.selects("pq")
+	c.sure("drain", func() error {
+		_, err := c.DrainWorker(c.ctx, scope, c.ids["p1"], tracker.Drain{Reason: "r"})
+		return err
+	})
+	c.goOn(5 * time.Second)
+	c.sweeps()
+	c.alive = []string{"w1", "w2", "p2"}
+	c.goOn(5 * time.Second)
+	c.sweeps()
+}
+
+// deaths are of a worker that holds tasks, and of one that is ended by hand.
+func (c *story) deaths() {
+	c.hired("dies", "q")
+	for i := range 3 {
+		c.queued(fmt.Sprintf("orphan-%d", i), "q", func(n *tracker.NewTask) { n.WorkerID = c.ids["dies"]; n.RunID = "r1" })
+	}
+	if got := c.claimed("dies", "c5", 5); len(got) != 3 {
+		c.Fatalf("%s: claimed %v", c.what, got)
+	}
+	c.goOn(3500 * time.Millisecond)
+	c.sweeps()
+	c.goOn(5 * time.Second)
+	c.sweeps()
+	c.hired("leaves", "q")
+	c.sure("retire", func() error {
+		_, err := c.RetireWorker(c.ctx, scope, c.ids["leaves"], tracker.WorkerForced)
+		return err
+	})
+	c.sweeps()
+}
+
+// brake holds workers and a herd of tasks that go silent, and is released.
+func (c *story) brake() {
+	for i := range 55 {
+		c.hired(fmt.Sprintf("herd-%02d", i), "hq")
+	}
+	c.selects("hq")
+	c.goOn(3250 * time.Millisecond)
+	c.sweeps()
+	for i := range 60 {
+		c.runs(fmt.Sprintf("herd-%02d", i), func(n *tracker.NewTask) {
+			n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, 2*time.Second
+		})
+	}
+	c.goOn(2250 * time.Millisecond)
+	c.sweeps()
+	if task := c.get("herd-00"); task.State != tracker.Running {
+		c.Fatalf("%s: a held task is %s %s", c.what, task.State, task.Reason)
+	}
+	if w := c.worker(c.ids["herd-00"]); w.Status != tracker.Online {
+		c.Fatalf("%s: a held worker is %s %s", c.what, w.Status, w.StatusReason)
+	}
+	c.sure("release", func() error { _, err := c.Release(c.ctx, scope, time.Minute); return err })
+	c.sweeps()
+}
+
+// repairs are of what a store that lost writes left behind.
+func (c *story) repairs() {
+	c.plant(c.key("ghost", "ix"), scope.String()+"/R/ghost")
+	c.queued("held", "q")
+	held := c.claimed("w2", "c6", 1)
+	c.sure("reconcile", func() error { _, err := c.sweeper.Reconcile(c.ctx); return err })
+	c.ended(held[0], tracker.Succeeded, false)
+	c.check("damage", c.store.Client.Del(c.ctx, c.WorkerKey(scope, c.ids["p2"])).Err())
+	c.sure("adopt", func() error { return c.AdoptWorker(c.ctx, scope, c.ids["p2"], c.records["p2"]) })
+}
+
+// holds time back, while beats are refused.
+func (c *story) holds() {
+	a := c.runs("held-back")
+	beats := c.key("held-back", "beats:2000")
+	c.check("damage", c.store.Client.Rename(c.ctx, beats, "away").Err())
+	c.check("damage", c.store.Client.Set(c.ctx, beats, "no set", 0).Err())
+	c.wantCode(c.beat(a, "").Err, tracker.Unavailable)
+	c.HoldTime()
+	c.check("damage", c.store.Client.Rename(c.ctx, "away", beats).Err())
+	c.beats(a)
+	c.ended(a, tracker.Succeeded, false)
+}
+
+// readers look at everything.
+func (c *story) readers() {
+	c.sure("list", func() error { _, err := c.List(c.ctx, tracker.TaskFilter{Scope: scope, PageSize: 5}); return err })
+	c.sure("workers", func() error {
+		_, err := c.Workers(c.ctx, tracker.WorkerFilter{Scope: scope, PageSize: 100})
+		return err
+	})
+	c.sure("machine", func() error { _, err := c.Machine(c.ctx, scope, "host-w1"); return err })
+	c.sure("queues", func() error { _, err := c.Queues(c.ctx, scope); return err })
+}
