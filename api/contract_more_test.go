@@ -255,3 +255,22 @@ func claimsOf(t *testing.T, l *live, token string) *claims {
 	}
 	return c
 }
+
+// What could not be written again in UTC is refused where it comes in: a task that kept it could not be shown.
+func TestContractTimesOutsideTheYearsThatCanBeWritten(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		e := l.create(short)
+		for _, at := range []string{"9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"} {
+			l.call(e, "started", `{"attempt":1,"startedAt":"`+at+`"}`).refused(400, "invalid_request")
+			l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at+`"}`).refused(400, "invalid_request")
+			l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","completedAt":"`+at+`"}`).refused(400, "invalid_request")
+			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"q","notBefore":"`+at+`"}`).refused(400, "invalid_request")
+		}
+		for _, at := range []string{"9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z"} {
+			l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at+`"}`).want(200)
+			if got := l.get(e.TaskID); got.ReportedHeartbeatAt.Year() != 9999 && got.ReportedHeartbeatAt.Year() != 0 {
+				t.Errorf("%s is kept as %v", at, got.ReportedHeartbeatAt)
+			}
+		}
+	})
+}

@@ -46,8 +46,15 @@ func parseTime(b []byte) (ms int64, ok bool) {
 		}
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
-	return t.UnixMilli() - int64(offset)*1000, true
+	ms = t.UnixMilli() - int64(offset)*1000
+	return ms, ms >= firstMs && ms < endMs
 }
+
+// The years 0 to 9999 in UTC; nothing else could be written again.
+var (
+	firstMs = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	endMs   = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+)
 
 func digitsOf(b []byte) (n int, ok bool) {
 	for _, c := range b {

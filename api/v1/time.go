@@ -33,7 +33,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	u := t.UTC()
-	if y := u.Year(); y < 0 || y > 9999 {
+	if !writable(u) {
 		return nil, errYear
 	}
 	b := make([]byte, 0, len(TimeLayout)+2)
@@ -42,8 +42,11 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON reads an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not. Its
-// error is a *json.UnmarshalTypeError, so that encoding/json adds the field's name.
+// writable tells whether a time in UTC has a year of four digits: an offset can lead out of these.
+func writable(u time.Time) bool { return u.Year() >= 0 && u.Year() <= 9999 }
+
+// UnmarshalJSON reads an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not, and refuses what
+// MarshalJSON could not write. Its error is a *json.UnmarshalTypeError, so that encoding/json adds the field's name.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*t = Time{}
@@ -56,7 +59,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 		return refused
 	}
 	u, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || !strict(text) {
+	if err != nil || !strict(text) || !writable(u.UTC()) {
 		return refused
 	}
 	*t = Time{u.UTC().Truncate(time.Millisecond)}
