@@ -48,7 +48,7 @@ if f.s == 'Q' then
 end
 supersede(task)
 redis.call('HDEL', task.key, 'e', 'cr')
-redis.call('HDEL', task.doc, 'error', 'cancelReason')
+forget_result(task)
 redis.call('ZREM', DUE, 'x:' .. task.name)
 if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
 requeue(task, f.s == 'F' and f.r or 'SUPERSEDED', 0)

@@ -24,6 +24,7 @@ local function know(task, token)
     local _, report = leave(task)
     if known.s == 'D' or known.s == 'R' then remember(task, 'SUPERSEDED', nil, false, report) end
     redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
+    forget_result(task)
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
     known.r, known.e, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil, nil
     if known.x then redis.call('ZADD', DUE, known.x, 'd:' .. task.name) end

@@ -15,7 +15,7 @@ local function dispatch(task, L, to)
   supersede(task)
   if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
   redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci')
-  redis.call('HDEL', task.doc, 'error', 'cancelReason')
+  forget_result(task)
   redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name, 'p:' .. task.name)
   move(task, 'D')
   f.a, f.f, f.w, f.ci = f.a + 1, to.fence, to.worker, to.claim

@@ -18,6 +18,11 @@ local function finish(task, state, reason, retention)
   write('ZADD', DUE, digits(now + retention), 'x:' .. task.name)
 end
 
+-- Forgets what the attempt before said at its end: the next one has a result of its own.
+local function forget_result(task)
+  redis.call('HDEL', task.doc, 'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason')
+end
+
 -- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff.
 local function retry_after(task, loss)
   local f = task.f
