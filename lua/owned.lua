@@ -3,16 +3,19 @@
 -- KEYS: for each attempt lubdub:{shard}:task:<scope>/<id>, …:history:<scope>/<id>
 -- ARGV: 1 worker, then the number of each attempt
 -- Reply: for each attempt {fence, run or '' (its own), heartbeat timeout ms, interval ms or '', dispatched wall ms,
---   deadline wall ms or ''}, or {0} when it is not the worker's, or {-1} when there is no such task
+--   deadline wall ms or ''}, or {0} when it is not the worker's, or {-1} when that cannot be told: there is no such task or
+--   attempt yet, or the record knows no queue, of a task that was pushed to whoever has its envelope or adopted from its
+--   token. A task without a timeout was claimed all the same.
 -- Cost: O(1) for each, O(history) for one that is not current
 local reply = {}
 for i = 2, #ARGV do
   local task, history = KEYS[2 * i - 3], KEYS[2 * i - 2]
   local f = redis.call('HMGET', task, 'a', 'w', 'q', 'f', 'u', 't', 'i', 'd', 'x')
-  local found = {f[6] and 0 or -1}
-  if f[3] and f[1] == ARGV[i] and f[2] == ARGV[1] then
+  local claimed = f[3] or f[6] == '0'
+  local found = {claimed and tonumber(ARGV[i]) <= (tonumber(f[1]) or 0) and 0 or -1}
+  if claimed and f[1] == ARGV[i] and f[2] == ARGV[1] then
     found = {f[4], f[5] or '', f[6], f[7] or '', f[8] or '', f[9] or ''}
-  elseif f[3] then
+  elseif claimed then
     for _, entry in ipairs(redis.call('LRANGE', history, 0, -1)) do
       local a, fence, worker, dispatched = string.match(entry, '^(%d+)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
       if a == ARGV[i] and worker == ARGV[1] then

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -109,4 +110,58 @@ func TestInventoryThatMissesVeryMany(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the store cannot tell of an attempt is no news of its loss: its own token is heard all the while.
+func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
+	live := func(c *crew, what string, a *tracker.Attempt) {
+		c.Helper()
+		for range 2 {
+			if lost := c.beatWorker(c.ids["w1"], listing(nameOf(a))).Lost; len(lost) > 0 {
+				c.Errorf("%s: its worker is told %+v", what, lost)
+			}
+			if b := c.beat(a, ""); b.Err != nil {
+				c.Errorf("%s: its own beat is told %v", what, b.Err)
+			}
+		}
+	}
+	claims(t, func(c *crew) {
+		records := map[string]*tracker.Registered{}
+		for _, name := range []string{"w1", "w2"} {
+			records[name] = c.register(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MachineID = "q", []string{"x"}, "host-"+name })
+			c.ids[name] = records[name].WorkerID
+		}
+		pushed := c.create(func(n *tracker.NewTask) { n.TaskID = "pushed" }).Envelope.Attempt
+		live(c, "pushed", pushed)
+		if _, err := c.Start(c.ctx, pushed, tracker.Report{WorkerID: c.ids["w1"]}); err != nil {
+			c.Fatal(err)
+		}
+		live(c, "pushed, with the worker's name", pushed)
+
+		own := c.holding("w1", 1, func(n *tracker.NewTask) { n.HeartbeatTimeout = 2 * time.Second })[0]
+		live(c, "claimed", own)
+		another := c.claimed("w2", "another")
+		ahead := c.claimed("w1", "ahead")
+		c.empty()
+		for _, r := range records {
+			c.adopt(r)
+		}
+		live(c, "adopted with a timeout of its own", own)
+		if b := c.beat(another, ""); b.Err != nil {
+			c.Fatal(b.Err)
+		}
+		c.wantNotices(c.beatWorker(c.ids["w1"], listing(nameOf(own), nameOf(another))).Lost,
+			tracker.TaskNotice{TaskID: "another", Attempt: 1, Error: tracker.AttemptMismatch}) // it has no timeout, so it was claimed, and by w2
+
+		c.queue("ahead", "x") // the store has its creation and lost its claim
+		live(c, "ahead of the record", ahead)
+	})
+}
+
+func (c *crew) claimed(worker, task string) *tracker.Attempt {
+	c.Helper()
+	c.queue(task, "x", func(n *tracker.NewTask) { n.WorkerID = c.ids[worker] })
+	got := c.claim(worker, 1)
+	c.wantIDs(got, task)
+	return got[0].Attempt
 }
