@@ -274,3 +274,27 @@ func TestContractTimesOutsideTheYearsThatCanBeWritten(t *testing.T) {
 		}
 	})
 }
+
+// The first answer is kept for 24 h, whatever the request's deadline was.
+func TestContractRepeatAfterTheDeadline(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		deadline := l.now().Add(time.Minute).UTC().Format(time.RFC3339)
+		body, item := `{"deadline":"`+deadline+`"}`, `{"tasks":[{"deadline":"`+deadline+`","idempotencyKey":"k2"}]}`
+		create := func(path, body, key string) *answer {
+			return l.do("POST", path, l.control(RoleDispatcher), body, "Idempotency-Key", key)
+		}
+		one, batch := create("/v1/tasks", body, "k1").want(201), create("/v1/tasks:batch", item, "").want(200)
+		l.pass(2 * time.Minute)
+		l.sweep()
+		if again := create("/v1/tasks", body, "k1").want(201); again.body != one.body {
+			t.Errorf("got %s, then %s", one.body, again.body)
+		}
+		if again := create("/v1/tasks:batch", item, "").want(200); again.body != batch.body {
+			t.Errorf("got %s, then %s", batch.body, again.body)
+		}
+		if e := create("/v1/tasks", body, "k3").refused(400, "invalid_request"); e.Field != "deadline" {
+			t.Errorf("%+v", e)
+		}
+		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).refused(400, "invalid_request")
+	})
+}

@@ -3,10 +3,10 @@
 --   apart from another task with that id.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
--- ARGV: 1 scope, 2 id, 3 state (D or Q), 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline wall ms or '',
---   7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then those as name and value,
---   then the document's fields as name and value
--- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {EXISTS}
+-- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' to find it only, 4 fence of the creation, 5 heartbeat timeout ms,
+--   6 deadline wall ms or '', 7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then
+--   those as name and value, then the document's fields as name and value
+-- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {EXISTS} or {NOT_FOUND}
 -- Cost: O(log n), two events
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -17,6 +17,7 @@ if task.f then
   if (task.f.o or task.f.f) == ARGV[4] then return {REPEATED, tonumber(task.f.c), task.f.pn or ''} end
   return {EXISTS}
 end
+if ARGV[3] == '' then return {NOT_FOUND} end
 local L = shard_time(CLOCK)
 local state, fence, timeout, deadline, notBefore = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
 local f, record = {a = 0, t = timeout}

@@ -3,9 +3,9 @@
 -- KEYS: for each attempt lubdub:{shard}:task:<scope>/<id>, …:history:<scope>/<id>
 -- ARGV: 1 worker, then the number of each attempt
 -- Reply: for each attempt {fence, run or '' (its own), heartbeat timeout ms, interval ms or '', dispatched wall ms,
---   deadline wall ms or ''}, or {0} when it is not the worker's, or {-1} when that cannot be told: there is no such task or
---   attempt yet, or the record knows no queue, of a task that was pushed to whoever has its envelope or adopted from its
---   token. A task without a timeout was claimed all the same.
+--   deadline wall ms or ''}, or {0} when it is not the worker's, or {-1} when that cannot be told: there is no such
+--   task, or attempt yet, or its record knows no queue, because it was pushed to whoever has its envelope or adopted
+--   from its token. A task without a timeout of its own was claimed all the same.
 -- Cost: O(1) for each, O(history) for one that is not current
 local reply = {}
 for i = 2, #ARGV do

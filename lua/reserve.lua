@@ -2,11 +2,13 @@
 -- Guarantees: the first reservation stands until it expires; another body is told apart; the time of creation is
 --   recorded once, and the worker with it.
 -- KEYS: 1 lubdub:{shard}:idem:<scope>/<key>
--- ARGV: 1 hash of the body, 2 task id and 3 fence to reserve, 4 life ms, 5 created wall ms or '', 6 worker that was
---   chosen for it then, or ''
--- Reply: {1 when the body is the same, else 0, task id, fence, created wall ms or '', worker or ''}
+-- ARGV: 1 hash of the body, 2 task id and 3 fence to reserve, 4 life ms (0: reserve nothing), 5 created wall ms
+--   or '', 6 worker that was chosen for it then, or ''
+-- Reply: {1 when the body is the same, else 0, task id, fence, created wall ms or '', worker or ''}; no id when the
+--   key is not known and none was reserved
 -- Cost: O(1)
 local r = redis.call('HMGET', KEYS[1], 'h', 'id', 'f', 'c', 'w')
+if not r[1] and ARGV[4] == '0' then return {1, '', '', '', ''} end
 if not r[1] then
   redis.call('HSET', KEYS[1], 'h', ARGV[1], 'id', ARGV[2], 'f', ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])

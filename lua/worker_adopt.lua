@@ -14,7 +14,8 @@ if w.f then return {OK, now} end
 local f = {}
 for i = 5, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
 local L = shard_time(CLOCK)
-redis.call('HSET', w.key, 'bl', L, 'lb', now, unpack(ARGV, 5))
+-- How many it holds is not known: at most as many as it may, so that its next claim counts them.
+redis.call('HSET', w.key, 'bl', L, 'lb', now, 'hb', f.mc, unpack(ARGV, 5))
 f.bl, f.lb = L, now
 w.f = f
 set_status(w, 'N')

@@ -135,3 +135,25 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 		}
 	})
 }
+
+// An adopted worker claims no more than it has room for beside what it holds already.
+func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
+	claims(t, func(c *crew) {
+		r := c.register(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", []string{"x"}, 3 })
+		c.ids["w1"] = r.WorkerID
+		c.holding("w1", 2)
+		for _, id := range []string{"a", "b", "c"} {
+			c.queue(id, "x")
+		}
+		if err := c.store.Client.Del(c.ctx, c.WorkerKey(scope, r.WorkerID)).Err(); err != nil { // its shard lost it, the others did not
+			c.Fatal(err)
+		}
+		c.adopt(r)
+		if got := c.claim("w1", 3); len(got) != 1 {
+			c.Errorf("with room for one it claimed %v", ids(got))
+		}
+		if got := c.claim("w1", 3); len(got) != 0 {
+			c.Errorf("full, it claimed %v", ids(got))
+		}
+	})
+}

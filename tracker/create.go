@@ -13,7 +13,8 @@ import (
 // Create creates a task. A task without a queue is dispatched at once and comes with its envelope.
 //
 // With an idempotency key the key is reserved first, with the id that the task will have, and marked after the
-// creation; whatever is cut off in between is completed by the repeat, which gets the first answer.
+// creation; whatever is cut off in between is completed by the repeat, which gets the first answer. A repeat that comes
+// after the deadline only finds what there is: it reserves and creates nothing.
 func (t *Tracker) Create(ctx context.Context, n NewTask) (*Created, error) {
 	r := t.CreateBatch(ctx, []NewTask{n})[0]
 	return r.Created, r.Err
@@ -67,14 +68,17 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 		if c.IdempotencyKey == "" || !want(c) {
 			continue
 		}
-		created := ""
-		if !c.at.IsZero() {
+		created, life := "", ms(IdempotencyRetention)
+		switch {
+		case !c.at.IsZero():
 			created = strconv.FormatInt(c.at.UnixMilli(), 10)
+		case c.late != nil:
+			life = 0
 		}
 		shard := t.store.shardOf(c.Scope, c.IdempotencyKey)
 		key := t.store.keys[shard].idempotency(c.Scope, c.IdempotencyKey)
 		calls = append(calls, newCall(shard, t.store.scripts.Get("reserve"), []string{key},
-			c.IdempotencyHash, c.TaskID, c.fence, ms(IdempotencyRetention), created, c.WorkerID))
+			c.IdempotencyHash, c.TaskID, c.fence, life, created, c.WorkerID))
 		asked = append(asked, c)
 	}
 	t.store.doDurably("create", calls...)
@@ -85,6 +89,8 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 			c.err = calls[i].err
 		case r.int(0) != 1:
 			c.err = &Error{Code: IdempotencyMismatch, Op: "create", Message: "this idempotency key was used with another body within the last 24 h; use a new key for a new task, or repeat the first body"}
+		case r.str(1) == "":
+			c.err = c.late
 		default:
 			c.TaskID, c.fence = r.str(1), r.str(2)
 			if at := parseMs(r.str(3)); !at.IsZero() {
@@ -117,7 +123,11 @@ func (t *Tracker) create(batch []*creation) {
 		if c.err = calls[i].err; c.err != nil {
 			continue
 		}
-		if calls[i].reply.int(0) == codeExists {
+		switch calls[i].reply.int(0) {
+		case codeNotFound:
+			c.err = c.late
+			continue
+		case codeExists:
 			c.err = &Error{Code: Exists, Op: "create", Message: "a task with this id exists in this workspace; choose another taskId, or leave it out and Lubdub makes one"}
 			continue
 		}
@@ -137,8 +147,12 @@ func (t *Tracker) createCall(c *creation) *call {
 		state = Dispatched
 		start = strconv.FormatInt(ms(startTimeout(c.Queue, c.StartTimeout, tokenLife(c.TokenTTL, c.Deadline, time.Now()))), 10)
 	}
+	letter := letters(state)
+	if c.late != nil {
+		letter = ""
+	}
 	record := c.record()
-	args := []any{c.Scope.String(), c.TaskID, letters(state), c.fence, timeout, msOrEmpty(c.Deadline), start,
+	args := []any{c.Scope.String(), c.TaskID, letter, c.fence, timeout, msOrEmpty(c.Deadline), start,
 		msOrEmpty(c.NotBefore), len(record) / 2}
 	return newCall(shard, t.store.scripts.Get("create"), keys, append(append(args, record...), c.document()...)...)
 }

@@ -209,3 +209,76 @@ func TestBatchKeepsItsOrder(t *testing.T) {
 		}
 	})
 }
+
+// A repeat gets the first answer as long as the key is kept, also when the deadline has passed meanwhile. A key that is
+// not known, or whose task never came to be, is refused as without a key, and is free for a better body.
+func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
+	contract(t, func(h *harness) {
+		late := func(key string, change ...func(*tracker.NewTask)) tracker.NewTask {
+			n := tracker.NewTask{Scope: scope, IdempotencyKey: key, IdempotencyHash: "h1", Deadline: h.store.Clock.Now().Add(time.Minute)}
+			for _, f := range change {
+				f(&n)
+			}
+			return n
+		}
+		validate := func(n *tracker.NewTask) {
+			h.Helper()
+			if err := n.Validate(h.store.Clock.Now()); err != nil {
+				h.Fatal(err)
+			}
+		}
+		marked, unmarked, lost := late("k1"), late("k2"), late("k3")
+		queued := late("k4", func(n *tracker.NewTask) { n.Queue = "q" })
+		first := map[string]string{}
+		for _, n := range []*tracker.NewTask{&marked, &unmarked, &lost, &queued} {
+			validate(n)
+			c, err := h.Create(h.ctx, *n)
+			if err != nil {
+				h.Fatal(err)
+			}
+			first[n.IdempotencyKey] = c.Task.ID
+		}
+		for _, n := range []tracker.NewTask{unmarked, lost} { // the process died before the key was marked
+			if err := h.store.Client.HDel(h.ctx, h.IdempotencyKey(scope, n.IdempotencyKey), "c", "w").Err(); err != nil {
+				h.Fatal(err)
+			}
+		}
+		if err := h.store.Client.Del(h.ctx, h.TaskKey(scope, first["k3"])).Err(); err != nil { // … and before it was created
+			h.Fatal(err)
+		}
+		h.advance(2 * time.Minute)
+		h.sweep()
+		unknown := late("k5", func(n *tracker.NewTask) { n.Deadline = h.store.Clock.Now().Add(-time.Second) })
+		batch := []tracker.NewTask{marked, unmarked, lost, queued, unknown}
+		for i := range batch {
+			validate(&batch[i])
+		}
+		for range 2 {
+			for i, r := range h.CreateBatch(h.ctx, batch) {
+				key := batch[i].IdempotencyKey
+				if key == "k3" || key == "k5" {
+					h.wantCode(r.Err, tracker.Invalid)
+					continue
+				}
+				if r.Err != nil || r.Created.Task.ID != first[key] {
+					h.Fatalf("%s: %+v %v, want %s", key, r.Created, r.Err, first[key])
+				}
+			}
+		}
+		h.wantState(first["k2"], tracker.Failed, tracker.DeadlineExceeded)
+		better := late("k5")
+		better.IdempotencyHash = "h2"
+		validate(&better)
+		if _, err := h.Create(h.ctx, better); err != nil {
+			h.Fatal(err)
+		}
+		marked.IdempotencyHash = "h2"
+		validate(&marked)
+		_, err := h.Create(h.ctx, marked)
+		h.wantCode(err, tracker.IdempotencyMismatch)
+		marked.IdempotencyKey = ""
+		if err := marked.Validate(h.store.Clock.Now()); tracker.CodeOf(err) != tracker.Invalid {
+			h.Errorf("without a key: %v", err)
+		}
+	})
+}

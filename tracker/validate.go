@@ -63,7 +63,8 @@ func RoundTimeout(d time.Duration) time.Duration {
 }
 
 // Validate checks everything about a new task that can be judged without the store and fills in what is
-// zero: the intervals' defaults, and the timeouts as rounded. A refusal is an *Error with the code
+// zero: the intervals' defaults, and the timeouts as rounded. A deadline that has passed is judged by Create where there
+// is an idempotency key: a repeat gets the first answer. A refusal is an *Error with the code
 // Invalid or InvalidID whose message names the field as the API does.
 func (n *NewTask) Validate(now time.Time) error {
 	for _, check := range []func(time.Time) error{
@@ -237,8 +238,12 @@ func clip(s string) string {
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 func (n *NewTask) checkTimes(now time.Time) error {
+	n.late = nil
 	if !n.Deadline.IsZero() && !n.Deadline.After(now) {
-		return invalid("deadline", "lies in the past (it is %s here); give a later one", now.UTC().Format(time.RFC3339))
+		n.late = invalid("deadline", "lies in the past (it is %s here); give a later one", now.UTC().Format(time.RFC3339))
+	}
+	if n.late != nil && n.IdempotencyKey == "" {
+		return n.late
 	}
 	if n.Deadline.After(lastTime) {
 		return invalid("deadline", "lies after the year 9999")
