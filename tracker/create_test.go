@@ -3,9 +3,11 @@ package tracker_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -281,4 +283,38 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 			h.Errorf("without a key: %v", err)
 		}
 	})
+}
+
+// A filtered list looks at its tasks by the hundred, however small its pages are.
+func TestAFilteredListOfSmallPages(t *testing.T) {
+	h := newHarness(t, redistest.Real(t))
+	var batch []tracker.NewTask
+	for i := range 300 {
+		n := tracker.NewTask{Scope: scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
+		if i >= 298 {
+			n.Type = "rare"
+		}
+		if err := n.Validate(h.store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		batch = append(batch, n)
+	}
+	h.CreateBatch(h.ctx, batch)
+	var rounds atomic.Int64
+	h.After("list", func() { rounds.Add(1) })
+	f := tracker.TaskFilter{Scope: scope, Type: "rare", PageSize: 1}
+	for _, want := range []string{"t298", "t299"} {
+		rounds.Store(0)
+		page, err := h.List(h.ctx, f)
+		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != want {
+			h.Fatalf("%+v %v, want %s", page, err, want)
+		}
+		if n := rounds.Load(); n > 5 {
+			h.Errorf("%d rounds for %s", n, want)
+		}
+		f.After = page.Next
+	}
+	if f.After != "" {
+		h.Errorf("after the last one comes %q", f.After)
+	}
 }

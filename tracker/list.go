@@ -124,20 +124,22 @@ func (t *Tracker) ownRun(op string, q idQuery, page *idPage) ([]string, error) {
 	return ids, nil
 }
 
-// maxScan bounds how many tasks one page of a filtered list may look at.
-const maxScan = 1000
+// maxScan bounds how many tasks one page of a filtered list may look at, scanStep at a time, however small the page is.
+const maxScan, scanStep = 1000, 100
 
 // List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
 // such a page may be short, or empty, and still have a next one.
 func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
-	q := idQuery{scope: f.Scope, run: f.RunID, states: States, after: f.After, limit: min(max(f.PageSize, 1), 100)}
+	size := min(max(f.PageSize, 1), scanStep)
+	q := idQuery{scope: f.Scope, run: f.RunID, states: States, after: f.After, limit: size}
 	if f.State != "" {
 		q.states = []State{f.State}
 	}
-	if !f.narrows() {
+	if f.narrows() {
+		q.limit = scanStep
+	} else {
 		q.count = q.states
 	}
-	size := q.limit
 	page := &TaskPage{Total: -1}
 	for scanned := 0; ; {
 		ids, err := t.ids("list", q)
