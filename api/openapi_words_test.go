@@ -165,7 +165,7 @@ var opWords = map[string]words{
 	opDrainMachine: {tag: "workers", summary: "Drain all workers of a machine", request: v1.DrainRequest{}, optionalBody: true, answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404}},
 	opSweep: {
 		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are named in the token's scope only.",
-		answers: map[int]any{200: v1.SweepResponse{}},
+		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.SweepResponse{}},
 	},
 	opRelease: {
 		tag: "system", summary: "Release the mass expiry brake",
