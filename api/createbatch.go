@@ -52,7 +52,7 @@ func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 		return tracker.NewTask{}, errItemNotObject
 	}
 	s := scanner{b: raw}
-	if r := checkFields(&s, reflect.TypeFor[v1.CreateTasksItem](), ""); r != nil {
+	if r := checkFields(&s, reflect.TypeFor[v1.CreateTasksItem](), "", false); r != nil {
 		return tracker.NewTask{}, r
 	}
 	if err := unmarshal(raw, &item); err != nil {

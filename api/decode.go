@@ -22,16 +22,20 @@ func decodeStrict(body []byte, v any) error {
 		return err
 	}
 	s := scanner{b: body}
-	if r := checkFields(&s, reflect.TypeOf(v).Elem(), ""); r != nil {
+	if r := checkFields(&s, reflect.TypeOf(v).Elem(), "", false); r != nil {
 		return r
 	}
 	return unmarshal(body, v)
 }
 
-// decodeLenient reads a callback's body; fields that the struct does not have are skipped.
+// decodeLenient reads a callback's body; fields that the struct does not have are skipped, empty ids refused.
 func decodeLenient(body []byte, v any) error {
 	if err := checkJSON(body); err != nil {
 		return err
+	}
+	s := scanner{b: body}
+	if r := checkFields(&s, reflect.TypeOf(v).Elem(), "", true); r != nil {
+		return r
 	}
 	return unmarshal(body, v)
 }
@@ -112,8 +116,8 @@ func kindName(t reflect.Type) string {
 	return "an object"
 }
 
-// checkFields walks over a valid JSON value along a type.
-func checkFields(s *scanner, t reflect.Type, path string) *refusal {
+// checkFields walks over a valid JSON value along a type. Lenient, it skips what the type does not have.
+func checkFields(s *scanner, t reflect.Type, path string, lenient bool) *refusal {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -130,16 +134,20 @@ func checkFields(s *scanner, t reflect.Type, path string) *refusal {
 				sub = path + "." + name
 			}
 			ft, known := fields[name]
+			if !known && lenient {
+				s.skip()
+				continue
+			}
 			if !known {
 				r := refuse(fasthttp.StatusBadRequest, v1.CodeUnknownField,
 					sub+" is not a field of this request; check its spelling (upper and lower case count), or leave it out")
 				r.body.Field = sub
 				return r
 			}
-			if strings.HasSuffix(name, "Id") && s.peek() == '"' && bytes.HasPrefix(s.b[s.i:], []byte(`""`)) {
+			if isID(name) && s.peek() == '"' && bytes.HasPrefix(s.b[s.i:], []byte(`""`)) {
 				return invalidID(sub)
 			}
-			if r := checkFields(s, ft, sub); r != nil {
+			if r := checkFields(s, ft, sub, lenient); r != nil {
 				return r
 			}
 		}
@@ -148,7 +156,7 @@ func checkFields(s *scanner, t reflect.Type, path string) *refusal {
 	case c == '[' && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		i := 0
 		for more := s.open('[', ']'); more; more = s.more(']') {
-			if r := checkFields(s, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); r != nil {
+			if r := checkFields(s, t.Elem(), fmt.Sprintf("%s[%d]", path, i), lenient); r != nil {
 				return r
 			}
 			i++
@@ -158,6 +166,11 @@ func checkFields(s *scanner, t reflect.Type, path string) *refusal {
 	}
 	s.skip()
 	return nil
+}
+
+// isID tells by its name whether a field is an id, which may be left out but not be empty.
+func isID(name string) bool {
+	return strings.HasSuffix(name, "Id") || name == "queue" || name == "type" || name == "runtime"
 }
 
 var fieldCache sync.Map // reflect.Type → map[string]reflect.Type

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"testing"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// An id that is given as "" is no id; only one that is left out, or null, is absent.
+func TestEmptyIDsAreRefused(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		e, w := l.create(short), l.register(mailer)
+		dispatcher, operator, viewer, enroll := l.control(RoleDispatcher), l.control(RoleOperator), l.control(RoleViewer), l.control(RoleEnroll)
+		task := "/v1/tasks/" + e.TaskID
+		for _, c := range []struct{ path, token, body, field string }{
+			{task + "/started", e.TaskToken, `{"attempt":1,"workerId":""}`, "workerId"},
+			{task + "/heartbeat", e.TaskToken, `{"attempt":1,"workerId":""}`, "workerId"},
+			{task + "/completed", e.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED","workerId":""}`, "workerId"},
+			{"/v1/queues/default/claim", w.WorkerToken, `{"claimId":""}`, "claimId"},
+			{"/v1/workers/" + w.WorkerID + "/heartbeat", w.WorkerToken, `{"tasks":[{"taskId":"","attempt":1}]}`, "tasks[0].taskId"},
+			{"/v1/tasks", dispatcher, `{"queue":""}`, "queue"},
+			{"/v1/tasks", dispatcher, `{"type":""}`, "type"},
+			{"/v1/tasks", dispatcher, `{"queue":"q","runtime":""}`, "runtime"},
+			{"/v1/tasks", dispatcher, `{"queue":"q","workerId":""}`, "workerId"},
+			{"/v1/tasks", dispatcher, `{"taskId":""}`, "taskId"},
+			{"/v1/tasks", dispatcher, `{"runId":""}`, "runId"},
+			{"/v1/tasks", dispatcher, `{"assetId":""}`, "assetId"},
+			{"/v1/tasks", dispatcher, `{"tenantId":""}`, "tenantId"},
+			{"/v1/workers", enroll, `{"queue":"","types":["x"]}`, "queue"},
+			{"/v1/workers", enroll, `{"queue":"q","types":["x"],"machineId":""}`, "machineId"},
+			{"/v1/workers:select", viewer, `{"queue":""}`, "queue"},
+			{"/v1/workers:select", viewer, `{"queue":"default","type":""}`, "type"},
+			{"/v1/workers:select", viewer, `{"queue":"default","runtime":""}`, "runtime"},
+			{"/v1/workers:drain", operator, `{"selector":{"queue":""}}`, "selector.queue"},
+			{"/v1/workers:drain", operator, `{"selector":{"machineId":""}}`, "selector.machineId"},
+		} {
+			if r := l.do("POST", c.path, c.token, c.body).refused(400, v1.CodeInvalidID); r.Field != c.field {
+				t.Errorf("%s %s: the field is %q", c.path, c.body, r.Field)
+			}
+		}
+		var batch struct{ Results []v1.Error }
+		l.badItems = true
+		l.do("POST", "/v1/tasks:batch", dispatcher, `{"tasks":[{"queue":""}]}`).want(200).into(&batch)
+		if r := batch.Results[0]; r.Error != v1.CodeInvalidID || r.Field != "queue" {
+			t.Errorf("in a batch: %+v", r)
+		}
+		for _, query := range []string{"runId=", "workerId=", "queue=", "type=", "tenantId="} {
+			l.do("GET", "/v1/tasks?"+query, viewer, "").refused(400, v1.CodeInvalidID)
+		}
+		l.call(e, "started", `{"attempt":1,"workerId":null,"bogusId":""}`).want(200)
+		l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","output":{"fileId":""}}`).want(200)
+	})
+}
