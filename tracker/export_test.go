@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -265,6 +266,46 @@ func (s *Sweeper) RecoverUntil(ctx context.Context, scope Scope, id string) (tak
 	r, _ := s.t.workerRef(scope, id)
 	_, taken, err = s.recoverAll([]*workerRef{r})
 	return taken, err
+}
+
+// AtWork has a sweeper believe that it is at a recovery.
+func (s *Sweeper) AtWork(id string) { s.begin(&workerRef{id: id}) }
+
+// Freeze puts a shard on a node of its own, and has the calls of a script that go there wait until the channel closes.
+func (t *Tracker) Freeze(shard int, script string, until <-chan struct{}) {
+	o := *t.store.single.Options()
+	o.Addr = strings.Replace(o.Addr, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
+	client := redis.NewClient(&o)
+	client.AddHook(&frozen{sha: t.store.scripts.Get(script).SHA, until: until})
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	byShard := slices.Clone(*t.store.byShard.Load())
+	byShard[shard] = t.store.nodeOf(client)
+	t.store.byShard.Store(&byShard)
+}
+
+type frozen struct {
+	sha   string
+	until <-chan struct{}
+}
+
+func (f *frozen) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *frozen) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f *frozen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return len(cmd.Args()) > 1 && cmd.Args()[1] == f.sha }) {
+			<-f.until
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// HomeOf is the shard of a worker.
+func (t *Tracker) HomeOf(id string) int {
+	shard, _ := t.store.workerShard(id)
+	return shard
 }
 
 // FullClaims counts the shards that are asked to say when an attempt of a worker ends.

@@ -62,25 +62,52 @@ func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, err
 	return found, nil
 }
 
-// recover does what is left of a recovery, all shards at once. It gives how many attempts it took; what failed is left
-// to whoever comes next.
-func (t *Tracker) recover(ctx context.Context, rec *recovery) (taken int, err error) {
-	const atOnce = 16
+// recoverAtOnce is how many recoveries go on at once on one node.
+const recoverAtOnce = 16
+
+// recover does what is left of recoveries, on all nodes at once: one that does not answer must not hold up what is
+// requeued on the others. It gives how many attempts it took; what failed is left to whoever comes next.
+func (t *Tracker) recover(ctx context.Context, recs ...*recovery) (taken int, err error) {
+	type part struct {
+		rec   *recovery
+		shard int
+	}
+	byNode := map[*node][]part{}
+	for _, rec := range recs {
+		for _, shard := range rec.shards {
+			n := t.store.node(shard)
+			byNode[n] = append(byNode[n], part{rec, shard})
+		}
+	}
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	room := make(chan struct{}, atOnce)
-	for _, shard := range rec.shards {
-		room <- struct{}{}
-		running.Go(func() {
-			defer func() { <-room }()
-			n, failed := t.recoverIn(ctx, rec, shard)
-			mu.Lock()
-			defer mu.Unlock()
-			taken += n
-			if err == nil {
-				err = failed
-			}
-		})
+	silent := map[int]bool{} // shards that do not answer: each wait for one would be as long
+	for _, parts := range byNode {
+		todo := make(chan part, len(parts))
+		for _, p := range parts {
+			todo <- p
+		}
+		close(todo)
+		for range min(recoverAtOnce, len(parts)) {
+			running.Go(func() {
+				for p := range todo {
+					mu.Lock()
+					left := silent[p.shard]
+					mu.Unlock()
+					if left {
+						continue
+					}
+					n, failed := t.recoverIn(ctx, p.rec, p.shard)
+					mu.Lock()
+					taken += n
+					if err == nil {
+						err = failed
+					}
+					silent[p.shard] = silent[p.shard] || isNetwork(failed)
+					mu.Unlock()
+				}
+			})
+		}
 	}
 	running.Wait()
 	t.metrics.recovered.Add(float64(taken))
@@ -123,7 +150,5 @@ func (t *Tracker) recoverNow(ctx context.Context, scope Scope, id string) {
 	if err != nil {
 		return
 	}
-	for _, rec := range recs {
-		_, _ = t.recover(ctx, rec)
-	}
+	_, _ = t.recover(ctx, recs...)
 }

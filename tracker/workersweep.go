@@ -82,12 +82,12 @@ type dueWorker struct {
 	spared bool // the brake found it not silent for its timeout, so it must not end before the brake is asked again
 }
 
-// findDue lists what is overdue in one sorted set of each shard.
-func (s *Sweeper) findDue(n *node, todo []workersDue, in func(workersDue) (key string, clock string, ok bool)) (found []dueWorker, more bool, err error) {
+// findDue lists what is overdue in one sorted set of each shard, but for the first `from` of each.
+func (s *Sweeper) findDue(n *node, todo []workersDue, from int, in func(workersDue) (key string, clock string, ok bool)) (found []dueWorker, more bool, err error) {
 	var calls []*call
 	for _, d := range todo {
 		if key, clock, ok := in(d); ok {
-			calls = append(calls, newCall(d.shard, s.t.store.scripts.Get("find"), []string{s.t.store.keys[d.shard].clock, key}, clock, 0, ms(d.grace), findLimit))
+			calls = append(calls, newCall(d.shard, s.t.store.scripts.Get("find"), []string{s.t.store.keys[d.shard].clock, key}, clock, 0, ms(d.grace), findLimit, from))
 		}
 	}
 	s.t.store.exec(n, calls)
@@ -148,7 +148,7 @@ func shardsOf(found []dueWorker) (groups [][]dueWorker) {
 
 // expireWorkers takes workers that are late or silent for their timeout.
 func (s *Sweeper) expireWorkers(n *node, todo []workersDue, result *SweepResult) error {
-	found, more, err := s.findDue(n, todo, func(d workersDue) (string, string, bool) { return s.t.store.keys[d.shard].workerBeats, "L", d.beats })
+	found, more, err := s.findDue(n, todo, 0, func(d workersDue) (string, string, bool) { return s.t.store.keys[d.shard].workerBeats, "L", d.beats })
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -214,7 +214,7 @@ func (r *SweepResult) addMachine(m MachineName) {
 
 // takeDueWorkers looks after drains and removes what its retention is over for.
 func (s *Sweeper) takeDueWorkers(n *node, todo []workersDue, result *SweepResult) error {
-	found, more, err := s.findDue(n, todo, func(d workersDue) (string, string, bool) { return s.t.store.keys[d.shard].workerDue, "wall", d.due })
+	found, more, err := s.findDue(n, todo, 0, func(d workersDue) (string, string, bool) { return s.t.store.keys[d.shard].workerDue, "wall", d.due })
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -312,16 +312,22 @@ func (s *Sweeper) judgeDrains(n *node, found []dueWorker) (map[*workerRef]draine
 // recoverWorkers goes on with recoveries that are not done. A ranked sweeper does them beside its rounds: a shard on a
 // node that does not answer must not hold up the verdicts of this one.
 func (s *Sweeper) recoverWorkers(n *node, todo []workersDue, ranked bool, result *SweepResult) error {
-	found, _, err := s.findDue(n, todo, func(d workersDue) (string, string, bool) {
-		return s.t.store.keys[d.shard].recoveries, "wall", d.recoveries
-	})
-	if err != nil {
-		return err
-	}
-	refs := make([]*workerRef, 0, len(found))
-	for _, w := range found {
-		if len(refs) < recoverLimit && s.begin(w.ref) {
-			refs = append(refs, w.ref)
+	var refs []*workerRef
+	// Those that this sweeper is at already may be many, when a node does not answer: others stand behind them.
+	for from, more := 0, true; more && len(refs) < recoverLimit; from += findLimit {
+		var found []dueWorker
+		var err error
+		found, more, err = s.findDue(n, todo, from, func(d workersDue) (string, string, bool) {
+			return s.t.store.keys[d.shard].recoveries, "wall", d.recoveries
+		})
+		if err != nil {
+			s.end(refs)
+			return err
+		}
+		for _, w := range found {
+			if len(refs) < recoverLimit && s.begin(w.ref) {
+				refs = append(refs, w.ref)
+			}
 		}
 	}
 	if len(refs) == 0 {
@@ -343,21 +349,20 @@ func (s *Sweeper) begin(r *workerRef) bool {
 	return !busy
 }
 
+func (s *Sweeper) end(refs []*workerRef) {
+	for _, r := range refs {
+		s.recovering.Delete(r.id)
+	}
+}
+
 // recoverAll tells of how many there was anything left to do, and what it took.
 func (s *Sweeper) recoverAll(refs []*workerRef) (begun, taken int, err error) {
-	defer func() {
-		for _, r := range refs {
-			s.recovering.Delete(r.id)
-		}
-	}()
+	defer s.end(refs)
 	recs, err := s.t.readRecoveries("sweep", refs)
-	for _, rec := range recs {
-		n, failed := s.t.recover(s.life, rec)
-		taken += n
-		if err == nil {
-			err = failed
-		}
+	if err != nil {
+		return 0, 0, err
 	}
+	taken, err = s.t.recover(s.life, recs...)
 	return len(recs), taken, err
 }
 
