@@ -32,6 +32,7 @@ type creation struct {
 	fence string
 	err   error
 	done  bool // the answer is known, from the reservation
+	made  bool // the store was told
 	at    time.Time
 }
 
@@ -100,6 +101,7 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 	}
 }
 
+// create creates those of a batch that nothing is known of yet.
 func (t *Tracker) create(batch []*creation) {
 	var calls []*call
 	var asked []*creation
@@ -113,7 +115,8 @@ func (t *Tracker) create(batch []*creation) {
 				c.RunID = "run_" + hex.EncodeToString(sum[:16])
 			}
 		}
-		if !c.done {
+		if !c.done && !c.made {
+			c.made = true
 			calls = append(calls, t.createCall(c))
 			asked = append(asked, c)
 		}

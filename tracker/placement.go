@@ -24,8 +24,9 @@ type placement struct {
 type placer struct {
 	t        *Tracker
 	op       string
-	patience time.Duration  // how long to wait for others' reservations to become tasks, or nothing
+	patience time.Duration  // how long to wait in all for others' reservations to become tasks, or nothing
 	mine     map[string]int // by worker: reservations of the same request, for tasks that are still to be created
+	settle   func()         // creates what has a place already, before others are waited for; nil: there is nothing
 }
 
 const placePause = 5 * time.Millisecond // until a worker that others have reserved is judged again
@@ -40,10 +41,15 @@ func (p *placer) place(s *Selector, left []*Worker, found *Selection) (*placemen
 		found.Rejected[f]++
 		left = slices.DeleteFunc(left, func(o *Worker) bool { return o == w })
 	}
-	until := time.Now().Add(p.patience)
 	for tries := 3*len(left) + 8; ; tries-- {
-		if len(left) == 0 && len(reserved) > 0 && time.Now().Before(until) {
+		switch began := time.Now(); {
+		case len(left) > 0 || len(reserved) == 0:
+		case len(p.mine) > 0: // others may wait for these
+			p.settle()
+			left, reserved = reserved, nil
+		case p.patience > 0:
 			time.Sleep(jittered(placePause))
+			p.patience -= time.Since(began)
 			left, reserved = reserved, nil
 		}
 		if len(left) == 0 {
@@ -130,11 +136,23 @@ func (t *Tracker) unreserve(op string, places []*placement) {
 }
 
 // placeBatch chooses workers for the placed tasks of a batch; those that find none fail. Call the result when the
-// tasks stand in their queues.
+// tasks stand in their queues. Tasks whose places others may wait for, or would not be kept for much longer, it creates.
 func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 	var places []*placement
-	var failed []*creation
+	var placed, failed []*creation
+	var since time.Time // the oldest reservation
 	mine := map[string]int{}
+	giveBack := func() {
+		if len(places) > 0 {
+			t.unreserve("create", places)
+		}
+	}
+	settle := func() {
+		t.create(placed)
+		giveBack()
+		placed, places = nil, nil
+		clear(mine)
+	}
 	type pool struct {
 		left  []*Worker
 		found *Selection
@@ -150,13 +168,16 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 		key := s.key()
 		p := pools[key]
 		if p == nil {
-			p = &pool{by: &placer{t: t, op: "create", patience: placementLife, mine: mine}}
+			p = &pool{by: &placer{t: t, op: "create", patience: placementLife, mine: mine, settle: settle}}
 			p.left, p.found, p.err = t.candidates("create", s)
 			pools[key] = p
 		}
 		if c.err = p.err; c.err != nil {
 			failed = append(failed, c)
 			continue
+		}
+		if len(places) > 0 && time.Since(since) > placementLife/4 {
+			settle()
 		}
 		found := Selection{Considered: p.found.Considered, Rejected: map[Filter]int{}}
 		for f, n := range p.found.Rejected {
@@ -167,15 +188,14 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 			failed = append(failed, c)
 			continue
 		}
+		if len(places) == 0 {
+			since = time.Now()
+		}
 		c.WorkerID = at.worker.ID
-		places = append(places, at)
+		places, placed = append(places, at), append(placed, c)
 	}
 	t.forgiveExisting(failed)
-	return func() {
-		if len(places) > 0 {
-			t.unreserve("create", places)
-		}
-	}
+	return giveBack
 }
 
 // forgiveExisting lets creations go on that found no worker and whose task is there already: what they are told is that,

@@ -1,0 +1,48 @@
+package tracker_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Two batches that want the same places do not wait for each other: all places are filled, none twice, and the rest is
+// told that there is none.
+func TestTwoPlacedBatchesAtOnce(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		const places = 40
+		h := newHarness(t, s)
+		id := h.register(func(n *tracker.NewWorker) { n.MaxConcurrent = places }).WorkerID
+		trackers := []*tracker.Tracker{h.Tracker, newHarness(t, s).Tracker}
+		var both, all sync.WaitGroup
+		both.Add(len(trackers))
+		answers := make([][]tracker.CreateResult, len(trackers))
+		for i, tr := range trackers {
+			tr.After("worker_selected", sync.OnceFunc(func() { both.Done(); both.Wait() })) // each has a place reserved
+			var batch []tracker.NewTask
+			for range places {
+				n := tracker.NewTask{Scope: scope, HeartbeatInterval: time.Second}
+				placed("leastLoaded")(&n)
+				batch = append(batch, n)
+			}
+			all.Go(func() { answers[i] = tr.CreateBatch(h.ctx, batch) })
+		}
+		all.Wait()
+		made := 0
+		for _, results := range answers {
+			for _, r := range results {
+				if r.Err == nil {
+					made++
+				} else {
+					h.wantCode(r.Err, tracker.NoCapacity)
+				}
+			}
+		}
+		if w := h.worker(id); made != places || w.Placed != places {
+			t.Fatalf("%d were placed and %d wait on a worker of %d places", made, w.Placed, places)
+		}
+	}, redistest.WallClock)
+}
