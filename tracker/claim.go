@@ -208,16 +208,19 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 	w := room.join(c)
 	defer room.leave(w)
 	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
+	nudged := false
 	for {
+		if nudged && c.room == 0 { // what it may take it tries to take first
+			if err := c.refused(); err != nil {
+				return nil, err
+			}
+			nudged = false
+		}
 		select {
 		case <-over:
 			return nil, nil
 		case <-c.nudge:
-			if c.room == 0 {
-				if err := c.refused(); err != nil {
-					return nil, err
-				}
-			}
+			nudged = true
 		case o := <-w.offers:
 			if o.err != nil {
 				return nil, o.err

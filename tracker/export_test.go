@@ -205,6 +205,32 @@ func (t *Tracker) ReserveClaim(scope Scope, worker string, n int) (settle func()
 	return func() { t.settleClaim(g, 0) }, err
 }
 
+// Nudged gives a channel that is told when the claims of a worker are.
+func (t *Tracker) Nudged(scope Scope, worker string) (told <-chan struct{}, leave func()) {
+	c := &claim{ClaimRequest: ClaimRequest{Scope: scope, WorkerID: worker}, t: t}
+	leave = t.nudges.join(c)
+	heard := make(chan struct{})
+	go func() {
+		<-c.nudge
+		t.nudges.mu.Lock() // until the others have been told
+		defer t.nudges.mu.Unlock()
+		close(heard)
+	}()
+	return heard, leave
+}
+
+// HoldOffer has a claim be offered tasks that it neither takes nor leaves until `leave` is called.
+func (t *Tracker) HoldOffer(r ClaimRequest) (offered int, leave func(), err error) {
+	c := &claim{ClaimRequest: r, t: t}
+	if err := c.reserve(); err != nil {
+		return 0, nil, err
+	}
+	m := t.rooms.of(t, r.Scope, r.Queue)
+	w := m.join(c)
+	o := <-w.offers
+	return len(o.entries), func() { m.leave(w); c.giveBack() }, o.err
+}
+
 // OnlyWhenTold has full claims look for a free place only when they are told.
 func (t *Tracker) OnlyWhenTold() { t.fullRetry = time.Hour }
 

@@ -2,6 +2,7 @@ package tracker_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,44 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 				c.wantCode(<-refused, test.code)
 			}
 			delete(c.ids, name)
+		}
+	})
+}
+
+// A drain that comes between the claim's reservation and its first look is no less heard.
+func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
+	claims(t, func(c *crew) {
+		other := newHarness(c.TB, c.store)
+		c.hire("w0")
+		c.wantIDs(<-c.awaitFor(c.ctx, c.Tracker, "w0", 1, time.Millisecond)) // from here on the listener listens
+		c.hire("w1")
+		heard, leave := c.Nudged(scope, c.ids["w1"])
+		defer leave()
+		if _, err := other.DrainWorker(c.ctx, scope, c.ids["w1"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		<-heard // so it does
+
+		c.hire("w2")
+		heard, leave = c.Nudged(scope, c.ids["w2"])
+		defer leave()
+		c.queue("t1", "other") // so that the queue is looked through for each claim
+		c.After("ready", sync.OnceFunc(func() {
+			if _, err := other.DrainWorker(c.ctx, scope, c.ids["w2"], tracker.Drain{}); err != nil {
+				c.Error(err)
+			}
+			<-heard
+		}))
+		refused := make(chan error, 1)
+		go func() {
+			_, err := c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w2"], Queue: "q", Max: 1, Wait: time.Minute})
+			refused <- err
+		}()
+		select {
+		case err := <-refused:
+			c.wantCode(err, tracker.WorkerDraining)
+		case <-time.After(20 * time.Second):
+			c.Fatal("it sits out its wait")
 		}
 	})
 }
