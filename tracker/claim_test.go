@@ -371,3 +371,25 @@ func TestClaimRefusals(t *testing.T) {
 		}
 	})
 }
+
+// What is on its way to other claims does not hide what stands behind it, however much it is.
+func TestAClaimBehindManyOffers(t *testing.T) {
+	contract(t, func(h *harness) {
+		c := &crew{h, map[string]string{}}
+		for i := range 350 {
+			c.queue(fmt.Sprintf("t%03d", i), "x")
+		}
+		for _, w := range []string{"w1", "w2"} {
+			c.hire(w)
+			n, leave, err := c.HoldOffer(tracker.ClaimRequest{Scope: scope, WorkerID: c.ids[w], Queue: "q", Max: 100})
+			if err != nil || n != 100 {
+				c.Fatalf("%s was offered %d: %v", w, n, err)
+			}
+			defer leave()
+		}
+		c.hire("w3")
+		if got := c.claim("w3", 100); len(got) != 100 {
+			c.Fatalf("with 150 tasks left it got %d", len(got))
+		}
+	}, func(o *tracker.Options) { o.Shards = 1 })
+}

@@ -122,11 +122,12 @@ func (l *look) read(shards []int) error {
 
 func (l *look) calls(after map[int]map[string]string) (calls []*call, groups [][]string) {
 	l.room.mu.Lock()
-	limit := min(l.want()+len(l.room.offered), lookLimit)
+	out := slices.Clone(l.room.out) // may all stand before those that are free
 	l.room.mu.Unlock()
+	limit := min(l.want(), lookLimit)
 	for shard, of := range after {
 		k := l.room.t.store.keys[shard]
-		args := []any{l.room.name, limit, classLimit}
+		args := []any{l.room.name, limit + out[shard], classLimit}
 		var asked []string
 		for group, class := range of {
 			asked = append(asked, group)

@@ -33,7 +33,7 @@ func (r *rooms) of(t *Tracker, scope Scope, queue string) *room {
 	}
 	m := r.byName[name]
 	if m == nil {
-		m = &room{t: t, name: name, offered: map[string]bool{}, served: map[string]uint64{}, todo: map[int]map[string]bool{}, depth: make([]int64, t.store.shards())}
+		m = &room{t: t, name: name, offered: map[string]bool{}, served: map[string]uint64{}, todo: map[int]map[string]bool{}, depth: make([]int64, t.store.shards()), out: make([]int, t.store.shards())}
 		r.byName[name] = m
 	}
 	m.hold()
@@ -68,6 +68,7 @@ type room struct {
 	held    int // claims that are about to join
 	waiters []*waitingClaim
 	offered map[string]bool         // entries that a claim of this replica tries to take just now
+	out     []int                   // how many of them there are in each shard
 	todo    map[int]map[string]bool // by shard: the groups of classes in which something may be new
 	running bool                    // somebody looks
 	safety  *time.Timer
@@ -99,7 +100,7 @@ type offer struct {
 }
 
 const (
-	lookLimit    = 200 // entries of a class, a look
+	lookLimit    = 200 // entries of a class, a look, besides those on offer
 	classLimit   = 100 // classes of a group, a look
 	safetyPeriod = 10 * time.Second
 	lookRetry    = 500 * time.Millisecond // until a look that failed is tried again
@@ -167,6 +168,7 @@ func (m *room) release(o *offer, tried int) {
 	o.to.offer, o.to.fresh = nil, true
 	for i, e := range o.entries {
 		delete(m.offered, e.text)
+		m.out[e.shard]--
 		if i >= tried || len(m.waiters) > 1 { // behind what was taken more may wait: only the first of a class is told
 			m.note(e.shard, e.class.group())
 		}
@@ -315,6 +317,7 @@ func (m *room) offerTo(w *waitingClaim, entries []*readyEntry) {
 	}
 	for _, e := range entries {
 		m.offered[e.text] = true
+		m.out[e.shard]++
 	}
 	w.offer, w.fresh = o, false
 	w.offers <- o
