@@ -3,10 +3,13 @@ package tracker_test
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
@@ -415,6 +418,37 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 			h.wantCode(err, tracker.Invalid)
 		}
 	}, braked)
+}
+
+// While a release lists what is held, holds of others end.
+func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
+	contract(t, func(h *harness) {
+		one := func(o *tracker.Options) { o.Shards = 1 }
+		other := newHarness(t, h.store, one)
+		h.herd(60)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0)
+		key := "lubdub:{0}:braked"
+		held := h.store.Client.ZRange(h.ctx, key, 0, -1).Val()
+		i := slices.IndexFunc(held, func(entry string) bool { return strings.HasPrefix(entry, "h:") })
+		until := h.store.Client.ZScore(h.ctx, key, held[i]).Val()
+		var others []redis.Z
+		for i := range 1950 { // about a page before those and a page after them
+			at := until + 5000
+			switch {
+			case i < 100:
+				at = until - float64(brakeTimeout.Milliseconds()) + 1
+			case i < 1000:
+				at = until - 1000
+			}
+			others = append(others, redis.Z{Score: at, Member: fmt.Sprintf("h:10000:acme/other/t%04d#1.x", i)})
+		}
+		h.store.Client.ZAdd(h.ctx, key, others...)
+		h.After("braked", sync.OnceFunc(func() { other.advance(250 * time.Millisecond) }))
+		if r, err := h.Release(h.ctx, scope, time.Minute); err != nil || r.Tasks != 60 {
+			h.Fatalf("%+v %v", r, err)
+		}
+	}, braked, func(o *tracker.Options) { o.Shards = 1 })
 }
 
 // A sweeper that has just found that it is to hold does not know of the release; the shards do.

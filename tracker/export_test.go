@@ -334,6 +334,9 @@ func (t *Tracker) HomeOf(id string) int {
 	return shard
 }
 
+// TellWhenFree asks what a claim of a full worker asks for.
+func (t *Tracker) TellWhenFree(worker string) { t.tellWhenFree(worker) }
+
 // FullClaims counts the shards that are asked to say when an attempt of a worker ends.
 func (t *Tracker) FullClaims(worker string) (n int) {
 	for shard := range t.store.keys {

@@ -139,6 +139,21 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 	})
 }
 
+// A claim that asks to be told after its worker has ended leaves nothing behind.
+func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered); err != nil {
+			c.Fatal(err)
+		}
+		c.sweep()
+		c.TellWhenFree(c.ids["w1"])
+		if n := c.FullClaims(c.ids["w1"]); n != 0 {
+			c.Fatalf("%d shards are to tell it", n)
+		}
+	})
+}
+
 // A look that fails costs no task that was to be looked for its time: it is looked for again, without haste.
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
 	claims(t, func(c *crew) {
