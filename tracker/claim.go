@@ -118,7 +118,7 @@ func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
 		case c.over:
 			return c.follow()
 		case len(tasks) > 0:
-			return tasks, c.answered()
+			return c.answered(tasks)
 		case ctx.Err() != nil:
 			return nil, c.refused()
 		}

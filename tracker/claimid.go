@@ -52,13 +52,13 @@ func (c *claim) identify() (answered bool, tasks []*Envelope, err error) {
 			tasks, err = c.marked()
 		}
 		c.making = true
-		if len(tasks) > 0 && err == nil {
-			err = c.answered()
+		if answered = len(tasks) > 0; answered && err == nil {
+			tasks, err = c.answered(tasks)
 		}
 		if err != nil {
 			c.rest()
 		}
-		return len(tasks) > 0, tasks, err
+		return answered, tasks, err
 	}
 }
 
@@ -81,14 +81,21 @@ func (c *claim) rest() {
 }
 
 // answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had
-// finished them, nothing would tell a repeat from a new claim.
-func (c *claim) answered() error {
+// finished them, nothing would tell a repeat from a new claim. A request whose time was over while it took them answers
+// as the one that makes the claim by then.
+func (c *claim) answered(tasks []*Envelope) ([]*Envelope, error) {
 	if c.mark == "" {
-		return nil
+		return tasks, nil
 	}
 	c.making = false
-	_, _, err := c.step("done")
-	return err
+	code, _, err := c.step("done")
+	switch {
+	case err != nil:
+		return nil, err
+	case code == claimMine:
+		return tasks, nil
+	}
+	return c.follow()
 }
 
 // follow gives the answer of the later request that makes the claim instead, should it have one soon.

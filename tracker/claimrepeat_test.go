@@ -163,3 +163,34 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 		}
 	})
 }
+
+// A request whose time was over when it took something answers as the later one that makes the claim by then.
+func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w1")
+		later := newHarness(c.TB, c.store)
+		c.queue("t1", "x")
+		c.queue("t2", "x")
+		looked, took, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		later.After("ready", sync.OnceFunc(func() { close(looked); <-took }))
+		c.After("ready", sync.OnceFunc(func() {
+			later.advance(10 * time.Second)
+			go func() {
+				defer close(done)
+				if _, err := later.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 2, ClaimID: "c1"}); err != nil {
+					c.Error(err)
+				}
+			}()
+			<-looked
+		}))
+		c.After("claim", sync.OnceFunc(func() { close(took) }))
+		got := ids(c.claim("w1", 1, named("c1")))
+		<-done
+		repeat := ids(c.claim("w1", 1, named("c1")))
+		slices.Sort(got)
+		slices.Sort(repeat)
+		if !slices.Equal(got, repeat) || len(repeat) != 2 {
+			c.Fatalf("it got %v, a repeat %v", got, repeat)
+		}
+	})
+}
