@@ -102,9 +102,9 @@ func TestStaleDetectionScenarios(t *testing.T) {
 		w := l.register(on("m1", 1))
 		l.pass(workerTimeout)
 		admin := l.controlFor(RoleAdmin, "*", "*")
-		l.do("POST", "/v1/system:sweep?tenantId=acme&workspaceId=prod", admin, "").want(200).contains(`{"success":true}`)
+		l.do("POST", "/v1/system:sweep", admin, "").want(200).contains(`{"success":true}`)
 		var r v1.SweepResponse
-		l.do("POST", "/v1/system:sweep?tenantId=acme&workspaceId=prod", admin, "").want(200).into(&r)
+		l.do("POST", "/v1/system:sweep", admin, "").want(200).into(&r)
 		if r.Results.StaleWorkers.MarkedOfflineCount != 0 {
 			t.Fatalf("%+v", r)
 		}

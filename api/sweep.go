@@ -6,11 +6,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// sweep answers POST /v1/system:sweep. A sweep is about every tenant; its counts are told to any admin, names only to
-// whom the token opens them.
+// sweep answers POST /v1/system:sweep. A sweep is about every tenant, so a token that opens all need name none; its
+// counts are told to any admin, names only to whom the token opens them.
 func (c *call) sweep() (int, any, error) {
-	if _, err := c.optional(&struct{}{}); err != nil {
+	if err := c.optionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
+	}
+	if c.control.Tenant != Wildcard || len(c.query) > 0 {
+		if _, err := c.scope("", ""); err != nil {
+			return 0, nil, err
+		}
 	}
 	r, err := c.s.tracker.Sweep(c.context())
 	if err != nil {

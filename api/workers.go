@@ -204,12 +204,17 @@ func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
 
 // optional reads a body that may be missing, and the scope.
 func (c *call) optional(req any) (tracker.Scope, error) {
-	if len(c.ctx.Request.Body()) > 0 {
-		if err := c.strict(req); err != nil {
-			return tracker.Scope{}, err
-		}
+	if err := c.optionalBody(req); err != nil {
+		return tracker.Scope{}, err
 	}
 	return c.scope("", "")
+}
+
+func (c *call) optionalBody(req any) error {
+	if len(c.ctx.Request.Body()) == 0 {
+		return nil
+	}
+	return c.strict(req)
 }
 
 func (c *call) oneWorker(w *tracker.Worker, err error) (int, any, error) {

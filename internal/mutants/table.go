@@ -24,7 +24,7 @@ var mutants = []mutant{
 	{"a newer attempt that the store lost is refused", "lua/lib/attempt.lua", "return not task.f or token.attempt > task.f.a end", "return not task.f end", ofTracker, "^TestAdoption$"},
 	{"a zombie's score is not checked again", "lua/expire.lua", "if score and L - score > timeout then", "if score then", ofTracker, "^TestBeatBetweenFindAndTake$"},
 	{"zombies are found one timeout late", "lua/expire.lua", "if score and L - score > timeout then", "if score and L - score > 2 * timeout then", ofTracker, "^TestZombie$"},
-	{"a look at what is overdue has no limit", "lua/find.lua", ", 'LIMIT', 0, ARGV[4])}", ")}", ofTracker, "^TestALookAtWhatIsOverdueIsBounded$"},
+	{"a look at what is overdue has no limit", "lua/find.lua", ", 'LIMIT', ARGV[5] or 0, ARGV[4])}", ")}", ofTracker, "^TestALookAtWhatIsOverdueIsBounded$"},
 	{"liveness goes by wall time, not shard time", "lua/lib/clock.lua", "return L + ran_in(gap, m, c[3]), gap", "return now, gap", ofTracker, "^TestOutageKillsNobody$"},
 	{"shard time follows a gap of any length", "lua/lib/clock.lua", "math.max(0, math.min(gap, MAX_STEP_MS))", "math.max(0, gap)", ofTracker, "^TestOutageKillsNobody$"},
 	{"the same completion again is refused", "lua/complete.lua", "and was == outcome and reported then", "and false then", ofTracker, "^(TestLifecycle|TestRetries)$"},
