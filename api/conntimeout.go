@@ -2,6 +2,7 @@ package api
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,7 +10,8 @@ import (
 
 // patientConn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
 // fasthttp moves three deadlines for every request; as timers of the runtime they cost a beat as much as its
-// token and its decoding together. A deadline here is a number, and late by at most the watch's interval.
+// token and its decoding together. A deadline here is a number, and late by at most the watch's interval, or by what it
+// takes to let those pass that are due with it.
 type patientConn struct {
 	net.Conn
 	watch       *connWatch
@@ -41,10 +43,15 @@ func (d *connDeadline) set(t time.Time, real func(time.Time) error) error {
 	return real(time.Time{})
 }
 
+func (d *connDeadline) over(now int64) bool {
+	at := d.at.Load()
+	return at > 0 && at <= now
+}
+
 // pass ends the direction when its time has come: whatever waits there gets a timeout.
 func (d *connDeadline) pass(now int64, real func(time.Time) error) {
 	at := d.at.Load()
-	if at <= 0 || at > now {
+	if !d.over(now) {
 		return
 	}
 	d.mu.Lock()
@@ -131,11 +138,33 @@ func (w *connWatch) run(empty <-chan struct{}) {
 	}
 }
 
+// cutsAtOnce are let pass before others have their turn. Clients that came together are due together, and each cut wakes
+// a goroutine, sends an answer and often brings a new connection: thousands at once would hold up heartbeats.
+const (
+	cutsAtOnce = 4
+	cutPause   = 4 * time.Millisecond
+)
+
 func (w *connWatch) look(now int64) {
+	for due := range slices.Chunk(w.due(now), cutsAtOnce) {
+		for _, c := range due {
+			c.read.pass(now, c.Conn.SetReadDeadline)
+			c.write.pass(now, c.Conn.SetWriteDeadline)
+		}
+		if len(due) == cutsAtOnce {
+			time.Sleep(cutPause)
+		}
+	}
+}
+
+// due lists the connections with a deadline that is over.
+func (w *connWatch) due(now int64) (due []*patientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.conns {
-		c.read.pass(now, c.Conn.SetReadDeadline)
-		c.write.pass(now, c.Conn.SetWriteDeadline)
+		if c.read.over(now) || c.write.over(now) {
+			due = append(due, c)
+		}
 	}
+	return due
 }

@@ -54,3 +54,35 @@ func TestPatientConn(t *testing.T) {
 		// The watch ends with its last connection; synctest fails when it does not.
 	})
 }
+
+// Very many connections that are due together are cut a few at a time, and all of them.
+func TestConnectionsThatAreDueTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newConnWatch(2 * time.Second)
+		const n = 10*cutsAtOnce + 1
+		start := time.Now()
+		cut := make(chan time.Time, n)
+		for range n {
+			near, far := net.Pipe()
+			defer far.Close()
+			c := w.add(near)
+			_ = c.SetReadDeadline(start.Add(2 * time.Second))
+			go func() {
+				if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error(err)
+				}
+				cut <- time.Now()
+				_ = c.Close()
+			}()
+		}
+		together := map[time.Time]int{}
+		for range n {
+			together[<-cut]++
+		}
+		for at, k := range together {
+			if k > cutsAtOnce || at.Sub(start) > 2*time.Second+w.interval+10*cutPause {
+				t.Errorf("%d at once, %v after the start", k, at.Sub(start))
+			}
+		}
+	})
+}
