@@ -3,13 +3,10 @@ package tracker_test
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
@@ -98,88 +95,6 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 			h.wantState(a.TaskID, tracker.Running, "")
 		}
 	}, braked)
-}
-
-// A sweeper asks the brake, and takes after that. What is not silent for its timeout when the brake looks is not held,
-// and a moment later the script that takes would find it overdue.
-func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
-	t.Run("tasks", func(t *testing.T) {
-		contract(t, func(h *harness) {
-			first := h.herd(1)
-			h.advance(justOver)
-			h.herd(59)
-			h.advance(brakeTimeout) // the first one is overdue, the others are on the edge of it
-			h.After("brake_tasks", func() { h.advance(justOver) })
-			for held := 0; held < 60; {
-				r := h.sweep()
-				if held += r.Held; r.Held == 0 || r.Zombies > 0 {
-					h.Fatalf("%d held and %d zombies, after %d that were held", r.Held, r.Zombies, held)
-				}
-			}
-			h.wantState(first[0].TaskID, tracker.Running, "")
-		}, braked, func(o *tracker.Options) { o.Shards = 1 })
-	})
-	t.Run("workers", func(t *testing.T) {
-		redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-			c := &crew{newHarness(t, s, braked), map[string]string{}}
-			for i := range 60 {
-				c.hire(fmt.Sprintf("w%03d", i))
-			}
-			c.advance(29 * time.Second)
-			c.After("brake_workers", func() { c.advance(time.Second) }) // it is asked because they are late
-			for _, held := range []int{0, 60} {
-				if r := c.sweep(); r.Held != held || r.StaleWorkers != 0 {
-					c.Fatalf("%d held and %d ended, want %d and none", r.Held, r.StaleWorkers, held)
-				}
-			}
-		})
-	})
-}
-
-// While it is not known whether the brake holds nobody dies, and whatever does not end for silence still ends.
-func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
-	for _, script := range []string{"census", "census_silent", "brake_engage", "brake_tasks"} {
-		for _, lost := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/%v", script, lost), func(t *testing.T) {
-				contract(t, func(h *harness) {
-					h.herd(60)
-					other := h.create(func(n *tracker.NewTask) {
-						n.Scope, n.Deadline = tracker.Scope{Tenant: "acme", Workspace: "test"}, h.store.Clock.Now().Add(brakeTimeout)
-					})
-					h.advance(brakeTimeout + justOver)
-					fails := true
-					h.FailCalls(script, lost, func(int) bool { return fails })
-					_, _ = h.sweeper.RunOnce(h.ctx)
-					task, err := h.Get(h.ctx, other.Task.Scope, other.Task.ID)
-					if err != nil || task.State != tracker.Failed {
-						h.Fatalf("a task past its deadline is %+v, %v", task, err)
-					}
-					fails = false
-					h.sweep()
-					page, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope, State: tracker.Running, PageSize: 1})
-					if err != nil || page.Total != 60 {
-						h.Fatalf("%+v live, %v", page, err)
-					}
-				}, braked)
-			})
-		}
-	}
-}
-
-// The sentinel of a set is not counted as silent, also when it moves up since somebody else goes.
-func TestBrakeCountsWhileOthersGo(t *testing.T) {
-	contract(t, func(h *harness) {
-		tasks := h.herd(61)
-		h.advance(brakeTimeout + justOver)
-		gone := false
-		h.After("census", func() {
-			if !gone {
-				gone = true
-				_, _ = h.Complete(h.ctx, tasks[0], tracker.Completion{Outcome: tracker.Succeeded})
-			}
-		})
-		h.wantSweep(60, 0)
-	}, braked, func(o *tracker.Options) { o.Shards = 1 })
 }
 
 func TestBrakeLetsFewDie(t *testing.T) {
@@ -382,106 +297,6 @@ func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 			h.Fatalf("%+v", r)
 		}
 		h.wantState(few[0].TaskID, tracker.Running, "")
-	}, braked)
-}
-
-func TestOperatorsReleaseTheBrake(t *testing.T) {
-	contract(t, func(h *harness) {
-		h.herd(60)
-		for i := range 60 {
-			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
-		}
-		elsewhere := tracker.Scope{Tenant: "other", Workspace: "prod"}
-		h.herd(60, func(n *tracker.NewTask) { n.Scope = elsewhere })
-		h.advance(brakeTimeout + justOver)
-		h.wantSweep(120, 0)
-		h.advance(4 * time.Second)
-		h.herd(50)
-		h.advance(brakeTimeout - 8*time.Second)
-		r, err := h.Release(h.ctx, scope, 40*time.Second)
-		if err != nil || r.Tasks != 60 || r.Workers != 0 {
-			h.Fatalf("%+v %v", r, err)
-		}
-		h.wantSweep(0, 60) // those of the other scope are held on
-		h.advance(8*time.Second + justOver)
-		h.wantSweep(0, 110) // of the released none is held any more, of the other all have had their time
-		h.advance(7 * time.Second)
-		if s := h.sweep(); s.StaleWorkers != 60 || s.Held != 0 {
-			h.Fatalf("%+v", s)
-		}
-		h.advance(20 * time.Second)
-		h.herd(60)
-		h.advance(brakeTimeout + justOver)
-		h.wantSweep(60, 0) // it is itself again
-		for _, d := range []time.Duration{time.Millisecond, tracker.MaxRelease + 1, -1} {
-			_, err := h.Release(h.ctx, scope, d)
-			h.wantCode(err, tracker.Invalid)
-		}
-	}, braked)
-}
-
-// While a release lists what is held, holds of others end.
-func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
-	contract(t, func(h *harness) {
-		one := func(o *tracker.Options) { o.Shards = 1 }
-		other := newHarness(t, h.store, one)
-		h.herd(60)
-		h.advance(brakeTimeout + justOver)
-		h.wantSweep(60, 0)
-		key := "lubdub:{0}:braked"
-		held := h.store.Client.ZRange(h.ctx, key, 0, -1).Val()
-		i := slices.IndexFunc(held, func(entry string) bool { return strings.HasPrefix(entry, "h:") })
-		until := h.store.Client.ZScore(h.ctx, key, held[i]).Val()
-		var others []redis.Z
-		for i := range 1950 { // about a page before those and a page after them
-			at := until + 5000
-			switch {
-			case i < 100:
-				at = until - float64(brakeTimeout.Milliseconds()) + 1
-			case i < 1000:
-				at = until - 1000
-			}
-			others = append(others, redis.Z{Score: at, Member: fmt.Sprintf("h:10000:acme/other/t%04d#1.x", i)})
-		}
-		h.store.Client.ZAdd(h.ctx, key, others...)
-		h.After("braked", sync.OnceFunc(func() { other.advance(250 * time.Millisecond) }))
-		if r, err := h.Release(h.ctx, scope, time.Minute); err != nil || r.Tasks != 60 {
-			h.Fatalf("%+v %v", r, err)
-		}
-	}, braked, func(o *tracker.Options) { o.Shards = 1 })
-}
-
-// A sweeper that has just found that it is to hold does not know of the release; the shards do.
-func TestAReleaseOvertakesTheCensus(t *testing.T) {
-	contract(t, func(h *harness) {
-		h.herd(60)
-		h.advance(500 * time.Millisecond)
-		h.herd(5)
-		h.advance(brakeTimeout - 450*time.Millisecond)
-		h.wantSweep(60, 0)
-		if _, err := h.Release(h.ctx, scope, time.Minute); err != nil {
-			h.Fatal(err)
-		}
-		h.advance(500 * time.Millisecond)
-		h.wantSweep(0, 65)
-	}, braked)
-}
-
-func TestOperatorsReleaseHeldWorkers(t *testing.T) {
-	contract(t, func(h *harness) {
-		for i := range 60 {
-			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
-		}
-		h.advance(30 * time.Second)
-		if r := h.sweep(); r.Held != 60 {
-			h.Fatalf("%+v", r)
-		}
-		if r, err := h.Release(h.ctx, scope, time.Minute); err != nil || r.Workers != 60 {
-			h.Fatalf("%+v %v", r, err)
-		}
-		if r := h.sweep(); r.StaleWorkers != 60 || r.Held != 0 {
-			h.Fatalf("%+v", r)
-		}
 	}, braked)
 }
 
