@@ -21,6 +21,7 @@ type fakeTracker struct {
 	list        func(tracker.TaskFilter) (*tracker.TaskPage, error)
 	run         func(tracker.Scope, string) (*tracker.Run, error)
 	ready       func() error
+	owns        bool // workers own every attempt that they name
 
 	mu        sync.Mutex
 	named     int // how often Attempt was asked

@@ -13,7 +13,13 @@ func (f *fakeTracker) Claim(context.Context, tracker.ClaimRequest) ([]*tracker.E
 }
 
 func (f *fakeTracker) Owned(_ context.Context, _ tracker.Scope, _ string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
-	return make([]*tracker.Attempt, len(names)), nil
+	found := make([]*tracker.Attempt, len(names))
+	for i := range found {
+		if f.owns {
+			found[i] = testAttempt()
+		}
+	}
+	return found, nil
 }
 
 func (f *fakeTracker) Notified(*tracker.WorkerHeard) {}

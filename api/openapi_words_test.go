@@ -20,7 +20,7 @@ var tags = []any{
 var securitySchemes = obj{
 	"taskToken":    obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
 	"workerToken":  obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The workerToken of a registration. It opens that worker's own calls, and the callbacks of attempts that were dispatched to it."},
-	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|operator|dispatcher|enroll|admin."},
+	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|submitter|operator|dispatcher|enroll|admin."},
 }
 
 var requestIDHeader = obj{"$ref": "#/components/headers/RequestId"}

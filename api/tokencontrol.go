@@ -13,14 +13,15 @@ type Role string
 
 const (
 	RoleViewer     Role = "viewer"     // reads
-	RoleOperator   Role = "operator"   // reads and cancels
+	RoleSubmitter  Role = "submitter"  // creates tasks, reads and cancels them; nothing of workers or queues
+	RoleOperator   Role = "operator"   // what a viewer may, cancels, drains, and pauses queues
 	RoleDispatcher Role = "dispatcher" // what an operator may, and creates tasks and attempts
 	RoleEnroll     Role = "enroll"     // registers workers and nothing else
 	RoleAdmin      Role = "admin"      // everything
 )
 
 // Roles lists every role.
-var Roles = []Role{RoleViewer, RoleOperator, RoleDispatcher, RoleEnroll, RoleAdmin}
+var Roles = []Role{RoleViewer, RoleSubmitter, RoleOperator, RoleDispatcher, RoleEnroll, RoleAdmin}
 
 // Wildcard stands in a control token for every tenant or every workspace.
 const Wildcard = "*"
@@ -68,22 +69,32 @@ func roleNames() string {
 	return strings.Join(names, ", ")
 }
 
-// roleSet is a set of roles.
+// roleSet is a set of what roles may do.
 type roleSet uint8
 
 const (
-	mayRead roleSet = 1 << iota
+	mayReadTasks roleSet = 1 << iota // and runs
+	mayRead                          // workers, machines and queues
+	mayCancel
+	mayCreate
 	mayOperate
-	mayDispatch
+	mayDispatch // new attempts
 	mayEnroll
 	mayAdmin
 )
 
+const (
+	viewing     = mayReadTasks | mayRead
+	operating   = viewing | mayCancel | mayOperate
+	dispatching = operating | mayCreate | mayDispatch
+)
+
 // grants says what each role may do. A route asks for one of the bits.
 var grants = map[Role]roleSet{
-	RoleViewer:     mayRead,
-	RoleOperator:   mayRead | mayOperate,
-	RoleDispatcher: mayRead | mayOperate | mayDispatch,
+	RoleViewer:     viewing,
+	RoleSubmitter:  mayCreate | mayReadTasks | mayCancel,
+	RoleOperator:   operating,
+	RoleDispatcher: dispatching,
 	RoleEnroll:     mayEnroll,
-	RoleAdmin:      mayRead | mayOperate | mayDispatch | mayEnroll | mayAdmin,
+	RoleAdmin:      dispatching | mayEnroll | mayAdmin,
 }

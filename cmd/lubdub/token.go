@@ -11,7 +11,7 @@ import (
 )
 
 type tokenCmd struct {
-	Role      string        `required:"" placeholder:"ROLE" help:"What it may do: viewer, operator, dispatcher, enroll or admin."`
+	Role      string        `required:"" placeholder:"ROLE" help:"What it may do: viewer, submitter, operator, dispatcher, enroll or admin."`
 	Tenant    string        `default:"default" help:"Tenant that it is for; '*' for all."`
 	Workspace string        `default:"default" help:"Workspace that it is for; '*' for all."`
 	Queue     string        `placeholder:"QUEUE" help:"Queue that an enroll token is tied to."`

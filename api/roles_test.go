@@ -1,0 +1,121 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Who opens what, by the letters of bearers: v viewer, s submitter, o operator, d dispatcher, e enroll, a admin, t the
+// task's own token, w the worker's own token; * everybody, without a token too.
+var openedBy = map[string]string{
+	opStarted: "tw", opHeartbeat: "tw", opCompleted: "tw", opHeartbeats: "*",
+
+	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opCancel: "soda", opNextAttempt: "da",
+	opGetRun: "vsoda", opCancelRun: "soda",
+
+	opRegister: "ea", opWorkerHeartbeat: "w", opDeregister: "odaw", opDrainWorker: "odaw", opResumeWorker: "oda", opOfflineWorker: "oda",
+	opDrainWorkers: "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
+	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda",
+
+	opSweep: "a", opRelease: "oda",
+
+	opClaim: "w", opListQueues: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
+
+	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
+}
+
+// Every role and every kind of token against every operation: what is not in the table above must be put there.
+func TestEveryRoleAgainstEveryOperation(t *testing.T) {
+	e := newEnv(t)
+	e.badItems = true // bodies are whatever passes the door
+	e.fake.owns = true
+	worker, _, err := e.keys.mintWorker(testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bearers := map[string]string{"t": e.task(), "w": worker}
+	foreign := map[string]string{}
+	for _, r := range Roles {
+		letter := string(r[0])
+		if bearers[letter] != "" {
+			t.Fatalf("the role %s has the letter of another bearer", r)
+		}
+		bearers[letter], foreign[letter] = e.control(r), e.controlFor(r, "other", "prod")
+	}
+	for _, r := range routes {
+		allowed, known := openedBy[r.op]
+		if !known {
+			t.Errorf("%s (%s) is not in the table: say there whom it opens", r, r.op)
+			continue
+		}
+		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.pattern)
+		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7").Replace(path)
+		body := ""
+		if r.method == "POST" {
+			body = `{"attempt":1,"outcome":"SUCCEEDED"}`
+		}
+		opened := func(token, query string) int { return e.do(r.method, path+query, token, body).status }
+		for letter, token := range bearers {
+			want, got := allowed == "*" || strings.Contains(allowed, letter), opened(token, "")
+			if is := got != 401 && got != 403; is != want {
+				t.Errorf("%s with the bearer %s: %d, opened must be %v", r, letter, got, want)
+			}
+			if allowed == "*" || r.access != forControl || !want || letter == "w" || letter == "t" {
+				continue
+			}
+			if got := opened(token, "?tenantId=other"); got != 403 && got != 400 {
+				t.Errorf("%s with the bearer %s opens another tenant: %d", r, letter, got)
+			}
+			if got := opened(foreign[letter], "?tenantId=acme"); got != 403 && got != 400 {
+				t.Errorf("%s with the bearer %s of another tenant: %d", r, letter, got)
+			}
+		}
+		for name, token := range map[string]string{"none": "", "expired": e.expired(t), "junk": "x.y.z"} {
+			want, got := allowed == "*", opened(token, "")
+			if is := got != 401; is != want {
+				t.Errorf("%s with the token %q: %d, opened must be %v", r, name, got, want)
+			}
+		}
+	}
+	for op := range openedBy {
+		if !slices.ContainsFunc(routes, func(r *route) bool { return r.op == op }) {
+			t.Errorf("the table names %s, and there is no such operation", op)
+		}
+	}
+}
+
+// expired makes an admin's token that has just ended.
+func (e *env) expired(t *testing.T) string {
+	t.Helper()
+	token, _, err := e.keys.MintControl(ControlToken{Role: RoleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, e.now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// A refusal names the roles that would do, and the role that only submits is known wherever roles are.
+func TestRolesAreNamed(t *testing.T) {
+	e := newEnv(t)
+	submitter := e.control(RoleSubmitter)
+	if r := e.do("GET", "/v1/workers", submitter, "").refused(403, "forbidden"); !contains(r.Message, "submitter", "viewer or operator or dispatcher or admin") {
+		t.Errorf("%s", r.Message)
+	}
+	if r := e.do("POST", "/v1/tasks", e.control(RoleViewer), "{}").refused(403, "forbidden"); !contains(r.Message, "submitter or dispatcher or admin") {
+		t.Errorf("%s", r.Message)
+	}
+	e.do("POST", "/v1/tasks", submitter, `{"queue":"default","type":"x"}`).want(201)
+	e.do("POST", "/v1/tasks/task_1/cancel", submitter, "").want(202)
+	for _, r := range Roles {
+		if grants[r] == 0 {
+			t.Errorf("the role %s opens nothing", r)
+		}
+		if !contains(securitySchemes["controlToken"].(obj)["description"].(string), string(r)) {
+			t.Errorf("openapi.json does not name the role %s", r)
+		}
+	}
+}
