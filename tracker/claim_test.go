@@ -114,11 +114,12 @@ func TestNoTypePoisoning(t *testing.T) {
 		c.hire("w1", func(n *tracker.NewWorker) {
 			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
 		})
+		c.hire("w2") // claims nothing
 		poison := []func(*tracker.NewTask){
 			func(n *tracker.NewTask) { n.Type = "bad" },
 			func(n *tracker.NewTask) { n.Runtime = "node" },
 			func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "us"} },
-			func(n *tracker.NewTask) { n.WorkerID = "w2" },
+			func(n *tracker.NewTask) { n.WorkerID = c.ids["w2"] },
 			func(n *tracker.NewTask) { n.Runtime, n.WorkerLabels = "python", map[string]string{"gpu": "a100"} },
 		}
 		for i := range 60 {

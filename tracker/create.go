@@ -45,7 +45,8 @@ func (t *Tracker) CreateBatch(_ context.Context, tasks []NewTask) []CreateResult
 		}
 		batch[i] = &creation{NewTask: n, fence: newFence()}
 	}
-	t.reserve(batch, func(*creation) bool { return true })
+	t.checkPins(batch)
+	t.reserve(batch, func(c *creation) bool { return c.err == nil })
 	givenBack := t.placeBatch(batch)
 	t.create(batch)
 	givenBack()

@@ -121,7 +121,7 @@ type NewTask struct {
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 
-	late error // the refusal of a deadline that has passed, unless the key is known: its first request was in time
+	late error // the refusal of a deadline that has passed, or of a worker that is gone, unless the key is known: its first request was in time
 }
 
 // Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a

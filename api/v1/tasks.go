@@ -40,7 +40,7 @@ type CreateTaskRequest struct {
 	Runtime string `json:"runtime,omitempty"`
 	// WorkerLabels that a worker must have. Queue tasks only.
 	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
-	// WorkerID pins the task to one worker. Queue tasks only.
+	// WorkerID pins the task to one worker, which must be there. Queue tasks only.
 	WorkerID string `json:"workerId,omitempty"`
 	// Placement chooses a worker at creation. Queue tasks only.
 	Placement *Placement `json:"placement,omitempty"`
