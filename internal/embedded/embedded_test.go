@@ -89,3 +89,42 @@ func TestKeysExpire(t *testing.T) {
 		}
 	}
 }
+
+// A show goes on for as long as somebody looks at it, so what a command costs must not grow with the keys that there are.
+func TestManyKeysSlowNoCommand(t *testing.T) {
+	r, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := client(t, r)
+	defer c.Close()
+	ctx := context.Background()
+	fill := func(n int) {
+		t.Helper()
+		if err := c.Eval(ctx, `for i = 1, tonumber(ARGV[1]) do redis.call('SET', ARGV[1] .. ':' .. i, 'v') end return 1`, nil, n).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The fastest of many, so that who else is on the machine does not count.
+	fastest := func() time.Duration {
+		t.Helper()
+		best := time.Hour
+		for range 20 {
+			began := time.Now()
+			if err := c.Eval(ctx, `for i = 1, 20 do redis.call('GET', 'k') end return 1`, nil).Err(); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	fill(10)
+	few := fastest()
+	for i := range 20 { // in steps, and each with keys of its own
+		fill(500 + i)
+		if many := fastest(); many > 10*few+time.Millisecond {
+			t.Fatalf("a script of 20 commands takes %v with a few keys and %v with thousands", few, many)
+		}
+	}
+}
