@@ -28,6 +28,7 @@ end
 if state == 'D' then tell_worker(task, 'l', 'task_already_terminal') end
 local _, report = leave(task)
 if state == 'D' then remember(task, 'CANCELLED', nil, false, report) end
+if state == 'Q' then redis.call('HDEL', task.doc, 'error') end -- of the attempt that failed before
 finish(task, 'C', nil, tonumber(ARGV[5]))
 emit(task, 'task.cancelled', task.f.a)
 return {OK}

@@ -6,44 +6,42 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
---   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON or '', then the document's fields as name and
---   value
+--   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON as the history keeps it or '', 16 all of it or '',
+--   then the document's fields as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
--- Cost: O(log n), O(history) for a repeat; at most three events
+-- Cost: O(log n), O(log history) for a repeat; at most three events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
+--#include lib/history.lua
 --#include lib/attempt.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
-local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[12], tonumber(ARGV[14]), ARGV[15]
+local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[12], tonumber(ARGV[14]), ARGV[16]
 local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
   issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9],
   deadline = tonumber(ARGV[10])})
 if code ~= OK then
-  for _, entry in ipairs(redis.call('LRANGE', task.history, 0, -1)) do
-    local a, fence, was, reason, retried =
-      string.match(entry, '^(%d+)\t([^\t]*)\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t([^\t]*)\t([^\t]*)')
-    local reported = was ~= 'FAILED' or reason == 'WORKER_REPORTED'
-    if tonumber(a) == attempt and fence == ARGV[4] and was == outcome and reported then
-      return {REPEATED, now, '', tonumber(retried) or 0}
-    end
-  end
+  local entry = entry_of(task.history, attempt, task.f.a, task.f.s)
+  local fence, was, ended_for, retried = string.match(entry or '',
+    '^%d+\t([^\t]*)\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t([^\t]*)\t([^\t]*)')
+  local reported = was ~= 'FAILED' or ended_for == 'WORKER_REPORTED'
+  if fence == ARGV[4] and was == outcome and reported then return {REPEATED, now, '', tonumber(retried) or 0} end
   return {code, now, detail, 0}
 end
 if task.f.s == 'D' then begin(task, L, ARGV[11]) end
 local _, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
 local after = outcome == 'FAILED' and ARGV[13] == '1' and retry_after(task, false)
-remember(task, outcome, reason, after, report, nil, err)
+remember(task, outcome, reason, after, report, nil, ARGV[15])
+if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}
 end
-if #ARGV > 15 then redis.call('HSET', task.doc, unpack(ARGV, 16)) end
-if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
+if #ARGV > 16 then redis.call('HSET', task.doc, unpack(ARGV, 17)) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
 emit(task, 'task.' .. string.lower(outcome), attempt, reason and '{"reason":"' .. reason .. '"}')
 return {OK, now, '', 0}

@@ -114,7 +114,7 @@ func (t *Tracker) Complete(_ context.Context, a *Attempt, c Completion) (Complet
 	if c.Retryable {
 		retryable = "1"
 	}
-	args := append(t.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, ms(t.opts.FinishedRetention), string(c.Error))
+	args := append(t.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, ms(t.opts.FinishedRetention), keptError(c.Error), string(c.Error))
 	args = appendDoc(args, "output", string(c.Output))
 	args = appendDoc(args, "metrics", string(c.Metrics))
 	args = appendDoc(args, "phase", c.CancelledDuringPhase)

@@ -3,8 +3,10 @@ package tracker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -412,4 +414,85 @@ func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 		r.mu.Unlock()
 		return next(ctx, cmds)
 	}
+}
+
+// ScriptCall is what one call of a script carried, and what came back.
+type ScriptCall struct {
+	Script    string
+	Keys      int
+	Sent, Got int // bytes of its arguments, and of its reply
+}
+
+// RecordCalls gives a function that tells of the calls of scripts since; of all of them when none is named.
+func (t *Tracker) RecordCalls(scripts ...string) func() []ScriptCall {
+	r := &callRecorder{names: map[string]string{}}
+	for _, name := range t.store.scripts.Names() {
+		if len(scripts) == 0 || slices.Contains(scripts, name) {
+			r.names[t.store.scripts.Get(name).SHA] = name
+		}
+	}
+	t.store.single.AddHook(r)
+	return func() []ScriptCall {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Clone(r.calls)
+	}
+}
+
+type callRecorder struct {
+	names map[string]string // by SHA
+	mu    sync.Mutex
+	calls []ScriptCall
+}
+
+func (r *callRecorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			name, ok := r.names[shaOf(cmd)]
+			if !ok || cmd.Err() != nil {
+				continue
+			}
+			c := ScriptCall{Script: name}
+			for i, arg := range cmd.Args() {
+				if i == 2 {
+					c.Keys, _ = strconv.Atoi(text(arg))
+				}
+				c.Sent += len(text(arg))
+			}
+			if done, ok := cmd.(*redis.Cmd); ok {
+				c.Got = bytesOf(done.Val())
+			}
+			r.mu.Lock()
+			r.calls = append(r.calls, c)
+			r.mu.Unlock()
+		}
+		return err
+	}
+}
+
+func text(arg any) string {
+	switch v := arg.(type) {
+	case *string: // of the batcher
+		return *v
+	case []byte:
+		return string(v)
+	}
+	return fmt.Sprint(arg)
+}
+
+func bytesOf(reply any) int {
+	list, ok := reply.([]any)
+	if !ok {
+		return len(text(reply))
+	}
+	n := 0
+	for _, part := range list {
+		n += bytesOf(part)
+	}
+	return n
 }

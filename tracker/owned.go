@@ -27,27 +27,25 @@ func (t *Tracker) Owned(_ context.Context, scope Scope, workerID string, names [
 func (t *Tracker) owned(op string, scope Scope, workerID string, names []OwnedAttempt) (attempts []*Attempt, known []bool, err error) {
 	attempts, known = make([]*Attempt, len(names)), make([]bool, len(names))
 	byShard := map[int][]int{}
+	first := make(map[OwnedAttempt]int, len(names))
 	for i, n := range names {
 		if attempts[i] = t.ownedBy.get(scope, workerID, n); attempts[i] != nil {
 			known[i] = true
 			continue
 		}
-		shard := t.store.shardOf(scope, n.TaskID)
-		byShard[shard] = append(byShard[shard], i)
-	}
-	calls := make([]*call, 0, len(byShard))
-	groups := make([][]int, 0, len(byShard))
-	for shard, group := range byShard {
-		k := t.store.keys[shard]
-		keys := make([]string, 0, 2*len(group))
-		args := []any{workerID}
-		for _, i := range group {
-			name := taskName(scope, names[i].TaskID)
-			keys = append(keys, k.task(name), k.history(name))
-			args = append(args, names[i].Number)
+		if _, asked := first[n]; !asked {
+			first[n] = i
+			shard := t.store.shardOf(scope, n.TaskID)
+			byShard[shard] = append(byShard[shard], i)
 		}
-		calls = append(calls, newCall(shard, t.store.scripts.Get("owned"), keys, args...))
-		groups = append(groups, group)
+	}
+	var calls []*call
+	var groups [][]int
+	for shard, group := range byShard {
+		for part := range slices.Chunk(group, ownedLimit) {
+			calls = append(calls, t.ownedCall(shard, scope, workerID, names, part))
+			groups = append(groups, part)
+		}
 	}
 	t.store.doAll(op, calls)
 	for g, c := range calls {
@@ -63,7 +61,27 @@ func (t *Tracker) owned(op string, scope Scope, workerID string, names []OwnedAt
 			}
 		}
 	}
+	for i, n := range names {
+		if at, asked := first[n]; asked {
+			attempts[i], known[i] = attempts[at], known[at]
+		}
+	}
 	return attempts, known, nil
+}
+
+// ownedLimit is how many attempts one script looks up.
+const ownedLimit = 50
+
+func (t *Tracker) ownedCall(shard int, scope Scope, workerID string, names []OwnedAttempt, which []int) *call {
+	k := t.store.keys[shard]
+	keys := make([]string, 0, 2*len(which))
+	args := []any{workerID}
+	for _, i := range which {
+		name := taskName(scope, names[i].TaskID)
+		keys = append(keys, k.task(name), k.history(name))
+		args = append(args, names[i].Number)
+	}
+	return newCall(shard, t.store.scripts.Get("owned"), keys, args...)
 }
 
 func (t *Tracker) attemptOf(scope Scope, workerID string, n OwnedAttempt, re reply) *Attempt {

@@ -70,6 +70,7 @@ const (
 
 	MaxMessageBytes = 1024 // of a progress message as JSON text; longer ones are cut, never refused
 	MaxHistory      = 100  // newest attempts kept with a task
+	MaxKeptError    = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
 )
 
 // RetryPolicy says how often a queue task is tried again. The zero value means no retries at all.
@@ -248,7 +249,7 @@ type Task struct {
 	WorkerLabels map[string]string
 	Output       json.RawMessage
 	Metrics      json.RawMessage
-	Error        json.RawMessage
+	Error        json.RawMessage // why it FAILED; while it is QUEUED for a retry, why the attempt before did; whole
 
 	CancelledDuringPhase string
 	PartialProgress      json.RawMessage
@@ -277,7 +278,7 @@ type HistoryEntry struct {
 	Outcome      string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
 	Reason       Reason
 	LastProgress Progress
-	Error        json.RawMessage
+	Error        json.RawMessage // at most MaxKeptError bytes
 	WillRetry    bool
 	Evidence     *Evidence // of a verdict by Lubdub; nil when the worker ended it itself
 }

@@ -201,9 +201,10 @@ type Task struct {
 	CancelRequested     bool    `json:"cancelRequested"`
 	CancelReason        *string `json:"cancelReason"`
 	// Reason is why the task FAILED.
-	Reason              *string         `json:"reason"`
-	Output              json.RawMessage `json:"output"`
-	Metrics             json.RawMessage `json:"metrics"`
+	Reason  *string         `json:"reason"`
+	Output  json.RawMessage `json:"output"`
+	Metrics json.RawMessage `json:"metrics"`
+	// Error is why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said.
 	Error               json.RawMessage `json:"error"`
 	HeartbeatIntervalMs int64           `json:"heartbeatIntervalMs"`
 	// HeartbeatTimeoutMs is null for a task that lives by its worker's beat.
@@ -250,11 +251,12 @@ type HistoryEntry struct {
 	StartedAt    Time    `json:"startedAt"`
 	EndedAt      Time    `json:"endedAt"`
 	// Outcome is SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
-	Outcome      string          `json:"outcome"`
-	Reason       *string         `json:"reason"`
-	LastProgress *Progress       `json:"lastProgress"`
-	Error        json.RawMessage `json:"error,omitempty"`
-	WillRetry    bool            `json:"willRetry,omitempty"`
+	Outcome      string    `json:"outcome"`
+	Reason       *string   `json:"reason"`
+	LastProgress *Progress `json:"lastProgress"`
+	// Error is at most 2 KiB; the texts of a longer one are cut.
+	Error     json.RawMessage `json:"error,omitempty"`
+	WillRetry bool            `json:"willRetry,omitempty"`
 	// Evidence is what Lubdub's verdict rests on; null when the worker ended the attempt itself.
 	Evidence *Evidence `json:"evidence"`
 }

@@ -33,6 +33,7 @@ local function retry_after(task, loss)
   f[counter] = count
   if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil end
   local n = (tonumber(f.nf) or 0) + (tonumber(f.nl) or 0)
+  if initial == '0' then return 0 end -- whatever it is multiplied by, infinity too
   return math.floor(math.min(tonumber(max), tonumber(initial) * tonumber(multiplier) ^ (n - 1)))
 end
 
@@ -90,6 +91,7 @@ local function verdict(task, v, retention)
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
     .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"}'
   if task.f.a > 0 and task.f.s ~= 'Q' then remember(task, v.outcome, v.reason, after, report, e) end
+  if task.f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before is not this verdict's
   if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', task.f.a, data) end
   if after then
     requeue(task, v.reason, after)
