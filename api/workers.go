@@ -85,7 +85,11 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	}); err != nil {
 		return 0, nil, err
 	}
-	token, expires := c.s.keys.renewedWorker(c.control, c.now)
+	var token string
+	var expires time.Time
+	if !heard.Ended { // no token outlives its worker's record
+		token, expires = c.s.keys.renewedWorker(c.control, c.now)
+	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
 		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),

@@ -5,9 +5,9 @@
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>
 -- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 1
 --   when it brings an inventory, else ''
--- Reply: {OK, wall ms, status, drain deadline wall ms or '', interval ms, timeout ms, {word for it}, number of the beat
---   among those with an inventory, or '' when it brings none or one that is older than the last} or {OFFLINE, wall ms,
---   reason} or {NOT_FOUND, wall ms}
+-- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
+--   timeout ms, {word for it}, number of the beat among those with an inventory, or '' when it brings none or one that
+--   is older than the last} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -19,7 +19,7 @@ if not status then return {NOT_FOUND, now} end
 if status == 'F' then
   if f[9] ~= 'DRAINED' or f[6] then return {OFFLINE, now, f[9] or ''} end
   redis.call('HSET', key, 'dt', 1)
-  return {OK, now, 'D', f[5] or '', interval, timeout, {}, ''}
+  return {OK, now, 'F', f[5] or '', interval, timeout, {}, ''}
 end
 local L = shard_time(KEYS[1])
 local record = {'bl', L, 'lb', now}

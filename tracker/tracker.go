@@ -129,7 +129,7 @@ func (o *Options) setWorkerDefaults() error {
 	case o.MaxBeatsPerSecond < 0:
 		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
 	case o.OfflineRetention < MinOfflineRetention:
-		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, the life of a worker's token and 5 min, so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, twice the life of a worker's token and 5 min, so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
 	}
 	return nil
 }

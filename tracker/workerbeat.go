@@ -40,6 +40,7 @@ func (b *WorkerBeat) Validate() error {
 type WorkerHeard struct {
 	At            time.Time
 	ShouldDrain   bool
+	Ended         bool      // its drain is over, and it is told so as one that drains: no beat of its is heard any more
 	DrainDeadline time.Time // zero: none
 	Interval      time.Duration
 	Timeout       time.Duration
@@ -102,9 +103,10 @@ func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard
 	if err := workerRefusal("worker beat", re.int(0), WorkerReason(re.str(2))); err != nil {
 		return nil, err
 	}
+	status := statusOf(re.str(2))
 	h := &WorkerHeard{
 		scope: scope, worker: id, inventory: re.str(7),
-		At: re.time(1), ShouldDrain: statusOf(re.str(2)) == Draining, DrainDeadline: parseMs(re.str(3)),
+		At: re.time(1), ShouldDrain: status != Online, Ended: status == Offline, DrainDeadline: parseMs(re.str(3)),
 		Interval: t.pace.jitter(time.Duration(re.int(4)) * time.Millisecond), Timeout: time.Duration(re.int(5)) * time.Millisecond,
 	}
 	h.hear(t, re.list(6).strings())

@@ -78,6 +78,10 @@ func TestTagsAgreeWithConstants(t *testing.T) {
 	if err != nil || least != tracker.MinFinishedRetention {
 		t.Errorf("the least retention is %s, and must be %v", f.Min, tracker.MinFinishedRetention)
 	}
+	f, _ = config.Lookup("offline-worker-retention")
+	if least, err := time.ParseDuration(f.Min); err != nil || least != tracker.MinOfflineRetention {
+		t.Errorf("the least retention of workers is %s, and must be %v", f.Min, tracker.MinOfflineRetention)
+	}
 	for name, n := range map[string]int{"max-pending-beats": embedded.MaxPendingBeats, "max-pending-calls": embedded.MaxPendingCalls} {
 		if f, _ := config.Lookup(name); !strings.Contains(f.Help, fmt.Sprintf("; %d at most with an embedded one", n)) {
 			t.Errorf("%s speaks of another cap than %d", name, n)

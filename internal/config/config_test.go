@@ -51,7 +51,7 @@ func TestPrecedence(t *testing.T) {
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
 		"max-beats-per-second":      {"1", "2", "3", "4"},
-		"offline-worker-retention":  {"2h", "3h", "4h", "5h"},
+		"offline-worker-retention":  {"6h", "3h", "4h", "5h"},
 		"durability":                {"fsync", "replicated", "fsync", "replicated"},
 		"durable-replicas":          {"2", "3", "4", "5"},
 		"worker-probe":              {"public", "any", "public", "any"},

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// What a worker was given while it lived never opens anything once its record is gone: a worker that its drain has ended is
+// told so by its next beat, and gets no fresh token with that, which would outlive the record and bring it back.
+func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		later := func(d time.Duration) {
+			l.store.Clock.Advance(d)
+			l.pass(0)
+		}
+		later(45 * time.Minute)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(RoleOperator), "").want(200)
+		l.pass(time.Second)
+		l.sweep()
+		if now := l.workerNow(w.WorkerID); now.Status != v1.Offline {
+			t.Fatalf("%+v", now)
+		}
+		later(14 * time.Minute)
+		var told v1.WorkerHeartbeatResponse
+		l.mine(w, "heartbeat", "").want(200).into(&told)
+		if !told.ShouldDrain || told.WorkerToken != "" || !told.TokenExpiresAt.IsZero() {
+			t.Errorf("told of its end it got %+v", told)
+		}
+		if told.WorkerToken != "" {
+			w.WorkerToken = told.WorkerToken
+		}
+		for range 40 {
+			later(5 * time.Minute)
+			l.sweep()
+			if a := l.mine(w, "heartbeat", ""); a.status != 410 && a.status != 401 {
+				t.Fatalf("%v after its end a beat is answered %d: %s", l.now(), a.status, a.body)
+			}
+		}
+		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(RoleViewer), "").refused(404, v1.CodeWorkerNotFound)
+	}, func(o *tracker.Options) { o.OfflineRetention = tracker.MinOfflineRetention })
+}
+
+// A record stays for as long as two lives of a token: one that was renewed at the very end is covered, with time to spare.
+func TestTheLeastRetentionCoversTwoLivesOfAToken(t *testing.T) {
+	if tracker.MinOfflineRetention < 2*workerTokenLife {
+		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", tracker.MinOfflineRetention, workerTokenLife)
+	}
+}
