@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"math"
+	"math/bits"
 	"strconv"
 	"unsafe"
 
@@ -21,7 +22,8 @@ type beatBody struct {
 	taskID    []byte // items only
 	taskToken []byte // items only
 
-	seen, bad beatField
+	seen, bad    beatField
+	named, twice beatField // said at all, and more than once
 }
 
 // beatField is a set of fields.
@@ -37,6 +39,12 @@ const (
 	fieldTaskToken
 )
 
+// beatFields are the fields' names, by bit.
+var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct", "message", "taskId", "taskToken"}
+
+// String names the first field of the set.
+func (f beatField) String() string { return beatFields[bits.TrailingZeros8(uint8(f))] }
+
 // decodeBeat decodes the body of a single beat. It answers false when the body is not one JSON object; what
 // is wrong with a field is told by check.
 func decodeBeat(body []byte, b *beatBody) bool {
@@ -44,7 +52,7 @@ func decodeBeat(body []byte, b *beatBody) bool {
 	return b.decode(&s, false) && s.end()
 }
 
-// decode takes one object. Unknown fields are skipped; of a field that comes twice the last one counts.
+// decode takes one object. Unknown fields are skipped.
 func (b *beatBody) decode(s *scanner, item bool) bool {
 	*b = beatBody{}
 	if s.peek() != '{' {
@@ -101,6 +109,8 @@ func fieldOf(key []byte, escaped, item bool) beatField {
 
 // take takes the value of one field. A value of the wrong kind marks the field bad.
 func (b *beatBody) take(s *scanner, f beatField) bool {
+	b.twice |= b.named & f
+	b.named |= f
 	b.seen |= f
 	b.bad &^= f
 	if s.null() {
@@ -214,6 +224,8 @@ func percentage(lit []byte) ([]byte, bool) {
 // check tells the first thing that is wrong with the fields, nil when all is well.
 func (b *beatBody) check() *refusal {
 	switch {
+	case b.twice != 0:
+		return saidTwice(b.twice.String())
 	case b.bad&fieldTaskID != 0:
 		return invalidID("taskId")
 	case b.bad&fieldTaskToken != 0:

@@ -102,11 +102,7 @@ func setError(done *tracker.Completion) error {
 	if done.Error[0] != '{' {
 		return invalidField("error", "error is not an object")
 	}
-	if err := unmarshal(done.Error, &e); err != nil {
-		if r, ok := err.(*refusal); ok && r.body.Field != "" {
-			r.body.Field = "error." + r.body.Field
-			r.body.Message = "error." + r.body.Message
-		}
+	if err := decodeObject("error", done.Error, &e, true); err != nil {
 		return err
 	}
 	switch {

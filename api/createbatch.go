@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -51,11 +50,7 @@ func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return tracker.NewTask{}, errItemNotObject
 	}
-	s := scanner{b: raw}
-	if r := checkFields(&s, reflect.TypeFor[v1.CreateTasksItem](), "", false); r != nil {
-		return tracker.NewTask{}, r
-	}
-	if err := unmarshal(raw, &item); err != nil {
+	if err := decodeObject("", raw, &item, false); err != nil {
 		return tracker.NewTask{}, err
 	}
 	if item.IdempotencyKey != "" {

@@ -209,7 +209,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"/v1/tasks", admin, `{"renewToken":false,"deadline":"2025-01-15T13:05:00Z"}`, "invalid_request", "renewToken"},
 		{"/v1/tasks", admin, `{"renewToken":"no"}`, "invalid_request", "renewToken"},
 		{"/v1/tasks", admin, `{"resources":[]}`, "invalid_request", "resources"},
-		{"/v1/tasks", admin, `{"labels":{"a":5}}`, "invalid_request", "labels"},
+		{"/v1/tasks", admin, `{"labels":{"a":5}}`, "invalid_request", "labels.a"},
 		{"/v1/tasks", admin, `{"labels":["a"]}`, "invalid_request", "labels"},
 		{"/v1/tasks/task_1/attempts", admin, `{}`, "invalid_request", "fromAttempt"},
 		{"/v1/tasks/task_1/attempts", admin, `{"fromAttempt":0}`, "invalid_request", "fromAttempt"},

@@ -179,15 +179,3 @@ func TestAFullBatchIsTaken(t *testing.T) {
 		}
 	}
 }
-
-// The last of two fields with one name counts, as for a single beat.
-func TestBatchWithTheFieldTwice(t *testing.T) {
-	e := newEnv(t)
-	good := `{"taskId":"task_1","attempt":1,"taskToken":"` + e.task() + `"}`
-	var got v1.HeartbeatsResponse
-	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{},{}],"heartbeats":[`+good+`]}`).want(200).into(&got)
-	if len(got.Results) != 1 || got.Results[0].Status != 200 {
-		t.Errorf("got %+v", got)
-	}
-	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[`+good+`],"heartbeats":5}`).refused(400, "invalid_request")
-}

@@ -20,7 +20,8 @@ type batchCall struct {
 	out    []byte
 	stamp  stamp
 
-	seen  bool // the body has the field heartbeats, and it is an array
+	named int  // how often the body has the field heartbeats
+	seen  bool // and it is an array
 	count int  // of its entries, which may be more than items
 }
 
@@ -77,6 +78,8 @@ func (b *batchCall) decode(body []byte) error {
 		return invalidField(fmt.Sprintf("heartbeats[%d]", b.count), fmt.Sprintf("heartbeats[%d] is not an object", b.count))
 	}
 	switch {
+	case b.named > 1:
+		return saidTwice("heartbeats")
 	case !b.seen:
 		return invalidField("heartbeats", "heartbeats is missing or not an array; send 1 to 1,000 beats in it")
 	case b.count < 1 || b.count > maxBatch:
@@ -86,7 +89,7 @@ func (b *batchCall) decode(body []byte) error {
 }
 
 func (b *batchCall) object(s *scanner) bool {
-	b.seen, b.count = false, 0
+	b.named, b.seen, b.count = 0, false, 0
 	if s.peek() != '{' {
 		return false
 	}
@@ -105,6 +108,7 @@ func (b *batchCall) object(s *scanner) bool {
 		if string(name) != "heartbeats" {
 			ok = s.skip()
 		} else {
+			b.named++
 			b.items, b.count = b.items[:0], 0
 			if b.seen = s.peek() == '['; b.seen {
 				ok = b.array(s)
@@ -173,6 +177,9 @@ func (c *call) limitItems(b *batchCall) {
 }
 
 func (c *call) judge(it *batchItem) *refusal {
+	if it.body.twice&fieldTaskToken != 0 {
+		return saidTwice("taskToken")
+	}
 	if it.body.bad&fieldTaskToken != 0 {
 		return invalidField("taskToken", "taskToken is not a string")
 	}

@@ -133,7 +133,7 @@ func TestContractWorkerBadInput(t *testing.T) {
 			{`{"queue":"a/b","types":["x"]}`, "queue"},
 			{`{"queue":"q","types":["x"],"labels":{"a b":"c"}}`, "labels"},
 			{`{"queue":"q","types":["x"],"labels":{"a":"` + strings.Repeat("x", 257) + `"}}`, "labels.a"},
-			{`{"queue":"q","types":["x"],"labels":{"a":1}}`, "labels"},
+			{`{"queue":"q","types":["x"],"labels":{"a":1}}`, "labels.a"},
 			{`{"queue":"q","types":["x"],"maxConcurrent":-1}`, "maxConcurrent"},
 			{`{"queue":"q","types":["x"],"pid":-1}`, "pid"},
 			{`{"queue":"q","types":["x"],"hostname":"a\nb"}`, "hostname"},

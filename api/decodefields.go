@@ -1,0 +1,239 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// fieldCheck walks over a valid JSON value along a type, and refuses what does not fit it.
+type fieldCheck struct {
+	scanner
+	lenient bool     // skip what the type does not have
+	skipped [][2]int // where the names of those fields stand
+}
+
+func (c *fieldCheck) value(t reflect.Type, path string) *refusal {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch first := c.peek(); {
+	case t == rawMessage || t == timeOfDay && first == '"':
+		c.skip()
+		return nil
+	case first == 'n':
+		c.skip() // as if it were not there
+		return nil
+	case first != firstByte(t) && !(firstByte(t) == '0' && isNumber(first)) && !(firstByte(t) == 't' && first == 'f'):
+		return wrongKind(path, kindOf(first), t)
+	}
+	switch {
+	case t == timeOfDay:
+		c.skip()
+	case t.Kind() == reflect.Struct:
+		return c.object(t, path)
+	case t.Kind() == reflect.Slice:
+		return c.array(t.Elem(), path)
+	case t.Kind() == reflect.Map:
+		return c.dictionary(t.Elem(), path)
+	default:
+		c.skip()
+	}
+	return nil
+}
+
+// object takes the fields of a struct.
+func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
+	fields := fieldsOf(t)
+	seen := uint64(0)
+	for more := c.open('{', '}'); more; more = c.more('}') {
+		start := c.i
+		name := c.name()
+		f, known := fields[string(name)]
+		if !known && c.lenient {
+			c.skipped = append(c.skipped, [2]int{start, c.i})
+			c.next(':')
+			c.skip()
+			continue
+		}
+		c.next(':')
+		switch sub := join(path, string(name)); {
+		case !known:
+			return unknownField(sub)
+		case seen&f.bit != 0:
+			return saidTwice(sub)
+		case f.id && c.emptyString():
+			return invalidID(sub)
+		default:
+			if r := c.value(f.typ, sub); r != nil {
+				return r
+			}
+		}
+		seen |= f.bit
+	}
+	c.close('}')
+	return nil
+}
+
+func (c *fieldCheck) array(t reflect.Type, path string) *refusal {
+	i := 0
+	for more := c.open('[', ']'); more; more = c.more(']') {
+		if r := c.value(t, fmt.Sprintf("%s[%d]", path, i)); r != nil {
+			return r
+		}
+		i++
+	}
+	c.close(']')
+	return nil
+}
+
+// dictionary takes an object whose names are the client's own.
+func (c *fieldCheck) dictionary(t reflect.Type, path string) *refusal {
+	seen := map[string]bool{}
+	for more := c.open('{', '}'); more; more = c.more('}') {
+		name := string(c.name())
+		c.next(':')
+		sub := join(path, clip(name))
+		if seen[name] {
+			return saidTwice(sub)
+		}
+		seen[name] = true
+		if r := c.value(t, sub); r != nil {
+			return r
+		}
+	}
+	c.close('}')
+	return nil
+}
+
+// name takes a member's name.
+func (c *fieldCheck) name() []byte {
+	c.space()
+	lit, escaped, _ := c.str()
+	if escaped {
+		return unescape(lit)
+	}
+	return unquoted(lit)
+}
+
+func (c *fieldCheck) emptyString() bool {
+	return c.peek() == '"' && bytes.HasPrefix(c.b[c.i:], []byte(`""`))
+}
+
+// hidden gives the value in which no skipped name is any field's.
+func (c *fieldCheck) hidden() []byte {
+	if c.skipped == nil {
+		return c.b
+	}
+	b := bytes.Clone(c.b)
+	for _, at := range c.skipped {
+		lit := bytes.TrimLeft(b[at[0]:at[1]], " \t\r\n")
+		for i := range unquoted(lit) {
+			lit[i+1] = ' '
+		}
+	}
+	return b
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func unknownField(field string) *refusal {
+	r := refuse(fasthttp.StatusBadRequest, v1.CodeUnknownField,
+		clip(field)+" is not a field of this request; check its spelling (upper and lower case count), or leave it out")
+	r.body.Field = clip(field)
+	return r
+}
+
+func saidTwice(field string) *refusal {
+	return invalidField(field, field+" is said twice; say it once")
+}
+
+func wrongKind(field, got string, want reflect.Type) *refusal {
+	return invalidField(field, fmt.Sprintf("%s is a JSON %s; it must be %s", field, got, kindName(want)))
+}
+
+var (
+	rawMessage = reflect.TypeFor[json.RawMessage]()
+	timeOfDay  = reflect.TypeFor[v1.Time]()
+)
+
+// firstByte is what a value of the type begins with.
+func firstByte(t reflect.Type) byte {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		if t == timeOfDay {
+			return '"'
+		}
+		return '{'
+	case reflect.Slice:
+		return '['
+	case reflect.String:
+		return '"'
+	case reflect.Bool:
+		return 't'
+	}
+	return '0'
+}
+
+func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
+
+// kindOf names the kind of a value as encoding/json does.
+func kindOf(first byte) string {
+	switch first {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "bool"
+	}
+	return "number"
+}
+
+// bodyField is one that a struct has.
+type bodyField struct {
+	typ reflect.Type
+	bit uint64 // of its own
+	id  bool   // may be left out but not be empty
+}
+
+// isID tells by its name whether a field is an id.
+func isID(name string) bool {
+	return strings.HasSuffix(name, "Id") || name == "queue" || name == "type" || name == "runtime"
+}
+
+var fieldCache sync.Map // reflect.Type → map[string]bodyField
+
+// fieldsOf gives a struct's fields, at most 64, by their JSON names, those of embedded structs included.
+func fieldsOf(t reflect.Type) map[string]bodyField {
+	if m, ok := fieldCache.Load(t); ok {
+		return m.(map[string]bodyField)
+	}
+	m := map[string]bodyField{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		if len(m) == 64 {
+			panic(t.String() + " has more than 64 fields")
+		}
+		m[name] = bodyField{typ: f.Type, bit: 1 << len(m), id: isID(name)}
+	}
+	fieldCache.Store(t, m)
+	return m
+}
