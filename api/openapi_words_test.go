@@ -119,7 +119,7 @@ var opWords = map[string]words{
 	},
 	opRegister: {
 		tag: "workers", summary: "Register a worker",
-		description: "Counts as its first beat. The same queue, machine, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED. A token that is tied to a queue registers for that one only.",
+		description: "Counts as its first beat. The same queue, machine, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED. A token that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
 		request:     v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer", `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"}}`}},
 		answers: map[int]any{201: v1.RegisterWorkerResponse{}},
 	},

@@ -11,8 +11,26 @@ import (
 // candidateFields are those of a worker's record that filters and strategies ask for; lua/lib/worker.lua names them.
 var candidateFields = []string{"q", "s", "r", "y", "rn", "l", "mc", "i", "t", "pb", "ls", "ae"}
 
-// readCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more.
-func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string) ([]*Worker, error) {
+// workersInHand is how many workers are read before those that are not wanted are let go of: records of MaxWorkerBytes
+// come to 8 MiB then.
+const workersInHand = 1000
+
+// readCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, and gives
+// those that are wanted, without what may be long.
+func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string, wanted func(*Worker) bool) (workers []*Worker, err error) {
+	for page := range slices.Chunk(refs, workersInHand) {
+		if err := t.readCandidatePage(op, page, queue, func(w *Worker) {
+			if wanted(w) {
+				workers = append(workers, w.slim())
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return workers, nil
+}
+
+func (t *Tracker) readCandidatePage(op string, refs []*workerRef, queue string, each func(*Worker)) error {
 	groups := byShard(refs)
 	calls := make([]*call, len(groups))
 	for g, group := range groups {
@@ -28,11 +46,10 @@ func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string) ([]
 		calls[g] = newCall(group[0].shard, t.store.scripts.Get("worker_candidates"), keys, args...)
 	}
 	t.store.doAll(op, calls)
-	workers := make([]*Worker, 0, len(refs))
 	record := make(map[string]string, len(candidateFields))
 	for g, group := range groups {
 		if calls[g].err != nil {
-			return nil, calls[g].err
+			return calls[g].err
 		}
 		now := calls[g].reply.time(0)
 		for i, r := range group {
@@ -44,11 +61,17 @@ func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string) ([]
 				record[f] = values[1+j]
 			}
 			if w := t.readWorker(r, now, values[0], record); w != nil {
-				workers = append(workers, w)
+				each(w)
 			}
 		}
 	}
-	return workers, nil
+	return nil
+}
+
+// slim lets go of what may be long, where very many are looked at.
+func (w *Worker) slim() *Worker {
+	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
+	return w
 }
 
 // manyWorkers is from how many workers on a look at all that is held is tried before a count for each of them.

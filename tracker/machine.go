@@ -50,7 +50,7 @@ type MachineFilter struct {
 
 // Machines gives one page of machines.
 func (t *Tracker) Machines(_ context.Context, f MachineFilter) (*MachinePage, error) {
-	ids, err := t.indexed("machines", f.Scope, "M", maxWorkers)
+	ids, err := t.indexed("machines", f.Scope, "M")
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +65,17 @@ func (t *Tracker) Machines(_ context.Context, f MachineFilter) (*MachinePage, er
 	return page, err
 }
 
+// membersHeard is of how many workers a machine's last beat is looked for: those that registered last, of the best status
+// that it has.
+const membersHeard = 100
+
 func (t *Tracker) readMachines(op string, scope Scope, ids []string) ([]*Machine, error) {
 	calls := make([]*call, len(ids))
 	for i, id := range ids {
 		shard := t.store.machineShard(scope, id)
 		k, name := t.store.keys[shard], taskName(scope, id)
 		calls[i] = newCall(shard, t.store.scripts.Get("machine_read"),
-			[]string{k.machine(name), k.machineWorkers(name), k.machinePeriods(name), k.stales(scope, "m:"+id)})
+			[]string{k.machine(name), k.machineWorkers(name), k.machinePeriods(name), k.stales(scope, "m:"+id)}, membersHeard)
 	}
 	t.store.doBulk(op, calls)
 	var machines []*Machine
@@ -87,16 +91,18 @@ func (t *Tracker) readMachines(op string, scope Scope, ids []string) ([]*Machine
 		m := &Machine{Scope: scope, ID: ids[i], Status: status, Workers: map[WorkerStatus]int{}, StaleCount: int(c.reply.int(5))}
 		m.Flapping = m.StaleCount >= FlappingCount
 		m.Uptime = machineUptime(c.reply.time(0), parseMs(c.reply.str(2)), parseMs(c.reply.str(3)), c.reply.list(4).strings())
-		for _, entry := range c.reply.list(6).strings() {
-			letter, id, _ := strings.Cut(entry, "/")
-			m.Workers[statusOf(letter)]++
+		for i, status := range WorkerStatuses {
+			m.Workers[status] = int(c.reply.list(6).int(i))
+		}
+		for _, entry := range c.reply.list(7).strings() {
+			_, id, _ := strings.Cut(entry, "/")
 			if r, ok := t.workerRef(scope, id); ok {
 				refs = append(refs, r)
 			}
 		}
 		machines = append(machines, m)
 	}
-	workers, err := t.readWorkers(op, refs)
+	workers, err := t.sift(op, refs, func(*Worker) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -132,34 +132,41 @@ func (t *Tracker) candidates(op string, s *Selector) ([]*Worker, *Selection, err
 	if err != nil {
 		return nil, nil, err
 	}
-	left, err := t.readCandidates(op, refs, s.Queue)
+	selection := &Selection{Rejected: map[Filter]int{}}
+	left, err := t.readCandidates(op, refs, s.Queue, func(w *Worker) bool {
+		selection.Considered++
+		for _, f := range Filters {
+			if f != ByCapacity && !w.passes(f, s) {
+				selection.Rejected[f]++
+				return false
+			}
+		}
+		return true
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	selection := &Selection{Considered: len(left), Rejected: map[Filter]int{}}
-	code := NoMatchingWorkers
-	for _, f := range Filters {
-		if f == ByCapacity && len(left) > 0 {
-			if err := t.countLoad(op, left); err != nil {
-				return nil, nil, err
-			}
-		}
-		before := len(left)
-		left = slices.DeleteFunc(left, func(w *Worker) bool { return !w.passes(f, s) })
-		selection.Rejected[f] = before - len(left)
-		if before > 0 && len(left) == 0 {
-			switch f {
-			case ByFreshness:
-				code = NoFreshWorkers
-			case ByCapacity:
-				code = NoCapacity
-			}
-		}
+	if err := t.countLoad(op, left); err != nil {
+		return nil, nil, err
 	}
+	fit := len(left)
+	left = slices.DeleteFunc(left, func(w *Worker) bool { return !w.passes(ByCapacity, s) })
+	selection.Rejected[ByCapacity] = fit - len(left)
 	if len(left) == 0 {
-		return nil, nil, nobodyLeft(op, code, selection)
+		return nil, nil, nobodyLeft(op, selection.code(), selection)
 	}
 	return left, selection, nil
+}
+
+// code tells why nobody is left, by the filter that took the last.
+func (s *Selection) code() Code {
+	switch {
+	case s.Rejected[ByCapacity] > 0:
+		return NoCapacity
+	case s.Rejected[ByFreshness] > 0:
+		return NoFreshWorkers
+	}
+	return NoMatchingWorkers
 }
 
 func nobodyLeft(op string, code Code, s *Selection) error {

@@ -24,6 +24,7 @@ const (
 	MaxVersionBytes         = 128
 	MaxHostnameBytes        = 255
 	MaxProbeURLBytes        = 512
+	MaxWorkerBytes          = 8 << 10 // of all that a registration says, so that reading many workers holds up nobody
 )
 
 // NewWorker is what a worker is registered from. Validate it before Register.
@@ -92,7 +93,32 @@ func (n *NewWorker) Validate() error {
 	if n.MachineID == "" {
 		n.MachineID = machineOf(n.Hostname)
 	}
-	return checkLabels("labels", n.Labels)
+	if err := checkLabels("labels", n.Labels); err != nil {
+		return err
+	}
+	return n.checkSize()
+}
+
+// checkSize refuses a registration that says too much, and names what of it is largest.
+func (n *NewWorker) checkSize() error {
+	total, largest := 0, struct {
+		field string
+		bytes int
+	}{}
+	for _, part := range []struct{ field, text string }{
+		{"types", strings.Join(n.Types, ",")}, {"runtimes", strings.Join(n.Runtimes, ",")}, {"labels", packLabels(n.Labels)},
+		{"queue", n.Queue}, {"name", n.Name}, {"machineId", n.MachineID}, {"hostname", n.Hostname}, {"version", n.Version}, {"probeUrl", n.ProbeURL},
+	} {
+		total += len(part.text)
+		if len(part.text) > largest.bytes {
+			largest.field, largest.bytes = part.field, len(part.text)
+		}
+	}
+	if total > MaxWorkerBytes {
+		return invalid(largest.field, "takes %d bytes, and the whole registration %d; a worker is kept in at most %d: say less here, or share it out among several workers",
+			largest.bytes, total, MaxWorkerBytes)
+	}
+	return nil
 }
 
 // machineOf names a machine after its host. A hostname that is no id becomes one that still tells it from others.

@@ -121,13 +121,15 @@ func (t *Tracker) workerNames(refs []*workerRef) (calls []*call, resolve func() 
 	}
 }
 
+// workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 400 KiB then.
+const workersAtOnce = 50
+
 // byShard groups refs, bounded so that no script holds up Redis for long.
 func byShard(refs []*workerRef) (groups [][]*workerRef) {
-	const limit = 500
 	at := map[int]int{}
 	for _, r := range refs {
 		i, open := at[r.shard]
-		if !open || len(groups[i]) == limit {
+		if !open || len(groups[i]) == workersAtOnce {
 			i = len(groups)
 			at[r.shard] = i
 			groups = append(groups, nil)

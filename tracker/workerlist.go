@@ -32,9 +32,12 @@ type WorkerPage struct {
 // maxWorkers bounds how many workers of one scope are looked at. More than so many belong into several workspaces.
 const maxWorkers = 100_000
 
+// idsAtOnce is how many ids one script lists.
+const idsAtOnce = 1000
+
 // workerIDs lists the workers of a scope in the order of their ids.
 func (t *Tracker) workerIDs(op string, scope Scope, statuses []WorkerStatus) ([]*workerRef, error) {
-	ids, err := t.indexed(op, scope, statusCode(statuses...), maxWorkers)
+	ids, err := t.indexed(op, scope, statusCode(statuses...))
 	if err != nil {
 		return nil, err
 	}
@@ -48,23 +51,53 @@ func (t *Tracker) workerIDs(op string, scope Scope, statuses []WorkerStatus) ([]
 }
 
 // indexed lists what every shard's index of workers has for some letters, sorted.
-func (t *Tracker) indexed(op string, scope Scope, letters string, limit int) ([]string, error) {
-	calls := make([]*call, t.store.shards())
-	for shard, k := range t.store.keys {
-		calls[shard] = newCall(shard, t.store.scripts.Get("list"), []string{k.workers}, scope.String()+"/", letters, "", limit, "")
+func (t *Tracker) indexed(op string, scope Scope, letters string) (ids []string, err error) {
+	type list struct {
+		shard         int
+		letter, after string
 	}
-	t.store.doBulk(op, calls)
-	var ids []string
-	for _, c := range calls {
-		if c.err != nil {
-			return nil, c.err
-		}
+	var open []list
+	for shard := range t.store.keys {
 		for i := range letters {
-			ids = append(ids, c.reply.list(i).strings()...)
+			open = append(open, list{shard, letters[i : i+1], ""})
 		}
+	}
+	for len(open) > 0 && len(ids) < maxWorkers {
+		calls := make([]*call, len(open))
+		for i, l := range open {
+			calls[i] = newCall(l.shard, t.store.scripts.Get("list"), []string{t.store.keys[l.shard].workers}, scope.String()+"/", l.letter, l.after, idsAtOnce, "")
+		}
+		t.store.doBulk(op, calls)
+		var more []list
+		for i, c := range calls {
+			if c.err != nil {
+				return nil, c.err
+			}
+			page := c.reply.list(0).strings()
+			if ids = append(ids, page...); len(page) == idsAtOnce {
+				more = append(more, list{open[i].shard, open[i].letter, page[len(page)-1]})
+			}
+		}
+		open = more
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+// sift reads many workers, and gives those that are wanted, without what may be long.
+func (t *Tracker) sift(op string, refs []*workerRef, wanted func(*Worker) bool) (found []*Worker, err error) {
+	for page := range slices.Chunk(refs, workersInHand) {
+		workers, err := t.readWorkers(op, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range workers {
+			if wanted(w) {
+				found = append(found, w.slim())
+			}
+		}
+	}
+	return found, nil
 }
 
 // Workers gives one page of workers and counts all that match.
@@ -80,36 +113,40 @@ func (t *Tracker) Workers(_ context.Context, f WorkerFilter) (*WorkerPage, error
 	size := min(max(f.PageSize, 1), 100)
 	page := &WorkerPage{Total: len(refs)}
 	if f.narrows() {
-		workers, err := t.readWorkers("workers", refs)
-		if err != nil {
+		if refs, err = t.matching(&f, refs); err != nil {
 			return nil, err
 		}
-		if f.Schedulable != nil {
-			if err := t.countLoad("workers", workers); err != nil {
-				return nil, err
-			}
-		}
-		workers = slices.DeleteFunc(workers, func(w *Worker) bool { return !f.matches(w) })
-		page.Total = len(workers)
-		from, _ := slices.BinarySearchFunc(workers, f.After, func(w *Worker, after string) int { return compareAfter(w.ID, after) })
-		page.Workers = workers[from:]
-	} else {
-		from, _ := slices.BinarySearchFunc(refs, f.After, func(r *workerRef, after string) int { return compareAfter(r.id, after) })
-		rest := refs[from:]
-		more := len(rest) > size
-		rest = rest[:min(size, len(rest))]
-		if page.Workers, err = t.readWorkers("workers", rest); err != nil {
-			return nil, err
-		}
-		if more {
-			page.Next = rest[len(rest)-1].id
-		}
+		page.Total = len(refs)
 	}
-	if len(page.Workers) > size {
-		page.Workers = page.Workers[:size]
-		page.Next = page.Workers[size-1].ID
+	from, _ := slices.BinarySearchFunc(refs, f.After, func(r *workerRef, after string) int { return compareAfter(r.id, after) })
+	rest := refs[from:]
+	if len(rest) > size {
+		rest = rest[:size]
+		page.Next = rest[size-1].id
+	}
+	if page.Workers, err = t.readWorkers("workers", rest); err != nil {
+		return nil, err
 	}
 	return page, t.complete("workers", page.Workers)
+}
+
+// matching gives those of the workers that a filter names.
+func (t *Tracker) matching(f *WorkerFilter, refs []*workerRef) (found []*workerRef, err error) {
+	workers, err := t.sift("workers", refs, f.matches)
+	if err != nil {
+		return nil, err
+	}
+	if f.Schedulable != nil {
+		if err := t.countLoad("workers", workers); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range workers {
+		if f.Schedulable == nil || *f.Schedulable == (len(w.unschedulable()) == 0) {
+			found = append(found, t.refOf(w))
+		}
+	}
+	return found, nil
 }
 
 // compareAfter lets a search find the first id that is greater than one.
@@ -125,10 +162,10 @@ func (f *WorkerFilter) narrows() bool {
 		f.Liveness != "" || f.Schedulable != nil
 }
 
+// matches tells whether a worker has what the filter asks for, but for whether it is schedulable, which takes a count.
 func (f *WorkerFilter) matches(w *Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || contains(w.Types, f.Type)) && (f.Runtime == "" || contains(w.Runtimes, f.Runtime)) &&
 		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Version == "" || w.Version == f.Version) &&
-		hasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness) &&
-		(f.Schedulable == nil || *f.Schedulable == (len(w.unschedulable()) == 0))
+		hasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness)
 }

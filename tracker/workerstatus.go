@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -130,11 +129,10 @@ func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRu
 	if err != nil {
 		return nil, err
 	}
-	workers, err := t.readWorkers("drain", refs)
+	workers, err := t.sift("drain", refs, func(w *Worker) bool { return w.Status != Offline && f.matches(w) })
 	if err != nil {
 		return nil, err
 	}
-	workers = slices.DeleteFunc(workers, func(w *Worker) bool { return w.Status == Offline || !f.matches(w) })
 	if len(workers) == 0 && !dryRun {
 		return nil, &Error{Code: NoWorkersMatch, Op: "drain", Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
 	}
