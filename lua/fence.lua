@@ -7,8 +7,8 @@
 -- Reply: entries of held (lib/queue.lua)
 -- Cost: O(log n + limit)
 --#include lib/clock.lua
+redis.call('ZREM', KEYS[2], '~' .. ARGV[1]) -- first: above maxmemory Redis refuses a script that does not free first
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 if ARGV[4] == '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/free') end
-redis.call('ZREM', KEYS[2], '~' .. ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 return redis.call('ZRANGEBYLEX', KEYS[2], '[' .. ARGV[1] .. '/', '(' .. ARGV[1] .. '0', 'LIMIT', 0, ARGV[3])

@@ -18,6 +18,7 @@ for n = 1, (#ARGV - 3) / 5 do
   local at = tonumber(redis.call('ZSCORE', WORKERDUE, entry))
   if at and at <= now then
     local kind = string.sub(entry, 1, 1)
+    redis.call('ZREM', WORKERDUE, entry) -- first: above maxmemory Redis refuses a script that does not free first
     if kind == 'g' and f and f.s == 'D' then
       local deadline = tonumber(f.dd)
       if deadline and deadline <= now then
@@ -30,7 +31,6 @@ for n = 1, (#ARGV - 3) / 5 do
         redis.call('ZADD', WORKERDUE, math.min(now + again, deadline or NEVER), entry)
       end
     elseif kind == 'x' and (not f or f.s == 'F') and not redis.call('ZSCORE', RECOVERIES, w.name) then
-      redis.call('ZREM', WORKERDUE, entry)
       if f then
         redis.call('ZREM', WORKERS, scope .. '/F/' .. id)
         redis.call('ZREM', w.members, 'F/' .. id)
@@ -43,8 +43,6 @@ for n = 1, (#ARGV - 3) / 5 do
       end
     elseif kind == 'x' and f and f.s == 'F' then -- its recovery is not done: it must still be known why
       redis.call('ZADD', WORKERDUE, now + 1000, entry)
-    else
-      redis.call('ZREM', WORKERDUE, entry)
     end
   end
   reply[#reply + 1] = result

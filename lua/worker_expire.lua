@@ -41,6 +41,7 @@ for n = 1, (#ARGV - 4) / 3 do
     elseif over then -- since the brake was asked: the next sweep asks it again
     elseif 2 * silent >= 3 * f.i and not f.la then
       f.la = now
+      redis.call('ZREM', WORKERBEATS, w.name) -- first: above maxmemory Redis refuses a script that does not free first
       redis.call('HSET', w.key, 'la', now)
       redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
       if not f.px then
@@ -49,6 +50,7 @@ for n = 1, (#ARGV - 4) / 3 do
       end
       result, url = 1, ask and f.u or ''
     else
+      redis.call('ZREM', WORKERBEATS, w.name)
       redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
     end
   end

@@ -66,6 +66,16 @@ func Real(t testing.TB, opts ...Option) *Store {
 	return s
 }
 
+// Own is a real redis-server of the test's own, for tests that set what holds for the whole server, and its database 0
+// as a store whose clock the test moves.
+func Own(t testing.TB, args ...string) (*Store, *Server) {
+	t.Helper()
+	server := StartServer(t, args...)
+	s := &Store{Kind: "redis", URL: server.URL(), Scripts: scripts(clockExpr), Client: newClient(t, server.Addr, 0)}
+	s.Clock = newRealClock(t, s.Client)
+	return s, server
+}
+
 func newClient(t testing.TB, addr string, db int) *redis.Client {
 	c := dial(addr, db)
 	t.Cleanup(func() { _ = c.Close() })

@@ -56,6 +56,14 @@ local function requeue(task, reason, after)
   emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
+-- Above maxmemory Redis refuses a command that may take memory only as the first with which a script writes. What ends
+-- attempts frees in the end, and nothing past its retention may wait behind a verdict that was refused.
+local freed = false
+local function free_first()
+  if not freed then redis.call('ZREM', TIMERS, '') end
+  freed = true
+end
+
 -- Wall ms since shard time `since` in which shard time did not run. Of an entry that `since` lies in it is a share.
 local outages = {}
 local function outage_credit(since)
@@ -74,6 +82,7 @@ end
 -- silent ms and last beat wall ms (when the attempt's own beats do not say), retryable, loss, uncounted (it is tried
 -- again at once and nothing is held against it). Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
+  free_first()
   if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
   score = beat_of(task, score)
