@@ -49,10 +49,14 @@ func checkJSON(body []byte) error {
 		return errNotUTF8
 	}
 	s := scanner{b: body}
-	switch c := s.peek(); {
-	case len(body) == s.i:
+	c := s.peek()
+	if len(body) == s.i {
 		return invalidJSON("The body is empty; send a JSON object")
-	case !s.skip():
+	}
+	switch valid := s.skip(); {
+	case !valid && s.depth == maxDepth+1:
+		return invalidJSON("The body is nested deeper than %d levels; use far fewer", maxDepth)
+	case !valid:
 		return invalidJSON("The body is not valid JSON: it goes wrong at byte %d", s.i+1)
 	case !s.end():
 		return invalidJSON("Something follows the JSON value, from byte %d on; send one object and nothing else", s.i+1)

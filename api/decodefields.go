@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // fieldCheck walks over a valid JSON value along a type, and refuses what does not fit it.
@@ -71,6 +72,10 @@ func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 			return saidTwice(sub)
 		case f.id && c.emptyString():
 			return invalidID(sub)
+		case f.typ == rawMessage:
+			if r := c.kept(sub); r != nil {
+				return r
+			}
 		default:
 			if r := c.value(f.typ, sub); r != nil {
 				return r
@@ -79,6 +84,17 @@ func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 		seen |= f.bit
 	}
 	c.close('}')
+	return nil
+}
+
+// kept takes a value that is kept as it is.
+func (c *fieldCheck) kept(path string) *refusal {
+	c.space()
+	from := c.i
+	c.skip()
+	if err := tracker.CheckDepth(path, c.b[from:c.i]); err != nil {
+		return refusalOf("decode", err)
+	}
 	return nil
 }
 

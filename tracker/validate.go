@@ -188,11 +188,17 @@ func (n *NewTask) checkData(time.Time) error {
 	if len(n.Payload) > 0 && !json.Valid(n.Payload) {
 		return invalid("payload", "is not valid JSON")
 	}
+	if err := CheckDepth("payload", n.Payload); err != nil {
+		return err
+	}
 	if len(n.Resources) > MaxResourcesBytes {
 		return invalid("resources", "is %d bytes long; use at most %d", len(n.Resources), MaxResourcesBytes)
 	}
 	if len(n.Resources) > 0 && (n.Resources[0] != '{' || !json.Valid(n.Resources)) {
 		return invalid("resources", "is not a JSON object")
+	}
+	if err := CheckDepth("resources", n.Resources); err != nil {
+		return err
 	}
 	if len(n.IdempotencyKey) > 255 {
 		return invalid("Idempotency-Key", "is %d characters long; use at most 255", len(n.IdempotencyKey))
