@@ -1,10 +1,11 @@
 -- Purpose: hears a worker, and with it every task of its that has no timeout of its own.
 -- Guarantees: one write of liveness however many tasks it holds; an OFFLINE worker is told so and nothing is written;
---   totals are added once for each seq; a worker whose drain has ended it before it was told is told so once, as
+--   totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
+--   written; a worker whose drain has ended it before it was told is told so once, as
 --   draining; inventories are numbered as they come.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 1
---   when it brings an inventory, else ''
+-- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how
+--   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
 -- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
 --   timeout ms, {word for it}, number of the beat among those with an inventory, or '' when it brings none or one that
 --   is older than the last} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
@@ -13,7 +14,7 @@
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 local key, name = KEYS[3], ARGV[1] .. '/' .. ARGV[2]
-local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb')
+local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb', 'mc')
 local status, interval, timeout = f[1], tonumber(f[2]), tonumber(f[3])
 if not status then return {NOT_FOUND, now} end
 if status == 'F' then
@@ -21,6 +22,7 @@ if status == 'F' then
   redis.call('HSET', key, 'dt', 1)
   return {OK, now, 'F', f[5] or '', interval, timeout, {}, ''}
 end
+if ARGV[9] ~= '' and tonumber(ARGV[9]) > (f[12] or 0) + ARGV[10] then return {REFUSED, now, f[12] or 0} end
 local L = shard_time(KEYS[1])
 local record = {'bl', L, 'lb', now}
 local function set(field, value)
@@ -47,7 +49,7 @@ if ARGV[4] ~= '' and fresh then
   if ARGV[6] ~= '0' then redis.call('HINCRBY', key, 'tf', ARGV[6]) end
 end
 local number = ''
-if ARGV[9] == '1' and fresh then
+if ARGV[9] ~= '' and fresh then
   number = (tonumber(f[10]) or 0) + 1
   set('bn', number)
 end

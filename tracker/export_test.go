@@ -201,6 +201,17 @@ func (t *Tracker) InventoriesTogether(scope Scope, id string, b WorkerBeat, orde
 	return nil
 }
 
+// TellLost has a worker told that attempts are lost, and tells of how many.
+func TellLost(lists ...[]OwnedAttempt) int {
+	h := &WorkerHeard{}
+	for _, list := range lists {
+		for _, n := range list {
+			h.lose(TaskNotice{TaskID: n.TaskID, Attempt: n.Number})
+		}
+	}
+	return len(h.Lost)
+}
+
 // ReserveClaim reserves room for a claim that is under way; call the result when it is over.
 func (t *Tracker) ReserveClaim(scope Scope, worker string, n int) (settle func(), err error) {
 	g, err := t.reserveClaim(scope, worker, n)

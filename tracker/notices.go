@@ -144,23 +144,30 @@ func (h *WorkerHeard) hear(t *Tracker, entries []string) {
 
 // cancel adds a pending cancel, once for each attempt.
 func (h *WorkerHeard) cancel(n TaskNotice, a *Attempt) {
-	for _, c := range h.Cancels {
-		if c.TaskID == n.TaskID && c.Attempt == n.Attempt {
-			return
-		}
+	if h.tells(n, false) {
+		h.Cancels = append(h.Cancels, n)
+		h.cancelled = append(h.cancelled, a)
 	}
-	h.Cancels = append(h.Cancels, n)
-	h.cancelled = append(h.cancelled, a)
 }
 
 // lose adds a lost attempt, once for each.
 func (h *WorkerHeard) lose(n TaskNotice) {
-	for _, l := range h.Lost {
-		if l.TaskID == n.TaskID && l.Attempt == n.Attempt {
-			return
-		}
+	if h.tells(n, true) {
+		h.Lost = append(h.Lost, n)
 	}
-	h.Lost = append(h.Lost, n)
+}
+
+// tells tells whether it is the first time.
+func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
+	what := toldOf{OwnedAttempt{n.TaskID, n.Attempt}, lost}
+	if h.told[what] {
+		return false
+	}
+	if h.told == nil {
+		h.told = map[toldOf]bool{}
+	}
+	h.told[what] = true
+	return true
 }
 
 // Notified records that the answer to a worker's beat, with all its word, was handed to the worker's connection. It

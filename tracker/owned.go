@@ -163,7 +163,12 @@ func (t *Tracker) takeInventory(h *WorkerHeard, items []InventoryItem) error {
 	}
 	var beats []*Beat
 	var strange []InventoryItem
+	listed := make(map[OwnedAttempt]bool, len(items))
 	for _, item := range items {
+		if listed[item.OwnedAttempt] {
+			continue
+		}
+		listed[item.OwnedAttempt] = true
 		k, ok := holds[item.OwnedAttempt]
 		if !ok {
 			strange = append(strange, item)

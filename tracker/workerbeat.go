@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -52,7 +53,17 @@ type WorkerHeard struct {
 	inventory string     // number of its inventory; "": none, or one that is older than another
 	entries   []string   // word that is repeated until Notified
 	cancelled []*Attempt // those of Cancels
+	told      map[toldOf]bool
 }
+
+// toldOf is one thing that a worker is told about an attempt, once.
+type toldOf struct {
+	attempt OwnedAttempt
+	lost    bool // else it is to be cancelled
+}
+
+// moreInInventory is how many attempts a worker may list beyond what it may hold: those that ended without its knowing.
+const moreInInventory = 1000
 
 // Codes of refusals about workers.
 const (
@@ -91,14 +102,18 @@ func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard
 	}
 	interval, lists := t.pace.interval(), ""
 	if b.Inventory != nil {
-		lists = "1"
+		lists = strconv.Itoa(len(b.Inventory))
 	}
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
-		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier, lists)
+		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier, lists, moreInInventory)
 	re, err := t.store.doVital("worker beat", c)
 	t.keeper.heard(r.shard, err)
 	if err != nil {
 		return nil, err
+	}
+	if re.int(0) == codeRefused {
+		return nil, invalid("tasks", "has %d entries; a worker of maxConcurrent %d may list %d, so many as it may hold and some that have ended meanwhile: list each attempt that it has once",
+			len(b.Inventory), re.int(2), re.int(2)+moreInInventory)
 	}
 	if err := workerRefusal("worker beat", re.int(0), WorkerReason(re.str(2))); err != nil {
 		return nil, err

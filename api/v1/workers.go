@@ -64,7 +64,8 @@ type WorkerHeartbeatRequest struct {
 	CompletedDelta int64 `json:"completedDelta,omitempty"`
 	// FailedDelta is how many failed since then.
 	FailedDelta int64 `json:"failedDelta,omitempty"`
-	// Tasks are all the attempts that it has, where it lists them. An attempt that two beats running miss is lost.
+	// Tasks are all the attempts that it has, where it lists them: at most its maxConcurrent, and 1,000 that have ended
+	// without its knowing. An attempt that two beats running miss is lost.
 	Tasks []WorkerTaskItem `json:"tasks,omitempty"`
 }
 
