@@ -1,6 +1,9 @@
 package api
 
 import (
+	"net"
+	"runtime/pprof"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -16,6 +19,10 @@ import (
 func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
 	s.setRequestID(ctx, ctx.Request.Header.Peek(headerRequestID))
+	if r := s.checkAdminHost(ctx.Request.Header.Host()); r != nil {
+		s.writeRefusal(ctx, r)
+		return
+	}
 	path := string(ctx.Path())
 	if !ctx.IsGet() && !ctx.IsHead() {
 		s.writeRefusal(ctx, methodNotAllowed("GET, HEAD"))
@@ -24,7 +31,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	switch {
 	case path == "/metrics" && s.cfg.Gatherer != nil:
 		fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))(ctx)
-	case path == "/debug/pprof" || strings.HasPrefix(path, "/debug/pprof/"):
+	case isProfile(path):
 		if path == "/debug/pprof/" { // fasthttp's handler wants it without the slash
 			ctx.Request.SetRequestURI("/debug/pprof")
 		}
@@ -42,4 +49,40 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 		s.writeRefusal(ctx, refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
 			"There is nothing at this path; there are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
 	}
+}
+
+// isProfile tells whether a path is one of the profiler's pages that we serve: all but the command line, which may hold
+// passwords.
+func isProfile(path string) bool {
+	page, ok := strings.CutPrefix(path, "/debug/pprof/")
+	switch {
+	case path == "/debug/pprof":
+		return true
+	case !ok:
+		return false
+	case page == "" || page == "profile" || page == "symbol" || page == "trace":
+		return true
+	}
+	return pprof.Lookup(page) != nil
+}
+
+// checkAdminHost refuses a Host that is neither an address, nor localhost, nor one of Config.AdminHosts. A page in an
+// operator's browser may point a name of its own at this listener (DNS rebinding), and then read whatever it answers under
+// that name.
+func (s *Server) checkAdminHost(host []byte) *refusal {
+	name := string(host)
+	if h, _, err := net.SplitHostPort(name); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
+	if name == "" || net.ParseIP(name) != nil || strings.EqualFold(name, "localhost") {
+		return nil
+	}
+	for _, own := range s.cfg.AdminHosts {
+		if strings.EqualFold(name, own) {
+			return nil
+		}
+	}
+	return refuse(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
+		"This listener does not go by the name "+strconv.Quote(clip(name))+"; use its address, or have the name listed in admin-hosts")
 }

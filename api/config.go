@@ -81,6 +81,10 @@ type Config struct {
 	TenantBeats int // heartbeats of tasks and workers, and the other callbacks
 	TenantCalls int // everything else that takes a token
 
+	// AdminHosts are the names under which operators reach ServeAdmin's pages, besides addresses and localhost; another
+	// Host is refused with 421.
+	AdminHosts []string
+
 	TLS *tls.Config // of the API's listener; nil: it speaks plain HTTP
 
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s

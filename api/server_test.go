@@ -2,16 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -176,52 +172,6 @@ func (e *env) metric(name string) float64 {
 	}
 	e.t.Fatalf("no metric %s", name)
 	return 0
-}
-
-func TestAdminPages(t *testing.T) {
-	e := newEnv(t)
-	ln := fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- e.s.ServeAdmin(ln) }()
-	defer func() {
-		if err := e.s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}}
-	defer client.CloseIdleConnections()
-	get := func(method, path string) (int, string) {
-		req, err := http.NewRequest(method, "http://admin"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil || res.Header.Get("X-Request-Id") == "" {
-			t.Errorf("%s: %v, X-Request-Id %q", path, err, res.Header.Get("X-Request-Id"))
-		}
-		return res.StatusCode, string(b)
-	}
-	for path, part := range map[string]string{
-		"/metrics": "lubdub_http_requests_in_flight", "/livez": `"ok"`, "/readyz": `"ok"`, "/healthz": `"ok"`, "/version": `"1.2.3"`, "/debug/pprof/": "goroutine", "/debug/pprof/cmdline": "",
-	} {
-		if status, body := get(http.MethodGet, path); status != 200 || !strings.Contains(body, part) {
-			t.Errorf("%s: %d %.200s", path, status, body)
-		}
-	}
-	if status, body := get(http.MethodGet, "/v1/tasks"); status != 404 || !json.Valid([]byte(body)) {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, _ := get(http.MethodPost, "/metrics"); status != 405 {
-		t.Errorf("%d", status)
-	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
 	CodeBodyTooLarge        = "body_too_large"         // 413
 	CodeUnsupportedMedia    = "unsupported_media_type" // 415
+	CodeMisdirected         = "misdirected_request"    // 421: the operators' pages do not go by this name
 	CodeHeadersTooLarge     = "headers_too_large"      // 431
 	CodeInternal            = "internal_error"         // 500: a bug; the request id finds it in the log
 	CodeOverloaded          = "overloaded"             // 503: a bound was reached; 429: the tenant sends too much; Retry-After says when to come again

@@ -74,7 +74,7 @@ func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: registry, Gatherer: registry,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: p.cfg.MaxConnections, MaxControl: p.cfg.MaxControl, MaxBodyBytes: p.cfg.MaxBodyBytes,
-		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, TLS: p.tls,
+		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
 	return err
 }
@@ -159,6 +159,12 @@ func baseURL(l net.Listener, host string, secure bool) string {
 func (p *process) adminURL() string {
 	host, _, _ := net.SplitHostPort(p.cfg.AdminListen)
 	return baseURL(p.admin, host, p.cfg.AdminTLS == "on")
+}
+
+// adminHosts are the names that the admin listener goes by.
+func (p *process) adminHosts() []string {
+	host, _, _ := net.SplitHostPort(p.cfg.AdminListen)
+	return append(p.cfg.AdminNames(), host)
 }
 
 // apiURL is where a client on this machine finds the API; empty without the role.

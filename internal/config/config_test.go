@@ -188,6 +188,7 @@ func TestRefused(t *testing.T) {
 		{"no port", env("LUBDUB_LISTEN=localhost"), []string{`"localhost" is not an address`}},
 		{"bad port", env("LUBDUB_LISTEN=localhost:99999"), []string{"no port between 0 and 65535"}},
 		{"same address", env("LUBDUB_LISTEN=:1", "LUBDUB_ADMIN_LISTEN=:1"), []string{"listen and admin-listen are both :1"}},
+		{"admin name", env("LUBDUB_ADMIN_HOSTS=ok,http://x"), []string{"admin-hosts (environment LUBDUB_ADMIN_HOSTS)", `"http://x" is not a name`}},
 		{"public URL", env("LUBDUB_PUBLIC_URL=example.com"), []string{`"example.com" is not a base URL`}},
 		{"public URL with slash", env("LUBDUB_PUBLIC_URL=http://example.com/"), []string{"must not end in a slash"}},
 		{"public URL with query", env("LUBDUB_PUBLIC_URL=http://example.com?x=1"), []string{"no user, query or fragment"}},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,11 @@ func (l *Loaded) validate() (ps problems) {
 	}
 	if l.Roles.API && l.Listen == l.AdminListen && !strings.HasSuffix(l.Listen, ":0") {
 		ps.addf("listen and admin-listen are both %s; give them different ports", l.Listen)
+	}
+	for _, name := range l.AdminNames() {
+		if !hostName.MatchString(name) {
+			ps.addf("admin-hosts (%s): %q is not a name; write for example metrics.internal, without scheme and port", l.Source("admin-hosts"), name)
+		}
 	}
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
@@ -116,6 +122,13 @@ func checkAddress(address string) error {
 		return fmt.Errorf("%q has no port between 0 and 65535", address)
 	}
 	return nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`)
+
+// AdminNames are the names of admin-hosts.
+func (c *Config) AdminNames() []string {
+	return strings.FieldsFunc(c.AdminHosts, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func checkPublicURL(text string) error {
