@@ -56,7 +56,8 @@ func (c *call) heartbeat() (int, any, error) {
 func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
 	now := s.now(ctx)
 	t, r := s.taskToken(w.bearer(), now, c.count)
-	if r == errNotTask {
+	own := r == errNotTask
+	if own {
 		t, r = s.ownBeat(ctx, w, id, &c.body)
 	}
 	if r != nil {
@@ -65,8 +66,10 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	if r := t.checkTask(id); r != nil {
 		return r
 	}
-	if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, now); r != nil {
-		return r
+	if !own { // which has taken
+		if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, now); r != nil {
+			return r
+		}
 	}
 	if r := checkContentType(&ctx.Request.Header); r != nil {
 		return r

@@ -57,7 +57,6 @@ func (c *call) heartbeats() (int, any, error) {
 		return 0, nil, err
 	}
 	c.authorizeItems(b)
-	c.limitItems(b)
 	b.collect()
 	c.s.tracker.Beats(b.beats)
 	c.answerItems(b)
@@ -164,18 +163,6 @@ func (c *call) authorizeItems(b *batchCall) {
 	}
 }
 
-// limitItems refuses the items that are more than their tenant may send.
-func (c *call) limitItems(b *batchCall) {
-	if c.s.tenantBeats == nil {
-		return
-	}
-	for i := range b.items {
-		if it := &b.items[i]; it.refusal == nil {
-			it.refusal = c.s.tenantBeats.take(it.token.attempt.Scope.Tenant, &it.token.bucket, c.now)
-		}
-	}
-}
-
 func (c *call) judge(it *batchItem) *refusal {
 	if it.body.twice&fieldTaskToken != 0 {
 		return saidTwice("taskToken")
@@ -197,7 +184,10 @@ func (c *call) judge(it *batchItem) *refusal {
 		return r
 	}
 	it.token = t
-	return t.checkAttempt(it.body.attempt)
+	if r := t.checkAttempt(it.body.attempt); r != nil {
+		return r
+	}
+	return c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.now)
 }
 
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"sync/atomic"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/tracker"
@@ -24,10 +26,8 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	case !tracker.ValidID(taskID):
 		return nil, invalidID("taskId")
 	}
-	if c.route.op != opHeartbeat { // which takes with the token that this gives
-		if r := c.s.tenantBeats.take(k.Tenant, nil, c.now); r != nil {
-			return nil, r
-		}
+	if r := c.s.tenantBeats.take(k.Tenant, nil, c.now); r != nil { // for the look-up too, whatever comes of it
+		return nil, r
 	}
 	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, []tracker.OwnedAttempt{{TaskID: taskID, Number: attempt}})
 	if err != nil {
@@ -72,6 +72,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
 	var names []tracker.OwnedAttempt
 	var asked []*batchItem
+	var at atomic.Pointer[bucket]
 	for _, i := range bare {
 		it := &b.items[i]
 		switch r := it.body.check(); {
@@ -86,6 +87,9 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		case r != nil:
 			it.refusal = r
 		default:
+			if it.refusal = c.s.tenantBeats.take(k.Tenant, &at, c.now); it.refusal != nil {
+				continue
+			}
 			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
 			asked = append(asked, it)
 		}

@@ -57,7 +57,18 @@ func newTenantLimit(setting, what string, perSecond int, since time.Time, refuse
 // take takes one from the tenant's bucket, or tells that it is empty. At may point to the bucket where it was found
 // before; nil: it is looked for.
 func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.Time) *refusal {
-	if l == nil {
+	return l.takeOf(tenant, at, now, 1, burst)
+}
+
+// owe takes n more for a request that was let in: what is not there is owed, and refused of the next ones. So a request that
+// is worth more than a second's share is neither free nor refused for ever.
+func (l *tenantLimit) owe(tenant string, n int, now time.Time) {
+	l.takeOf(tenant, nil, now, int64(n), math.MaxInt64/2)
+}
+
+// takeOf takes n, when that leaves the bucket full at most ahead of now.
+func (l *tenantLimit) takeOf(tenant string, at *atomic.Pointer[bucket], now time.Time, n, ahead int64) *refusal {
+	if l == nil || n == 0 {
 		return nil
 	}
 	ns := int64(now.Sub(l.since))
@@ -77,9 +88,9 @@ func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.T
 			b = nil
 			continue
 		}
-		next := max(full, ns) + l.every
-		if next > ns+burst {
-			return l.refusal(time.Duration(next - ns - burst))
+		next := max(full, ns) + n*l.every
+		if next-ns > ahead {
+			return l.refusal(time.Duration(next - ns - ahead))
 		}
 		if b.full.CompareAndSwap(full, next) {
 			return nil

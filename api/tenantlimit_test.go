@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -143,5 +144,59 @@ func TestALimitedBeatAllocatesNothing(t *testing.T) {
 	h.once(t)
 	if n := testing.AllocsPerRun(1000, func() { h.once(t) }); n != 0 {
 		t.Errorf("%v allocations for a beat under a limit", n)
+	}
+}
+
+// lookups counts what the domain is asked to look up for a worker's token.
+type lookups struct {
+	*fakeTracker
+	asked atomic.Int64
+}
+
+func (l *lookups) Owned(_ context.Context, _ tracker.Scope, _ string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+	l.asked.Add(int64(len(names)))
+	return make([]*tracker.Attempt, len(names)), nil // none is the worker's
+}
+
+func (l *lookups) BeatWorker(ctx context.Context, s tracker.Scope, id string, b tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
+	l.asked.Add(int64(len(b.Inventory)))
+	return l.fakeTracker.BeatWorker(ctx, s, id, b)
+}
+
+// Whatever a worker's token asks about counts before it is looked up, whatever comes of it.
+func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
+	const perSecond, seconds, each = 10, 5, 100
+	items := strings.TrimSuffix(strings.Repeat(`{"taskId":"none","attempt":1},`, each), ",")
+	for name, c := range map[string]struct {
+		path, body string
+		atOnce     int64 // may go beyond what is allowed, since it is owed
+	}{
+		"beat":      {"/v1/tasks/none/heartbeat", `{"attempt":1}`, 0},
+		"started":   {"/v1/tasks/none/started", `{"attempt":1}`, 0},
+		"completed": {"/v1/tasks/none/completed", `{"attempt":1,"outcome":"SUCCEEDED"}`, 0},
+		"batch":     {"/v1/heartbeats", `{"heartbeats":[` + items + `]}`, 0},
+		"inventory": {"/v1/workers/" + fakeWorkerID + "/heartbeat", `{"tasks":[` + items + `]}`, each},
+	} {
+		t.Run(name, func(t *testing.T) {
+			domain := &lookups{}
+			e := newEnv(t, func(c *Config) { c.TenantBeats = perSecond; domain.fakeTracker = c.Tracker.(*fakeTracker); c.Tracker = domain })
+			token, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := 0
+			for range 10 * seconds {
+				for range 5 {
+					if a := e.do("POST", c.path, token, c.body); a.status == 429 || strings.Contains(a.body, `"status":429`) {
+						refused++
+					}
+				}
+				e.advance(100 * time.Millisecond)
+			}
+			allowed := int64(perSecond + perSecond*seconds)
+			if got := domain.asked.Load(); got > allowed+c.atOnce || got < perSecond || refused == 0 {
+				t.Errorf("%d look-ups in %d s at %d a second, %d refusals", got, seconds, perSecond, refused)
+			}
+		})
 	}
 }

@@ -75,6 +75,7 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	c.s.tenantBeats.owe(scope.Tenant, len(req.Tasks), c.now)
 	if b.Inventory, err = inventory(req.Tasks); err != nil {
 		return 0, nil, err
 	}
