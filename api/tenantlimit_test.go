@@ -179,7 +179,11 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			domain := &lookups{}
-			e := newEnv(t, func(c *Config) { c.TenantBeats = perSecond; domain.fakeTracker = c.Tracker.(*fakeTracker); c.Tracker = domain })
+			e := newEnv(t, func(c *Config) {
+				c.TenantBeats = perSecond
+				domain.fakeTracker = c.Tracker.(*fakeTracker)
+				c.Tracker = domain
+			})
 			token, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)

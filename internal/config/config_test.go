@@ -32,6 +32,7 @@ func TestPrecedence(t *testing.T) {
 		"roles":                     {"api", "sweeper", "api,sweeper", "api"},
 		"listen":                    {":1", ":2", ":3", ":4"},
 		"admin-listen":              {":11", ":12", ":13", ":14"},
+		"admin-hosts":               {"a", "b,c", "d", "e.f"},
 		"public-url":                {"http://a", "http://b", "http://c", "http://d"},
 		"max-connections":           {"11", "12", "13", "14"},
 		"token-cache-size":          {"11", "12", "13", "14"},
