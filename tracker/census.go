@@ -140,7 +140,7 @@ func (s *Sweeper) censusSizes(c *census, ask []Scope) (silent []stretch, held ma
 		}
 		s.execAll(calls)
 		for _, call := range calls {
-			if call.err == nil && s.learn(call.shard, s.known(call.shard), call.reply.list(0).strings()) {
+			if call.err == nil && s.learn(call.shard, call.reply.list(0).strings()) {
 				again = true
 			}
 		}

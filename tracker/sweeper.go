@@ -4,8 +4,6 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +18,8 @@ type Sweeper struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
-	timeouts [][]string // by shard: the timeouts in use when it was last peeked at
+	timeouts [][]string         // by shard: the timeouts in use when it was last peeked at
+	idle     []map[string]int64 // by shard: since when, wall ms, no attempt has lived by a timeout; under mu
 
 	probe      func(context.Context, string) error // nil: no worker is probed
 	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
@@ -102,7 +101,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 		o.ID = newID("swp_")
 	}
 	s := &Sweeper{
-		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()),
+		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()), idle: make([]map[string]int64, t.store.shards()),
 		audits: make([]audit, t.store.shards()), recordless: map[string]int64{}, probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
 	}
 	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
@@ -215,11 +214,11 @@ func (s *Sweeper) sweep(n *node, shards []int, ranked bool) (SweepResult, error)
 func (s *Sweeper) sweepTasks(n *node, shards []int, ranked bool) (SweepResult, error) {
 	start := time.Now()
 	defer func() { s.t.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
-	todo, next, err := s.peek(n, shards, ranked)
+	seen, err := s.peek(n, shards, ranked)
 	if err != nil {
 		return SweepResult{}, err
 	}
-	todo, outboxes := split(todo)
+	todo, outboxes := split(seen.todo)
 	result, err := s.clear(n, todo)
 	if err != nil {
 		return result, err
@@ -228,83 +227,14 @@ func (s *Sweeper) sweepTasks(n *node, shards []int, ranked bool) (SweepResult, e
 		return result, err
 	}
 	s.placeAgain(result.placeless, ranked)
-	result.more = result.more || next == 0
+	if err := s.dropIdle(n, seen.idle); err != nil {
+		return result, err
+	}
+	result.more = result.more || seen.next == 0
 	if !result.more && !result.took() {
-		result.next = next
+		result.next = seen.next
 	} // else look again at once: what stood behind the things taken is not known yet
 	return result, nil
-}
-
-func (s *Sweeper) peek(n *node, shards []int, ranked bool) (todo []overdue, next time.Duration, err error) {
-	var calls []*call
-	groups := s.t.store.together(shards)
-	for _, group := range groups {
-		var keys []string
-		args := []any{s.id, ms(sweeperLease)}
-		for _, shard := range group {
-			k, known := s.t.store.keys[shard], s.known(shard)
-			keys = append(keys, k.clock, k.timers, k.due, k.timeouts, k.sweepers, k.outbox)
-			for _, timeout := range known {
-				keys = append(keys, k.beats(timeout))
-			}
-			args = append(args, len(known))
-		}
-		calls = append(calls, newCall(group[0], s.t.store.scripts.Get("peek"), keys, args...))
-	}
-	next = maxNap
-	var lag time.Duration
-	err = s.t.store.execEach(n, calls, groups, func(shard int, now int64, r reply) {
-		L := r.int(0)
-		var grace time.Duration
-		if ranked {
-			grace = rankDelay * time.Duration(s.rank(shard, r.list(5).strings()))
-		}
-		consider := func(kind, timeout string, dueIn int64) {
-			late := time.Duration(-dueIn) * time.Millisecond
-			lag = max(lag, late)
-			if late >= grace {
-				todo = append(todo, overdue{shard, kind, timeout, grace})
-			} else {
-				next = min(next, grace-late)
-			}
-		}
-		known := s.known(shard)
-		for i, timeout := range known {
-			if t, _ := strconv.ParseInt(timeout, 10, 64); t > 0 {
-				consider("expire", timeout, r.list(4).int(i)+t+1-L)
-			}
-		}
-		consider("timers", "0", r.int(1)-L)
-		consider("due", "0", r.int(2)-now)
-		consider("outbox", "0", r.int(3)-now)
-		if s.learn(shard, known, r.list(6).strings()) {
-			next = 0 // a timeout that this sweeper did not know: look again now
-		}
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	s.t.metrics.sweepLag.Set(lag.Seconds())
-	return todo, next, nil
-}
-
-func (s *Sweeper) known(shard int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.timeouts[shard]
-}
-
-// learn keeps the timeouts that are in use; it tells whether there are new ones.
-func (s *Sweeper) learn(shard int, known, inUse []string) bool {
-	inUse = slices.DeleteFunc(inUse, func(t string) bool { return t == "!" }) // the sentinel
-	slices.Sort(inUse)
-	if slices.Equal(known, inUse) {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.timeouts[shard] = inUse
-	return true
 }
 
 // rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order

@@ -1,0 +1,12 @@
+-- Purpose: tells a sweeper when the attempts that have been silent for longest were last heard.
+-- Guarantees: writes nothing.
+-- KEYS: lubdub:{shard}:beats:<timeoutMs> of some timeouts. On Cluster a call is about one shard only.
+-- ARGV: none
+-- Reply: for each key its first beat in shard time ms, or '' when no attempt beats there
+-- Cost: O(log n) for each; at most 200 a call
+local reply = {}
+for i, key in ipairs(KEYS) do
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  reply[i] = first[1] ~= '!' and first[2] or ''
+end
+return reply
