@@ -99,10 +99,13 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 	for _, name := range names {
 		params = append(params, queryParams[name])
 	}
-	if r.op == opCreate {
+	if says, ok := map[string]string{
+		opCreate:   "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
+		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
+	}[r.op]; ok {
 		params = append(params, obj{
 			"name": "Idempotency-Key", "in": "header",
-			"description": "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
+			"description": says,
 			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
 		})
 	}

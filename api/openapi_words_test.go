@@ -119,9 +119,9 @@ var opWords = map[string]words{
 	},
 	opRegister: {
 		tag: "workers", summary: "Register a worker",
-		description: "Counts as its first beat. The same queue, machine, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED. A token that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
-		request:     v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer", `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"}}`}},
-		answers: map[int]any{201: v1.RegisterWorkerResponse{}},
+		description: "Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
+		request:     v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer", `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"},"registrationId":"01HGW5N7XHJM4GX29KZRXQP6N9"}`}},
+		answers: map[int]any{201: v1.RegisterWorkerResponse{}}, errors: []int{409},
 	},
 	opWorkerHeartbeat: {
 		tag: "workers", summary: "The worker is alive",
@@ -226,7 +226,7 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true,
+	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true, "registrationId": true,
 }
 
 // neverNull are times that are always there.

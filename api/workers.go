@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -17,6 +19,10 @@ func (c *call) registerWorker() (int, any, error) {
 	if err := c.strict(&req); err != nil {
 		return 0, nil, err
 	}
+	key, err := c.registrationKey(&req)
+	if err != nil {
+		return 0, nil, err
+	}
 	scope, err := c.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -24,7 +30,12 @@ func (c *call) registerWorker() (int, any, error) {
 	n := tracker.NewWorker{
 		Scope: scope, Queue: req.Queue, Types: req.Types, Runtimes: req.Runtimes, Name: req.Name,
 		MachineID: req.MachineID, Hostname: req.Hostname, PID: req.PID, Version: req.Version,
-		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: req.Labels, ProbeURL: req.ProbeURL,
+		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: req.Labels, ProbeURL: req.ProbeURL, IdempotencyKey: key,
+	}
+	if key != "" {
+		if n.IdempotencyHash, err = registrationHash(req); err != nil {
+			return 0, nil, err
+		}
 	}
 	if req.MaxConcurrent != nil {
 		n.MaxConcurrent = *req.MaxConcurrent
@@ -39,14 +50,40 @@ func (c *call) registerWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := c.s.keys.mintWorker(scope, r, c.now)
+	token, expires, err := c.s.keys.mintWorker(scope, r, r.At) // a repeat gets the same
 	if err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusCreated, &v1.RegisterWorkerResponse{
 		WorkerID: r.WorkerID, MachineID: r.MachineID, WorkerToken: token, TokenExpiresAt: v1.At(expires),
-		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(),
+		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(), Superseded: r.Superseded,
 	}, nil
+}
+
+// registrationKey gives what makes a registration repeatable: the header or the field, empty when neither is there.
+func (c *call) registrationKey(req *v1.RegisterWorkerRequest) (string, error) {
+	key, err := c.idempotencyKey()
+	switch id := req.RegistrationID; {
+	case err != nil, id == "":
+		return key, err
+	case !tracker.ValidID(id):
+		return "", invalidID("registrationId")
+	case key != "" && key != id:
+		return "", invalidField("registrationId", "registrationId differs from the Idempotency-Key; say it once")
+	default:
+		return id, nil
+	}
+}
+
+// registrationHash is the same for registrations that say the same.
+func registrationHash(req v1.RegisterWorkerRequest) (string, error) {
+	req.RegistrationID = "" // it may have come as a header before
+	b, err := json.Marshal(req)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.

@@ -1,39 +1,74 @@
 -- Purpose: registers a worker, which counts as its first beat, and ends the registration that it supersedes.
--- Guarantees: one registration an identity (scope, queue, machine, hostname, pid); the old one is OFFLINE and its
+-- Guarantees: one registration an identity (scope, queue, machine, name, hostname, pid); the old one is OFFLINE and its
 --   recovery entered in the same step; the machine's status follows in the same step; the same registration again
---   changes nothing.
+--   changes nothing, whatever has become of the worker. Three supersessions of one identity within ten minutes or ten
+--   intervals are told, once in that time.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:events, 4 …:workers, 5 …:workerbeats, 6 …:workerdue, 7 …:recoveries,
 --   8 …:worker:<scope>/<id>, 9 …:machine:<scope>/<machine>, 10 …:machineworkers:<scope>/<machine>,
 --   11 …:machineperiods:<scope>/<machine>, 12 …:stales:<scope>/<lineage>, 13 …:stales:<scope>/m:<machine>,
 --   14 …:recovery:<scope>/<id>, 15 …:identity:<scope>/<identity>, 16 …:reserved:<scope>/<id>, then the same nine of the
 --   worker that it supersedes, or none
--- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, then the record's fields as name
---   and value (m, i and t among them; id only when it has an identity)
--- Reply: {OK, wall ms} or {MISMATCH, wall ms, worker that has the identity}
--- Cost: O(log n + shards), at most five events
+-- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, 6 until when it may take
+--   place, wall ms, or '', then the record's fields as name and value (m, i and t among them; id only when it has an
+--   identity)
+-- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else ''} or
+--   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late
+-- Cost: O(log n + shards), at most six events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/worker.lua
+local CONFLICT = 3            -- supersessions of one identity that are one too many
+local CONFLICT_MS = 600000    -- within so long, or within so many intervals
+local CONFLICT_INTERVALS = 10
+
+-- Notes that a worker has taken another's place, and tells of processes that keep doing that to each other. What is
+-- remembered goes from worker to worker: sx when the last ones did, wall ms, st when that was told.
+local function note_conflict(w, old)
+  local window = math.max(CONFLICT_MS, CONFLICT_INTERVALS * w.f.i)
+  local recent = {string.format('%.0f', now)}
+  for at in string.gmatch(old.f.sx or '', '%d+') do
+    if #recent < CONFLICT and now - at <= window then recent[#recent + 1] = at end
+  end
+  redis.call('HSET', w.key, 'sx', table.concat(recent, ','))
+  local told = tonumber(old.f.st)
+  if told and now - told <= window then
+    redis.call('HSET', w.key, 'st', old.f.st)
+    return ''
+  end
+  if #recent < CONFLICT then return '' end
+  redis.call('HSET', w.key, 'st', recent[1])
+  tell('worker.identity_conflict', w.scope, w.id, '{"queue":"' .. w.f.q .. '","machineId":"' .. w.f.m
+    .. '","superseded":"' .. old.id .. '","times":' .. #recent .. ',"withinMs":'
+    .. string.format('%.0f', now - recent[#recent])
+    .. ',"remedy":"give each process a name, machineId or hostname of its own"}')
+  return '1'
+end
+
 local w = open_worker(8, ARGV[1], ARGV[2])
-if w.f then return {OK, tonumber(w.f.c)} end
+if w.f then return {OK, tonumber(w.f.c), w.f.sp or '', ''} end
+if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then return {NOT_FOUND, now} end
 local f = {}
-for i = 6, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
+for i = 7, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
 local holder = f.id and redis.call('GET', w.identity) or nil
 if (holder or '') ~= ARGV[3] then return {MISMATCH, now, holder or ''} end
 local L = shard_time(CLOCK)
-redis.call('HSET', w.key, 'c', now, 'bl', L, 'lb', now, unpack(ARGV, 6))
+redis.call('HSET', w.key, 'c', now, 'bl', L, 'lb', now, unpack(ARGV, 7))
 f.c, f.bl, f.lb = now, L, now
 w.f = f
 set_status(w, 'N')
 redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
 if f.id then redis.call('SET', w.identity, w.id) end
 tell('worker.registered', w.scope, w.id, '{"queue":"' .. f.q .. '","machineId":"' .. f.m .. '"}')
+local superseded, conflict = '', ''
 if ARGV[3] ~= '' then
   local old = open_worker(8 + KEYS_PER_WORKER, ARGV[1], ARGV[3])
   if old.f and old.f.s ~= 'F' then
+    superseded = old.id
+    redis.call('HSET', w.key, 'sp', superseded)
     retire(old, {reason = 'SUPERSEDED', loss = true, shards = tonumber(ARGV[4]), retention = tonumber(ARGV[5]),
       data = ',"supersededBy":"' .. w.id .. '"'})
+    conflict = note_conflict(w, old)
   end
 end
 follow(w)
-return {OK, now}
+return {OK, now, superseded, conflict}

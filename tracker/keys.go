@@ -184,6 +184,9 @@ func (k *shardKeys) machinePeriods(name string) string { return k.prefix + "mach
 func (k *shardKeys) identity(scope Scope, hash string) string {
 	return k.prefix + "identity:" + scope.String() + "/" + hash
 }
+func (k *shardKeys) registration(scope Scope, key string) string {
+	return k.prefix + "registration:" + scope.String() + "/" + key
+}
 func (k *shardKeys) stales(scope Scope, of string) string {
 	return k.prefix + "stales:" + scope.String() + "/" + of
 }

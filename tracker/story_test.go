@@ -22,7 +22,7 @@ type story struct {
 }
 
 func (c *story) play() {
-	c.hired("w1", "q")
+	c.hired("w1", "q", func(n *tracker.NewWorker) { n.IdempotencyKey, n.IdempotencyHash = "k-w1", "h" })
 	c.hired("w2", "q")
 	c.hired("p1", "pq")
 	c.alive = []string{"w1", "w2", "p1"}
@@ -41,12 +41,15 @@ func (c *story) play() {
 	c.sweeps()
 }
 
-// hired registers a worker; whoever asks again is registered anew and is his own successor.
-func (c *story) hired(name, queue string) {
+// hired registers a worker; whoever asks again without a key is registered anew and is his own successor.
+func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 	c.Helper()
 	c.sure("register "+name, func() error {
 		n := newWorker(func(n *tracker.NewWorker) {
 			n.Queue, n.Types, n.MachineID, n.Hostname, n.PID, n.MaxConcurrent = queue, []string{"x"}, "host-"+name, "host-"+name, 1, 20
+			for _, f := range change {
+				f(n)
+			}
 		})
 		if err := n.Validate(); err != nil {
 			return err

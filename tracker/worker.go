@@ -41,6 +41,9 @@ type NewWorker struct {
 	MaxConcurrent int // 0: 1; use DefaultMaxConcurrent where nothing is said
 	Labels        map[string]string
 	ProbeURL      string
+
+	IdempotencyKey  string // empty: none
+	IdempotencyHash string // of the canonical request body; set with the key
 }
 
 // Validate checks everything about a new worker that can be judged without the store and fills in what follows from
@@ -171,7 +174,7 @@ func (n *NewWorker) identity() string {
 	if n.Hostname == "" || n.PID == 0 {
 		return ""
 	}
-	return hashOf(n.Queue, n.MachineID, n.Hostname, strconv.Itoa(n.PID))
+	return hashOf(n.Queue, n.MachineID, n.Name, n.Hostname, strconv.Itoa(n.PID))
 }
 
 // lineage is what a worker that is started again has in common with itself: its name, or else its process.

@@ -148,7 +148,7 @@ func offlineMessage(r WorkerReason) string {
 	case WorkerStale:
 		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, and register again"
 	case WorkerSuperseded:
-		return "another worker with the same queue, machine, hostname and pid has registered and takes its place; stop this one"
+		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; stop this one, or, where both are to run, " + ownIdentity
 	case WorkerDrained, WorkerDrainDeadline:
 		return "the worker was drained and is OFFLINE; stop it, and register again only when it should work again"
 	case WorkerForced:

@@ -15,12 +15,23 @@ type Registered struct {
 	Interval  time.Duration // between its beats, the server's choice
 	Timeout   time.Duration
 	Record    []string // what the worker's token is to carry, for AdoptWorker
+
+	Superseded string // the worker whose place it took; empty: none
 }
 
-// Register registers a worker. It counts as its first beat. A worker with the same queue, machine, hostname and pid
-// is superseded: it is OFFLINE then, and what it held is recovered.
+// Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and
+// pid is superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same
+// answer, whatever has become of the worker meanwhile, and supersedes nobody.
 func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error) {
-	r := &workerRef{scope: n.Scope, id: t.store.newWorkerID(n.Scope, n.MachineID), machine: n.MachineID}
+	if t.pace.ceiling > 0 {
+		t.countWorkers() // registrations are rare, and often come all at once
+	}
+	g := &registration{id: t.store.newWorkerID(n.Scope, n.MachineID), interval: t.pace.interval()}
+	g.told, g.timeout = t.pace.jitter(g.interval), g.interval*time.Duration(t.opts.WorkerTimeoutMultiplier)
+	if err := t.reserveRegistration(&n, g); err != nil {
+		return nil, err
+	}
+	r := &workerRef{scope: n.Scope, id: g.id, machine: n.MachineID}
 	if r.machine == "" {
 		r.machine = r.id
 	}
@@ -30,12 +41,7 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	if !unique {
 		r.identity = r.id
 	}
-	if t.pace.ceiling > 0 {
-		t.countWorkers() // registrations are rare, and often come all at once
-	}
-	interval := t.pace.interval()
-	timeout := interval * time.Duration(t.opts.WorkerTimeoutMultiplier)
-	record := n.record(r, interval, timeout, unique)
+	record := n.record(r, g, unique)
 
 	old := ""
 	if unique {
@@ -48,7 +54,7 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	}
 	const tries = 16 // more than so many at once with one identity are up to no good
 	for range tries {
-		keys, args := t.workerKeys(r), []any{r.scope.String(), r.id, old, t.store.shards(), ms(t.opts.OfflineRetention)}
+		keys, args := t.workerKeys(r), []any{r.scope.String(), r.id, old, t.store.shards(), ms(t.opts.OfflineRetention), g.until}
 		if old != "" {
 			superseded, err := t.findWorker("register", r.scope, old)
 			if CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not keep others out
@@ -62,25 +68,44 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 		if err != nil {
 			return nil, err
 		}
-		if reply.int(0) == codeOK {
-			if old != "" {
-				t.recoverNow(ctx, r.scope, old)
+		switch reply.int(0) {
+		case codeOK:
+			done := &Registered{
+				WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: g.told, Timeout: g.timeout,
+				Record: carried(append(record, "c", reply.int(1))), Superseded: reply.str(2),
 			}
-			return &Registered{
-				WorkerID: r.id, MachineID: r.machine, Queue: n.Queue, At: reply.time(1), Interval: t.pace.jitter(interval), Timeout: timeout,
-				Record: carried(append(record, "c", reply.int(1))),
-			}, nil
+			t.superseded(ctx, &n, done, reply.str(3) != "")
+			return done, nil
+		case codeNotFound:
+			return nil, &Error{Code: Overloaded, Op: "register", RetryAfter: time.Second,
+				Message: "this registration was under way for longer than its key is kept; send it again"}
 		}
 		old = reply.str(2)
 	}
 	return nil, &Error{Code: Overloaded, Op: "register", RetryAfter: time.Second,
-		Message: "many workers register with this queue, machine, hostname and pid at once; give each process an identity of its own"}
+		Message: "many workers register with this queue, machine, name, hostname and pid at once; " + ownIdentity}
+}
+
+// ownIdentity is what is to be done about processes that take each other's place.
+const ownIdentity = "give each process a name, machineId or hostname of its own"
+
+// superseded recovers what a superseded worker held, and tells the log of workers that keep taking each other's place.
+func (t *Tracker) superseded(ctx context.Context, n *NewWorker, by *Registered, conflict bool) {
+	if by.Superseded == "" {
+		return
+	}
+	t.recoverNow(ctx, n.Scope, by.Superseded)
+	if conflict {
+		t.log.Warn("workers keep superseding each other: processes share an identity, or one keeps restarting; where they are to run together "+ownIdentity,
+			"scope", n.Scope.String(), "queue", n.Queue, "machineId", by.MachineID, "name", n.Name, "hostname", n.Hostname, "pid", n.PID,
+			"worker", by.WorkerID, "superseded", by.Superseded)
+	}
 }
 
 // record gives the fields of the worker's hash; lua/lib/worker.lua names them.
-func (n *NewWorker) record(r *workerRef, interval, timeout time.Duration, unique bool) []any {
+func (n *NewWorker) record(r *workerRef, g *registration, unique bool) []any {
 	f := []any{"q", n.Queue, "y", strings.Join(n.Types, ","), "m", r.machine, "ln", r.lineage,
-		"mc", n.MaxConcurrent, "i", ms(interval), "t", ms(timeout)}
+		"mc", n.MaxConcurrent, "i", ms(g.interval), "t", ms(g.timeout)}
 	add := func(name, value string) {
 		if value != "" {
 			f = append(f, name, value)

@@ -25,8 +25,9 @@ type RegisterWorkerRequest struct {
 	// MachineID is the host that it runs on; absent: the hostname, made an id where it is none, else the worker is its
 	// own machine.
 	MachineID string `json:"machineId,omitempty"`
-	// Hostname and PID together make its identity: the same ones with the same queue and machine take the place of
-	// the registration before.
+	// Hostname and PID together make its identity: the same ones with the same queue, machine and name take the place of
+	// the registration before. In containers, where every process may be pid 1, a name, machineId or hostname of its own
+	// keeps each from taking another's place.
 	Hostname string `json:"hostname,omitempty"`
 	// PID is its process id; 0 and absent: not said.
 	PID int `json:"pid,omitempty"`
@@ -38,6 +39,10 @@ type RegisterWorkerRequest struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// ProbeURL is asked, where the deployment probes, before a late worker is declared dead.
 	ProbeURL string `json:"probeUrl,omitempty"`
+	// RegistrationID is drawn by the process for each registration, and makes its repeats safe as the header
+	// Idempotency-Key does: they get the first answer and supersede nobody, however late they come. It is kept for 24
+	// hours, or for as long as OFFLINE workers are where that is shorter.
+	RegistrationID string `json:"registrationId,omitempty"`
 }
 
 // RegisterWorkerResponse is the answer to a registration, which counts as the first beat.
@@ -51,6 +56,8 @@ type RegisterWorkerResponse struct {
 	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`
 	// HeartbeatTimeoutMs is how long it may be silent.
 	HeartbeatTimeoutMs int64 `json:"heartbeatTimeoutMs"`
+	// Superseded is the worker with the same identity whose place this one took.
+	Superseded string `json:"superseded,omitempty"`
 }
 
 // WorkerHeartbeatRequest is the body of POST /v1/workers/{workerId}/heartbeat; all of it is optional.

@@ -6,7 +6,8 @@
 -- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r reason of the
 -- status, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the worker knows of it, ll 1 when
 -- its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb attempts that it holds at most,
--- hg reservations that have ended, br when the mass expiry brake held it, in shard time. Of a machine: s status (N, D
+-- hg reservations that have ended, sp the worker that it superseded, sx and st what worker_register.lua remembers of
+-- its identity, br when the mass expiry brake held it, in shard time. Of a machine: s status (N, D
 -- or F), on online since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
