@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts mutants
+.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
@@ -26,7 +26,7 @@ deps: # what the tests need besides Go
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 10m ./...
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -58,6 +58,9 @@ test-history: deps ## 100 rounds of histories under faults, lost replies of ever
 
 test-restarts: deps ## 100 rolling restarts of replicas under load
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100
+
+test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
 
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants

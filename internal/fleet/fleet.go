@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -35,6 +34,7 @@ type Options struct {
 	Client *http.Client      // nil: one with a connection for each task
 	Judged func(Verdict)     // called with each verdict, one at a time; nil: nobody
 	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: nobody
+	Told   func(string)      // called with each mishap, in words; nil: nobody
 	Only   func(string) bool // tells which behaviours are played; nil: all
 }
 
@@ -44,7 +44,8 @@ type Fleet struct {
 	wire   *wire
 	tally  tally
 	deck   deck
-	judged sync.Mutex // one call of Options.Judged at a time
+	delays delays
+	judged sync.Mutex // one call of Options.Judged, Killed or Told at a time
 }
 
 // New makes a fleet. It does nothing until Run.
@@ -95,34 +96,23 @@ func New(o Options) *Fleet {
 func (f *Fleet) RunID() string { return f.opts.RunID }
 
 // Run starts tasks for a while, or until ctx ends when create is 0, then waits until each that was started has
-// been judged. When ctx ends it stops at once and what is under way is not judged. The error is not nil when
-// the fleet could not play: then what Summary says proves nothing.
-func (f *Fleet) Run(ctx context.Context, create time.Duration) error {
+// been judged. When ctx ends it stops at once and what is under way is not judged. Nothing else ends it: what goes
+// amiss is told and counted, the show goes on, and Summary.Check says whether it proves anything.
+func (f *Fleet) Run(ctx context.Context, create time.Duration) {
 	defer f.opts.Client.CloseIdleConnections()
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var playing sync.WaitGroup
-	playing.Go(func() {
-		if err := f.crew(ctx, create); err != nil {
-			fail(err)
-		}
-	})
+	measured, stop := context.WithCancel(ctx)
+	var measuring, playing sync.WaitGroup
+	measuring.Go(func() { f.delays.measure(measured) })
+	playing.Go(func() { f.crew(ctx, create) })
 	f.deal(ctx, create, func(p *play, b behaviour) {
-		playing.Go(func() {
-			if err := f.perform(ctx, p, b); err != nil {
-				fail(err)
-			}
-		})
+		playing.Go(func() { f.perform(ctx, p, b) })
 	})
 	playing.Wait()
-	var broken *cannotPlay
-	if errors.As(context.Cause(ctx), &broken) {
-		return broken
-	}
 	if ctx.Err() == nil && create > 0 {
 		f.checkRun(ctx)
 	}
-	return nil
+	stop()
+	measuring.Wait()
 }
 
 // deal hands out tasks at the fleet's rate, as long as fewer than MaxLive are played.
@@ -155,23 +145,21 @@ func (f *Fleet) deal(ctx context.Context, create time.Duration, begin func(*play
 	}
 }
 
-// cannotPlay is why a fleet gave up.
-type cannotPlay struct{ why error }
-
-func (c *cannotPlay) Error() string { return "the fleet cannot play: " + c.why.Error() }
-func (c *cannotPlay) Unwrap() error { return c.why }
-
 // perform plays one task, waits for its end and has it judged.
-func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) error {
+func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	defer f.tally.playing.Add(-1)
 	limited, cancel := context.WithTimeout(ctx, f.opts.PlayTime)
 	defer cancel()
 	err := b.play(limited, p)
 	switch {
 	case ctx.Err() != nil:
-		return nil // abandoned, and nobody asks any more
+		return // abandoned, and nobody asks any more
 	case err != nil && p.task == "":
-		return &cannotPlay{fmt.Errorf("creating a task: %w", err)}
+		f.amiss("creating a task", err)
+		return
+	case again(err):
+		f.judge(p, b.name, Seen{Unread: fmt.Sprintf("its script could not be played to its end: %v", err)})
+		return
 	case err != nil:
 		p.complainf("in the middle of its script: %v", err)
 		for _, w := range p.workers {
@@ -179,20 +167,46 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) error {
 		}
 		p.verdictDue = time.Time{}
 	}
-	last, cancel := context.WithTimeout(ctx, 2*f.opts.Patience+f.opts.PlayTime)
-	defer cancel()
-	seen, err := p.settle(last)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return &cannotPlay{fmt.Errorf("reading a task back: %w", err)}
+	if seen, err := p.settle(ctx); err == nil {
+		f.judge(p, b.name, seen)
 	}
+}
+
+// judge holds what became of a task against what had to, counts it and tells it.
+func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 	v := f.opts.Bounds.Judge(p.expect, seen)
-	v.TaskID, v.Behaviour = p.task, b.name
+	v.TaskID, v.Behaviour = p.task, behaviour
 	f.tally.add(v)
 	f.publish(v)
-	return nil
+	return v
+}
+
+// amiss tells of a call that did not go as it should, after which the show goes on. Where there was no answer, or one
+// that asks to come again, it proves nothing; any other answer is Lubdub's fault.
+func (f *Fleet) amiss(what string, err error) {
+	if again(err) {
+		f.tell(fmt.Sprintf("%s: %v", what, err))
+		return
+	}
+	f.blame(what, "", "%v", err)
+}
+
+// tell tells of a mishap that proves nothing, neither for Lubdub nor against it.
+func (f *Fleet) tell(text string) {
+	f.tally.mishaps.Add(1)
+	if f.opts.Told != nil {
+		f.judged.Lock()
+		defer f.judged.Unlock()
+		f.opts.Told(text)
+	}
+}
+
+// blame counts and tells what Lubdub did wrong that is no verdict about a task.
+func (f *Fleet) blame(what, id, format string, args ...any) {
+	v := Verdict{Behaviour: what, TaskID: id}
+	v.wrongf(format, args...)
+	f.tally.complain(v)
+	f.publish(v)
 }
 
 func (f *Fleet) publish(v Verdict) {
@@ -204,30 +218,33 @@ func (f *Fleet) publish(v Verdict) {
 	f.opts.Judged(v)
 }
 
-// checkRun holds the server's own count of the run against the fleet's: no task may be lost or there twice.
+// checkRun holds the server's own count of the run against the fleet's: no task may be lost or there twice. What a mishap
+// left unknown may be counted either way.
 func (f *Fleet) checkRun(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, f.opts.Patience)
+	const what = "count of the run"
+	limited, cancel := context.WithTimeout(ctx, f.opts.Patience)
 	defer cancel()
 	have := f.tally.snapshot()
 	var run v1.Run
-	v := Verdict{Behaviour: "count of the run", TaskID: f.opts.RunID}
-	if err := f.control(ctx, http.MethodGet, "/v1/runs/"+f.opts.RunID, nil, &run); err != nil {
-		v.wrongf("the run cannot be read: %v", err)
-	}
-	for _, c := range []struct {
-		state v1.State
-		want  int
-	}{{v1.Succeeded, have.Succeeded}, {v1.Failed, have.Failed}, {v1.Cancelled, have.Cancelled}} {
-		if len(v.Wrong) == 0 && run.Counts[c.state] != c.want {
-			v.wrongf("the run counts %d tasks as %s, and the tasks themselves are %d", run.Counts[c.state], c.state, c.want)
+	if err := f.control(limited, http.MethodGet, "/v1/runs/"+f.opts.RunID, nil, &run); err != nil {
+		if ctx.Err() == nil {
+			f.amiss(what, err)
 		}
+		return
 	}
-	if len(v.Wrong) == 0 && run.TotalCount != have.Created {
-		v.wrongf("the run counts %d tasks, and %d were created", run.TotalCount, have.Created)
-	}
-	if len(v.Wrong) > 0 {
-		f.tally.complain(v)
-		f.publish(v)
+	unknown := have.Unfinished + have.Mishaps
+	for _, c := range []struct {
+		what string
+		has  int
+		want int
+	}{
+		{"tasks as SUCCEEDED", run.Counts[v1.Succeeded], have.Succeeded}, {"tasks as FAILED", run.Counts[v1.Failed], have.Failed},
+		{"tasks as CANCELLED", run.Counts[v1.Cancelled], have.Cancelled}, {"tasks", run.TotalCount, have.Created},
+	} {
+		if c.has < c.want || c.has > c.want+unknown {
+			f.blame(what, f.opts.RunID, "the run counts %d %s, and should count %d", c.has, c.what, c.want)
+			return
+		}
 	}
 }
 

@@ -23,8 +23,11 @@ type hand struct {
 	mu      sync.Mutex
 	token   string
 	sent    time.Time     // when its last acknowledged beat left
+	took    time.Duration // from then until its answer
 	longest time.Duration // between two of those: while it is below the timeout the worker is alive beyond doubt
 	heard   time.Time     // the server's clock at the last one
+	retired time.Time     // when it went, or began to play dead: silence after that is meant; zero: it means to live
+	deserts bool          // it went without a word and with all that it held
 }
 
 // enlist registers a worker. A registration whose answer was lost is superseded by the next try.
@@ -41,7 +44,7 @@ func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*hand, 
 			}, nil
 		}
 		if !again(err) || !pause(ctx, wait) {
-			return nil, fmt.Errorf("registering a worker: %w", err)
+			return nil, err
 		}
 	}
 }
@@ -63,7 +66,7 @@ func (h *hand) beat(ctx context.Context) error {
 		if err == nil {
 			h.mu.Lock()
 			h.longest = max(h.longest, time.Since(h.sent))
-			h.sent, h.heard = sent, a.ServerTime.Time
+			h.sent, h.took, h.heard = sent, time.Since(sent), a.ServerTime.Time
 			if a.WorkerToken != "" {
 				h.token = a.WorkerToken
 			}
@@ -76,18 +79,55 @@ func (h *hand) beat(ctx context.Context) error {
 	}
 }
 
-// silence is the longest time that may have passed between two of its beats.
+// silence is the longest time that may have passed between two of its beats, or since the last one, while it meant to live.
 func (h *hand) silence() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.retired.IsZero() {
+		return max(h.longest, time.Since(h.sent))
+	}
 	return h.longest
 }
 
-// keepBeating beats until the context ends. An error says that Lubdub refused a beat.
-func (h *hand) keepBeating(ctx context.Context, r *rand.Rand) error {
-	for pause(ctx, jitter(r, h.interval)) {
+// late tells whether it may have been silent for its timeout: then it was right to take it for dead.
+func (h *hand) late() bool { return h.silence() >= h.timeout }
+
+// excused tells whether its tasks may have been taken from it.
+func (h *hand) excused() bool {
+	h.mu.Lock()
+	deserts := h.deserts
+	h.mu.Unlock()
+	return deserts || h.late()
+}
+
+// retire says that its silence is meant from here on.
+func (h *hand) retire(deserts bool) {
+	longest := h.silence()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.longest, h.retired, h.deserts = longest, time.Now(), deserts
+}
+
+// work beats, claims tasks and does them until the context ends. An error says that Lubdub refused it before.
+func (h *hand) work(ctx context.Context, beating, claiming *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
+	on, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var both sync.WaitGroup
+	both.Go(func() { end(h.keepBeating(on, on, beating)) })
+	both.Go(func() { end(h.serve(on, claiming, do)) })
+	both.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(on)
+}
+
+// keepBeating beats until on ends; a beat that is on its way then is waited for, as long as ctx lasts: it may land at any
+// time. An error says that Lubdub refused a beat.
+func (h *hand) keepBeating(ctx, on context.Context, r *rand.Rand) error {
+	for pause(on, jitter(r, h.interval)) {
 		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("a beat of the worker %s: %w", h.id, err)
+			return fmt.Errorf("a beat: %w", err)
 		}
 	}
 	return nil
@@ -122,7 +162,7 @@ func (h *hand) serve(ctx context.Context, r *rand.Rand, do func(context.Context,
 				return nil
 			}
 			if !again(err) {
-				return fmt.Errorf("a claim of the worker %s: %w", h.id, err)
+				return fmt.Errorf("a claim: %w", err)
 			}
 			if !pause(ctx, firstRetry) {
 				return nil
@@ -139,10 +179,15 @@ const claimWait = time.Second
 
 // leave deregisters.
 func (h *hand) leave(ctx context.Context) error {
-	var w v1.Worker
-	err := h.call(ctx, "/v1/workers/"+h.id+"/deregister", &v1.DeregisterRequest{}, &w)
-	if err == nil && w.Status != v1.Offline {
-		return fmt.Errorf("the worker %s has deregistered and is %s", h.id, w.Status)
+	h.retire(false)
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		var w v1.Worker
+		err := h.call(ctx, "/v1/workers/"+h.id+"/deregister", &v1.DeregisterRequest{}, &w)
+		if err == nil && w.Status != v1.Offline {
+			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, w.Status)
+		}
+		if !again(err) || !pause(ctx, wait) {
+			return err
+		}
 	}
-	return err
 }

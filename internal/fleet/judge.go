@@ -3,6 +3,9 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
@@ -18,11 +21,14 @@ type Expect struct {
 
 // ExpectAttempt is what must be left of one ended attempt.
 type ExpectAttempt struct {
-	Outcome string
-	Reason  string
+	Outcome  string
+	Reason   string
+	WorkerID string // whose it was; empty: anybody's
 
 	// Of a verdict of Lubdub's own; zero when the worker ended the attempt itself.
 	Due     time.Time     // by the server's clock: the earliest moment at which it may come
+	DueHere time.Time     // the same by our own clock
+	Unsure  time.Duration // how much earlier than Due it may really have been due: the call that Due is reckoned from took that long
 	Timeout time.Duration // which was exceeded, as the evidence must name it; zero: any
 }
 
@@ -35,6 +41,13 @@ type Seen struct {
 	Timeout time.Duration // of its heartbeat
 	// Complaints are answers that the script did not foresee.
 	Complaints []string
+	// Delay tells for how long of a time this process was kept from running; nil: never.
+	Delay func(from, until time.Time) time.Duration
+	// Excused tells whether tasks may have been taken from a registered worker that meant to live: it may have been silent
+	// for its timeout, or went without a word; nil: from none.
+	Excused func(workerID string) bool
+	// Unread is why the task was not read back although there may be one; empty: it was.
+	Unread string
 }
 
 // Verdict is the judgement of one task.
@@ -55,11 +68,13 @@ type Ended struct {
 	Outcome  string
 	Evidence v1.Evidence
 	Lag      time.Duration // from the moment it was due, the longer of what the evidence says and what the fleet reckons
+	Delay    time.Duration // of that, the time in which this process itself was kept from running
 }
 
 // Bounds of a right verdict.
 type Bounds struct {
-	// MaxLag is the longest time from the moment a verdict is due to the verdict.
+	// MaxLag is the longest time from the moment a verdict is due to the verdict, beside the time in which this process
+	// itself was kept from running.
 	MaxLag time.Duration
 	// Early is how far before that moment a verdict may seem to come: the fleet knows it to the millisecond, from
 	// answers that were written a little after the beat was applied.
@@ -77,7 +92,13 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	}
 	t := seen.Task
 	if t == nil {
-		v.wrongf("the task is gone")
+		switch {
+		case len(v.Wrong) > 0: // that tells more
+		case seen.Unread != "":
+			v.Unclear = seen.Unread
+		default:
+			v.wrongf("the task is gone")
+		}
 		return v
 	}
 	v.TaskID, v.State, v.Reason = t.TaskID, t.State, text(t.Reason)
@@ -90,11 +111,22 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 		v.wrongf("missed: still %s %v after its end was due", t.State, seen.Waited.Round(time.Millisecond))
 		return v
 	}
-	if (v.Zombies > want.zombies() || len(seen.Complaints) > 0) && v.lateWorker(seen) {
+	excused := (v.Zombies > want.count("ZOMBIE") || len(seen.Complaints) > 0) && v.lateWorker(seen)
+	v.judgeNumbers(t.History)
+	if excused {
 		return v
 	}
-	if v.Zombies > want.zombies() {
+	if v.Zombies > want.count("ZOMBIE") {
 		v.wrongf("a live task was failed: its worker was never silent for longer than %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
+	}
+	history := seen.withoutExcused(t.History)
+	if lost := lostBy(history); len(lost) > want.count("LOST") {
+		v.wrongf("a live worker's task was taken from it: %s were never silent for their timeout", strings.Join(lost, ", "))
+		return v
+	}
+	if len(history) < len(t.History) && t.State == v1.Failed && v.Reason == "WORKER_LOST" {
+		v.Unclear = "its workers were themselves late, one after the other"
+		return v
 	}
 	if t.State != want.State || v.Reason != want.Reason {
 		v.wrongf("%s, and should be %s", outcome(t.State, v.Reason), outcome(want.State, want.Reason))
@@ -102,20 +134,61 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	if want.Category != "" && category(t.Error) != string(want.Category) {
 		v.wrongf("error category %q, and should be %q", category(t.Error), want.Category)
 	}
-	b.judgeHistory(&v, want.Attempts, t.History)
+	b.judgeHistory(&v, want.Attempts, history, seen)
 	return v
 }
 
-func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.HistoryEntry) {
+// judgeNumbers finds attempts that ended twice, or of which nothing is left.
+func (v *Verdict) judgeNumbers(history []v1.HistoryEntry) {
+	ends := map[int]int{}
+	for _, h := range history {
+		ends[h.Attempt]++
+	}
+	for _, n := range slices.Sorted(maps.Keys(ends)) {
+		if ends[n] > 1 {
+			v.wrongf("attempt %d ended %d times", n, ends[n])
+		}
+	}
+	for n := 1; n <= len(history) && len(v.Wrong) == 0; n++ {
+		if history[n-1].Attempt != n {
+			v.wrongf("entry %d of its history is of attempt %d", n, history[n-1].Attempt)
+		}
+	}
+}
+
+// withoutExcused leaves out the attempts that were rightly taken from a registered worker that meant to live.
+func (s *Seen) withoutExcused(history []v1.HistoryEntry) (rest []v1.HistoryEntry) {
+	for _, h := range history {
+		if h.Outcome != "LOST" || s.Excused == nil || !s.Excused(text(h.WorkerID)) {
+			rest = append(rest, h)
+		}
+	}
+	return rest
+}
+
+// lostBy names the registered workers that attempts were taken from.
+func lostBy(history []v1.HistoryEntry) (workers []string) {
+	for _, h := range history {
+		if h.Outcome == "LOST" {
+			workers = append(workers, text(h.WorkerID))
+		}
+	}
+	return workers
+}
+
+func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.HistoryEntry, seen Seen) {
 	if len(have) != len(want) {
 		v.wrongf("%d ended attempts in its history, and should be %d", len(have), len(want))
 		return
 	}
 	for i, w := range want {
 		h := have[i]
-		if h.Attempt != i+1 || h.Outcome != w.Outcome || text(h.Reason) != w.Reason {
-			v.wrongf("attempt %d of its history ended %s %s, and should be attempt %d, %s %s", h.Attempt, h.Outcome, text(h.Reason), i+1, w.Outcome, w.Reason)
+		if h.Outcome != w.Outcome || text(h.Reason) != w.Reason {
+			v.wrongf("attempt %d of its history ended %s %s, and should be %s %s", h.Attempt, h.Outcome, text(h.Reason), w.Outcome, w.Reason)
 			continue
+		}
+		if w.WorkerID != "" && text(h.WorkerID) != w.WorkerID {
+			v.wrongf("attempt %d was that of %s, and should be that of %s", h.Attempt, text(h.WorkerID), w.WorkerID)
 		}
 		switch {
 		case w.Due.IsZero() && h.Evidence != nil:
@@ -123,25 +196,30 @@ func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.History
 		case !w.Due.IsZero() && h.Evidence == nil:
 			v.wrongf("attempt %d has no evidence of its verdict", h.Attempt)
 		case !w.Due.IsZero():
-			b.judgeEvidence(v, w, h)
+			b.judgeEvidence(v, w, h, seen)
 		}
 	}
 }
 
-// judgeEvidence believes neither the evidence nor the fleet's own reckoning alone: both lags must be in bounds.
-func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry) {
+// judgeEvidence believes neither the evidence nor the fleet's own reckoning alone: both lags must be in bounds. What the
+// process's own delay explains of a lag is nobody's fault.
+func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, seen Seen) {
 	e := h.Evidence
 	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
 	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
-	lag := max(told, reckoned)
-	v.Ended = append(v.Ended, Ended{h.Outcome, *e, lag})
+	lag, delay := max(told, reckoned), time.Duration(0)
+	if seen.Delay != nil {
+		delay = min(lag, seen.Delay(w.DueHere, w.DueHere.Add(lag+credit)))
+	}
+	v.Ended = append(v.Ended, Ended{h.Outcome, *e, lag, delay})
 	switch {
 	case e.DetectedAt.IsZero():
 		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
-	case reckoned < -b.Early || told < 0:
+	case reckoned < -max(b.Early, w.Unsure) || told < 0:
 		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
-	case lag > b.MaxLag:
-		v.wrongf("attempt %d: %s came %v late, and may be %v at most", h.Attempt, w.Reason, lag.Round(time.Millisecond), b.MaxLag)
+	case lag-delay > b.MaxLag:
+		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was held up",
+			h.Attempt, w.Reason, lag.Round(time.Millisecond), told, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {
 		v.wrongf("attempt %d: the evidence speaks of a timeout of %d ms, and should of %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
@@ -158,7 +236,7 @@ func (v *Verdict) lateWorker(seen Seen) bool {
 		return false
 	}
 	v.Unclear = fmt.Sprintf("the worker itself may have been silent for %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
-	v.Wrong = nil // complaints are about what followed from it
+	v.Wrong = nil // what there is now are complaints, about what followed from it
 	return true
 }
 
@@ -166,9 +244,9 @@ func (v *Verdict) wrongf(format string, args ...any) {
 	v.Wrong = append(v.Wrong, fmt.Sprintf(format, args...))
 }
 
-func (e Expect) zombies() (n int) {
+func (e Expect) count(outcome string) (n int) {
 	for _, a := range e.Attempts {
-		if a.Outcome == "ZOMBIE" {
+		if a.Outcome == outcome {
 			n++
 		}
 	}

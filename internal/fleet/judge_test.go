@@ -36,6 +36,19 @@ func TestJudge(t *testing.T) {
 			e := s.Task.History[0].Evidence
 			e.DetectedAt = v1.At(e.DetectedAt.Add(248 * time.Millisecond))
 		}, "251ms late"},
+		{"late, and the process was held up so long", func(_ *Expect, s *Seen) {
+			s.Task.History[0].Evidence.DetectionLagMs, s.Delay = 700, held(450*time.Millisecond)
+		}, ""},
+		{"later than the process was held up", func(_ *Expect, s *Seen) {
+			s.Task.History[0].Evidence.DetectionLagMs, s.Delay = 701, held(450*time.Millisecond)
+		}, "701ms late, 701ms by its own evidence, and may be 250ms at most beside the 450ms"},
+		{"held up for longer than it was late", func(_ *Expect, s *Seen) { s.Delay = held(time.Hour) }, ""},
+		{"early, and held up", func(w *Expect, s *Seen) {
+			w.Attempts[0].Due, s.Delay = w.Attempts[0].Due.Add(24*time.Millisecond), held(time.Second)
+		}, "21ms early"},
+		{"early by less than its last beat took", func(w *Expect, _ *Seen) {
+			w.Attempts[0].Due, w.Attempts[0].Unsure = w.Attempts[0].Due.Add(24*time.Millisecond), 21*time.Millisecond
+		}, ""},
 		{"an outage is credited", func(_ *Expect, s *Seen) {
 			e := s.Task.History[0].Evidence
 			e.DetectedAt, e.OutageCreditMs = v1.At(e.DetectedAt.Add(5*time.Second)), 5000
@@ -52,11 +65,16 @@ func TestJudge(t *testing.T) {
 		{"missed", func(_ *Expect, s *Seen) { s.Task.State, s.Waited = v1.Running, 5*time.Second }, "still RUNNING 5s after"},
 		{"another state", func(_ *Expect, s *Seen) { s.Task.State = v1.Cancelled }, "CANCELLED HEARTBEAT_TIMEOUT, and should be FAILED"},
 		{"another reason", func(w *Expect, _ *Seen) { w.Reason = "RUN_TIMEOUT" }, "should be FAILED RUN_TIMEOUT"},
-		{"another attempt", func(_ *Expect, s *Seen) { s.Task.History[0].Attempt = 2 }, "attempt 2 of its history"},
-		{"another outcome", func(_ *Expect, s *Seen) { s.Task.History[0].Outcome = "LOST" }, "ended LOST HEARTBEAT_TIMEOUT, and should be attempt 1, ZOMBIE"},
+		{"another attempt", func(_ *Expect, s *Seen) { s.Task.History[0].Attempt = 2 }, "entry 1 of its history is of attempt 2"},
+		{"another outcome", func(_ *Expect, s *Seen) { s.Task.History[0].Outcome = "TIMED_OUT" }, "ended TIMED_OUT HEARTBEAT_TIMEOUT, and should be ZOMBIE"},
 		{"one attempt too many", func(_ *Expect, s *Seen) {
 			s.Task.History = append(s.Task.History, v1.HistoryEntry{Attempt: 2, Outcome: "SUCCEEDED"})
 		}, "2 ended attempts"},
+		{"an attempt that ended twice", func(w *Expect, s *Seen) {
+			w.Attempts = append(w.Attempts, w.Attempts[0])
+			s.Task.History = append(s.Task.History, s.Task.History[0])
+		}, "attempt 1 ended 2 times"},
+		{"not read back for an outage", func(_ *Expect, s *Seen) { s.Task, s.Unread = nil, "503" }, ""},
 		{"a complaint", func(_ *Expect, s *Seen) { s.Complaints = []string{"an odd answer"} }, "an odd answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,6 +112,96 @@ func TestJudgeLiveOrLate(t *testing.T) {
 	}
 }
 
+// held is a delay that was measured in whatever time is asked about.
+func held(d time.Duration) func(from, until time.Time) time.Duration {
+	return func(time.Time, time.Time) time.Duration { return d }
+}
+
+// An attempt that ended twice is wrong however late its worker was.
+func TestJudgeEndsTwice(t *testing.T) {
+	_, seen := rightZombie()
+	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
+	seen.Silence, seen.Task.History = time.Hour, append(seen.Task.History, seen.Task.History[0])
+	if v := DefaultBounds.Judge(want, seen); len(v.Wrong) != 1 || v.Wrong[0] != "attempt 1 ended 2 times" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A job may be taken from a worker that was killed, or that was late itself, and from no other.
+func TestJudgeLostJobs(t *testing.T) {
+	lost, victim, other := "WORKER_LOST", "wkr_victim", "wkr_other"
+	due := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	loss := func(attempt int, worker string) v1.HistoryEntry {
+		return v1.HistoryEntry{Attempt: attempt, WorkerID: &worker, Outcome: "LOST", Reason: &lost,
+			Evidence: &v1.Evidence{SilentMs: 1500, TimeoutMs: 1500, DetectedAt: v1.At(due)}}
+	}
+	done := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
+	killed := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{
+		{Outcome: "LOST", Reason: lost, WorkerID: victim, Due: due, Timeout: 1500 * time.Millisecond}, {Outcome: "SUCCEEDED"},
+	}}
+	wasLate := func(id string) bool { return id == other }
+	for _, c := range []struct {
+		name    string
+		want    Expect
+		lost    []string // the workers of the attempts before the last
+		failed  bool     // in the end
+		excused func(string) bool
+		wrong   string
+		unclear bool
+	}{
+		{"done at once", done, nil, false, nil, "", false},
+		{"lost by one that was killed", killed, []string{victim}, false, wasLate, "", false},
+		{"lost by one that was late", done, []string{other}, false, wasLate, "", false},
+		{"by one that was late, then by the killed one", killed, []string{other, victim}, false, wasLate, "", false},
+		{"lost by one that beat in time", done, []string{victim}, false, wasLate, "a live worker's task was taken from it: wkr_victim", false},
+		{"by the killed one, then by one that beat in time", killed, []string{victim, other}, false, nil, "taken from it: wkr_victim, wkr_other", false},
+		{"by another than the killed one", killed, []string{"wkr_third"}, false, wasLate, "was that of wkr_third, and should be that of wkr_victim", false},
+		{"the killed one lost nothing", killed, nil, false, wasLate, "1 ended attempts in its history, and should be 2", false},
+		{"lost too often by those that were late", done, []string{other, other}, true, wasLate, "", true},
+		{"lost too often by those that beat in time", done, []string{victim, victim}, true, wasLate, "taken from it", false},
+	} {
+		task := &v1.Task{TaskID: "t", State: v1.Succeeded}
+		for i, w := range c.lost {
+			task.History = append(task.History, loss(i+1, w))
+		}
+		if c.failed {
+			task.State, task.Reason = v1.Failed, &lost
+		} else {
+			task.History = append(task.History, v1.HistoryEntry{Attempt: len(c.lost) + 1, Outcome: "SUCCEEDED"})
+		}
+		v := DefaultBounds.Judge(c.want, Seen{Task: task, Excused: c.excused})
+		if (len(v.Wrong) > 0) != (c.wrong != "") || (v.Unclear != "") != c.unclear || c.wrong != "" && !strings.Contains(v.Wrong[0], c.wrong) {
+			t.Errorf("%s: %+v", c.name, v)
+		}
+	}
+}
+
+func TestDelays(t *testing.T) {
+	var d delays
+	at := func(ms int) time.Time {
+		return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond)
+	}
+	d.note(at(0), at(1)) // a timer is never exact
+	d.note(at(100), at(200))
+	d.note(at(300), at(350))
+	for _, c := range []struct{ from, until, want int }{
+		{0, 100, 0}, {0, 150, 50}, {0, 1000, 150}, {120, 130, 10}, {150, 320, 70}, {200, 300, 0}, {350, 1000, 0}, {400, 300, 0},
+	} {
+		if got := d.within(at(c.from), at(c.until)); got != time.Duration(c.want)*time.Millisecond {
+			t.Errorf("from %d until %d: %v, want %d ms", c.from, c.until, got, c.want)
+		}
+	}
+	if longest, total := d.sum(); longest != 100*time.Millisecond || total != 150*time.Millisecond {
+		t.Error(longest, total)
+	}
+	for i := range 2 * keepHolds {
+		d.note(at(1000+10*i), at(1005+10*i))
+	}
+	if len(d.holds) > keepHolds {
+		t.Errorf("%d are kept", len(d.holds))
+	}
+}
+
 func TestSummaryCheck(t *testing.T) {
 	for _, c := range []struct {
 		s    Summary
@@ -106,6 +214,8 @@ func TestSummaryCheck(t *testing.T) {
 		{Summary{Created: 100, Judged: 99}, "only 99 of 100"},
 		{Summary{}, "no task was judged"},
 		{Summary{Created: 100, Judged: 100, Unclear: 6}, "too busy"},
+		{Summary{Created: 100, Judged: 100, Unclear: 2, Mishaps: 3}, ""},
+		{Summary{Created: 100, Judged: 100, Unclear: 2, Mishaps: 4}, "too busy"},
 	} {
 		err := c.s.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -19,11 +19,15 @@ type play struct {
 	timeout time.Duration // of the heartbeat, drawn for this task
 	number  int           // counts the fleet's tasks
 
-	task       string // its id; empty until it is created
+	task       string    // its id; empty until it is created
+	begun      time.Time // when its creation was asked for
 	workers    []*worker
 	expect     Expect
 	verdictDue time.Time // by our own clock: when to begin asking for an end that Lubdub itself must bring about
 	complaints []string
+
+	waits   time.Duration              // how long after verdictDue its end is waited for; 0: the fleet's patience
+	excused func(workerID string) bool // as in Seen
 }
 
 func (p *play) complainf(format string, args ...any) {
@@ -42,6 +46,7 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 		adjust(&r)
 	}
 	var e v1.TaskEnvelope
+	p.begun = time.Now()
 	key := fmt.Sprintf("%s-%d", p.fleet.opts.RunID, p.number) // a lost answer must not leave a second task behind
 	if err := p.fleet.controlOnce(ctx, http.MethodPost, "/v1/tasks", key, &r, &e); err != nil {
 		return nil, err
@@ -80,6 +85,8 @@ func (p *play) cancel(ctx context.Context, reason string) error {
 
 // get reads the task back; nil without an error when the API does not know it.
 func (p *play) get(ctx context.Context) (*v1.Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience())
+	defer cancel()
 	var t v1.Task
 	err := p.fleet.control(ctx, http.MethodGet, "/v1/tasks/"+p.task, nil, &t)
 	if refusedWith(err) == http.StatusNotFound {
@@ -135,11 +142,16 @@ func (p *play) end(ctx context.Context, w *worker, c v1.CompletedRequest) error 
 }
 
 // patience is how long after its due end a task is waited for before it counts as missed.
-func (p *play) patience() time.Duration { return p.fleet.opts.Patience }
+func (p *play) patience() time.Duration {
+	if p.waits > 0 {
+		return p.waits
+	}
+	return p.fleet.opts.Patience
+}
 
-// settle waits for the end of the task and gives what is seen then.
+// settle waits for the end of the task and gives what is seen then. The error is the context's.
 func (p *play) settle(ctx context.Context) (Seen, error) {
-	s := Seen{Timeout: p.timeout, Complaints: p.complaints}
+	s := Seen{Timeout: p.timeout, Complaints: p.complaints, Delay: p.fleet.delays.within, Excused: p.excused}
 	for _, w := range p.workers {
 		s.Silence = max(s.Silence, w.longest)
 	}
@@ -150,36 +162,46 @@ func (p *play) settle(ctx context.Context) (Seen, error) {
 	if !pause(ctx, time.Until(due)) {
 		return s, ctx.Err()
 	}
-	for {
+	for wait := askFirst; ; wait = min(2*wait, askLast) {
 		t, err := p.get(ctx)
-		s.Task, s.Waited = t, time.Since(due)
+		now := time.Now()
+		s.Task, s.Waited = t, now.Sub(due)
+		over := s.Waited-p.fleet.delays.within(due, now) >= p.patience()
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return s, ctx.Err()
-		case err != nil && s.Waited < p.patience() && again(err):
+		case err != nil && !again(err):
+			s.Complaints = append(s.Complaints, fmt.Sprintf("reading it back was answered with %v", err))
+			return s, nil
 		case err != nil:
-			return s, err
-		case t == nil || terminal(t.State) || s.Waited >= p.patience():
+			s.Unread = fmt.Sprintf("it could not be read back: %v", err)
+			return s, nil
+		case t == nil || terminal(t.State) || over:
 			return s, nil
 		}
-		if !pause(ctx, askAgain) {
+		if !pause(ctx, wait) {
 			return s, ctx.Err()
 		}
 	}
 }
 
-const askAgain = 50 * time.Millisecond
+// How long to wait between two questions for an end: many who ask often would hold up what they ask for.
+const (
+	askFirst = 50 * time.Millisecond
+	askLast  = 400 * time.Millisecond
+)
 
 // expectVerdict says that Lubdub itself must end attempt n for this reason, no earlier than due on its clock.
 func (p *play) expectVerdict(w *worker, outcome, reason string, due time.Time, timeout time.Duration) {
-	p.expect = Expect{State: v1.Failed, Reason: reason, Attempts: append(p.expect.Attempts, ExpectAttempt{
-		Outcome: outcome, Reason: reason, Due: due, Timeout: timeout,
-	})}
-	// The worker's last callback left before it landed, so this is no later than due, and asking early is harmless.
-	p.verdictDue = time.Now().Add(due.Sub(w.heard))
+	// The worker's last callback, or the creation, left before it landed, so this is no later than due, and asking
+	// early is harmless.
+	p.verdictDue = p.begun.Add(due.Sub(w.heard))
 	if !w.sent.IsZero() {
 		p.verdictDue = w.sent.Add(due.Sub(w.heard))
 	}
+	p.expect = Expect{State: v1.Failed, Reason: reason, Attempts: append(p.expect.Attempts, ExpectAttempt{
+		Outcome: outcome, Reason: reason, Due: due, DueHere: p.verdictDue, Unsure: w.took, Timeout: timeout,
+	})}
 }
 
 // expectEnd says that the worker ends its attempt itself.
@@ -206,7 +228,7 @@ func (f *Fleet) controlOnce(ctx context.Context, method, path, key string, in, o
 			wait = min(wait, r.RetryAfter)
 		}
 		if !pause(ctx, wait) {
-			return ctx.Err()
+			return err
 		}
 	}
 }

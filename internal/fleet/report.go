@@ -23,8 +23,8 @@ func (s Summary) Check() error {
 		return errors.New("no task was judged, so nothing is proved")
 	case s.Judged < s.Created:
 		return fmt.Errorf("only %d of %d tasks were judged", s.Judged, s.Created)
-	case float64(s.Unclear) > max(1, maxUnclear*float64(s.Judged)):
-		return fmt.Errorf("%d of %d workers were themselves late: this machine is too busy to prove anything", s.Unclear, s.Judged)
+	case float64(s.Unclear+s.Mishaps) > max(1, maxUnclear*float64(s.Judged)):
+		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: this machine is too busy to prove anything", s.Judged, s.Unclear+s.Mishaps)
 	}
 	return nil
 }
@@ -60,12 +60,18 @@ func (s Summary) Write(w io.Writer) error {
 		row("workers killed", "%d, of whose tasks %d were recovered", s.Killed, s.Recovered)
 	}
 	row("detection lag", "p50 %s  p99 %s  max %s  (%d verdicts)", milliseconds(s.LagP50), milliseconds(s.LagP99), milliseconds(s.Most), s.Lags)
+	if s.Elapsed > 0 {
+		row("held up itself", "%s at most, %.1f %% of the time", milliseconds(s.DelayMost), 100*s.Delay.Seconds()/s.Elapsed.Seconds())
+	}
 	row("beats sent", "%d in %.1f s", s.Beats, s.Elapsed.Seconds())
 	if s.Retries > 0 {
 		row("calls made again", "%d", s.Retries)
 	}
 	if s.Unclear > 0 {
 		row("unclear", "%d, whose worker was late itself", s.Unclear)
+	}
+	if s.Mishaps > 0 {
+		row("mishaps", "%d, of a worker or call that was late itself", s.Mishaps)
 	}
 	row("wrong verdicts", "%d", s.Wrongs)
 	if err := t.Flush(); err != nil {
@@ -89,12 +95,16 @@ func (s Summary) String() string {
 // String tells the verdict in one line.
 func (v Verdict) String() string {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s  %s  %s", v.TaskID, v.Behaviour, outcome(v.State, v.Reason))
+	about := []string{v.TaskID, v.Behaviour, outcome(v.State, v.Reason)}
+	b.WriteString(strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), "  "))
 	for _, e := range v.Ended {
 		if e.Outcome == "ZOMBIE" {
 			fmt.Fprintf(b, "  silent %d ms of %d", e.Evidence.SilentMs, e.Evidence.TimeoutMs)
 		}
 		fmt.Fprintf(b, "  detected %s late", milliseconds(e.Lag))
+		if e.Delay >= time.Millisecond {
+			fmt.Fprintf(b, " (%s held up)", milliseconds(e.Delay))
+		}
 	}
 	for _, w := range v.Wrong {
 		b.WriteString("  wrong: " + w)

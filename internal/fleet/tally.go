@@ -12,7 +12,7 @@ import (
 
 // tally counts what the fleet did and saw.
 type tally struct {
-	playing, created, beats, retries, killed, recovered atomic.Int64
+	playing, created, beats, retries, killed, recovered, mishaps atomic.Int64
 
 	mu     sync.Mutex
 	began  time.Time
@@ -39,9 +39,13 @@ type Summary struct {
 	Lags                 int // verdicts of Lubdub's own; of very many the newest
 	LagP50, LagP99, Most time.Duration
 
+	// DelayMost and Delay are the longest time in which this process was kept from running, and all of them together.
+	DelayMost, Delay time.Duration
+
 	Wrong   []Verdict // the first hundred
 	Wrongs  int
-	Unclear int
+	Unclear int // tasks that say nothing about Lubdub
+	Mishaps int // workers that were themselves late, and calls without an answer
 }
 
 const (
@@ -109,7 +113,7 @@ func (t *tally) snapshot() Summary {
 	s.Elapsed = time.Since(t.began)
 	s.Created, s.Live = int(t.created.Load()), int(t.playing.Load())
 	s.Beats, s.Retries = t.beats.Load(), t.retries.Load()
-	s.Killed, s.Recovered = int(t.killed.Load()), int(t.recovered.Load())
+	s.Killed, s.Recovered, s.Mishaps = int(t.killed.Load()), int(t.recovered.Load()), int(t.mishaps.Load())
 	s.Lags = len(t.lags)
 	if s.Lags > 0 {
 		sorted := slices.Sorted(slices.Values(t.lags))
@@ -125,4 +129,8 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // Summary counts the fleet's work so far. It may be called at any time.
-func (f *Fleet) Summary() Summary { return f.tally.snapshot() }
+func (f *Fleet) Summary() Summary {
+	s := f.tally.snapshot()
+	s.DelayMost, s.Delay = f.delays.sum()
+	return s
+}

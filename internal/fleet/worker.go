@@ -24,6 +24,7 @@ type worker struct {
 	// have landed earlier; `longest` is the longest time that two neighbours may lie apart. While that is
 	// shorter than the timeout the worker is alive beyond doubt, however slow the machine or the network.
 	sent    time.Time
+	took    time.Duration // from then until its answer
 	longest time.Duration
 
 	heard       time.Time // the server's clock at the last acknowledged callback
@@ -130,7 +131,7 @@ func (w *worker) timed(ctx context.Context, call func() error) error {
 		if !again(err) || ctx.Err() != nil {
 			w.lateBy(time.Now())
 			if err == nil {
-				w.sent = sent
+				w.sent, w.took = sent, time.Since(sent)
 			}
 			return err
 		}

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// withCrew has the fleet register workers too, and play few other tasks beside.
+func withCrew(o *Options) {
+	o.EnrollToken, o.Only = "x", func(name string) bool { return name == "short" }
+}
+
+// A short show has two workers killed, and all that they held is done by others.
+func TestCrewOfAGoodServer(t *testing.T) {
+	var kills []Kill
+	s := show(t, newFake(), 20*time.Second, func(o *Options) {
+		withCrew(o)
+		o.Killed = func(k Kill) { kills = append(kills, k) }
+	})
+	if err := s.Check(); err != nil || s.Mishaps+s.Unclear > 0 {
+		t.Errorf("%v\n%s", err, s)
+	}
+	if len(kills) != 2 || s.Killed != 2 || s.Recovered != 80 || kills[1].Held != 40 || kills[1].Recovered != 40 || kills[1].Lag != 0 {
+		t.Errorf("%+v of %d, %d recovered", kills, s.Killed, s.Recovered)
+	}
+	if s.Behaviours[nameClaimed] < 39 || s.Behaviours[nameKilled] != 80 {
+		t.Errorf("%v", s.Behaviours)
+	}
+}
+
+// Whoever takes long to claim lives as long as it beats, also the one that will be killed: it claims 40 jobs in eight
+// times its timeout.
+func TestWorkersBeatWhileTheyClaim(t *testing.T) {
+	server := newFake()
+	server.crew.slowClaim = 2400 * time.Millisecond
+	s := show(t, server, 40*time.Second, withCrew)
+	if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 || s.Mishaps > 0 {
+		t.Errorf("%v\n%s", err, s)
+	}
+}
+
+// A worker that is late itself is rightly refused. That is told; another one registers in its place, its tasks are done by
+// others, and nothing is called wrong.
+func TestALateWorkerRegistersAnew(t *testing.T) {
+	server := newFake()
+	server.crew.slowBeat = 2 * time.Second
+	var mu sync.Mutex
+	var told []string
+	s := show(t, server, 20*time.Second, func(o *Options) {
+		withCrew(o)
+		o.Told = func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, text)
+		}
+	})
+	if s.Wrongs > 0 || s.Judged != s.Created || s.Mishaps < 5 || len(told) != s.Mishaps {
+		t.Errorf("%d mishaps, %d told\n%s", s.Mishaps, len(told), s)
+	}
+	if !strings.Contains(strings.Join(told, "\n"), "may itself have been silent for 2.") {
+		t.Errorf("%q", told)
+	}
+	if err := s.Check(); err != nil && !strings.Contains(err.Error(), "too busy") {
+		t.Error(err)
+	}
+}
+
+// Outages and lost answers of all calls cost retries and nothing else.
+func TestTheCrewRidesAnOutageOut(t *testing.T) {
+	server := newFake()
+	server.crew.partly = 3
+	began := time.Time{}
+	server.outage = func() bool { // four tenths of a second in five seconds
+		if began.IsZero() {
+			began = time.Now()
+		}
+		return time.Since(began)%(5*time.Second) > 4600*time.Millisecond
+	}
+	s := show(t, server, 20*time.Second, withCrew)
+	if err := s.Check(); err != nil || s.Retries == 0 || s.Killed != 2 {
+		t.Errorf("%v\n%s", err, s)
+	}
+}
+
+// The check must be able to fail for the crew as well.
+func TestFaultsOfTheCrewAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(*fakeCrew)
+		want  string
+	}{
+		"live workers are killed":      {func(f *fakeCrew) { f.killWorker = true }, "worker  wrong: it was never silent for longer than"},
+		"their tasks are taken":        {func(f *fakeCrew) { f.killWorker = true; f.slowClaim = 900 * time.Millisecond }, "a live worker's task was taken from it: wkr_"},
+		"dead workers are missed":      {func(f *fakeCrew) { f.mute = true }, "missed: still "},
+		"their tasks stay with them":   {func(f *fakeCrew) { f.keep = true }, "missed: still "},
+		"an attempt ends twice":        {func(f *fakeCrew) { f.twice = true }, "attempt 1 ended 2 times"},
+		"another worker is held to it": {func(f *fakeCrew) { f.stranger = true }, "was that of wkr_stranger, and should be that of wkr_"},
+		"the dead are let in":          {func(f *fakeCrew) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
+		"nobody may register":          {func(f *fakeCrew) { f.noEnroll = true }, "registering a worker  wrong: 403"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake()
+			c.fault(&server.crew)
+			s := show(t, server, 10*time.Second, withCrew)
+			var all []string
+			for _, v := range s.Wrong {
+				all = append(all, v.String())
+			}
+			if err := s.Check(); err == nil || !strings.Contains(strings.Join(all, "\n"), c.want) {
+				t.Errorf("%v: %q is missing in\n%s", err, c.want, strings.Join(all, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,182 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// fakeCrew is the half of the fake that knows registered workers and queues. Its faults come on top of fake's.
+type fakeCrew struct {
+	workers map[string]*fakeWorker
+	queued  map[string][]*fakeTask // by queue, the first first
+
+	slowClaim  time.Duration // how long the answer to a claim takes
+	slowBeat   time.Duration // and that to the first beat of each worker called hand-0
+	mute       bool          // the silence of workers is never found
+	killWorker bool          // workers that beat are declared dead after 2 s
+	keep       bool          // what a dead worker held is given to nobody
+	twice      bool          // an attempt that was lost is in the history twice
+	stranger   bool          // verdicts name another worker
+	unsaid     bool          // a dead worker's beat is answered as if it lived
+	noEnroll   bool          // nobody may register
+	partly     int           // that many batches of creations are answered 503 item by item
+}
+
+const fakeWorkerTimeout = 1500 // ms
+
+type fakeWorker struct {
+	v1.Worker
+	name   string
+	beats  int
+	held   map[*fakeTask]bool
+	silent *time.Timer
+	killed *time.Timer
+}
+
+// wait is how long the answer to a call takes once it has been done.
+func (f *fake) wait(path string) time.Duration {
+	switch {
+	case strings.HasSuffix(path, "/claim"):
+		return max(f.crew.slowClaim, 50*time.Millisecond)
+	case strings.HasPrefix(path, "/v1/workers/") && strings.HasSuffix(path, "/heartbeat"):
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if w := f.crew.workers[strings.Split(path, "/")[3]]; w != nil && w.name == "hand-0" && w.beats == 1 {
+			return f.crew.slowBeat
+		}
+	}
+	return 0
+}
+
+func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
+	if parts[0] == "queues" {
+		return f.claim(parts[1], r.Header.Get("Authorization"), in)
+	}
+	if len(parts) == 1 {
+		return f.register(in)
+	}
+	w := f.crew.workers[parts[1]]
+	if len(parts) == 2 {
+		w.HeldCount = len(w.held)
+		return 200, w.Worker
+	}
+	if w.Status == v1.Offline && !f.crew.unsaid {
+		return 410, v1.Error{Error: v1.CodeWorkerOffline}
+	}
+	if parts[2] == "deregister" {
+		f.bury(w, "DEREGISTERED")
+		return 200, w.Worker
+	}
+	w.beats++
+	if !f.crew.mute {
+		w.silent.Reset(fakeWorkerTimeout * time.Millisecond)
+	}
+	return 200, v1.WorkerHeartbeatResponse{Accepted: true, ServerTime: v1.At(time.Now())}
+}
+
+func (f *fake) register(in []byte) (int, any) {
+	if f.crew.noEnroll {
+		return 403, v1.Error{Error: v1.CodeForbidden}
+	}
+	var q v1.RegisterWorkerRequest
+	_ = json.Unmarshal(in, &q)
+	w := &fakeWorker{name: q.Name, held: map[*fakeTask]bool{}}
+	w.WorkerID, w.Status = fmt.Sprintf("wkr_%d", len(f.crew.workers)), v1.Online
+	die := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.bury(w, "HEARTBEAT_TIMEOUT")
+	}
+	w.silent = time.AfterFunc(fakeWorkerTimeout*time.Millisecond, die)
+	if f.crew.mute {
+		w.silent.Stop()
+	}
+	if f.crew.killWorker {
+		w.killed = time.AfterFunc(2*time.Second, die)
+	}
+	f.crew.workers[w.WorkerID] = w
+	return 201, v1.RegisterWorkerResponse{WorkerID: w.WorkerID, WorkerToken: w.WorkerID, HeartbeatIntervalMs: fakeWorkerTimeout / 3, HeartbeatTimeoutMs: fakeWorkerTimeout}
+}
+
+// bury ends a worker and gives what it held to others.
+func (f *fake) bury(w *fakeWorker, reason string) {
+	if w.Status == v1.Offline {
+		return
+	}
+	w.stop()
+	w.Status, w.StatusReason = v1.Offline, &reason
+	for t := range w.held {
+		if f.crew.keep || terminal(t.State) {
+			continue
+		}
+		lost, id := "WORKER_LOST", w.WorkerID
+		if f.crew.stranger {
+			id = "wkr_stranger"
+		}
+		h := v1.HistoryEntry{Attempt: t.Attempt, WorkerID: &id, Outcome: "LOST", Reason: &lost,
+			Evidence: &v1.Evidence{DetectedAt: v1.At(time.Now()), TimeoutMs: fakeWorkerTimeout, SilentMs: fakeWorkerTimeout}}
+		t.History = append(t.History, h)
+		if f.crew.twice {
+			t.History = append(t.History, h)
+		}
+		t.State = v1.Queued
+		f.crew.queued[t.request.Queue] = append(f.crew.queued[t.request.Queue], t)
+	}
+	clear(w.held)
+}
+
+func (w *fakeWorker) stop() {
+	for _, timer := range []*time.Timer{w.silent, w.killed} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+func (f *fake) claim(queue, token string, in []byte) (int, any) {
+	w := f.crew.workers[strings.TrimPrefix(token, "Bearer ")]
+	if w.Status == v1.Offline {
+		return 410, v1.Error{Error: v1.CodeWorkerOffline}
+	}
+	var q v1.ClaimRequest
+	_ = json.Unmarshal(in, &q)
+	a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
+	for len(f.crew.queued[queue]) > 0 && len(a.Tasks) < min(*q.Max, 8) {
+		t := f.crew.queued[queue][0]
+		f.crew.queued[queue] = f.crew.queued[queue][1:]
+		t.Attempt++
+		t.State = v1.Dispatched
+		w.held[t] = true
+		a.Tasks = append(a.Tasks, t.envelope())
+	}
+	return 200, a
+}
+
+func (f *fake) createMany(in []byte) (int, any) {
+	var q v1.CreateTasksRequest
+	_ = json.Unmarshal(in, &q)
+	var a v1.CreateTasksResponse
+	for _, item := range q.Tasks {
+		result := any(v1.HeartbeatResult{Status: 503})
+		if f.crew.partly <= 0 {
+			id := f.keys[item.IdempotencyKey]
+			if id == "" {
+				id = fmt.Sprintf("task_%d", len(f.tasks))
+				t := &fakeTask{request: item.CreateTaskRequest, queued: true}
+				t.TaskID, t.State = id, v1.Queued
+				f.tasks[id], f.keys[item.IdempotencyKey] = t, id
+				f.crew.queued[item.Queue] = append(f.crew.queued[item.Queue], t)
+			}
+			result = map[string]any{"status": 201, "taskId": id}
+		}
+		b, _ := json.Marshal(result)
+		a.Results = append(a.Results, b)
+	}
+	f.crew.partly--
+	return 200, a
+}

@@ -1,0 +1,177 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+const (
+	rescuers = 2
+	victims  = 3 // that are tried before a kill is given up: each of them was itself late
+)
+
+// Kill is what became of a worker that was killed.
+type Kill struct {
+	WorkerID  string
+	Held      int           // tasks when it was killed
+	Recovered int           // of these, those that others have finished
+	Lag       time.Duration // of the verdict, after it was due
+	Delay     time.Duration // of that, the time in which this process itself was kept from running
+	Took      time.Duration // from the verdict's due time until the last of its tasks was finished by others
+}
+
+func (k Kill) String() string {
+	return fmt.Sprintf("%s with %d tasks: noticed %s late (%s held up), %d of them recovered and finished by others %s after that was due",
+		k.WorkerID, k.Held, milliseconds(k.Lag), milliseconds(k.Delay), k.Recovered, milliseconds(k.Took))
+}
+
+// kill has a worker claim many jobs, never lets it be heard again, and judges what becomes of them.
+func (c *crew) kill(ctx context.Context, number int) {
+	f := c.fleet
+	register := v1.RegisterWorkerRequest{
+		Queue: c.queue(fmt.Sprintf("doomed-%d", number)), Types: []string{"job"}, Name: "doomed", MachineID: fmt.Sprintf("doomed-%d", number),
+	}
+	ids := c.create(ctx, register.Queue, f.opts.KillTasks)
+	if ids == nil {
+		return
+	}
+	victim := c.doom(ctx, register, len(ids))
+	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
+	due := time.Now()
+	if victim != nil {
+		f.tally.killed.Add(1)
+		due = victim.sent.Add(victim.timeout)
+		want.Attempts = []ExpectAttempt{{
+			Outcome: "LOST", Reason: "WORKER_LOST", WorkerID: victim.id,
+			Due: victim.heard.Add(victim.timeout), DueHere: due, Unsure: victim.took, Timeout: victim.timeout,
+		}, {Outcome: "SUCCEEDED"}}
+	}
+	// Others take its place, who are there before it is noticed.
+	rescue, done := context.WithCancel(ctx)
+	defer done()
+	for i := range rescuers {
+		register.Name, register.MachineID = fmt.Sprintf("rescuer-%d", i), fmt.Sprintf("rescue-%d", number)
+		c.employ(ctx, rescue, register)
+	}
+	k := c.mourn(ctx, ids, want, due)
+	if victim == nil || ctx.Err() != nil {
+		return
+	}
+	k.WorkerID, k.Took = victim.id, max(0, time.Since(due))
+	f.tally.recovered.Add(int64(k.Recovered))
+	if f.opts.Killed != nil {
+		f.judged.Lock()
+		f.opts.Killed(k)
+		f.judged.Unlock()
+	}
+	c.checkVictim(ctx, victim)
+}
+
+// doom gives a worker that holds n jobs and is dead from here on; nil when all that were tried were themselves too late.
+func (c *crew) doom(ctx context.Context, register v1.RegisterWorkerRequest, n int) *hand {
+	limited, cancel := context.WithTimeout(ctx, c.fleet.opts.PlayTime)
+	defer cancel()
+	for try := 0; try < victims && limited.Err() == nil; try++ {
+		victim, err := c.enlist(limited, register)
+		if err == nil {
+			err = c.fill(limited, victim, n)
+		}
+		if err == nil {
+			victim.retire(false)
+			return victim
+		}
+		c.refused(ctx, victim, err)
+	}
+	return nil
+}
+
+// fill has a worker claim until it holds n jobs, and start every other one; the others it has only got. It beats
+// meanwhile, as whoever lives must, and once more at the end.
+func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
+	alive, stop := context.WithCancelCause(ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		if err := victim.keepBeating(ctx, alive, c.luck()); err != nil {
+			stop(err)
+		}
+	})
+	err := c.fillUp(alive, victim, n)
+	if refused := context.Cause(alive); err != nil && refused != nil {
+		err = refused
+	}
+	stop(nil)
+	beating.Wait()
+	if err != nil {
+		return err
+	}
+	return victim.beat(ctx)
+}
+
+func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
+	for held, claims := 0, 0; held < n; claims++ {
+		tasks, err := victim.claim(ctx, n-held, claimWait, fmt.Sprintf("%s-%d", victim.id, claims))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case again(err):
+			pause(ctx, firstRetry)
+		case err != nil:
+			return fmt.Errorf("a claim: %w", err)
+		}
+		for _, e := range tasks {
+			held++
+			if w := (&worker{fleet: c.fleet, envelope: e, token: e.TaskToken, dead: true}); held%2 == 0 {
+				_ = w.start(ctx) // what a refusal leaves behind the judge will see
+			}
+		}
+	}
+	return nil
+}
+
+// mourn judges what becomes of a killed worker's jobs.
+func (c *crew) mourn(ctx context.Context, ids []string, want Expect, due time.Time) Kill {
+	k := Kill{Held: len(ids)}
+	var judging sync.WaitGroup
+	var mu sync.Mutex
+	for _, id := range ids {
+		judging.Go(func() {
+			v := c.judge(ctx, id, nameKilled, want, due.Add(jobBackoff*time.Millisecond+jobWork))
+			mu.Lock()
+			defer mu.Unlock()
+			if v.State == v1.Succeeded && len(v.Wrong) == 0 {
+				k.Recovered++
+			}
+			for _, e := range v.Ended {
+				k.Lag, k.Delay = max(k.Lag, e.Lag), max(k.Delay, e.Delay)
+			}
+		})
+	}
+	judging.Wait()
+	return k
+}
+
+// checkVictim holds what the registry says of the killed one against what happened.
+func (c *crew) checkVictim(ctx context.Context, victim *hand) {
+	limited, cancel := context.WithTimeout(ctx, c.fleet.opts.Patience)
+	defer cancel()
+	var w v1.Worker
+	err := c.fleet.control(limited, http.MethodGet, "/v1/workers/"+victim.id, nil, &w)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		c.fleet.amiss(nameKilled, err)
+		return
+	}
+	if w.Status != v1.Offline || text(w.StatusReason) != "HEARTBEAT_TIMEOUT" || w.HeldCount != 0 {
+		c.fleet.blame(nameKilled, victim.id, "the killed worker is %s %s and holds %d", w.Status, text(w.StatusReason), w.HeldCount)
+	}
+	if err := victim.beat(limited); refusedWith(err) != http.StatusGone && ctx.Err() == nil && !again(err) {
+		c.fleet.blame(nameKilled, victim.id, "a beat of the killed worker was answered with %s, and not with 410", answer(err))
+	}
+}
