@@ -42,7 +42,7 @@ func TestDevCheck(t *testing.T) {
 	for _, want := range []string{
 		`^lubdub 1\.2\.3 listening on http://127\.0\.0\.1:\d+ \(.*redis embedded\)`, `\nembedded Redis: for trying only`,
 		`\n +\d+s  live \d+  succeeded \d+ `, `\n(zombie |WRONG  ) task_\w+  .*  silent \d{4} ms of \d{4}  detected \d+ ms late`,
-		`\nsummary of run fleet-`, `tasks created +\d\d\n`, `HEARTBEAT_TIMEOUT +\d+\n`, `wrong verdicts +\d`,
+		`\nsummary of run fleet-`, `tasks created +\d+\n`, `workers killed +2, of whose tasks 80 were recovered\n`, `HEARTBEAT_TIMEOUT +\d+\n`, `wrong verdicts +\d`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%q is missing in\n%s", want, out)
