@@ -158,7 +158,7 @@ func TestContractCancel(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 		sameJSON(t, task.PartialProgress, field(t, seedCancelled, "partialProgress"))
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), "").want(409).contains(`{"error":"task_already_terminal","state":"CANCELLED"}`)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), "").want(202).contains(`{"state":"CANCELLED","cancelReason":"user_requested"}`)
 
 		idle := l.create(short)
 		l.do("POST", "/v1/tasks/"+idle.TaskID+"/cancel", l.control(RoleOperator), "").want(202).contains(`{"state":"CANCELLED"}`)

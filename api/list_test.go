@@ -139,10 +139,10 @@ func TestTaskViewIsTheContractsTask(t *testing.T) {
 	e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200).into(&got)
 	var want any
 	if err := json.Unmarshal([]byte(`{"taskId":"task_1","runId":"run_1","taskKey":"raw.events","assetId":"asset_1","tenantId":"acme","workspaceId":"prod","queue":"default","type":"send_email","labels":{"team":"x"},
- "state":"RUNNING","attempt":2,"workerId":"wkr_1","liveness":"FRESH","progressPct":45,"message":"partition 5 of 10","createdAt":"2025-01-15T10:05:00.000Z","dispatchedAt":"2025-01-15T10:05:01.000Z","startedAt":"2025-01-15T10:05:02.000Z","lastHeartbeatAt":"2025-01-15T10:05:03.000Z","reportedHeartbeatAt":"2025-01-15T10:05:04.000Z","finishedAt":null,
+ "state":"RUNNING","attempt":2,"workerId":"wkr_1","liveness":"FRESH","progressPct":45,"message":"partition 5 of 10","createdAt":"2025-01-15T10:05:00.000Z","dispatchedAt":"2025-01-15T10:05:01.000Z","startedAt":"2025-01-15T10:05:02.000Z","lastHeartbeatAt":"2025-01-15T10:05:03.000Z","reportedHeartbeatAt":"2025-01-15T10:05:04.000Z","completedAt":null,"finishedAt":null,
  "deadline":null,"cancelRequested":false,"cancelReason":null,"reason":null,"output":null,"metrics":null,"error":null,"heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000,"cancelGracePeriodMs":30000,
- "retry":{"maxAttempts":3,"maxLosses":3,"initialBackoffMs":1000,"multiplier":2,"maxBackoffMs":60000},"nextAttemptAt":null,
- "history":[{"attempt":1,"workerId":"wkr_0","dispatchedAt":"2025-01-15T10:04:51.000Z","startedAt":"2025-01-15T10:04:52.000Z","endedAt":"2025-01-15T10:04:53.000Z","outcome":"ZOMBIE","reason":"HEARTBEAT_TIMEOUT","lastProgress":{"progressPct":30,"message":"x"},
+ "retry":{"maxAttempts":3,"maxLosses":3,"initialBackoffMs":1000,"multiplier":2,"maxBackoffMs":60000},"nextAttemptAt":null,"failures":0,"losses":0,
+ "history":[{"attempt":1,"workerId":"wkr_0","dispatchedAt":"2025-01-15T10:04:51.000Z","startedAt":"2025-01-15T10:04:52.000Z","lastHeartbeatAt":null,"endedAt":"2025-01-15T10:04:53.000Z","outcome":"ZOMBIE","reason":"HEARTBEAT_TIMEOUT","lastProgress":{"progressPct":30,"message":"x"},
    "evidence":{"lastHeartbeatAt":"2025-01-15T10:03:23.000Z","silentMs":90012,"timeoutMs":90000,"outageCreditMs":0,"detectedAt":"2025-01-15T10:04:53.000Z","detectionLagMs":12,"sweeper":"swp_1"}}]}`), &want); err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ func taskView(t *tracker.Task, whole bool) *v1.Task {
 		Liveness:    orNull(v1.Liveness(t.Liveness)),
 		ProgressPct: raw(t.Progress.Pct), Message: raw(t.Progress.Message),
 		CreatedAt: v1.At(t.CreatedAt), DispatchedAt: v1.At(t.DispatchedAt), StartedAt: v1.At(t.StartedAt),
-		LastHeartbeatAt: v1.At(t.LastHeartbeatAt), ReportedHeartbeatAt: v1.At(t.ReportedAt),
+		LastHeartbeatAt: v1.At(t.LastHeartbeatAt), ReportedHeartbeatAt: v1.At(t.ReportedAt), CompletedAt: v1.At(t.CompletedAt),
 		FinishedAt: v1.At(t.FinishedAt), Deadline: v1.At(t.Deadline), NotBefore: v1.At(t.NotBefore),
 		NextAttemptAt:   v1.At(t.NextAttemptAt),
 		CancelRequested: t.CancelRequested, CancelReason: orNull(t.CancelReason),
-		Reason: orNull(string(t.Reason)),
+		Reason: orNull(string(t.Reason)), RetriesExhausted: t.RetriesExhausted,
 		Output: t.Output, Metrics: t.Metrics, Error: t.Error,
 		CancelledDuringPhase: t.CancelledDuringPhase, PartialProgress: t.PartialProgress,
 		HeartbeatIntervalMs: t.HeartbeatInterval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(t.HeartbeatTimeout),
@@ -54,14 +54,16 @@ func historyView(h *tracker.HistoryEntry) v1.HistoryEntry {
 	v := v1.HistoryEntry{
 		Attempt: h.Attempt, WorkerID: orNull(h.WorkerID),
 		DispatchedAt: v1.At(h.DispatchedAt), StartedAt: v1.At(h.StartedAt), EndedAt: v1.At(h.EndedAt),
+		LastHeartbeatAt: v1.At(h.LastHeartbeatAt), CompletedAt: v1.At(h.CompletedAt),
 		Outcome: h.Outcome, Reason: orNull(string(h.Reason)), LastProgress: progressView(&h.LastProgress),
-		Error: h.Error, WillRetry: h.WillRetry,
+		Error: h.Error, Metrics: h.Metrics, WillRetry: h.WillRetry, RetriesExhausted: h.RetriesExhausted,
 	}
 	if e := h.Evidence; e != nil {
 		v.Evidence = &v1.Evidence{
 			LastHeartbeatAt: v1.At(e.LastHeartbeatAt), SilentMs: e.Silent.Milliseconds(),
 			TimeoutMs: e.Timeout.Milliseconds(), OutageCreditMs: e.OutageCredit.Milliseconds(),
 			DetectedAt: v1.At(e.DetectedAt), DetectionLagMs: e.DetectionLag.Milliseconds(), Sweeper: e.Sweeper,
+			WorkerReason: string(e.WorkerReason), MassExpiryHeld: e.MassExpiryHeld,
 		}
 	}
 	return v

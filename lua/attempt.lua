@@ -46,7 +46,7 @@ if f.s == 'Q' then
   make_ready(task)
   return {OK, now, view(task)}
 end
-supersede(task)
+supersede(task, L)
 redis.call('HDEL', task.key, 'e', 'cr')
 forget_result(task)
 redis.call('ZREM', DUE, 'x:' .. task.name)

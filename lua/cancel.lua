@@ -1,6 +1,7 @@
 -- Purpose: asks a running attempt to cancel, or cancels at once a task that no worker has begun.
--- Guarantees: repeating it changes nothing, the first reason stands; a finished task is left alone. The grace period
---   does not start here but when a reply has carried the signal (deliver.lua).
+-- Guarantees: repeating it changes nothing and gets the same answer, also once the task is CANCELLED by it; the first
+--   reason stands; a task that finished otherwise is left alone. The grace period does not start here but when a reply
+--   has carried the signal (deliver.lua).
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 reason as JSON string or '', 4 default cancel grace ms, 5 retention ms
@@ -14,8 +15,8 @@
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
 local state, reason = task.f.s, ARGV[3]
+if task.f.cr and state ~= 'S' and state ~= 'F' then return {OK} end -- it is on its way, or has had its effect
 if state ~= 'Q' and state ~= 'D' and state ~= 'R' then return {TERMINAL, state} end
-if task.f.cr then return {OK} end
 task.f.cr = now
 redis.call('HSET', task.key, 'cr', now)
 if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
@@ -27,7 +28,7 @@ if state == 'R' then
 end
 if state == 'D' then tell_worker(task, 'l', 'task_already_terminal') end
 local _, report = leave(task)
-if state == 'D' then remember(task, 'CANCELLED', nil, false, report) end
+if state == 'D' then remember(task, report, {outcome = 'CANCELLED'}) end
 if state == 'Q' then redis.call('HDEL', task.doc, 'error') end -- of the attempt that failed before
 finish(task, 'C', nil, tonumber(ARGV[5]))
 emit(task, 'task.cancelled', task.f.a)

@@ -7,7 +7,8 @@
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
 --   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON as the history keeps it or '', 16 all of it or '',
---   then the document's fields as name and value
+--   17 the worker's own time of it wall ms or '', 18 metrics as the history keeps them or '', then the document's
+--   fields as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(log history) for a repeat; at most three events
 --#include lib/clock.lua
@@ -32,16 +33,19 @@ if code ~= OK then
   return {code, now, detail, 0}
 end
 if task.f.s == 'D' then begin(task, L, ARGV[11]) end
-local _, report = leave(task)
+local score, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
-local after = outcome == 'FAILED' and ARGV[13] == '1' and retry_after(task, false)
-remember(task, outcome, reason, after, report, nil, ARGV[15])
+local after, exhausted
+if reason and ARGV[13] == '1' then after, exhausted = retry_after(task, false) end
+remember(task, report, {outcome = outcome, reason = reason, retry = retry_mark(after, exhausted),
+  heard = heard_at(task, score, L), err = ARGV[15], completed = ARGV[17], metrics = ARGV[18]})
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}
 end
-if #ARGV > 16 then redis.call('HSET', task.doc, unpack(ARGV, 17)) end
+if #ARGV > 18 then redis.call('HSET', task.doc, unpack(ARGV, 19)) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
-emit(task, 'task.' .. string.lower(outcome), attempt, reason and '{"reason":"' .. reason .. '"}')
+emit(task, 'task.' .. string.lower(outcome), attempt,
+  reason and '{"reason":"' .. reason .. '"' .. (exhausted and ',"retriesExhausted":true' or '') .. '}')
 return {OK, now, '', 0}

@@ -3,7 +3,8 @@
 --   attempt that is adopted after this ends as those that are listed (lib/attempt.lua); repeating it is harmless.
 --   Fences older than any claim that could still be under way are forgotten.
 -- KEYS: 1 lubdub:{shard}:fences, 2 …:held
--- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else ''
+-- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else '', 5 why the worker ended
+--   or ''
 -- Reply: entries of held (lib/queue.lua)
 -- Cost: O(log n + limit)
 --#include lib/clock.lua
@@ -11,4 +12,5 @@ redis.call('ZREM', KEYS[2], '~' .. ARGV[1]) -- first: above maxmemory Redis refu
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 if ARGV[4] == '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/free') end
+if ARGV[5] ~= '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/' .. ARGV[5]) end
 return redis.call('ZRANGEBYLEX', KEYS[2], '[' .. ARGV[1] .. '/', '(' .. ARGV[1] .. '0', 'LIMIT', 0, ARGV[3])

@@ -4,8 +4,8 @@
 --   3 …:machineperiods:<scope>/<machine>, 4 …:stales:<scope>/m:<machine>
 -- ARGV: 1 limit of workers to name
 -- Reply: {wall ms, status letter or '', first seen wall ms, online since wall ms or '', {online periods as begin:end},
---   times a worker went stale within a day, {ONLINE, DRAINING, OFFLINE workers}, {names of those that registered last
---   among the first of these that it has}}
+--   times it went stale within a day, {ONLINE, DRAINING, OFFLINE workers}, {names of those that registered last among
+--   the first of these that it has}}
 -- Cost: O(log n + limit + periods)
 --#include lib/clock.lua
 local counts, names = {}, {}

@@ -4,7 +4,9 @@
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 who takes them, 2 retention ms, 3 1 when they count as lost, else '', 4 the worker's last beat wall ms or '',
---   5 its silence ms or '', 6 its timeout ms or '', then scope, id and entry in held for each task
+--   5 its silence ms or '', 6 its timeout ms or '', 7 why it has them no longer or '', 8 ms since its last beat that
+--   did not count or '', 9 1 when the mass expiry brake had held it, else '', 10 since when they could have been taken,
+--   wall ms or '', then scope, id and entry in held for each task
 -- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued)
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
@@ -14,17 +16,18 @@
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local function given(i) return ARGV[i] ~= '' and ARGV[i] or nil end
+local v = {outcome = 'LOST', reason = 'WORKER_LOST', lag = math.max(0, now - (given(10) or now)), sweeper = ARGV[1],
+  L = L, retryable = ARGV[3] == '1', loss = true, uncounted = ARGV[3] == '', last = given(4), silent = given(5),
+  timeout = given(6), worker_reason = given(7), credit = given(8), held = ARGV[9] == '1'}
 local reply = {}
-for n = 1, (#ARGV - 6) / 3 do
-  local scope, id, entry = unpack(ARGV, 3 * n + 4, 3 * n + 6)
+for n = 1, (#ARGV - 10) / 3 do
+  local scope, id, entry = unpack(ARGV, 3 * n + 8, 3 * n + 10)
   local task = open_task(TASKS + KEYS_PER_TASK * (n - 1), scope, id)
   local f = task.f
   local result = 0
   if redis.call('ZSCORE', HELD, entry) then
     if f and (f.s == 'D' or f.s == 'R') and held_by(task) and held_entry(task) == entry then
-      result = verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = ARGV[1], L = L,
-        retryable = ARGV[3] == '1', loss = true, uncounted = ARGV[3] == '', last = given(4), silent = given(5),
-        timeout = given(6)}, tonumber(ARGV[2]))
+      result = verdict(task, v, tonumber(ARGV[2]))
     else -- an entry that nothing stands behind
       write('ZREM', HELD, entry)
     end

@@ -6,7 +6,7 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
 --   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '',
---   13 retention ms
+--   13 retention ms, 14 who judges
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
@@ -20,7 +20,7 @@ local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local token = {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
   issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9], deadline = tonumber(ARGV[10])}
-if lose(task, L, token, tonumber(ARGV[13])) then return {ENDED, now, 'WORKER_LOST', ''} end
+if lose(task, L, token, tonumber(ARGV[13]), ARGV[14]) then return {ENDED, now, 'WORKER_LOST', ''} end
 local code, detail = admit(task, L, token)
 if code ~= OK then return {code, now, detail, ''} end
 local member = member_of(task)

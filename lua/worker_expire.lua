@@ -31,12 +31,13 @@ for n = 1, (#ARGV - 4) / 3 do
     local over = not silent or silent >= tonumber(f.t) and (f.la or not ask)
     if over and may_end then
       if silent then lag = silent - f.t end
-      note_stale(w)
-      retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
-        ended = beat and tonumber(f.lb),
+      note_stale(w, w.stales, 'worker.flapping', w.id)
+      local machine = retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
+        ended = beat and tonumber(f.lb), lag = lag,
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
-          .. ',"sweeper":"' .. sweeper .. '"'})
+          .. ',"sweeper":"' .. sweeper .. '"' .. (was_held(f) and ',"massExpiryHeld":true' or '')})
+      if machine == 'F' then note_stale(w, w.machine_stales, 'machine.flapping', f.m) end
       result = 2
     elseif over then -- since the brake was asked: the next sweep asks it again
     elseif 2 * silent >= 3 * f.i and not f.la then

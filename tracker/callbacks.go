@@ -29,7 +29,7 @@ func (t *Tracker) Start(_ context.Context, a *Attempt, r Report) (Acknowledged, 
 }
 
 func (t *Tracker) startCall(a *Attempt, worker, report string) *call {
-	return newCall(a.shard, t.store.scripts.Get("start"), t.callbackKeys(a), append(t.callbackArgs(a), worker, report, ms(t.opts.FinishedRetention))...)
+	return newCall(a.shard, t.store.scripts.Get("start"), t.callbackKeys(a), append(t.callbackArgs(a), worker, report, ms(t.opts.FinishedRetention), t.sweeperID())...)
 }
 
 // callbackKeys needs no look-up: the token names everything that the keys are made of.
@@ -114,7 +114,8 @@ func (t *Tracker) Complete(_ context.Context, a *Attempt, c Completion) (Complet
 	if c.Retryable {
 		retryable = "1"
 	}
-	args := append(t.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, ms(t.opts.FinishedRetention), keptError(c.Error), string(c.Error))
+	args := append(t.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, ms(t.opts.FinishedRetention), keptError(c.Error), string(c.Error),
+		msOrEmpty(c.CompletedAt), keptMetrics(c.Metrics))
 	args = appendDoc(args, "output", string(c.Output))
 	args = appendDoc(args, "metrics", string(c.Metrics))
 	args = appendDoc(args, "phase", c.CancelledDuringPhase)

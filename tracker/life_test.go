@@ -18,7 +18,7 @@ type taskLife struct {
 	Retried  [maxLives]bool          // of these, those after which the task was tried again
 	Why      tracker.Reason          // of a FAILED task, and of the last end of a QUEUED one
 	Given    bool                    // QUEUED because the attempt before was given up on request
-	Cancel   bool                    // one is pending
+	Cancel   bool                    // one was asked for
 	Failures int
 	Losses   int
 	Heard    int64 // ns: the last sign of life cannot have landed earlier, nor the dispatch before it
@@ -144,9 +144,12 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 			if l.State == tracker.Dispatched {
 				l.Ends[l.Attempt] = tracker.Cancelled
 			}
+			l.Cancel = true
 			l = l.finished(tracker.Cancelled, "")
 		default:
-			return refusedStep(l, tracker.AlreadyTerminal)
+			if l.State != tracker.Cancelled || !l.Cancel { // it is what was asked for, or not
+				return refusedStep(l, tracker.AlreadyTerminal)
+			}
 		}
 		return l, told{}
 	case "next":

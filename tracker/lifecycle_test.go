@@ -162,10 +162,12 @@ func TestCancel(t *testing.T) {
 		h.wantState("t1", tracker.Failed, tracker.CancelTimeout)
 
 		h.create(func(n *tracker.NewTask) { n.TaskID = "t2" })
-		if task, err := h.Cancel(h.ctx, scope, "t2", ""); err != nil || task.State != tracker.Cancelled {
-			h.Fatalf("%+v %v", task, err)
+		for range 2 { // the answer to the first may have been lost
+			if task, err := h.Cancel(h.ctx, scope, "t2", ""); err != nil || task.State != tracker.Cancelled {
+				h.Fatalf("%+v %v", task, err)
+			}
 		}
-		_, err := h.Cancel(h.ctx, scope, "t2", "")
+		_, err := h.Cancel(h.ctx, scope, "t1", "")
 		h.wantCode(err, tracker.AlreadyTerminal)
 		_, err = h.Cancel(h.ctx, scope, "nosuch", "")
 		h.wantCode(err, tracker.NotFound)

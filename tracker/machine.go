@@ -18,7 +18,7 @@ type Machine struct {
 	Workers         map[WorkerStatus]int
 	LastHeartbeatAt time.Time // of the worker heard last; zero: none on record
 	Uptime          float64   // percent of the last 24 h, or since it was first seen, in which it was not OFFLINE
-	StaleCount      int       // times that a worker of it went stale in the last 24 h
+	StaleCount      int       // times in the last 24 h that it went OFFLINE because its last worker had gone stale
 	Flapping        bool
 }
 

@@ -281,13 +281,13 @@ func (m *machine) finished(k *modelTask, s tracker.State, r tracker.Reason) {
 func (m *machine) Cancel(rt *rapid.T) {
 	k := m.pick(rt)
 	_, err := m.tr.Cancel(rt.Context(), scope, k.id, "why")
-	if k.state.Terminal() {
+	if k.state.Terminal() && !(k.state == tracker.Cancelled && k.cancel) {
 		m.code(rt, "cancel", err, tracker.AlreadyTerminal)
 		return
 	}
 	m.code(rt, "cancel", err, "")
-	if k.state == tracker.Running {
-		k.cancel = true
+	k.cancel = true
+	if k.state == tracker.Running || k.state == tracker.Cancelled {
 		return
 	}
 	if k.state == tracker.Dispatched {

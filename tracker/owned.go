@@ -253,7 +253,7 @@ func (t *Tracker) loseMissed(h *WorkerHeard, missed map[OwnedAttempt]holding) er
 	for _, text := range re.strings() {
 		lost = append(lost, byText[text])
 	}
-	if _, err = t.takeFrom("worker beat", lost, lostEvidence{loss: true}); err != nil {
+	if _, err = t.takeFrom("worker beat", t.sweeperID(), lost, lostEvidence{loss: true, reason: NotInInventory, lastBeat: h.At}); err != nil {
 		return err
 	}
 	for _, k := range lost {

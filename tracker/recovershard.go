@@ -12,12 +12,8 @@ const fenceLife = time.Hour
 // whether none was left.
 func (t *Tracker) recoverShard(_ context.Context, shard int, rec *recovery) (done bool, taken int, err error) {
 	k := t.store.keys[shard]
-	loss := ""
-	if rec.loss {
-		loss = "1"
-	}
 	listed, err := t.store.do("recover", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held},
-		rec.worker.id, ms(fenceLife), takeLimit, loss))
+		rec.worker.id, ms(fenceLife), takeLimit, flag(rec.evidence.loss), string(rec.evidence.reason)))
 	if err != nil || len(listed) == 0 {
 		return err == nil, 0, err
 	}
@@ -27,27 +23,45 @@ func (t *Tracker) recoverShard(_ context.Context, shard int, rec *recovery) (don
 			held = append(held, h)
 		}
 	}
-	e := lostEvidence{loss: rec.loss}
-	if rec.reason == WorkerStale {
-		e.lastBeat, e.silent, e.timeout = rec.lastBeat, rec.ended.Sub(rec.lastBeat), rec.timeout
-	} else {
-		e.lastBeat = rec.lastBeat
-	}
-	taken, err = t.takeFrom("recover", held, e)
+	taken, err = t.takeFrom("recover", rec.by, held, rec.evidence)
 	return err == nil && len(listed) < takeLimit, taken, err
 }
 
 // lostEvidence is why attempts are taken from their worker.
 type lostEvidence struct {
-	loss     bool // they count as lost; else nothing is held against their tasks, which are tried again at once
-	lastBeat time.Time
-	silent   time.Duration // zero: not said
-	timeout  time.Duration // zero: not said
+	loss     bool         // they count as lost; else nothing is held against their tasks, which are tried again at once
+	reason   WorkerReason // why the worker has them no longer
+	lastBeat time.Time    // of the worker
+	silent   time.Duration
+	credit   time.Duration // time since the last beat that did not count
+	timeout  time.Duration // of the worker
+	held     bool          // the mass expiry brake had held the worker
+	due      time.Time     // since when they could have been taken; zero: now
+}
+
+// recoveryFields is what recovery_read.lua tells of each worker.
+const recoveryFields = 11
+
+// readLostEvidence reads the record of a worker that has ended, as recovery_read.lua tells it.
+func readLostEvidence(re reply) lostEvidence {
+	ended, bl, br := parseMs(re.str(4)), re.str(9), re.str(10)
+	e := lostEvidence{
+		reason: WorkerReason(re.str(1)), loss: re.str(2) != "", lastBeat: parseMs(re.str(3)), timeout: duration(re.str(5), 0),
+		held: bl != "" && br != "" && parseInt(br) >= parseInt(bl), due: ended.Add(-duration(re.str(8), 0)),
+	}
+	if e.lastBeat.IsZero() || ended.IsZero() || bl == "" {
+		e.lastBeat = time.Time{}
+		return e
+	}
+	wall := ended.Sub(e.lastBeat)
+	e.silent = duration(re.str(7), wall) // a version before did not keep it
+	e.credit = max(0, wall-e.silent)
+	return e
 }
 
 // takeFrom takes attempts from the worker that holds them, and tells how many it took. Those that ended otherwise in
 // between are left alone.
-func (t *Tracker) takeFrom(op string, held []holding, e lostEvidence) (taken int, err error) {
+func (t *Tracker) takeFrom(op, by string, held []holding, e lostEvidence) (taken int, err error) {
 	var calls []*call
 	byShard := map[int][]holding{}
 	for _, h := range held {
@@ -56,7 +70,7 @@ func (t *Tracker) takeFrom(op string, held []holding, e lostEvidence) (taken int
 	for shard, group := range byShard {
 		for len(group) > 0 {
 			n := min(len(group), takeLimit)
-			calls = append(calls, t.recoverCall(shard, group[:n], e))
+			calls = append(calls, t.recoverCall(shard, by, group[:n], e))
 			group = group[n:]
 		}
 	}
@@ -80,19 +94,26 @@ func (t *Tracker) takeFrom(op string, held []holding, e lostEvidence) (taken int
 	return taken, err
 }
 
-func (t *Tracker) recoverCall(shard int, held []holding, e lostEvidence) *call {
+func (t *Tracker) recoverCall(shard int, by string, held []holding, e lostEvidence) *call {
 	k := t.store.keys[shard]
 	keys := append(make([]string, 0, len(k.fixed)+5*len(held)), k.fixed...)
-	loss := ""
-	if e.loss {
-		loss = "1"
+	args := []any{
+		by, ms(t.opts.FinishedRetention), flag(e.loss), msOrEmpty(e.lastBeat), orEmpty(e.silent), orEmpty(e.timeout),
+		string(e.reason), orEmpty(e.credit), flag(e.held), msOrEmpty(e.due),
 	}
-	args := []any{t.opts.ReplicaID, ms(t.opts.FinishedRetention), loss, msOrEmpty(e.lastBeat), orEmpty(e.silent), orEmpty(e.timeout)}
 	for _, h := range held {
 		keys = k.ofTask(keys, h.ref.scope, h.ref.id, h.ref.run, h.ref.timeoutMs)
 		args = append(args, h.ref.scope.String(), h.ref.id, h.text)
 	}
 	return newCall(shard, t.store.scripts.Get("recover"), keys, args...)
+}
+
+// flag gives a script '1' for true, ” for false.
+func flag(is bool) string {
+	if is {
+		return "1"
+	}
+	return ""
 }
 
 // orEmpty gives a duration for a script, ” for none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // A worker that has ended for good leaves a recovery entry, written in the script of the verdict, which lists every
@@ -14,18 +13,15 @@ import (
 
 // recovery is an entry and what is left to do of it.
 type recovery struct {
-	worker *workerRef
-	shards []int
-	reason WorkerReason
-	loss   bool // what it held counts as lost
-
-	lastBeat, ended time.Time
-	timeout         time.Duration
-	queue           string
+	worker   *workerRef
+	shards   []int
+	evidence lostEvidence
+	queue    string
+	by       string // who recovers
 }
 
 // readRecoveries reads what is left to do for workers; those without anything left are not in the result.
-func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, error) {
+func (t *Tracker) readRecoveries(op, by string, refs []*workerRef) ([]*recovery, error) {
 	groups := byShard(refs)
 	calls := make([]*call, len(groups))
 	for g, group := range groups {
@@ -46,10 +42,9 @@ func (t *Tracker) readRecoveries(op string, refs []*workerRef) ([]*recovery, err
 		for i, r := range group {
 			re := calls[g].reply
 			rec := &recovery{
-				worker: r, reason: WorkerReason(re.str(7*i + 1)), loss: re.str(7*i+2) != "",
-				lastBeat: parseMs(re.str(7*i + 3)), ended: parseMs(re.str(7*i + 4)), timeout: duration(re.str(7*i+5), 0), queue: re.str(7*i + 6),
+				worker: r, evidence: readLostEvidence(re[recoveryFields*i:]), queue: re.str(recoveryFields*i + 6), by: by,
 			}
-			for _, shard := range re.list(7 * i).strings() {
+			for _, shard := range re.list(recoveryFields * i).strings() {
 				if n, err := strconv.Atoi(shard); err == nil && n < t.store.shards() {
 					rec.shards = append(rec.shards, n)
 				}
@@ -146,7 +141,7 @@ func (t *Tracker) recoverNow(ctx context.Context, scope Scope, id string) {
 	if !ok {
 		return
 	}
-	recs, err := t.readRecoveries("recover", []*workerRef{r})
+	recs, err := t.readRecoveries("recover", t.sweeperID(), []*workerRef{r})
 	if err != nil {
 		return
 	}

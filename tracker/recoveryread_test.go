@@ -30,7 +30,7 @@ func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
 			ref, _ := tr.workerRef(in, r.WorkerID)
 			refs = append(refs, ref)
 		}
-		found, err := tr.readRecoveries("test", refs)
+		found, err := tr.readRecoveries("test", "swp_test", refs)
 		if err != nil || len(found) != 9 {
 			t.Fatalf("%d of 9 recoveries: %v", len(found), err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,7 @@ const (
 // NewSweeper makes a sweeper; start it with Run.
 func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	if o.ID == "" {
-		o.ID = newID("swp_")
+		o.ID = t.sweeperID()
 	}
 	s := &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()), idle: make([]map[string]int64, t.store.shards()),
@@ -106,6 +107,13 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	}
 	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
 	return s
+}
+
+const replicaPrefix = "rep_" // of the names of processes that say none
+
+// sweeperID names this process in evidence, whichever part of it finds what is to be told.
+func (t *Tracker) sweeperID() string {
+	return "swp_" + strings.TrimPrefix(t.opts.ReplicaID, replicaPrefix)
 }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict

@@ -100,7 +100,7 @@ func (o *Options) setDefaults() error {
 		o.RedisTimeout = defaultRedisTimeout
 	}
 	if o.ReplicaID == "" {
-		o.ReplicaID = newID("rep_")
+		o.ReplicaID = newID(replicaPrefix)
 	}
 	if o.Scripts == nil {
 		o.Scripts = lua.Load()

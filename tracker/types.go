@@ -71,6 +71,7 @@ const (
 	MaxMessageBytes = 1024 // of a progress message as JSON text; longer ones are cut, never refused
 	MaxHistory      = 100  // newest attempts kept with a task
 	MaxKeptError    = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
+	MaxKeptMetrics  = 1024 // bytes of an ended attempt's metrics in the history; members that do not fit are left out
 )
 
 // RetryPolicy says how often a queue task is tried again. The zero value means no retries at all.
@@ -232,8 +233,9 @@ type Task struct {
 	CreatedAt       time.Time
 	DispatchedAt    time.Time // zero times: has not happened
 	StartedAt       time.Time
-	LastHeartbeatAt time.Time
+	LastHeartbeatAt time.Time // kept after the end
 	ReportedAt      time.Time // the worker's own time of its last beat, where it said one
+	CompletedAt     time.Time // the worker's own time of its completion, where it said one
 	FinishedAt      time.Time
 	Deadline        time.Time
 	NotBefore       time.Time
@@ -242,6 +244,8 @@ type Task struct {
 	CancelRequested bool
 	CancelReason    string
 	Reason          Reason // why it FAILED; empty otherwise
+
+	RetriesExhausted bool // FAILED though a retry might have helped: its policy allows no more
 
 	Payload      json.RawMessage
 	Resources    json.RawMessage
@@ -270,17 +274,21 @@ type Task struct {
 
 // HistoryEntry is one ended attempt.
 type HistoryEntry struct {
-	Attempt      int
-	WorkerID     string
-	DispatchedAt time.Time
-	StartedAt    time.Time
-	EndedAt      time.Time
-	Outcome      string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
-	Reason       Reason
-	LastProgress Progress
-	Error        json.RawMessage // at most MaxKeptError bytes
-	WillRetry    bool
-	Evidence     *Evidence // of a verdict by Lubdub; nil when the worker ended it itself
+	Attempt          int
+	WorkerID         string
+	DispatchedAt     time.Time
+	StartedAt        time.Time
+	LastHeartbeatAt  time.Time // zero: never heard
+	CompletedAt      time.Time // the worker's own time of its completion; zero: it said none
+	EndedAt          time.Time
+	Outcome          string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
+	Reason           Reason
+	LastProgress     Progress
+	Error            json.RawMessage // at most MaxKeptError bytes
+	Metrics          json.RawMessage // at most MaxKeptMetrics bytes; nil: none
+	WillRetry        bool
+	RetriesExhausted bool      // it might have been tried again, but the policy allows no more
+	Evidence         *Evidence // of a verdict by Lubdub; nil when the worker ended it itself
 }
 
 // Evidence answers "why was it killed?".
@@ -291,7 +299,12 @@ type Evidence struct {
 	OutageCredit    time.Duration // wall time since the last beat that was not counted
 	DetectedAt      time.Time
 	DetectionLag    time.Duration
-	Sweeper         string
+	Sweeper         string // the process that found it; each has one name
+
+	// Of an attempt that was lost with its worker: why that one ended, or NotInInventory, and all above is about the
+	// worker; empty: it is about the attempt.
+	WorkerReason   WorkerReason
+	MassExpiryHeld bool // the mass expiry brake had held it, so it had one timeout more
 }
 
 // TaskFilter chooses tasks of one scope. Zero fields do not filter.

@@ -133,10 +133,19 @@ func readTask(r *taskRef, re reply) *view {
 		task.History = append(task.History, readHistory(entry, task, v.life))
 	}
 	v.readLiveness(now, re)
-	if n := len(task.History); task.State.Terminal() && n > 0 && task.History[n-1].Attempt == task.Attempt {
-		task.Progress = task.History[n-1].LastProgress // what it had when it ended
+	if n := len(task.History); task.State.Terminal() && n > 0 {
+		v.readEnd(&task.History[n-1])
 	}
 	return v
+}
+
+// readEnd fills in what a finished task had when its last attempt ended.
+func (v *view) readEnd(last *HistoryEntry) {
+	if last.Attempt != v.Attempt {
+		return
+	}
+	v.Progress, v.LastHeartbeatAt, v.CompletedAt = last.LastProgress, last.LastHeartbeatAt, last.CompletedAt
+	v.RetriesExhausted = v.State == Failed && last.RetriesExhausted
 }
 
 // readLiveness fills in what the last beat tells. Liveness is judged in shard time, times are shown as wall time.
@@ -166,20 +175,26 @@ func (v *view) readLiveness(now time.Time, re reply) {
 
 // readHistory reads an entry as remember in lua/lib/task.lua packs it.
 func readHistory(entry string, task *Task, life time.Duration) HistoryEntry {
-	p := strings.SplitN(entry, packSep, 18)
-	for len(p) < 18 {
+	const fields = 23 // an entry of a version before has fewer
+	p := strings.SplitN(entry, packSep, fields)
+	for len(p) < fields {
 		p = append(p, "")
 	}
 	h := HistoryEntry{
 		Attempt: atoi(p[0]), WorkerID: p[2], DispatchedAt: parseMs(p[3]), StartedAt: parseMs(p[4]), EndedAt: parseMs(p[5]),
-		Outcome: p[6], Reason: Reason(p[7]), WillRetry: p[8] == "1",
+		Outcome: p[6], Reason: Reason(p[7]), WillRetry: p[8] == "1", RetriesExhausted: p[8] == "x",
 		LastProgress: Progress{Pct: p[15], Message: p[16]}, Error: raw(p[17]),
+		LastHeartbeatAt: parseMs(p[18]), CompletedAt: parseMs(p[19]), Metrics: raw(p[22]),
 	}
 	if sweeper := p[14]; sweeper != "" {
 		lag := duration(p[13], 0)
 		h.Evidence = &Evidence{
 			LastHeartbeatAt: parseMs(p[9]), Silent: duration(p[10], 0), Timeout: duration(p[11], 0),
 			OutageCredit: duration(p[12], 0), DetectedAt: h.EndedAt, DetectionLag: lag, Sweeper: sweeper,
+			WorkerReason: WorkerReason(p[20]), MassExpiryHeld: p[21] == "1",
+		}
+		if h.Evidence.LastHeartbeatAt.After(h.LastHeartbeatAt) { // its worker's, by which it lived
+			h.LastHeartbeatAt = h.Evidence.LastHeartbeatAt
 		}
 		if h.Reason == StartTimeout && h.Evidence.Timeout == 0 {
 			h.Evidence.Timeout = startTimeout(task.Queue, task.StartTimeout, life)

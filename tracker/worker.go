@@ -226,7 +226,7 @@ type Worker struct {
 	DeregisteredAt  time.Time     // zero: it is not OFFLINE
 	DrainDeadline   time.Time     // zero: none
 
-	Uptime     float64 // percent of the last 24 h, or of its life, in which it was alive
+	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
 	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
 	Flapping   bool
 	Interval   time.Duration

@@ -47,4 +47,7 @@ const (
 	WorkerDrained       WorkerReason = "DRAINED"           // finished what it held
 	WorkerDrainDeadline WorkerReason = "DRAIN_DEADLINE"    // had not finished in time
 	WorkerForced        WorkerReason = "FORCED_OFFLINE"    // an operator ended it
+
+	// NotInInventory is no end of a worker: it lives, and what two of its inventories running do not list is taken from it.
+	NotInInventory WorkerReason = "NOT_IN_INVENTORY"
 )

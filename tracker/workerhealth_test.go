@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// How often a worker went stale is counted for all that were started under its name, and for its machine.
+// How often a worker went stale is counted for all that were started under its name; here its machine goes with it.
 func TestFlapping(t *testing.T) {
 	contract(t, func(h *harness) {
 		named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
@@ -43,6 +43,44 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
+// A machine goes stale when its last worker does: one death of a host is one, however many workers it had, and a worker
+// that dies beside others is none.
+func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
+	contract(t, func(h *harness) {
+		on := func(host string, n int) (ids []string) {
+			for range n {
+				ids = append(ids, h.register(func(w *tracker.NewWorker) { w.MachineID = host }).WorkerID)
+			}
+			return ids
+		}
+		want := func(host string, count int, flapping bool) {
+			h.Helper()
+			if m := h.machine(host); m.StaleCount != count || m.Flapping != flapping {
+				h.Fatalf("%s went stale %d times, flapping %v; want %d, %v", host, m.StaleCount, m.Flapping, count, flapping)
+			}
+		}
+		for deaths := 1; deaths <= 3; deaths++ {
+			on("dies", 2)
+			h.advance(5 * time.Second)
+			on("dies", 1) // silent a little later
+			stays := on("stays", 2)[:1]
+			h.advanceAlive(26*time.Second, stays...)
+			h.sweep()
+			h.advanceAlive(5*time.Second, stays...)
+			h.sweep()
+			want("dies", deaths, deaths == 3)
+			want("stays", 0, false)
+			if _, err := h.RetireWorker(h.ctx, scope, stays[0], tracker.WorkerDeregistered); err != nil {
+				h.Fatal(err)
+			}
+			want("stays", 0, false)
+		}
+		if e := h.events(""); e["machine.flapping"] != 1 {
+			h.Fatalf("%v", e)
+		}
+	})
+}
+
 func TestUptime(t *testing.T) {
 	contract(t, func(h *harness) {
 		a := h.register().WorkerID
@@ -60,8 +98,29 @@ func TestUptime(t *testing.T) {
 			h.Fatal(err)
 		}
 		h.advance(60 * time.Second)
-		if w, m := h.worker(b), h.machine("host-1"); w.Uptime != 33.3 || m.Uptime != 25 {
+		if w, m := h.worker(b), h.machine("host-1"); w.Uptime != 100 || m.Uptime != 25 { // its machine may come back
 			h.Fatalf("%v %v", w.Uptime, m.Uptime)
+		}
+	})
+}
+
+// What a worker's uptime was at its end it stays, whatever ended it.
+func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
+	contract(t, func(h *harness) {
+		silent, forced := h.register().WorkerID, h.register().WorkerID
+		h.advanceAlive(50*time.Second, silent, forced)
+		h.advanceAlive(30*time.Second, forced)
+		h.sweep()
+		h.wantWorker(silent, tracker.Offline, tracker.WorkerStale)
+		if _, err := h.RetireWorker(h.ctx, scope, forced, tracker.WorkerForced); err != nil {
+			h.Fatal(err)
+		}
+		for _, later := range []time.Duration{0, time.Second, time.Hour, 23 * time.Hour} {
+			h.store.Clock.Advance(later)
+			h.tick()
+			if s, f := h.worker(silent).Uptime, h.worker(forced).Uptime; s != 62.5 || f != 100 {
+				h.Fatalf("%v later: %v and %v", later, s, f)
+			}
 		}
 	})
 }

@@ -358,7 +358,7 @@ func (s *Sweeper) end(refs []*workerRef) {
 // recoverAll tells of how many there was anything left to do, and what it took.
 func (s *Sweeper) recoverAll(refs []*workerRef) (begun, taken int, err error) {
 	defer s.end(refs)
-	recs, err := s.t.readRecoveries("sweep", refs)
+	recs, err := s.t.readRecoveries("sweep", s.id, refs)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -184,22 +184,21 @@ func (t *Tracker) loadCalls(workers []*Worker) (calls []*call, settle func()) {
 	}
 }
 
-// uptime is the share of the last day, or of the worker's life where that is shorter, in which it was alive.
+// uptime is the share of the last day, or of the worker's life where that is shorter, in which it was alive. A worker
+// that has ended is judged at its end.
 func (w *Worker) uptime() float64 {
-	from := w.RegisteredAt
-	if day := w.readAt.Add(-24 * time.Hour); from.Before(day) {
+	end := w.readAt
+	if w.Status == Offline {
+		end = w.DeregisteredAt
+	}
+	from, until := w.RegisteredAt, end
+	if day := end.Add(-24 * time.Hour); from.Before(day) {
 		from = day
 	}
-	until := w.readAt
-	switch {
-	case w.Status == Offline && (w.StatusReason == string(WorkerStale) || w.LastHeartbeatAt.IsZero()):
-		until = w.LastHeartbeatAt
-	case w.Status == Offline:
-		until = w.DeregisteredAt
-	case w.Liveness == Lost:
+	if w.LastHeartbeatAt.IsZero() || w.Status == Offline && w.StatusReason == string(WorkerStale) || w.Status != Offline && w.Liveness == Lost {
 		until = w.LastHeartbeatAt
 	}
-	return percent(until.Sub(from), w.readAt.Sub(from))
+	return percent(until.Sub(from), end.Sub(from))
 }
 
 func percent(part, whole time.Duration) float64 {

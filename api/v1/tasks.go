@@ -192,18 +192,23 @@ type Task struct {
 	CreatedAt    Time            `json:"createdAt"`
 	DispatchedAt Time            `json:"dispatchedAt"`
 	StartedAt    Time            `json:"startedAt"`
-	// LastHeartbeatAt is when the last beat was received, by the store's clock.
+	// LastHeartbeatAt is when the last beat was received, by the store's clock. It is kept after the end.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
 	// ReportedHeartbeatAt is what the worker's own clock said then.
-	ReportedHeartbeatAt Time    `json:"reportedHeartbeatAt"`
-	FinishedAt          Time    `json:"finishedAt"`
-	Deadline            Time    `json:"deadline"`
-	CancelRequested     bool    `json:"cancelRequested"`
-	CancelReason        *string `json:"cancelReason"`
+	ReportedHeartbeatAt Time `json:"reportedHeartbeatAt"`
+	// CompletedAt is what the worker's own clock said when it completed the last attempt.
+	CompletedAt     Time    `json:"completedAt"`
+	FinishedAt      Time    `json:"finishedAt"`
+	Deadline        Time    `json:"deadline"`
+	CancelRequested bool    `json:"cancelRequested"`
+	CancelReason    *string `json:"cancelReason"`
 	// Reason is why the task FAILED.
-	Reason  *string         `json:"reason"`
-	Output  json.RawMessage `json:"output"`
-	Metrics json.RawMessage `json:"metrics"`
+	Reason *string `json:"reason"`
+	// RetriesExhausted tells that a retry might have helped the task that FAILED, but its policy allows no more; absent
+	// when it is not so, as when the error was not retryable.
+	RetriesExhausted bool            `json:"retriesExhausted,omitempty"`
+	Output           json.RawMessage `json:"output"`
+	Metrics          json.RawMessage `json:"metrics"`
 	// Error is why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said.
 	Error               json.RawMessage `json:"error"`
 	HeartbeatIntervalMs int64           `json:"heartbeatIntervalMs"`
@@ -224,9 +229,9 @@ type Task struct {
 	StartTimeoutMs int64 `json:"startTimeoutMs,omitempty"`
 	RunTimeoutMs   int64 `json:"runTimeoutMs,omitempty"`
 	// Failures are counted against retry.maxAttempts.
-	Failures int `json:"failures,omitempty"`
+	Failures int `json:"failures"`
 	// Losses are counted against retry.maxLosses.
-	Losses               int             `json:"losses,omitempty"`
+	Losses               int             `json:"losses"`
 	CancelledDuringPhase string          `json:"cancelledDuringPhase,omitempty"`
 	PartialProgress      json.RawMessage `json:"partialProgress,omitempty"`
 	// Payload and resources are told by GET /v1/tasks/{taskId} only.
@@ -249,14 +254,22 @@ type HistoryEntry struct {
 	WorkerID     *string `json:"workerId"`
 	DispatchedAt Time    `json:"dispatchedAt"`
 	StartedAt    Time    `json:"startedAt"`
-	EndedAt      Time    `json:"endedAt"`
+	// LastHeartbeatAt is null when nothing was ever heard.
+	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
+	// CompletedAt is what the worker's own clock said when it completed the attempt.
+	CompletedAt Time `json:"completedAt,omitzero"`
+	EndedAt     Time `json:"endedAt"`
 	// Outcome is SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
 	Outcome      string    `json:"outcome"`
 	Reason       *string   `json:"reason"`
 	LastProgress *Progress `json:"lastProgress"`
 	// Error is at most 2 KiB; the texts of a longer one are cut.
-	Error     json.RawMessage `json:"error,omitempty"`
+	Error json.RawMessage `json:"error,omitempty"`
+	// Metrics are at most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's.
+	Metrics   json.RawMessage `json:"metrics,omitempty"`
 	WillRetry bool            `json:"willRetry,omitempty"`
+	// RetriesExhausted tells that the attempt was worth a retry, but the task's policy allows no more.
+	RetriesExhausted bool `json:"retriesExhausted,omitempty"`
 	// Evidence is what Lubdub's verdict rests on; null when the worker ended the attempt itself.
 	Evidence *Evidence `json:"evidence"`
 }
@@ -274,8 +287,13 @@ type Evidence struct {
 	DetectedAt     Time  `json:"detectedAt"`
 	// DetectionLagMs is how long after the timeout the verdict came.
 	DetectionLagMs int64 `json:"detectionLagMs"`
-	// Sweeper names who found it.
+	// Sweeper names the process that found it; each has one name.
 	Sweeper string `json:"sweeper"`
+	// WorkerReason is why an attempt was lost with its worker: that one's statusReason, or NOT_IN_INVENTORY when it lives
+	// and two of its inventories running did not list the attempt. The times above are then the worker's.
+	WorkerReason string `json:"workerReason,omitempty"`
+	// MassExpiryHeld tells that the mass expiry brake had held it, so that it had one timeout more.
+	MassExpiryHeld bool `json:"massExpiryHeld,omitempty"`
 }
 
 // TaskList is one page of GET /v1/tasks, in the order of task ids.

@@ -18,11 +18,13 @@ end
 -- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
 -- was pushed), deadline (0: none).
-local function know(task, token)
+local function know(task, L, token)
   local known = task.f
   if known then
-    local _, report = leave(task)
-    if known.s == 'D' or known.s == 'R' then remember(task, 'SUPERSEDED', nil, false, report) end
+    local score, report = leave(task)
+    if known.s == 'D' or known.s == 'R' then
+      remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
+    end
     redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
     forget_result(task)
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
@@ -50,25 +52,33 @@ local function know(task, token)
 end
 
 local function adopt(task, L, token)
-  know(task, token)
+  know(task, L, token)
   begin(task, L)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
 end
 
 local function is_unknown(task, token) return not task.f or token.attempt > task.f.a end
 
+-- Why a fenced worker ended, as fence.lua left it; nil: it did not say.
+local function end_of(fences, worker)
+  local reasons = {'HEARTBEAT_TIMEOUT', 'SUPERSEDED', 'FORCED_OFFLINE', 'DEREGISTERED', 'DRAINED', 'DRAIN_DEADLINE'}
+  for _, reason in ipairs(reasons) do
+    if redis.call('ZSCORE', fences, worker .. '/' .. reason) then return reason end
+  end
+end
+
 -- An attempt that the store has lost may be that of a worker which has ended, and whose recovery has been here already:
 -- nobody would ever take it again. It ends as the others did. Returns whether it was one.
-local function lose(task, L, token, retention)
+local function lose(task, L, token, retention, by)
   local fences = KEYS[TASKS + KEYS_PER_TASK]
   if token.worker == '' or not is_unknown(task, token) or not redis.call('ZSCORE', fences, token.worker) then
     return false
   end
-  know(task, token)
+  know(task, L, token)
   move(task, 'D')
   local free = redis.call('ZSCORE', fences, token.worker .. '/free')
-  verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = '', L = L, retryable = not free,
-    loss = true, uncounted = free}, retention)
+  verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = by, L = L, retryable = not free,
+    loss = true, uncounted = free, worker_reason = end_of(fences, token.worker)}, retention)
   return true
 end
 

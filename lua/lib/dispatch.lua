@@ -1,18 +1,18 @@
 -- Purpose: hands out the next attempt of a task. Needs clock, shard, task and settle.
 
 -- Gives up the current attempt, if one is live, in favour of a newer one.
-local function supersede(task)
+local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
   tell_worker(task, 'l', 'attempt_mismatch')
-  local _, report = leave(task)
-  remember(task, 'SUPERSEDED', nil, false, report)
+  local score, report = leave(task)
+  remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
 end
 
 -- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: pushed to
 -- whoever gets the envelope) and its claim (nil: it named none).
 local function dispatch(task, L, to)
   local f = task.f
-  supersede(task)
+  supersede(task, L)
   if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
   redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci')
   forget_result(task)

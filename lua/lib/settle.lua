@@ -23,7 +23,8 @@ local function forget_result(task)
   redis.call('HDEL', task.doc, 'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason')
 end
 
--- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff.
+-- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff; or
+-- nil, and true when it has allowed all that it does.
 local function retry_after(task, loss)
   local f = task.f
   if not f.q or not f.p or f.cr then return nil end
@@ -31,7 +32,7 @@ local function retry_after(task, loss)
   local counter = loss and 'nl' or 'nf'
   local count = redis.call('HINCRBY', task.key, counter, 1)
   f[counter] = count
-  if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil end
+  if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil, true end
   local n = (tonumber(f.nf) or 0) + (tonumber(f.nl) or 0)
   if initial == '0' then return 0 end -- whatever it is multiplied by, infinity too
   return math.floor(math.min(tonumber(max), tonumber(initial) * tonumber(multiplier) ^ (n - 1)))
@@ -78,35 +79,55 @@ local function outage_credit(since)
   end
 end
 
--- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L,
--- silent ms and last beat wall ms (when the attempt's own beats do not say), retryable, loss, uncounted (it is tried
--- again at once and nothing is held against it). Returns 2 when the task was requeued, else 1.
+-- When the attempt was last heard, of which the score tells in shard time: wall ms, its silence and the wall ms that
+-- did not count; nothing when it was not.
+local function heard_at(task, score, L)
+  score = beat_of(task, score)
+  if not score then return nil end
+  local silent, credit = L - score, outage_credit(score)
+  return digits(now - silent - credit), digits(silent), digits(credit)
+end
+
+-- How the history tells of a retry: after which backoff it follows, or that the policy allows no more.
+local function retry_mark(after, exhausted) return after and '1' or exhausted and 'x' or nil end
+
+-- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable,
+-- loss, uncounted (it is tried again at once and nothing is held against it); of one that was lost with its worker,
+-- what is known of that: worker_reason, last beat wall ms, silent ms, credit ms, held by the brake. Returns 2 when the
+-- task was requeued, else 1.
 local function verdict(task, v, retention)
+  local f = task.f
   free_first()
   if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
-  score = beat_of(task, score)
-  local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, silent = v.silent, credit = '0'}
+  local heard, silent, credit = heard_at(task, score, v.L)
+  local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, worker_reason = v.worker_reason}
   if v.last then
-    e.last = v.last
-  elseif score then
-    local silent, credit = v.L - score, outage_credit(score)
-    e.silent, e.credit, e.last = digits(silent), digits(credit), digits(now - silent - credit)
+    e.last, e.silent, e.credit, e.held = v.last, v.silent, v.credit, v.held
+  else
+    e.last, e.silent, e.credit, e.held = heard, silent, credit, was_held(task, score)
   end
-  local after = v.retryable and retry_after(task, v.loss)
-  if v.uncounted and task.f.q and not task.f.cr then after = 0 end
+  e.credit = e.credit or '0'
+  local after, exhausted
+  if v.retryable then after, exhausted = retry_after(task, v.loss) end
+  if v.uncounted and f.q and not f.cr then after = 0 end
   local data = '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (e.last or 'null')
     .. ',"silentMs":' .. (e.silent or 'null') .. ',"timeoutMs":' .. (e.timeout or 'null')
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
-    .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"}'
-  if task.f.a > 0 and task.f.s ~= 'Q' then remember(task, v.outcome, v.reason, after, report, e) end
-  if task.f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before is not this verdict's
-  if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', task.f.a, data) end
+    .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"'
+    .. (v.worker_reason and ',"workerReason":"' .. v.worker_reason .. '"' or '')
+    .. (e.held and ',"massExpiryHeld":true' or '') .. (exhausted and ',"retriesExhausted":true' or '') .. '}'
+  if f.a > 0 and f.s ~= 'Q' then
+    remember(task, report, {outcome = v.outcome, reason = v.reason, retry = retry_mark(after, exhausted), heard = heard,
+      e = e})
+  end
+  if f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before is not this verdict's
+  if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', f.a, data) end
   if after then
     requeue(task, v.reason, after)
     return 2
   end
   finish(task, 'F', v.reason, retention)
-  emit(task, 'task.failed', task.f.a, data)
+  emit(task, 'task.failed', f.a, data)
   return 1
 end

@@ -61,6 +61,11 @@ local function beat_of(task, score)
   return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
 
+-- Tells whether the brake has held the attempt since that beat.
+local function was_held(task, score)
+  return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
+end
+
 -- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:
 -- none) and its last report ('' : none); who has read these already leaves them in task.score and task.report.
 local function leave(task)
@@ -81,20 +86,24 @@ local function leave(task)
   return score, report
 end
 
--- Writes the ended attempt into the history. `e` is the evidence of a verdict, nil when a worker ended it.
-local function remember(task, outcome, reason, retry, report, e, err)
-  local f = task.f
+-- Writes the ended attempt into the history. `ended`: outcome, reason, retry ('1': another attempt follows, 'x': the
+-- policy allows no more, nil), heard (its last beat, wall ms), e (evidence of a verdict; nil: a worker ended it) and
+-- what its worker said: err, completed (its own wall ms), metrics. Readers go by place, so what is new stands last.
+local function remember(task, report, ended)
+  local f, e = task.f, ended.e
   local pct, message = string.match(report, '^[^\t]*\t[^\t]*\t([^\t]*)\t(.*)$')
-  local evidence = '\t\t\t\t\t'
+  local evidence, told = '\t\t\t\t\t', '\t'
   if e then
     evidence = (e.last or '') .. '\t' .. (e.silent or '') .. '\t' .. (e.timeout or '') .. '\t' .. e.credit .. '\t'
       .. e.lag .. '\t' .. e.sweeper
+    told = (e.worker_reason or '') .. '\t' .. (e.held and '1' or '')
   end
   -- one concatenation: table.concat takes five times as long
   local kept = redis.call('RPUSH', task.history, digits(f.a) .. '\t' .. (f.f or '') .. '\t' .. (f.w or '') .. '\t'
-    .. (f.d or '') .. '\t' .. (f.b or '') .. '\t' .. NOW .. '\t' .. outcome .. '\t' .. (reason or '') .. '\t'
-    .. (retry and '1' or '') .. '\t' .. evidence .. '\t' .. (pct or '') .. '\t' .. (message or '') .. '\t'
-    .. (err or ''))
+    .. (f.d or '') .. '\t' .. (f.b or '') .. '\t' .. NOW .. '\t' .. ended.outcome .. '\t' .. (ended.reason or '')
+    .. '\t' .. (ended.retry or '') .. '\t' .. evidence .. '\t' .. (pct or '') .. '\t' .. (message or '') .. '\t'
+    .. (ended.err or '') .. '\t' .. (ended.heard or '') .. '\t' .. (ended.completed or '') .. '\t' .. told .. '\t'
+    .. (ended.metrics or ''))
   if kept > MAX_HISTORY then redis.call('LTRIM', task.history, -MAX_HISTORY, -1) end
 end
 

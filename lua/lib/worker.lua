@@ -7,8 +7,8 @@
 -- status, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the worker knows of it, ll 1 when
 -- its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb attempts that it holds at most,
 -- hg reservations that have ended, sp the worker that it superseded, sx and st what worker_register.lua remembers of
--- its identity, br when the mass expiry brake held it, in shard time. Of a machine: s status (N, D
--- or F), on online since, c first seen.
+-- its identity, br when the mass expiry brake held it, in shard time, si how long it had been silent when it ended and
+-- lg how long its end had been due, ms. Of a machine: s status (N, D or F), on online since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
@@ -44,7 +44,8 @@ local function count_machine(members, status)
   return redis.call('ZLEXCOUNT', members, '(' .. status .. '/', '(' .. status .. '0')
 end
 
--- Lets the machine's status follow from its workers'. `ended`: until when it was online, wall ms.
+-- Lets the machine's status follow from its workers', and returns it when it is another now. `ended`: until when it was
+-- online, wall ms.
 local function follow(w, ended)
   local was = redis.call('HGET', w.machine, 's')
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
@@ -69,6 +70,7 @@ local function follow(w, ended)
   end
   local names = {N = 'machine.online', D = 'machine.draining', F = 'machine.offline'}
   tell(names[is], w.scope, id, '{"workerId":"' .. w.id .. '"}')
+  return is
 end
 
 -- Puts the worker into the lists of its status, out of those of the status before (nil: it had none).
@@ -87,11 +89,14 @@ end
 
 -- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever
 -- finds it fences the worker there and takes what it held. `v`: reason, loss (its tasks count as lost), shards,
--- retention ms, ended (until when it was alive, wall ms), data (JSON members of the event, beginning with a comma).
+-- retention ms, ended (until when it was alive, wall ms), lag (how long its end was due, ms), data (JSON members of the
+-- event, beginning with a comma). Returns the machine's status when that is another now.
 local function retire(w, v)
   local f = w.f
   set_status(w, 'F')
   redis.call('HSET', w.key, 'e', now, 'r', v.reason)
+  if f.bl then redis.call('HSET', w.key, 'si', string.format('%.0f', shard_time(CLOCK) - f.bl)) end
+  if v.lag then redis.call('HSET', w.key, 'lg', string.format('%.0f', v.lag)) end
   if v.loss then redis.call('HSET', w.key, 'll', 1) end
   redis.call('ZREM', WORKERBEATS, w.name)
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
@@ -102,22 +107,21 @@ local function retire(w, v)
   redis.call('ZADD', RECOVERIES, now, w.name)
   tell('worker.offline', w.scope, w.id, '{"reason":"' .. v.reason .. '","machineId":"' .. f.m
     .. '","lastHeartbeatAtMs":' .. (f.lb or 'null') .. (v.data or '') .. '}')
-  follow(w, v.ended)
   stop_claims(w)
+  return follow(w, v.ended)
 end
 
--- Notes that the worker went stale, for its lineage and for its machine, and tells of the one that flaps by it.
-local function note_stale(w)
-  local member = string.format('%.0f', now) .. ':' .. w.id
-  for _, of in ipairs({{w.stales, 'worker.flapping', w.id}, {w.machine_stales, 'machine.flapping', w.f.m}}) do
-    local key, event, subject = unpack(of)
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
-    redis.call('ZADD', key, now, member)
-    redis.call('PEXPIRE', key, DAY_MS)
-    local times = redis.call('ZCARD', key)
-    if times == FLAPPING then tell(event, w.scope, subject, '{"staleCount24h":' .. times .. '}') end
-  end
+-- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time, and tells of one that flaps.
+local function note_stale(w, key, event, subject)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
+  redis.call('ZADD', key, now, string.format('%.0f', now) .. ':' .. w.id)
+  redis.call('PEXPIRE', key, DAY_MS)
+  local times = redis.call('ZCARD', key)
+  if times == FLAPPING then tell(event, w.scope, subject, '{"staleCount24h":' .. times .. '}') end
 end
+
+-- Tells whether the mass expiry brake has held the worker since its last beat.
+local function was_held(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
 -- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
 -- the mass expiry brake put in its place.

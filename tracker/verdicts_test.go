@@ -1,0 +1,66 @@
+package tracker_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// newest gives the last entry of a task's history.
+func (h *harness) newest(id string) tracker.HistoryEntry {
+	h.Helper()
+	task := h.get(id)
+	if len(task.History) == 0 {
+		h.Fatalf("task %s has no history", id)
+	}
+	return task.History[len(task.History)-1]
+}
+
+// A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
+func TestVerdictsNameTheBrake(t *testing.T) {
+	contract(t, func(h *harness) {
+		tasks := h.herd(60)
+		h.advance(brakeTimeout + justOver)
+		h.wantSweep(60, 0)
+		h.advance(time.Second)
+		h.beat(tasks[0], "")
+		h.pass(brakeTimeout+justOver, tasks[1:40]...)
+		h.wantSweep(0, 21)
+		if e := h.newest(tasks[50].TaskID).Evidence; e == nil || !e.MassExpiryHeld || e.Silent < 2*brakeTimeout {
+			h.Errorf("after its hold: %+v", e)
+		}
+		if e := h.newest(tasks[0].TaskID).Evidence; e == nil || e.MassExpiryHeld {
+			h.Errorf("of one that has beaten since: %+v", e)
+		}
+	}, braked, spread)
+}
+
+// A history that a version before has written is read, by views, by repeats and by who asks whose an attempt was.
+func TestHistoriesOfTheVersionBefore(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w")
+		c.queue("t", "x")
+		a := c.claim("w", 1)[0].Attempt
+		if _, err := c.Complete(c.ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: []byte(`{"category":"USER_CODE"}`)}); err != nil {
+			c.Fatal(err)
+		}
+		key := strings.Replace(c.TaskKey(scope, "t"), ":task:", ":history:", 1)
+		now, err := c.store.Client.LIndex(c.ctx, key, 0).Result()
+		if err != nil {
+			c.Fatal(err)
+		}
+		before := strings.Join(strings.Split(now, "\t")[:18], "\t")
+		if before == now {
+			c.Fatalf("nothing is new in %q", now)
+		}
+		c.store.Client.LSet(c.ctx, key, 0, before)
+		if h := c.newest("t"); h.Outcome != "FAILED" || string(h.Error) != `{"category":"USER_CODE"}` || !h.WillRetry || !h.LastHeartbeatAt.IsZero() || h.Metrics != nil {
+			c.Fatalf("%+v", h)
+		}
+		if again, err := c.Complete(c.ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil || !again.WillRetry {
+			c.Fatalf("%+v %v", again, err)
+		}
+	})
+}
