@@ -96,7 +96,7 @@ var opWords = map[string]words{
 	},
 	opList: {
 		tag: "tasks", summary: "List tasks",
-		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within bounded pages, which may be short: go on while there is a nextPageToken.",
+		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large tasks too: go on while there is a nextPageToken.",
 		answers:     map[int]any{200: v1.TaskList{}},
 	},
 	opGet: {tag: "tasks", summary: "One task", answers: map[int]any{200: v1.Task{}}, errors: []int{404}},

@@ -28,23 +28,23 @@ if worker ~= '' then
   if f.s ~= 'Q' then return {MISMATCH, now, f.a} end
   if f.a ~= from or f.n and tonumber(f.n) > now then return {REFUSED, now, 'pending'} end
   dispatch(task, L, to)
-  return {OK, now, view(task)}
+  return {OK, now, view(task, 'all')}
 end
-if f.a == from + 1 then return {REPEATED, now, view(task)} end
+if f.a == from + 1 then return {REPEATED, now, view(task, 'all')} end
 if f.a ~= from then return {MISMATCH, now, f.a} end
 if f.s == 'S' or f.s == 'C' then return {TERMINAL, now, f.s} end
 if f.x and tonumber(f.x) <= now then return {REFUSED, now, 'deadline'} end
 if f.cr and f.s ~= 'F' then return {REFUSED, now, 'pending'} end
 if not f.q then
   dispatch(task, L, to)
-  return {OK, now, view(task)}
+  return {OK, now, view(task, 'all')}
 end
 if f.s == 'Q' then
-  if not f.n then return {REPEATED, now, view(task)} end
+  if not f.n then return {REPEATED, now, view(task, 'all')} end
   redis.call('HDEL', task.key, 'n')
   redis.call('ZREM', DUE, 'b:' .. task.name)
   make_ready(task)
-  return {OK, now, view(task)}
+  return {OK, now, view(task, 'all')}
 end
 supersede(task, L)
 redis.call('HDEL', task.key, 'e', 'cr')
@@ -52,4 +52,4 @@ forget_result(task)
 redis.call('ZREM', DUE, 'x:' .. task.name)
 if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
 requeue(task, f.s == 'F' and f.r or 'SUPERSEDED', 0)
-return {OK, now, view(task)}
+return {OK, now, view(task, 'all')}

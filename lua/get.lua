@@ -1,13 +1,13 @@
--- Purpose: reads everything about one task at one moment.
+-- Purpose: reads one task, or a part of it, at one moment.
 -- Guarantees: writes nothing.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
--- ARGV: 1 scope, 2 id
+-- ARGV: 1 scope, 2 id, 3 what of it: all, list, glance or labels (lib/view.lua)
 -- Reply: the view of the task (lib/view.lua)
--- Cost: O(size of the task)
+-- Cost: O(size of the part)
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
 --#include lib/view.lua
-return view(open_task(TASKS, ARGV[1], ARGV[2]))
+return view(open_task(TASKS, ARGV[1], ARGV[2]), ARGV[3])

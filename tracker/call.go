@@ -316,6 +316,19 @@ func (r reply) list(i int) reply {
 	return v
 }
 
+// bytes is how long the texts of the answer are together.
+func (r reply) bytes() (n int) {
+	for _, part := range r {
+		switch v := part.(type) {
+		case string:
+			n += len(v)
+		case []any:
+			n += reply(v).bytes()
+		}
+	}
+	return n
+}
+
 func (r reply) strings() []string {
 	out := make([]string, len(r))
 	for i := range r {

@@ -142,7 +142,7 @@ func (c *claim) marked() ([]*Envelope, error) {
 func (t *Tracker) envelopesOf(refs []*taskRef, workerID string) ([]*Envelope, error) {
 	calls := make([]*call, len(refs))
 	for i, r := range refs {
-		calls[i] = t.getCall(r)
+		calls[i] = t.getCall(r, whole)
 	}
 	t.store.doAll("claim", calls)
 	var tasks []*Envelope

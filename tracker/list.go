@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"context"
 	"slices"
 )
 
@@ -105,7 +104,7 @@ func (t *Tracker) ownRun(op string, q idQuery, page *idPage) ([]string, error) {
 		if !ValidID(id) {
 			continue
 		}
-		v, err := t.get(op, t.ref(q.scope, id))
+		v, err := t.get(op, t.ref(q.scope, id), glance)
 		switch {
 		case CodeOf(err) == NotFound:
 			continue
@@ -122,104 +121,4 @@ func (t *Tracker) ownRun(op string, q idQuery, page *idPage) ([]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// maxScan bounds how many tasks one page of a filtered list may look at, scanStep at a time, however small the page is.
-const maxScan, scanStep = 1000, 100
-
-// List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
-// such a page may be short, or empty, and still have a next one.
-func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
-	size := min(max(f.PageSize, 1), scanStep)
-	q := idQuery{scope: f.Scope, run: f.RunID, states: States, after: f.After, limit: size}
-	if f.State != "" {
-		q.states = []State{f.State}
-	}
-	if f.narrows() {
-		q.limit = scanStep
-	} else {
-		q.count = q.states
-	}
-	page := &TaskPage{Total: -1}
-	for scanned := 0; ; {
-		ids, err := t.ids("list", q)
-		if err != nil {
-			return nil, err
-		}
-		if page.Total < 0 && !f.narrows() {
-			page.Total = 0
-			for _, n := range ids.counts {
-				page.Total += n
-			}
-		}
-		tasks, err := t.readAll("list", ids.refs)
-		if err != nil {
-			return nil, err
-		}
-		page.Next = ids.next
-		for i, task := range tasks {
-			if task == nil || !f.matches(task) {
-				continue
-			}
-			page.Tasks = append(page.Tasks, task)
-			if len(page.Tasks) == size {
-				if i < len(tasks)-1 || ids.next != "" {
-					page.Next = task.ID
-				}
-				return page, nil
-			}
-		}
-		scanned += len(ids.refs)
-		if page.Next == "" || scanned >= maxScan {
-			return page, nil
-		}
-		q.after = page.Next
-	}
-}
-
-// readAll reads many tasks; one that is gone by then is nil.
-func (t *Tracker) readAll(op string, refs []*taskRef) ([]*Task, error) {
-	names, resolve := t.nameCalls(refs)
-	t.store.doBulk(op, names)
-	for _, c := range names {
-		if c.err != nil {
-			return nil, c.err
-		}
-	}
-	resolve()
-	tasks := make([]*Task, len(refs))
-	calls := make([]*call, 0, len(refs))
-	at := make([]int, 0, len(refs))
-	for i, r := range refs {
-		if r.exists {
-			calls = append(calls, t.getCall(r))
-			at = append(at, i)
-		}
-	}
-	t.store.doBulk(op, calls)
-	for i, c := range calls {
-		if c.err != nil {
-			return nil, c.err
-		}
-		if v := readTask(refs[at[i]], c.reply); v != nil {
-			tasks[at[i]] = v.Task
-		}
-	}
-	return tasks, t.liveByWorkers(op, tasks)
-}
-
-// narrows tells whether the filter asks for more than what the index counts exactly.
-func (f *TaskFilter) narrows() bool {
-	return f.WorkerID != "" || f.Queue != "" || f.Type != "" || len(f.Labels) > 0 || f.Liveness != ""
-}
-
-func (f *TaskFilter) matches(t *Task) bool {
-	for k, v := range f.Labels {
-		if got, ok := t.Labels[k]; !ok || got != v {
-			return false
-		}
-	}
-	return (f.State == "" || t.State == f.State) && // it may have moved since the index was read
-		(f.WorkerID == "" || t.WorkerID == f.WorkerID) && (f.Queue == "" || t.Queue == f.Queue) &&
-		(f.Type == "" || t.Type == f.Type) && (f.Liveness == "" || t.Liveness == f.Liveness)
 }

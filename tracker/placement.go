@@ -256,7 +256,7 @@ func (s *Sweeper) placeAll(refs []*taskRef) {
 // replace places one task that waits in its queue. nobody holds, by selector, what no worker could take, and learns.
 func (t *Tracker) replace(r *taskRef, nobody map[string]bool) {
 	const op = "place"
-	v, err := t.get(op, r)
+	v, err := t.get(op, r, listed)
 	if err != nil || v.State != Queued {
 		return
 	}

@@ -124,12 +124,15 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 	for i, a := range attempts {
 		refs[i] = heir.ref(scope, a.TaskID)
 	}
-	after, err := heir.readAll("test", refs)
+	if err := heir.resolve("test", refs); err != nil {
+		t.Fatal(err)
+	}
+	after, err := heir.readAll("test", refs, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, a := range attempts {
-		task := after[i]
+		task := after.tasks[i]
 		if a == attempts[0] && completed == nil {
 			if task.State != Succeeded {
 				t.Fatalf("after %d calls: the completed one is %s", n, task.State)

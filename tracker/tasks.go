@@ -9,18 +9,18 @@ import (
 
 // Get reads one task.
 func (t *Tracker) Get(_ context.Context, scope Scope, id string) (*Task, error) {
-	v, err := t.get("get", t.ref(scope, id))
+	v, err := t.get("get", t.ref(scope, id), whole)
 	if err != nil {
 		return nil, err
 	}
 	return v.Task, t.liveByWorkers("get", []*Task{v.Task})
 }
 
-func (t *Tracker) get(op string, r *taskRef) (*view, error) {
+func (t *Tracker) get(op string, r *taskRef, p part) (*view, error) {
 	if err := t.lookUp(op, r); err != nil {
 		return nil, err
 	}
-	reply, err := t.store.do(op, t.getCall(r))
+	reply, err := t.store.do(op, t.getCall(r, p))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (t *Tracker) Dispatch(_ context.Context, scope Scope, id string, from int, 
 }
 
 func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*Created, error) {
-	before, err := t.get(op, r)
+	before, err := t.get(op, r, listed)
 	if err != nil {
 		return nil, err
 	}

@@ -79,8 +79,18 @@ func (t *Tracker) keysOf(r *taskRef) []string {
 	return k.ofTask(append(make([]string, 0, len(k.fixed)+5), k.fixed...), r.scope, r.id, r.run, r.timeoutMs)
 }
 
-func (t *Tracker) getCall(r *taskRef) *call {
-	return newCall(r.shard, t.store.scripts.Get("get"), t.keysOf(r), r.scope.String(), r.id)
+// part is what of a task is read; lua/lib/view.lua tells what is in each.
+type part string
+
+const (
+	whole     part = "all"
+	listed    part = "list"   // without payload and resources
+	glance    part = "glance" // state, attempt, worker, queue, type, liveness
+	andLabels part = "labels" // these and the labels
+)
+
+func (t *Tracker) getCall(r *taskRef, p part) *call {
+	return newCall(r.shard, t.store.scripts.Get("get"), t.keysOf(r), r.scope.String(), r.id, string(p))
 }
 
 // view is a task as get.lua read it at one moment, with what only the domain needs.
