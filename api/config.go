@@ -54,7 +54,8 @@ type Tracker interface {
 	Notified(*tracker.WorkerHeard)                                                                                             // a reply that carried all its word was handed to the connection; does not block
 	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)                                                  // may wait as long as the request says, or until the context ends
 	Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error)
-	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) error
+	Queue(ctx context.Context, scope tracker.Scope, queue string) (*tracker.Queue, error)
+	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
 	Ready(context.Context) error // nil when the store can be served from

@@ -75,6 +75,7 @@ var statusOf = map[tracker.Code]int{
 	tracker.NoFreshWorkers:      fasthttp.StatusConflict,
 	tracker.NoMatchingWorkers:   fasthttp.StatusConflict,
 	tracker.NoCapacity:          fasthttp.StatusConflict,
+	tracker.QueueNotFound:       fasthttp.StatusNotFound,
 	tracker.Overloaded:          fasthttp.StatusServiceUnavailable,
 	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
 }
@@ -97,6 +98,7 @@ var defaultMessage = map[tracker.Code]string{
 	tracker.NoFreshWorkers:      "No workers with fresh heartbeats available",
 	tracker.NoMatchingWorkers:   "No worker has what is asked for",
 	tracker.NoCapacity:          "Every worker that could do it is full",
+	tracker.QueueNotFound:       "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
 	tracker.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
 	tracker.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
 }
@@ -118,6 +120,9 @@ func refusalOf(op string, err error) *refusal {
 		}
 	}
 	status, known := statusOf[e.Code]
+	if e.TooMany {
+		status = fasthttp.StatusTooManyRequests
+	}
 	if !known {
 		status = fasthttp.StatusInternalServerError
 		e = &tracker.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
@@ -131,7 +136,7 @@ func refusalOf(op string, err error) *refusal {
 	if status == fasthttp.StatusBadRequest && errors.As(e.Cause, &f) {
 		r.body.Field = f.Field
 	}
-	if status == fasthttp.StatusServiceUnavailable {
+	if status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests {
 		r.retryAfter = max(e.RetryAfter, defaultRetryAfter)
 	}
 	return r

@@ -28,6 +28,12 @@ func (f *fakeTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, 
 	return []*tracker.Queue{{Name: "default", Kinds: []tracker.QueueKind{{Type: "send_email", Depth: 2}}}}, nil
 }
 
-func (f *fakeTracker) PauseQueue(context.Context, tracker.Scope, string) error { return nil }
+func (f *fakeTracker) Queue(_ context.Context, _ tracker.Scope, name string) (*tracker.Queue, error) {
+	return &tracker.Queue{Name: name, Paused: true}, nil
+}
+
+func (f *fakeTracker) PauseQueue(context.Context, tracker.Scope, string) (bool, error) {
+	return true, nil
+}
 
 func (f *fakeTracker) ResumeQueue(context.Context, tracker.Scope, string) error { return nil }

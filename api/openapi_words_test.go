@@ -31,7 +31,7 @@ var statusWords = map[int]string{
 	200: "Done", 201: "Created", 202: "Accepted",
 	400: "The request is wrong; nothing was changed", 401: "No token, or none that holds", 403: "A token for something else",
 	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended it; stop at once",
-	413: "The body is too large", 415: "The body is not JSON", 429: "The tenant sends more than it may; Retry-After says when to come again", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
+	413: "The body is too large", 415: "The body is not JSON", 429: "The tenant sends or has more than it may; the message says what to do, Retry-After when to come again", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
 }
 
 // words of one operation.
@@ -180,7 +180,8 @@ var opWords = map[string]words{
 		answers: map[int]any{200: v1.ClaimResponse{}}, errors: []int{404, 409, 410},
 	},
 	opListQueues:  {tag: "queues", summary: "List queues", description: "Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its unrunnable.", answers: map[int]any{200: v1.QueueList{}}},
-	opPauseQueue:  {tag: "queues", summary: "Stop claims from a queue", description: "New tasks are taken, and what workers hold goes on.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opGetQueue:    {tag: "queues", summary: "Read a queue", description: "404 when nothing is known of it: no task waits in it or runs, it has no workers and is not paused.", answers: map[int]any{200: v1.Queue{}}, errors: []int{404}},
+	opPauseQueue:  {tag: "queues", summary: "Stop claims from a queue", description: "New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be paused: one more is answered 429.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
 	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
 	"livez":       {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
 	"readyz": {

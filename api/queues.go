@@ -24,13 +24,27 @@ func (c *call) listQueues() (int, any, error) {
 	return fasthttp.StatusOK, list, nil
 }
 
+// getQueue answers GET /v1/queues/{queue}.
+func (c *call) getQueue() (int, any, error) {
+	scope, err := c.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	q, err := c.s.tracker.Queue(c.context(), scope, c.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, queueView(scope, q), nil
+}
+
 // pauseQueue answers POST /v1/queues/{queue}/pause.
 func (c *call) pauseQueue() (int, any, error) {
 	scope, err := c.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneQueue(scope, c.s.tracker.PauseQueue(c.context(), scope, c.id))
+	created, err := c.s.tracker.PauseQueue(c.context(), scope, c.id)
+	return c.oneQueue(scope, created, err)
 }
 
 // resumeQueue answers POST /v1/queues/{queue}/resume.
@@ -39,29 +53,30 @@ func (c *call) resumeQueue() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneQueue(scope, c.s.tracker.ResumeQueue(c.context(), scope, c.id))
+	return c.oneQueue(scope, false, c.s.tracker.ResumeQueue(c.context(), scope, c.id))
 }
 
 // oneQueue answers with the queue as it is now.
-func (c *call) oneQueue(scope tracker.Scope, err error) (int, any, error) {
+func (c *call) oneQueue(scope tracker.Scope, created bool, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	queues, err := c.s.tracker.Queues(c.context(), scope)
-	if err != nil {
+	q, err := c.s.tracker.Queue(c.context(), scope, c.id)
+	switch {
+	case tracker.CodeOf(err) == tracker.QueueNotFound:
+		q = &tracker.Queue{Name: c.id} // it goes on, and nothing else is known of it
+	case err != nil:
 		return 0, nil, err
 	}
-	for _, q := range queues {
-		if q.Name == c.id {
-			return fasthttp.StatusOK, queueView(scope, q), nil
-		}
-	}
-	return fasthttp.StatusOK, queueView(scope, &tracker.Queue{Name: c.id}), nil // nothing is known of it but that
+	v := queueView(scope, q)
+	v.Created = created
+	return fasthttp.StatusOK, v, nil
 }
 
 func queueView(scope tracker.Scope, q *tracker.Queue) v1.Queue {
 	v := v1.Queue{
-		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(), Types: make([]v1.QueueType, len(q.Kinds)),
+		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(),
+		Running: q.Running, Outstanding: q.Outstanding(), Types: make([]v1.QueueType, len(q.Kinds)),
 		Workers: v1.QueueWorkers{Online: q.Workers[tracker.Online], Draining: q.Workers[tracker.Draining], Offline: q.Workers[tracker.Offline]},
 	}
 	if v.Depth > 0 {

@@ -132,12 +132,15 @@ func TestContractClaimRefusals(t *testing.T) {
 func TestContractQueues(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[]}`)
+		l.do("GET", "/v1/queues/default", l.control(RoleViewer), "").refused(404, "queue_not_found")
+		l.do("POST", "/v1/queues/typo/pause", l.control(RoleOperator), "").want(200).contains(`{"queue":"typo","paused":true,"created":true}`)
+		l.do("POST", "/v1/queues/typo/resume", l.control(RoleOperator), "").want(200)
 		w := l.register(mailer)
 		l.queue("")
 		l.queue(`,"workerLabels":{"gpu":"a100"}`)
 		l.pass(2 * time.Second)
 		queue := func(paused bool) string {
-			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"oldestWaitMs":2000,
+			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"running":0,"outstanding":2,"oldestWaitMs":2000,
 				"types":[{"type":"send_email","depth":2,"oldestWaitMs":2000,"unrunnable":1}],"workers":{"online":1,"draining":0,"offline":0}}`, paused)
 		}
 		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[` + queue(false) + `]}`)
@@ -151,6 +154,7 @@ func TestContractQueues(t *testing.T) {
 		if got := l.claim(w, ""); len(got) != 1 {
 			t.Fatalf("%+v", got)
 		}
+		l.do("GET", "/v1/queues/default", l.control(RoleViewer), "").want(200).contains(`{"queue":"default","depth":1,"running":1,"outstanding":2}`)
 		l.do("POST", "/v1/queues/none/resume", l.control(RoleOperator), "").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
 	})
 }

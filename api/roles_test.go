@@ -23,7 +23,7 @@ var openedBy = map[string]string{
 
 	opSweep: "a", opRelease: "oda",
 
-	opClaim: "w", opListQueues: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
+	opClaim: "w", opListQueues: "voda", opGetQueue: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
 
 	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
 }

@@ -61,6 +61,7 @@ const (
 
 	opClaim       = "claimTasks"
 	opListQueues  = "listQueues"
+	opGetQueue    = "getQueue"
 	opPauseQueue  = "pauseQueue"
 	opResumeQueue = "resumeQueue"
 )
@@ -118,6 +119,7 @@ var routes = []*route{
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*call).claimTasks},
 	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*call).listQueues},
+	{method: "GET", pattern: "/v1/queues/{queue}", op: opGetQueue, access: forControl, needs: mayRead, handle: (*call).getQueue},
 	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*call).pauseQueue},
 	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*call).resumeQueue},
 

@@ -2,7 +2,7 @@
 -- Guarantees: each is taken by one worker only and only if it still waits, its queue is not paused, its deadline has
 --   not passed and the worker is not fenced; the attempt, who holds it, its start timeout and its event are one step;
 --   the same call again gets the same answer.
--- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:paused, 14 …:fences, then five for each task:
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:pauses, 14 …:fences, then five for each task:
 --   …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 default token life s, 2 longest token life s, 3 default start timeout ms, 4 worker, 5 hash of the claim's id
 --   or '', then four for each task: scope, id, its entry in ready, fence of the attempt
@@ -36,7 +36,7 @@ local function waits(task, entry)
     unready(task)
     return false
   end
-  return not fenced and redis.call('SISMEMBER', KEYS[13], task.scope .. '/' .. f.q) == 0 and (f.pn or worker) == worker
+  return not fenced and not redis.call('ZSCORE', KEYS[13], task.scope .. '/' .. f.q) and (f.pn or worker) == worker
 end
 
 for n = 1, (#ARGV - 5) / 4 do

@@ -1,18 +1,25 @@
--- Purpose: counts what waits in the queues of a scope, class by class.
--- Guarantees: writes nothing; bounded by the limit.
--- KEYS: 1 lubdub:{shard}:ready, 2 …:paused
--- ARGV: 1 <scope>/, 2 class after which to begin, or '', 3 limit of classes
--- Reply: {wall ms, {paused <scope>/<queue> of every scope}, {oldest entry of each class}, {its tasks}}
+-- Purpose: counts what waits in the queues of a scope, or in one of them, class by class.
+-- Guarantees: writes nothing; bounded by the limits.
+-- KEYS: 1 lubdub:{shard}:ready, 2 …:pauses
+-- ARGV: 1 <scope>/ or <scope>/<queue>/, 2 class after which to begin, or '', 3 limit of classes, 4 limit of paused
+--   queues
+-- Reply: {wall ms, {paused <scope>/<queue> among them}, {oldest entry of each class}, {its tasks}}
 -- Cost: O(classes × log n + paused queues)
 --#include lib/clock.lua
-local entries, counts = {}, {}
-local from = ARGV[2] == '' and '[' .. ARGV[1] or '(' .. ARGV[2] .. '\255'
+local prefix, entries, counts, paused = ARGV[1], {}, {}, {}
+local from = ARGV[2] == '' and '[' .. prefix or '(' .. ARGV[2] .. '\255'
 while #entries < tonumber(ARGV[3]) do
-  local head = redis.call('ZRANGEBYLEX', KEYS[1], from, '(' .. ARGV[1] .. '\255', 'LIMIT', 0, 1)[1]
+  local head = redis.call('ZRANGEBYLEX', KEYS[1], from, '(' .. prefix .. '\255', 'LIMIT', 0, 1)[1]
   if not head then break end
   local class = string.match(head, '^[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/')
   entries[#entries + 1] = head
   counts[#counts + 1] = redis.call('ZLEXCOUNT', KEYS[1], '[' .. class, '(' .. class .. '\255')
   from = '(' .. class .. '\255'
 end
-return {now, redis.call('SMEMBERS', KEYS[2]), entries, counts}
+local queue = string.match(prefix, '^([^/]*/[^/]*/[^/]+)/$')
+if queue then
+  if redis.call('ZSCORE', KEYS[2], queue) then paused[1] = queue end
+else
+  paused = redis.call('ZRANGEBYLEX', KEYS[2], '[' .. prefix, '(' .. prefix .. '\255', 'LIMIT', 0, ARGV[4])
+end
+return {now, paused, entries, counts}

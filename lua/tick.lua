@@ -4,7 +4,7 @@
 --   harmless.
 -- KEYS: for each shard twenty-one: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
 --   6 …:timeouts, 7 …:timers, 8 …:due, 9 …:ix, 10 …:events, 11 …:sweepers, 12 …:ready, 13 …:held, 14 …:outbox,
---   15 …:fences, 16 …:paused, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked.
+--   15 …:fences, 16 …:pauses, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked.
 --   On Cluster a call is about one shard only. With shard 0, last of all …:meta
 -- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
 --   deployment
@@ -22,8 +22,8 @@ local function found(k)
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
   for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20, 21}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
-  for _, i in ipairs({6, 16}) do redis.call('SADD', k[i], '!') end
-  for _, i in ipairs({9, 12, 13, 17}) do redis.call('ZADD', k[i], 0, '!') end
+  redis.call('SADD', k[6], '!')
+  for _, i in ipairs({9, 12, 13, 16, 17}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end
   if redis.call('EXISTS', k[10]) == 0 then
     redis.call('XADD', k[10], '*', 'type', 'system.shard_started', 'time', now)

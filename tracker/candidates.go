@@ -74,6 +74,9 @@ func (w *Worker) slim() *Worker {
 	return w
 }
 
+// mostHeld is how many entries one script looks at to count what all workers hold.
+const mostHeld = 4000
+
 // manyWorkers is from how many workers on a look at all that is held is tried before a count for each of them.
 const manyWorkers = 64
 
@@ -106,7 +109,7 @@ func (t *Tracker) countAllLoads(op string, workers []*Worker) (done bool, err er
 			queues = append(queues, name)
 		}
 	}
-	args := []any{4 * len(workers)}
+	args := []any{min(4*len(workers), mostHeld)}
 	for _, q := range queues {
 		args = append(args, q)
 	}

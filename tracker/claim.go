@@ -308,7 +308,7 @@ func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 
 func (c *claim) takeCall(shard int, entries []*readyEntry) *call {
 	k := c.t.store.keys[shard]
-	keys := append(append(make([]string, 0, len(k.fixed)+2+5*len(entries)), k.fixed...), k.paused, k.fences)
+	keys := append(append(make([]string, 0, len(k.fixed)+2+5*len(entries)), k.fixed...), k.pauses, k.fences)
 	args := []any{int64(DefaultTokenTTL / time.Second), int64(MaxTokenTTL / time.Second), ms(DefaultClaimStartTimeout), c.WorkerID, c.mark}
 	for _, e := range entries {
 		keys = k.ofTask(keys, e.ref.scope, e.ref.id, e.ref.run, e.ref.timeoutMs)

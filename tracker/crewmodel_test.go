@@ -289,7 +289,8 @@ func (m *crewModel) Drain(rt *rapid.T) {
 
 func (m *crewModel) Pause(rt *rapid.T) {
 	if m.paused = !m.paused; m.paused {
-		m.must(rt, m.tr.PauseQueue(rt.Context(), scope, "q"))
+		_, err := m.tr.PauseQueue(rt.Context(), scope, "q")
+		m.must(rt, err)
 	} else {
 		m.must(rt, m.tr.ResumeQueue(rt.Context(), scope, "q"))
 	}

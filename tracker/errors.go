@@ -33,6 +33,7 @@ type Error struct {
 	State              State
 	Reason             Reason
 	RetryAfter         time.Duration
+	TooMany            bool // with Overloaded: the caller's tenant has as much as it may, not this replica
 
 	Cause error
 }

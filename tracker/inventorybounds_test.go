@@ -33,10 +33,10 @@ func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 		_, err := h.BeatWorker(h.ctx, scope, id, b)
 		var f *tracker.FieldError
 		if h.wantCode(err, tracker.Invalid); !errors.As(err, &f) || f.Field != "tasks" {
-			t.Fatalf("a list that is too long: %v", err)
+			h.Fatalf("a list that is too long: %v", err)
 		}
 		if after := h.worker(id); !after.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
-			t.Fatalf("a beat that was refused has been heard: %v, before %v", after.LastHeartbeatAt, before.LastHeartbeatAt)
+			h.Fatalf("a beat that was refused has been heard: %v, before %v", after.LastHeartbeatAt, before.LastHeartbeatAt)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type shardKeys struct {
 	held      string
 	outbox    string
 	fences    string
-	paused    string
+	pauses    string
 	replicas  string
 	sweepers  string
 	confirmed string
@@ -57,7 +57,7 @@ func newShardKeys(shard int) *shardKeys {
 	k.held = k.prefix + "held"
 	k.outbox = k.prefix + "outbox"
 	k.fences = k.prefix + "fences"
-	k.paused = k.prefix + "paused"
+	k.pauses = k.prefix + "pauses"
 	k.replicas = k.prefix + "replicas"
 	k.sweepers = k.prefix + "sweepers"
 	k.confirmed = k.prefix + "confirmed"

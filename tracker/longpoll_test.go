@@ -95,7 +95,7 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 				c.sweep()
 			},
 			"resumed": func() {
-				if err := c.PauseQueue(c.ctx, scope, "q"); err != nil {
+				if _, err := c.PauseQueue(c.ctx, scope, "q"); err != nil {
 					c.Fatal(err)
 				}
 				c.queue("paused", "x")
@@ -208,7 +208,7 @@ func TestPausedQueuesHandNothingOut(t *testing.T) {
 		c.hire("w1")
 		c.queue("t1", "x")
 		for range 2 {
-			if err := c.PauseQueue(c.ctx, scope, "q"); err != nil {
+			if _, err := c.PauseQueue(c.ctx, scope, "q"); err != nil {
 				c.Fatal(err)
 			}
 		}

@@ -108,6 +108,9 @@ func (l *look) read(shards []int) error {
 			}
 			for j, class := range c.reply.list(3).strings() {
 				if class != "" {
+					if class == "/" { // the script had enough before it
+						class = ""
+					}
 					if after[c.shard] == nil {
 						after[c.shard] = map[string]string{}
 					}
@@ -133,7 +136,7 @@ func (l *look) calls(after map[int]map[string]string) (calls []*call, groups [][
 			asked = append(asked, group)
 			args = append(args, group, class)
 		}
-		calls = append(calls, newCall(shard, l.room.t.store.scripts.Get("ready"), []string{k.ready, k.paused}, args...))
+		calls = append(calls, newCall(shard, l.room.t.store.scripts.Get("ready"), []string{k.ready, k.pauses}, args...))
 		groups = append(groups, asked)
 	}
 	return calls, groups
@@ -152,11 +155,16 @@ func (l *look) share(entries []*readyEntry) {
 	}
 	m.mu.Unlock()
 	var queue [][]*readyEntry
+	var heads []*readyEntry
 	for _, of := range byClass {
 		slices.SortFunc(of, func(a, b *readyEntry) int {
 			return cmp.Or(strings.Compare(a.since, b.since), strings.Compare(a.ref.id, b.ref.id))
 		})
-		if l.takers(of[0]) != nil {
+		heads = append(heads, of[0])
+	}
+	labels := m.t.labelsOf(heads)
+	for _, of := range byClass {
+		if l.takers(of[0], labels) != nil {
 			queue = append(queue, slices.CompactFunc(of, func(a, b *readyEntry) bool { return a.text == b.text }))
 		}
 	}
@@ -173,7 +181,7 @@ func (l *look) share(entries []*readyEntry) {
 		for _, of := range queue {
 			name := of[0].class.name
 			if takers[name] == nil {
-				takers[name] = l.takers(of[0])
+				takers[name] = l.takers(of[0], labels)
 			}
 			w := l.least(takers[name])
 			if w == nil {
@@ -192,14 +200,14 @@ func (l *look) share(entries []*readyEntry) {
 }
 
 // takers lists the claims that can run the class of an entry.
-func (l *look) takers(e *readyEntry) []*waitingClaim {
-	labels, known := l.room.t.labelsOf(e)
+func (l *look) takers(e *readyEntry, labels askedLabels) []*waitingClaim {
+	asked, known := labels.of(e.class)
 	if !known {
 		return nil
 	}
 	var takers []*waitingClaim
 	for _, w := range l.open {
-		if w.fits(e.class, labels) {
+		if w.fits(e.class, asked) {
 			takers = append(takers, w)
 		}
 	}

@@ -3,6 +3,7 @@ package tracker
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ type Queue struct {
 	Paused  bool
 	Kinds   []QueueKind // by type, in their order; those with tasks that wait
 	Workers map[WorkerStatus]int
+	Running int // attempts that its workers hold
 }
 
 // QueueKind is what waits of one type.
@@ -40,16 +42,31 @@ func (q *Queue) OldestWait() (d time.Duration) {
 	return d
 }
 
+// QueueNotFound is the code of a queue of which nothing is known.
+const QueueNotFound Code = "queue_not_found"
+
+// Outstanding counts all that waits or runs.
+func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
+
 // Queues lists the queues of a scope that hold tasks, have workers or are paused, by name.
 func (t *Tracker) Queues(_ context.Context, scope Scope) ([]*Queue, error) {
-	waiting, paused, now, err := t.waitingClasses(scope)
+	return t.queues("queues", scope, "")
+}
+
+// Queue tells of one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
+func (t *Tracker) Queue(_ context.Context, scope Scope, name string) (*Queue, error) {
+	found, err := t.queues("queue", scope, name)
 	if err != nil {
 		return nil, err
 	}
-	workers, err := t.workersOf(scope)
-	if err != nil {
-		return nil, err
+	if len(found) == 0 {
+		return nil, &Error{Code: QueueNotFound, Op: "queue", Message: "nothing is known of this queue in this tenant and workspace: no task waits in it or runs, it has no workers and is not paused; check the name"}
 	}
+	return found[0], nil
+}
+
+// queues tells of one queue, or of all for "".
+func (t *Tracker) queues(op string, scope Scope, only string) ([]*Queue, error) {
 	byName := map[string]*Queue{}
 	of := func(name string) *Queue {
 		if byName[name] == nil {
@@ -57,19 +74,43 @@ func (t *Tracker) Queues(_ context.Context, scope Scope) ([]*Queue, error) {
 		}
 		return byName[name]
 	}
-	for _, name := range paused {
-		of(name).Paused = true
+	refs, err := t.workerIDs(op, scope, WorkerStatuses)
+	if err != nil {
+		return nil, err
+	}
+	able := newAbilities()
+	workers, err := t.readCandidates(op, refs, only, func(w *Worker) bool {
+		of(w.Queue).Workers[w.Status]++
+		if w.Status == Online {
+			able.add(w)
+		}
+		return w.Status != Offline
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.countLoad(op, workers); err != nil {
+		return nil, err
 	}
 	for _, w := range workers {
-		of(w.Queue).Workers[w.Status]++
+		of(w.Queue).Running += w.Held
 	}
-	for _, c := range waiting {
-		k := of(c.queue).kind(c.head.class.kind)
-		k.Depth += c.tasks
-		k.OldestWait = max(k.OldestWait, now.Sub(parseMs(c.head.since)))
-		if !t.runnable(c, workers) {
-			k.Unrunnable += c.tasks
+	prefix := scope.String() + "/"
+	if only != "" {
+		prefix += only + "/"
+	}
+	if err := t.waitingClasses(op, prefix, func(now time.Time, classes []waitingClass) {
+		labels := able.labelsOf(t, classes)
+		for _, c := range classes {
+			k := of(c.queue).kind(c.head.class.kind)
+			k.Depth += c.tasks
+			k.OldestWait = max(k.OldestWait, now.Sub(parseMs(c.head.since)))
+			if !able.run(c, labels) {
+				k.Unrunnable += c.tasks
+			}
 		}
+	}, func(name string) { of(name).Paused = true }); err != nil {
+		return nil, err
 	}
 	queues := make([]*Queue, 0, len(byName))
 	for _, q := range byName {
@@ -97,72 +138,67 @@ type waitingClass struct {
 	tasks int
 }
 
-const classPage = 500
+const classPage = 250
 
-// waitingClasses reads what waits in every shard.
-func (t *Tracker) waitingClasses(scope Scope) (classes []waitingClass, paused []string, now time.Time, err error) {
-	prefix := scope.String() + "/"
+// waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.
+func (t *Tracker) waitingClasses(op, prefix string, page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
 	after := map[int]string{}
 	for shard := range t.store.keys {
 		after[shard] = ""
 	}
-	seen := map[string]bool{}
-	for len(after) > 0 {
+	for limit := MaxPausedQueues; len(after) > 0; limit = 0 {
 		var calls []*call
 		for shard, from := range after {
 			k := t.store.keys[shard]
-			calls = append(calls, newCall(shard, t.store.scripts.Get("queues"), []string{k.ready, k.paused}, prefix, from, classPage))
+			calls = append(calls, newCall(shard, t.store.scripts.Get("queues"), []string{k.ready, k.pauses}, prefix, from, classPage, limit))
 		}
-		t.store.doBulk("queues", calls)
+		t.store.doBulk(op, calls)
 		after = map[int]string{}
 		for _, c := range calls {
 			if c.err != nil {
-				return nil, nil, now, c.err
+				return c.err
 			}
-			now = c.reply.time(0)
 			for _, name := range c.reply.list(1).strings() {
-				if queue, ok := strings.CutPrefix(name, prefix); ok && !seen[queue] {
-					seen[queue] = true
-					paused = append(paused, queue)
+				if _, queue, ok := splitName(name); ok {
+					paused(queue)
 				}
 			}
+			var classes []waitingClass
 			heads := c.reply.list(2).strings()
 			for i, text := range heads {
 				if head, ok := parseReady(text, c.shard); ok {
-					queue := strings.SplitN(head.class.name, "/", 4)[2]
-					classes = append(classes, waitingClass{queue, head, int(c.reply.list(3).int(i))})
-					if i == classPage-1 {
-						after[c.shard] = head.class.name
-					}
+					classes = append(classes, waitingClass{strings.SplitN(head.class.name, "/", 4)[2], head, int(c.reply.list(3).int(i))})
 				}
 			}
+			if len(heads) == classPage && len(classes) > 0 {
+				after[c.shard] = classes[len(classes)-1].head.class.name
+			}
+			page(c.reply.time(0), classes)
 		}
 	}
-	return classes, paused, now, nil
+	return nil
 }
 
-// workersOf reads the workers of a scope, those that are OFFLINE too.
-func (t *Tracker) workersOf(scope Scope) ([]*Worker, error) {
-	refs, err := t.workerIDs("queues", scope, WorkerStatuses)
-	if err != nil {
-		return nil, err
-	}
-	return t.readWorkers("queues", refs)
-}
-
-// runnable tells whether an ONLINE worker could claim the tasks of a class.
-func (t *Tracker) runnable(c waitingClass, workers []*Worker) bool {
-	labels, known := t.labelsOf(c.head)
-	return !known || slices.ContainsFunc(workers, func(w *Worker) bool {
-		can := waitingClaim{ClaimRequest: ClaimRequest{WorkerID: w.ID}, can: &Grant{Types: w.Types, Runtimes: w.Runtimes, Labels: w.Labels}}
-		return w.Status == Online && w.Queue == c.queue && can.fits(c.head.class, labels)
-	})
-}
+// MaxPausedQueues is how many queues of one workspace may be paused at a time: each is kept in every shard until it is
+// resumed.
+const MaxPausedQueues = 1000
 
 // PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
-// goes on.
-func (t *Tracker) PauseQueue(_ context.Context, scope Scope, queue string) error {
-	return t.setPaused("pause", scope, queue, "1")
+// goes on. It tells whether the queue has come to be by that: nothing was known of it.
+func (t *Tracker) PauseQueue(ctx context.Context, scope Scope, queue string) (created bool, err error) {
+	_, err = t.Queue(ctx, scope, queue)
+	if created = CodeOf(err) == QueueNotFound; err != nil && !created {
+		return false, err
+	}
+	re, err := t.store.do("pause", t.pauseCall(0, scope, queue, "1", "", MaxPausedQueues))
+	if err != nil {
+		return false, err
+	}
+	if re.int(0) == codeRefused {
+		return false, &Error{Code: Overloaded, TooMany: true, Op: "pause", RetryAfter: time.Minute,
+			Message: fmt.Sprintf("%d queues are paused in this workspace, which is the most; resume those that need not be, such as names that were never used", MaxPausedQueues)}
+	}
+	return created, t.setPaused("pause", scope, queue, "1")
 }
 
 // ResumeQueue lets claims go on and wakes those that wait.
@@ -170,15 +206,16 @@ func (t *Tracker) ResumeQueue(_ context.Context, scope Scope, queue string) erro
 	if err := t.setPaused("resume", scope, queue, ""); err != nil {
 		return err
 	}
-	_, err := t.store.do("resume", t.pauseCall(0, scope, queue, "", "1"))
+	_, err := t.store.do("resume", t.pauseCall(0, scope, queue, "", "1", ""))
 	return err
 }
 
-// setPaused tells every shard, since each hands out its tasks by itself. What fails half-way is done by a repeat.
+// setPaused tells every shard but the first, since each hands out its tasks by itself. The first comes before the others
+// where a queue is paused, since it judges, and after them where it goes on. What fails half-way is done by a repeat.
 func (t *Tracker) setPaused(op string, scope Scope, queue, pause string) error {
-	calls := make([]*call, t.store.shards())
-	for shard := range calls {
-		calls[shard] = t.pauseCall(shard, scope, queue, pause, "")
+	var calls []*call
+	for shard := 1; shard < t.store.shards(); shard++ {
+		calls = append(calls, t.pauseCall(shard, scope, queue, pause, "", ""))
 	}
 	t.store.doAll(op, calls)
 	for _, c := range calls {
@@ -189,6 +226,6 @@ func (t *Tracker) setPaused(op string, scope Scope, queue, pause string) error {
 	return nil
 }
 
-func (t *Tracker) pauseCall(shard int, scope Scope, queue, pause, wake string) *call {
-	return newCall(shard, t.store.scripts.Get("pause"), []string{t.store.keys[shard].paused}, scope.String()+"/"+queue, pause, wake)
+func (t *Tracker) pauseCall(shard int, scope Scope, queue, pause, wake string, limit any) *call {
+	return newCall(shard, t.store.scripts.Get("pause"), []string{t.store.keys[shard].pauses}, scope.String()+"/"+queue, pause, wake, limit)
 }

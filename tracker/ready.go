@@ -1,10 +1,8 @@
 package tracker
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // class is what the tasks of one class ask of a worker, as their entries in the ready set say.
@@ -89,37 +87,4 @@ func (c *waitingClaim) fits(k class, labels map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// askedLabels remembers which labels a hash stands for. It never changes, so it is read from a task once.
-type askedLabels struct {
-	mu sync.Mutex
-	of map[string]map[string]string
-}
-
-const maxAskedLabels = 10000
-
-// labelsOf gives the labels that an entry's class asks for; false: its task is gone, and so nothing is known.
-func (t *Tracker) labelsOf(e *readyEntry) (map[string]string, bool) {
-	if e.class.labels == "" {
-		return nil, true
-	}
-	a := &t.asked
-	a.mu.Lock()
-	labels, ok := a.of[e.class.labels]
-	a.mu.Unlock()
-	if ok {
-		return labels, true
-	}
-	task, err := t.Get(context.Background(), e.ref.scope, e.ref.id)
-	if err != nil || labelsHash(task.WorkerLabels) != e.class.labels {
-		return nil, false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.of == nil || len(a.of) >= maxAskedLabels {
-		a.of = map[string]map[string]string{}
-	}
-	a.of[e.class.labels] = task.WorkerLabels
-	return task.WorkerLabels, true
 }

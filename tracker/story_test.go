@@ -212,7 +212,8 @@ func (c *story) verdicts() {
 
 // queues are paused and resumed; what fails there is tried again.
 func (c *story) queues() {
-	c.sure("pause", func() error { return c.PauseQueue(c.ctx, scope, "q") })
+	c.queued("picky", "q", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
+	c.sure("pause", func() error { _, err := c.PauseQueue(c.ctx, scope, "q"); return err })
 	c.queued("retried", "q", func(n *tracker.NewTask) {
 		n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
 	})

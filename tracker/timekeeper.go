@@ -158,7 +158,7 @@ func (t *Tracker) newTick(beats []*Beat) *call {
 		meta = meta || beat.tick.shard == 0
 		k := t.store.keys[beat.tick.shard]
 		keys = append(keys, k.clock, k.outages, k.progress, k.cancels, k.replicas, k.timeouts, k.timers, k.due, k.ix,
-			k.events, k.sweepers, k.ready, k.held, k.outbox, k.fences, k.paused,
+			k.events, k.sweepers, k.ready, k.held, k.outbox, k.fences, k.pauses,
 			k.workers, k.workerBeats, k.workerDue, k.recoveries, k.braked)
 	}
 	if meta {

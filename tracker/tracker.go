@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/lubdub-io/lubdub/lua"
@@ -26,7 +27,7 @@ type Tracker struct {
 	listener   listener
 	nudges     nudges
 	fullRetry  time.Duration
-	asked      askedLabels
+	asked      *lru.Cache[string, map[string]string] // labels by their hash
 	ownedBy    ownedCache
 	background sync.WaitGroup // what runs beside the callers
 	log        *slog.Logger
@@ -37,7 +38,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry,
+	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry, asked: newAskedCache(),
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
 	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}

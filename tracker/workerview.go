@@ -152,7 +152,7 @@ func (t *Tracker) complete(op string, workers []*Worker) error {
 // loadCalls makes the calls that count what workers hold, and what waits for them alone, in every shard; call the
 // result when they have run.
 func (t *Tracker) loadCalls(workers []*Worker) (calls []*call, settle func()) {
-	const limit = 500
+	const limit = 250
 	groups := [][]*Worker{}
 	for from := 0; from < len(workers); from += limit {
 		groups = append(groups, workers[from:min(from+limit, len(workers))])

@@ -32,12 +32,18 @@ type Queue struct {
 	Paused bool `json:"paused"`
 	// Depth is how many tasks could be claimed now; those that wait for their backoff or notBefore do not count.
 	Depth int `json:"depth"`
-	// OldestWaitMs is how long the oldest of them has waited; null when there is none.
+	// Running is how many attempts its workers hold.
+	Running int `json:"running"`
+	// Outstanding is both together.
+	Outstanding int `json:"outstanding"`
+	// OldestWaitMs is how long the oldest of those that could be claimed has waited; null when there is none.
 	OldestWaitMs *int64 `json:"oldestWaitMs"`
 	// Types are the types of those tasks.
 	Types []QueueType `json:"types"`
 	// Workers counts the queue's workers by status.
 	Workers QueueWorkers `json:"workers"`
+	// Created tells, when a queue is paused, that nothing was known of it before: perhaps its name is mistyped.
+	Created bool `json:"created,omitempty"`
 }
 
 // QueueType is what waits of one type in a queue.

@@ -30,7 +30,7 @@ var mutants = []mutant{
 	{"the same completion again is refused", "lua/complete.lua", "and was == outcome and reported then", "and false then", ofTracker, "^(TestLifecycle|TestRetries)$"},
 	{"another outcome of an ended attempt is acknowledged", "lua/complete.lua", "and was == outcome and reported then", "and reported then", ofTracker, "^TestLifecycle$"},
 	{"an idempotency key stands for nothing", "lua/reserve.lua", "if not r[1] then", "if true then", ofTracker, "^TestIdempotentCreation$"},
-	{"a fenced worker may claim", "lua/claim.lua", "return not fenced and redis.call", "return redis.call", ofTracker, "^TestAFencedWorkerClaimsNothing$"},
+	{"a fenced worker may claim", "lua/claim.lua", "return not fenced and not redis.call", "return not redis.call", ofTracker, "^TestAFencedWorkerClaimsNothing$"},
 	{"a claim goes beyond the worker's capacity", "lua/worker_reserve.lua", "math.min(want, max - others - held)", "want", ofTracker, "^TestClaimRespectsCapacity$"},
 	{"a claim's id is forgotten", "lua/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', string.format('%.0f', now + ARGV[4]))\n", "", ofTracker, "^TestClaimID$"},
 	{"a cancel's grace runs from the request", "lua/cancel.lua", "  tell_worker(task, 'c', reason)", "  tell_worker(task, 'c', reason)\n  redis.call('ZADD', TIMERS, shard_time(CLOCK) + (task.f.g or ARGV[4]), 'c:' .. member_of(task))", ofTracker, "^TestGraceRunsFromTheDelivery$"},
