@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -26,6 +27,7 @@ func (c *call) completed() (int, any, error) {
 		c.late(completion, err)
 		return 0, nil, err
 	}
+	c.s.metrics.hot.stripes[0].skew.observe(completion.CompletedAt, done.At)
 	return fasthttp.StatusOK, v1.CompletedResponse{
 		Acknowledged: true,
 		FinalState:   v1.State(done.Outcome),
@@ -42,9 +44,13 @@ func (c *call) late(completion tracker.Completion, err error) {
 		return
 	}
 	a := c.token.attempt
+	current := a.Number
+	if e, ok := errors.AsType[*tracker.Error](err); ok && code == tracker.AttemptMismatch {
+		current = e.Expected
+	}
 	c.s.metrics.lateResults.Inc()
 	c.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
-		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number),
+		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)))
 }
 
@@ -117,6 +123,8 @@ func setError(done *tracker.Completion) error {
 	done.Retryable = e.Category.Retryable()
 	if e.Retryable != nil {
 		done.Retryable = *e.Retryable
+	} else {
+		done.Error = withRetryable(done.Error, done.Retryable)
 	}
 	return nil
 }

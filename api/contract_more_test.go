@@ -236,9 +236,9 @@ func TestContractJSONComesBackAsItWent(t *testing.T) {
 		if string(task.Payload) != payload {
 			t.Errorf("task: %s", task.Payload)
 		}
-		l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":{"category":"USER_CODE","more":[1.0]},"output":"text"}`).want(200)
+		l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":{"category":"USER_CODE","retryable":true,"more":[1.0]},"output":"text"}`).want(200)
 		task = l.get(e.TaskID)
-		if string(task.Error) != `{"category":"USER_CODE","more":[1.0]}` || string(task.Output) != `"text"` {
+		if string(task.Error) != `{"category":"USER_CODE","retryable":true,"more":[1.0]}` || string(task.Output) != `"text"` {
 			t.Errorf("%s %s", task.Error, task.Output)
 		}
 		if !json.Valid(task.Error) {

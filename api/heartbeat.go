@@ -95,6 +95,9 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 		return refusalOf(opHeartbeat, c.beat.Err)
 	}
 
+	if c.body.reportedMs != 0 {
+		c.count.skew.observeMs(c.body.reportedMs, c.beat.At)
+	}
 	c.out = append(c.out[:0], '{')
 	c.out = s.appendBeat(c.out, &c.beat, t, now, &c.stamp)
 	c.out = append(c.out, '}')

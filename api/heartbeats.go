@@ -229,6 +229,9 @@ func (c *call) answerItems(b *batchCall) {
 			continue
 		}
 		accepted++
+		if it.body.reportedMs != 0 {
+			c.s.metrics.hot.stripes[0].skew.observeMs(it.body.reportedMs, it.beat.At)
+		}
 		b.out = append(b.out, `200,`...)
 		b.out = c.s.appendBeat(b.out, &it.beat, it.token, c.now, &b.stamp)
 		b.out = append(b.out, '}')

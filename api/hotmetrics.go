@@ -13,8 +13,8 @@ type hotMetrics struct {
 	stripes [32]hotStripe
 	taken   atomic.Uint32
 
-	requests, seconds *prometheus.Desc
-	labels            []string
+	requests, seconds, skew *prometheus.Desc
+	labels                  []string
 }
 
 // hotStripe belongs to one beatCall (to a few, when there are more of them than stripes), and those are pooled
@@ -26,7 +26,8 @@ type hotStripe struct {
 	cacheHits atomic.Uint64
 	nanos     atomic.Uint64
 	buckets   [len(requestBuckets) + 1]atomic.Uint64
-	_         [128 - (5+len(requestBuckets)+1)*8%128]byte
+	skew      skewCount // of all callbacks
+	_         [128 - (5+len(requestBuckets)+1+len(skewBuckets)+2)*8%128]byte
 }
 
 // requestBuckets are those of lubdub_http_request_seconds.
@@ -73,8 +74,8 @@ func (h *hotMetrics) inFlight() (n int64) {
 	return n
 }
 
-// Describe says nothing: the families are described by the collectors of the other routes.
-func (h *hotMetrics) Describe(chan<- *prometheus.Desc) {}
+// Describe says nothing of the families that the collectors of the other routes describe.
+func (h *hotMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- h.skew }
 
 func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 	var ok, count, nanos uint64
@@ -96,4 +97,5 @@ func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 	seconds := float64(nanos) / float64(time.Second)
 	ch <- prometheus.MustNewConstMetric(h.requests, prometheus.CounterValue, float64(ok), append(h.labels, "200")...)
 	ch <- prometheus.MustNewConstHistogram(h.seconds, count, seconds, upTo, h.labels...)
+	h.collectSkew(ch)
 }

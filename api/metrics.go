@@ -93,6 +93,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		m.hot.labels = []string{r.method, r.pattern}
 	}
 	m.hot.requests, m.hot.seconds = describe(m.requests), describe(seconds)
+	m.hot.skew = prometheus.NewDesc("lubdub_worker_clock_skew_seconds",
+		"How far the times that workers say in callbacks (startedAt, heartbeatAt, completedAt) are from the store's when these are received, either way; a day at most.", nil, nil)
 	if reg == nil {
 		return m, nil
 	}

@@ -23,6 +23,7 @@ func (c *call) started() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	c.s.metrics.hot.stripes[0].skew.observe(req.StartedAt.Time, ack.At)
 	answer := v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(ack.At)}
 	if ack.Cancel == nil {
 		return fasthttp.StatusOK, answer, nil

@@ -232,3 +232,70 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 		same(t, "not listed", fields(e, names...), `workerReason="NOT_IN_INVENTORY" silentMs=0 timeoutMs=0 massExpiryHeld=absent`)
 	})
 }
+
+// A worker's error says whether a retry may help, also where its worker left that to the category; all else in it stays
+// as it was sent. So it stands in the task, in its history, and beyond the cut of a long one.
+func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		long := strings.Repeat("x", 5000)
+		for i, c := range []struct{ sent, kept string }{
+			{`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b"}`, `{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b","retryable":true}`},
+			{`{"category":"DATA_QUALITY","retryable":null,"message":"m"}`, `{"category":"DATA_QUALITY","message":"m","retryable":false}`},
+			{`{"category":"CONFIGURATION","retryable":true}`, `{"category":"CONFIGURATION","retryable":true}`},
+			{`{"category":"USER_CODE","retryable":false}`, `{"category":"USER_CODE","retryable":false}`},
+			{` { "r\u0065tryable" : null , "category" : "TIMEOUT" } `, `{"category":"TIMEOUT","retryable":true}`},
+			{`{"category":"INFRASTRUCTURE","stackTrace":"` + long + `"}`, `{"category":"INFRASTRUCTURE","stackTrace":"` + long + `","retryable":true}`},
+		} {
+			e := l.create(fmt.Sprintf(`{"taskId":"t%d"}`, i))
+			l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":`+c.sent+`}`).want(200)
+			task := l.get(e.TaskID)
+			if string(task.Error) != c.kept {
+				t.Errorf("%s became %s", c.sent, task.Error)
+			}
+			var kept, whole struct{ Retryable *bool }
+			if json.Unmarshal(task.History[0].Error, &kept) != nil || json.Unmarshal([]byte(c.kept), &whole) != nil || kept.Retryable == nil || *kept.Retryable != *whole.Retryable {
+				t.Errorf("%s became %s in history", c.sent, task.History[0].Error)
+			}
+		}
+	})
+}
+
+// What workers say about their time is held against the store's, whichever callback says it.
+func TestContractSkewOfWorkersIsMeasured(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		at := func(ahead time.Duration) string { return l.now().Add(ahead).Format(time.RFC3339Nano) }
+		e := l.create(short)
+		l.call(e, "started", `{"attempt":1,"startedAt":"`+at(0)+`"}`).want(200)
+		l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at(3*time.Second)+`"}`).want(200)
+		l.call(e, "heartbeat", `{"attempt":1}`).want(200)
+		l.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"`+e.TaskID+`","taskToken":"`+e.TaskToken+`","attempt":1,"heartbeatAt":"`+at(-40*time.Second)+`"}]}`).want(200)
+		l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","completedAt":"`+at(-30*24*time.Hour)+`"}`).want(200)
+		families, err := l.reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "lubdub_worker_clock_skew_seconds" {
+				continue
+			}
+			h := f.GetMetric()[0].GetHistogram()
+			if h.GetSampleCount() != 4 || h.GetSampleSum() != 43+24*60*60 {
+				t.Fatalf("%v", h)
+			}
+			for _, b := range h.GetBucket() {
+				want := uint64(1)
+				switch {
+				case b.GetUpperBound() >= 60:
+					want = 3
+				case b.GetUpperBound() >= 10:
+					want = 2
+				}
+				if b.GetCumulativeCount() != want {
+					t.Errorf("%v: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
+				}
+			}
+			return
+		}
+		t.Fatal("nothing is measured")
+	})
+}

@@ -156,13 +156,14 @@ type CompletedRequest struct {
 	WorkerID string `json:"workerId,omitempty"`
 	// Outcome says how the attempt ended.
 	Outcome Outcome `json:"outcome"`
-	// CompletedAt is the worker's own time. It is kept and decides nothing.
+	// CompletedAt is the worker's own time. It is kept and shown, and decides nothing.
 	CompletedAt Time `json:"completedAt,omitzero"`
 	// Output is any JSON value; it is kept as it is.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Metrics is any JSON object; it is kept as it is.
 	Metrics json.RawMessage `json:"metrics,omitempty"`
-	// Error says what went wrong; FAILED needs its category. It is kept as it is, with any further fields.
+	// Error says what went wrong; FAILED needs its category. It is kept as it is, with any further fields, but that
+	// retryable is added where it is absent.
 	Error *TaskError `json:"error,omitempty"`
 	// CancelledDuringPhase says where a cancel met the work.
 	CancelledDuringPhase string `json:"cancelledDuringPhase,omitempty"`

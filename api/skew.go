@@ -1,0 +1,66 @@
+package api
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// skewBuckets are those of lubdub_worker_clock_skew_seconds.
+var skewBuckets = [...]time.Duration{
+	10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour,
+}
+
+// maxSkew is what a worker's time adds to the sum at most: one clock that is years off is not to hide all others.
+const maxSkew = 24 * time.Hour
+
+// skewCount counts how far the times that workers say in callbacks are from the store's when these were received.
+type skewCount struct {
+	millis  atomic.Uint64
+	buckets [len(skewBuckets) + 1]atomic.Uint64
+}
+
+// observe counts a worker's time; one that is zero was not said.
+func (c *skewCount) observe(said, received time.Time) {
+	if !said.IsZero() {
+		c.observeMs(said.UnixMilli(), received)
+	}
+}
+
+func (c *skewCount) observeMs(said int64, received time.Time) {
+	ms := received.UnixMilli() - said
+	if ms < 0 {
+		ms = -ms
+	}
+	skew := maxSkew
+	if ms < maxSkew.Milliseconds() {
+		skew = time.Duration(ms) * time.Millisecond
+	}
+	i := 0
+	for i < len(skewBuckets) && skew > skewBuckets[i] {
+		i++
+	}
+	c.buckets[i].Add(1)
+	c.millis.Add(uint64(skew.Milliseconds()))
+}
+
+// collectSkew sums the stripes up.
+func (h *hotMetrics) collectSkew(ch chan<- prometheus.Metric) {
+	var millis, count uint64
+	var buckets [len(skewBuckets) + 1]uint64
+	for i := range h.stripes {
+		c := &h.stripes[i].skew
+		millis += c.millis.Load()
+		for j := range buckets {
+			buckets[j] += c.buckets[j].Load()
+		}
+	}
+	upTo := make(map[float64]uint64, len(skewBuckets))
+	for i, b := range skewBuckets {
+		count += buckets[i]
+		upTo[b.Seconds()] = count
+	}
+	count += buckets[len(skewBuckets)]
+	ch <- prometheus.MustNewConstHistogram(h.skew, count, float64(millis)/1000, upTo)
+}
