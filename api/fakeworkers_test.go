@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -50,13 +51,13 @@ func (f *fakeTracker) DrainWorkers(_ context.Context, _ tracker.WorkerFilter, _ 
 	return d, nil
 }
 
-func (f *fakeTracker) ResumeWorker(_ context.Context, s tracker.Scope, id string) (*tracker.Worker, error) {
+func (f *fakeTracker) ResumeWorker(_ context.Context, s tracker.Scope, id, _ string) (*tracker.Worker, error) {
 	return fakeWorker(s, id), nil
 }
 
-func (f *fakeTracker) RetireWorker(_ context.Context, s tracker.Scope, id string, reason tracker.WorkerReason) (*tracker.Worker, error) {
+func (f *fakeTracker) RetireWorker(_ context.Context, s tracker.Scope, id string, end tracker.WorkerReason, reason string) (*tracker.Worker, error) {
 	w := fakeWorker(s, id)
-	w.Status, w.StatusReason, w.DeregisteredAt = tracker.Offline, string(reason), fakeTime
+	w.Status, w.StatusReason, w.EndReason, w.DeregisteredAt = tracker.Offline, cmp.Or(reason, string(end)), end, fakeTime
 	return w, nil
 }
 

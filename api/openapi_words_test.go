@@ -139,10 +139,10 @@ var opWords = map[string]words{
 		request:     v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"deploy", `{"reason":"deploy","deadlineMs":300000}`}},
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
 	},
-	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
+	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
 	opOfflineWorker: {
 		tag: "workers", summary: "Give a worker up", description: "It is OFFLINE at once and what it holds is lost, as if it had died.",
-		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
+		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"its host is gone"}`}}, answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
 	},
 	opDrainWorkers: {
 		tag: "workers", summary: "Drain all workers that a selector names", description: "All that the selector says must match. One that matches nothing is told so with 404.",
@@ -238,7 +238,7 @@ type noFields struct{}
 
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
-	"RegisterWorkerRequest": true, "DeregisterRequest": true, "DrainRequest": true, "DrainWorkersRequest": true, "SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
+	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true, "SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true, "RetryPolicy": true, "Placement": true,
 }
 

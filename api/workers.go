@@ -148,16 +148,16 @@ func (c *call) workerHeartbeat() (int, any, error) {
 // deregisterWorker answers POST /v1/workers/{workerId}/deregister.
 func (c *call) deregisterWorker() (int, any, error) {
 	var req v1.DeregisterRequest
-	scope, err := c.optional(&req)
+	scope, err := c.reasoned(&req, &req.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
 	var w *tracker.Worker
 	err = c.asWorker(func() (err error) {
 		if req.Drain {
-			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf})
+			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf, Reason: req.Reason})
 		} else {
-			w, err = c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered)
+			w, err = c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered, req.Reason)
 		}
 		return err
 	})
@@ -185,20 +185,22 @@ func (c *call) drainWorker() (int, any, error) {
 
 // resumeWorker answers POST /v1/workers/{workerId}/resume.
 func (c *call) resumeWorker() (int, any, error) {
-	scope, err := c.optional(&struct{}{})
+	var req v1.ReasonRequest
+	scope, err := c.reasoned(&req, &req.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.ResumeWorker(c.context(), scope, c.id))
+	return c.oneWorker(c.s.tracker.ResumeWorker(c.context(), scope, c.id, req.Reason))
 }
 
 // offlineWorker answers POST /v1/workers/{workerId}/offline.
 func (c *call) offlineWorker() (int, any, error) {
-	scope, err := c.optional(&struct{}{})
+	var req v1.ReasonRequest
+	scope, err := c.reasoned(&req, &req.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerForced))
+	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerForced, req.Reason))
 }
 
 // drainWorkers answers POST /v1/workers:drain.
@@ -247,6 +249,17 @@ func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
 // optional reads a body that may be missing, and the scope.
 func (c *call) optional(req any) (tracker.Scope, error) {
 	if err := c.optionalBody(req); err != nil {
+		return tracker.Scope{}, err
+	}
+	return c.scope("", "")
+}
+
+// reasoned is optional for a body with a reason, which is checked.
+func (c *call) reasoned(req any, reason *string) (tracker.Scope, error) {
+	if err := c.optionalBody(req); err != nil {
+		return tracker.Scope{}, err
+	}
+	if err := tracker.CheckReason(*reason); err != nil {
 		return tracker.Scope{}, err
 	}
 	return c.scope("", "")
@@ -382,7 +395,7 @@ func workerView(w *tracker.Worker) *v1.Worker {
 		WorkerID: w.ID, Name: orNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,
 		Queue: w.Queue, MachineID: w.MachineID, Hostname: orNull(w.Hostname), Version: orNull(w.Version),
 		Types: orEmpty(w.Types), Runtimes: orEmpty(w.Runtimes), Labels: w.Labels,
-		Status: v1.WorkerStatus(w.Status), StatusReason: orNull(w.StatusReason), Liveness: v1.Liveness(w.Liveness),
+		Status: v1.WorkerStatus(w.Status), StatusReason: orNull(w.StatusReason), EndReason: orNull(string(w.EndReason)), Liveness: v1.Liveness(w.Liveness),
 		Schedulable: len(w.Unschedulable) == 0, UnschedulableReasons: make([]string, len(w.Unschedulable)),
 		MaxConcurrent: w.MaxConcurrent, ActiveCount: w.ActiveCount, HeldCount: w.Held, PlacedCount: w.Placed,
 		TotalCompleted: w.TotalCompleted, TotalFailed: w.TotalFailed,

@@ -2,8 +2,9 @@
 -- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; the machine's status follows, and the
 --   recovery of an ended worker is entered, in the same step.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
--- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 reason, 5 drain deadline in ms from now or '', 6 1 when the worker
---   asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost
+-- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
+--   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
+--   was given, or '', 11 the same as JSON, null for none
 -- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n + shards), at most two events
 --#include lib/clock.lua
@@ -15,7 +16,9 @@ local f, action = w.f, ARGV[3]
 if not f then return {NOT_FOUND, now} end
 if f.s == 'F' then return {OFFLINE, now, f.r or ''} end
 if action == 'retire' then
-  retire(w, {reason = ARGV[4], loss = ARGV[9] == '1', shards = tonumber(ARGV[7]), retention = tonumber(ARGV[8])})
+  if ARGV[10] ~= '' then redis.call('HSET', w.key, 'gr', ARGV[10]) end
+  retire(w, {reason = ARGV[4], loss = ARGV[9] == '1', shards = tonumber(ARGV[7]), retention = tonumber(ARGV[8]),
+    data = ',"givenReason":' .. ARGV[11]})
   return {OK, now}
 end
 if action == 'resume' then
@@ -23,7 +26,7 @@ if action == 'resume' then
   redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt')
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
   set_status(w, 'N')
-  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. f.m .. '"}')
+  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. f.m .. '","reason":' .. ARGV[11] .. '}')
   follow(w)
   return {OK, now}
 end
@@ -33,10 +36,10 @@ local deadline = tonumber(ARGV[5] ~= '' and now + ARGV[5] or f.dd) or NEVER
 redis.call('ZADD', WORKERDUE, math.min(deadline, (f.s == 'D' and f.ds or now) + DRAINING_MS), 'g:' .. w.name)
 if f.s == 'D' then return {REPEATED, now} end
 redis.call('HSET', w.key, 'ds', now)
-if ARGV[4] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[4]) end
+if ARGV[10] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[10]) end
 set_status(w, 'D')
 stop_claims(w)
 tell('worker.draining', w.scope, w.id, '{"machineId":"' .. f.m .. '","deadlineMs":'
-  .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null') .. '}')
+  .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null') .. ',"reason":' .. ARGV[11] .. '}')
 follow(w)
 return {OK, now}

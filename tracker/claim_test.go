@@ -344,7 +344,7 @@ func TestClaimRefusals(t *testing.T) {
 		if _, err := c.DrainWorker(c.ctx, scope, c.ids["draining"], tracker.Drain{}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["offline"], tracker.WorkerForced); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["offline"], tracker.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		for name, test := range map[string]struct {

@@ -138,7 +138,7 @@ func BenchmarkRecover(b *testing.B) {
 			n += len(c.claim("w1", tracker.MaxClaim))
 		}
 		b.StartTimer()
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

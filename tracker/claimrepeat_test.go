@@ -61,7 +61,7 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 			_, err := ask("c2")
 			c.wantCode(err, tracker.WorkerDraining)
 		}
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.wantIDs(c.claim("w1", 1, named("c1"))) // it holds nothing any more

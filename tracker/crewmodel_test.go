@@ -253,7 +253,7 @@ func (m *crewModel) Die(rt *rapid.T) { draw(rt, "worker", m.workers).dead = true
 func (m *crewModel) End(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	reason := rapid.SampledFrom([]tracker.WorkerReason{tracker.WorkerDeregistered, tracker.WorkerForced}).Draw(rt, "reason")
-	_, err := m.tr.RetireWorker(rt.Context(), scope, w.id, reason)
+	_, err := m.tr.RetireWorker(rt.Context(), scope, w.id, reason, "")
 	m.must(rt, err)
 	m.ended(w, reason == tracker.WorkerForced)
 }

@@ -91,7 +91,7 @@ func TestDrainResumeAndDeadline(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
-		w, err := h.ResumeWorker(h.ctx, scope, id)
+		w, err := h.ResumeWorker(h.ctx, scope, id, "")
 		if err != nil || w.Status != tracker.Online || !w.DrainDeadline.IsZero() {
 			h.Fatalf("%+v %v", w, err)
 		}

@@ -33,7 +33,7 @@ func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.store.do("test", t.statusCall(r, "retire", string(WorkerForced), "", "", true))
+	_, err = t.store.do("test", t.statusCall(r, "retire", statusChange{end: WorkerForced, loss: true}))
 	return err
 }
 

@@ -21,7 +21,7 @@ func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 				before[id] = c.store.Client.HGetAll(c.ctx, c.TaskKey(scope, id)).Val()
 				held = append(held, c.claim(name, 1)[0].Attempt)
 			}
-			if _, err := c.RetireWorker(c.ctx, scope, c.ids[name], reason); err != nil {
+			if _, err := c.RetireWorker(c.ctx, scope, c.ids[name], reason, ""); err != nil {
 				c.Fatal(err)
 			}
 			for i, a := range held { // the store loses what it knew of the attempts, of two all, of two back to their creation

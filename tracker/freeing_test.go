@@ -45,7 +45,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 		}
 	}
 	gone := h.register(func(n *tracker.NewWorker) { n.MachineID = "host-gone" }).WorkerID
-	if _, err := h.RetireWorker(h.ctx, scope, gone, tracker.WorkerForced); err != nil {
+	if _, err := h.RetireWorker(h.ctx, scope, gone, tracker.WorkerForced, ""); err != nil {
 		h.Fatal(err)
 	}
 	h.sweep()

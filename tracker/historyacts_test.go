@@ -257,7 +257,7 @@ func (h *histories) retire(r *tracker.Tracker) {
 	worker := h.workers[0]
 	h.workers = h.workers[1:]
 	h.mu.Unlock()
-	_, err := r.RetireWorker(context.Background(), scope, worker, tracker.WorkerForced)
+	_, err := r.RetireWorker(context.Background(), scope, worker, tracker.WorkerForced, "")
 	h.count("retire", tracker.CodeOf(err))
 	h.hire(r)
 }

@@ -125,7 +125,7 @@ func (c *crew) retireHolder() {
 	if len(c.claim("leaver", 1)) == 0 { // the one who waits was faster
 		return
 	}
-	if _, err := c.RetireWorker(c.ctx, scope, c.ids["leaver"], tracker.WorkerDeregistered); err != nil {
+	if _, err := c.RetireWorker(c.ctx, scope, c.ids["leaver"], tracker.WorkerDeregistered, ""); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -231,7 +231,7 @@ func TestQueues(t *testing.T) {
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w2"], tracker.WorkerDeregistered); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w2"], tracker.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.queue("old", "x")

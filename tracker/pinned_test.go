@@ -35,7 +35,7 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 			}
 		}
 
-		if _, err := h.RetireWorker(h.ctx, scope, there, tracker.WorkerDeregistered); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, there, tracker.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.store.Client.Del(h.ctx, workerKey(there, "worker:acme/prod/"+there))

@@ -23,7 +23,7 @@ func TestACreationTellsItsWorker(t *testing.T) {
 			h.Fatalf("it is pinned to %q, want %q", c.Task.WorkerID, first)
 		}
 		h.register()
-		if _, err := h.RetireWorker(h.ctx, scope, first, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, first, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.sweep()
@@ -43,7 +43,7 @@ func TestAPlacedTaskThatExists(t *testing.T) {
 		id := h.register().WorkerID
 		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
 		h.create(placed("random"), once)
-		if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		again := tracker.NewTask{Scope: scope, TaskID: "t1", HeartbeatInterval: time.Second}
@@ -133,7 +133,7 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 func TestLivenessOfAnEndedWorker(t *testing.T) {
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
-		if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerDeregistered); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		for _, want := range []tracker.Liveness{tracker.Fresh, tracker.Late, tracker.Lost} {

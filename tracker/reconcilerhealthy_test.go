@@ -161,6 +161,6 @@ func (c *crew) crewLife(n int) {
 	case 0:
 		_, _ = c.DrainWorker(c.ctx, scope, r.WorkerID, tracker.Drain{BySelf: true})
 	case 1:
-		_, _ = c.RetireWorker(c.ctx, scope, r.WorkerID, tracker.WorkerForced)
+		_, _ = c.RetireWorker(c.ctx, scope, r.WorkerID, tracker.WorkerForced, "")
 	}
 }

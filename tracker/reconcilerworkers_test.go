@@ -10,7 +10,7 @@ import (
 func TestReconcilerRepairsWorkers(t *testing.T) {
 	const ghost = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
 	end := func(c *crew) string {
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.sweep()

@@ -92,7 +92,7 @@ func TestDeregistrationIsNoLoss(t *testing.T) {
 		c.hire("w2")
 		c.queue("t1", "x")
 		c.claim("w1", 1)
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.sweep()

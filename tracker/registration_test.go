@@ -62,7 +62,7 @@ func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 				h.advanceAlive(20*time.Second, newer.WorkerID)
 				h.wantWorker(newer.WorkerID, tracker.Online, "")
 
-				if _, err := h.RetireWorker(h.ctx, scope, newer.WorkerID, tracker.WorkerDeregistered); err != nil {
+				if _, err := h.RetireWorker(h.ctx, scope, newer.WorkerID, tracker.WorkerDeregistered, ""); err != nil {
 					h.Fatal(err)
 				}
 				h.sameAnswer("a worker's that has gone", newer, h.register(keyed("k2", process)))

@@ -80,7 +80,7 @@ func (w *Worker) passes(f Filter, s *Selector) bool {
 	case ByLabels:
 		return hasLabels(w.Labels, s.Labels)
 	case ByStatus: // one that went OFFLINE by its silence alone falls at the next, whether or not a sweep came first
-		return w.Status == Online || w.Status == Offline && w.StatusReason == string(WorkerStale)
+		return w.Status == Online || w.Status == Offline && w.EndReason == WorkerStale
 	case ByFreshness:
 		return w.Liveness != Lost
 	}

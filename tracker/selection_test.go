@@ -67,7 +67,7 @@ func TestSelectionFilters(t *testing.T) {
 		if _, err := h.DrainWorker(h.ctx, scope, id("draining"), tracker.Drain{}); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.RetireWorker(h.ctx, scope, id("gone"), tracker.WorkerDeregistered); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, id("gone"), tracker.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		for range 6 {
@@ -264,7 +264,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
 		// Before it was claimed its worker dies; there is nobody else yet.
-		if _, err := h.RetireWorker(h.ctx, scope, second, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, second, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.sweep()
@@ -282,7 +282,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 			h.Fatal("the chosen worker does not get it")
 		}
 		fourth := join()
-		if _, err := h.RetireWorker(h.ctx, scope, third, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, third, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.advance(time.Second)
@@ -320,7 +320,7 @@ func TestPlacementWaitsForNotBefore(t *testing.T) {
 func TestPlacementOnAWorkerThatHasJustEnded(t *testing.T) {
 	contract(t, func(h *harness) {
 		gone := h.register().WorkerID
-		if _, err := h.RetireWorker(h.ctx, scope, gone, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, gone, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.CreatePlacedOn(h.ctx, scope, "t1", gone)

@@ -315,7 +315,7 @@ func (c *story) deaths() {
 	c.sweeps()
 	c.hired("leaves", "q")
 	c.sure("retire", func() error {
-		_, err := c.RetireWorker(c.ctx, scope, c.ids["leaves"], tracker.WorkerForced)
+		_, err := c.RetireWorker(c.ctx, scope, c.ids["leaves"], tracker.WorkerForced, "")
 		return err
 	})
 	c.sweeps()

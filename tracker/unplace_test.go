@@ -13,7 +13,7 @@ func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
 		c.queue("p1", "x", func(n *tracker.NewTask) { n.Placement = "random" })
 		c.wantIDs(c.claim("w1", 1), "p1")
 		c.hire("w2")
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.wantIDs(c.claim("w2", 1), "p1")

@@ -19,7 +19,7 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 		}{
 			"drain": {func(id string) error { _, err := c.DrainWorker(c.ctx, scope, id, tracker.Drain{}); return err }, tracker.WorkerDraining},
 			"deregister": {func(id string) error {
-				_, err := c.RetireWorker(c.ctx, scope, id, tracker.WorkerDeregistered)
+				_, err := c.RetireWorker(c.ctx, scope, id, tracker.WorkerDeregistered, "")
 				return err
 			}, tracker.WorkerOffline},
 			"death": {func(string) error { c.advance(30 * time.Second); c.sweep(); return nil }, tracker.WorkerOffline},
@@ -132,7 +132,7 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 			}
 		}
 		for c.FullClaims(c.ids["w1"]) > 0 { // what was asked for and not needed is forgotten with the worker
-			if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered); err != nil {
+			if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered, ""); err != nil {
 				c.Fatal(err)
 			}
 		}
@@ -143,7 +143,7 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 	claims(t, func(c *crew) {
 		c.hire("w1")
-		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered); err != nil {
+		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.sweep()

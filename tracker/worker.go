@@ -209,7 +209,8 @@ type Worker struct {
 	ProbeURL  string
 
 	Status        WorkerStatus
-	StatusReason  string // why it is OFFLINE, or what a drain was asked for with
+	StatusReason  string       // the reason that was given for its drain or its end; where none was given for its end, EndReason
+	EndReason     WorkerReason // why it is OFFLINE; empty: it is not
 	Liveness      Liveness
 	Unschedulable []Filter // why it would not be selected now; empty: it would
 

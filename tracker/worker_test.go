@@ -318,7 +318,7 @@ func TestOutageKillsNoWorker(t *testing.T) {
 func TestWorkerEnds(t *testing.T) {
 	contract(t, func(h *harness) {
 		a, b := h.register().WorkerID, h.register().WorkerID
-		w, err := h.RetireWorker(h.ctx, scope, a, tracker.WorkerDeregistered)
+		w, err := h.RetireWorker(h.ctx, scope, a, tracker.WorkerDeregistered, "")
 		if err != nil || w.Status != tracker.Offline || w.StatusReason != "DEREGISTERED" {
 			h.Fatalf("%+v %v", w, err)
 		}
@@ -326,7 +326,7 @@ func TestWorkerEnds(t *testing.T) {
 			h.Fatalf("%+v", m)
 		}
 		for range 2 { // again is as good
-			if w, err = h.RetireWorker(h.ctx, scope, b, tracker.WorkerForced); err != nil || w.StatusReason != "FORCED_OFFLINE" {
+			if w, err = h.RetireWorker(h.ctx, scope, b, tracker.WorkerForced, ""); err != nil || w.StatusReason != "FORCED_OFFLINE" {
 				h.Fatalf("%+v %v", w, err)
 			}
 		}
@@ -336,7 +336,7 @@ func TestWorkerEnds(t *testing.T) {
 		if e := h.events(""); e["worker.recovered"] != 2 || e["worker.offline"] != 2 || e["machine.offline"] != 1 {
 			h.Fatalf("recovered at once, not by the next sweep: %v", e)
 		}
-		_, err = h.ResumeWorker(h.ctx, scope, a)
+		_, err = h.ResumeWorker(h.ctx, scope, a, "")
 		h.wantCode(err, tracker.WorkerOffline)
 	})
 }
@@ -348,7 +348,7 @@ func TestWorkerRetention(t *testing.T) {
 		process := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
 		a, b := h.register(process).WorkerID, h.register().WorkerID
 		for _, id := range []string{a, b} {
-			if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerDeregistered); err != nil {
+			if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerDeregistered, ""); err != nil {
 				h.Fatal(err)
 			}
 		}

@@ -70,7 +70,7 @@ func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
 			h.sweep()
 			want("dies", deaths, deaths == 3)
 			want("stays", 0, false)
-			if _, err := h.RetireWorker(h.ctx, scope, stays[0], tracker.WorkerDeregistered); err != nil {
+			if _, err := h.RetireWorker(h.ctx, scope, stays[0], tracker.WorkerDeregistered, ""); err != nil {
 				h.Fatal(err)
 			}
 			want("stays", 0, false)
@@ -94,7 +94,7 @@ func TestUptime(t *testing.T) {
 		if w, m := h.worker(b), h.machine("host-1"); w.Uptime != 100 || m.Uptime != 50 {
 			h.Fatalf("%v %v", w.Uptime, m.Uptime)
 		}
-		if _, err := h.RetireWorker(h.ctx, scope, b, tracker.WorkerDeregistered); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, b, tracker.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.advance(60 * time.Second)
@@ -112,7 +112,7 @@ func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
 		h.advanceAlive(30*time.Second, forced)
 		h.sweep()
 		h.wantWorker(silent, tracker.Offline, tracker.WorkerStale)
-		if _, err := h.RetireWorker(h.ctx, scope, forced, tracker.WorkerForced); err != nil {
+		if _, err := h.RetireWorker(h.ctx, scope, forced, tracker.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		for _, later := range []time.Duration{0, time.Second, time.Hour, 23 * time.Hour} {

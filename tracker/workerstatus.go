@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"time"
 )
@@ -21,7 +22,7 @@ func (d *Drain) Validate() error {
 	if d.Deadline < 0 || d.Deadline > MaxDrainDeadline {
 		return invalid("deadlineMs", "is %d; use 1 to %d, or leave it out for none", d.Deadline.Milliseconds(), MaxDrainDeadline.Milliseconds())
 	}
-	return checkText("reason", d.Reason, MaxReasonBytes)
+	return CheckReason(d.Reason)
 }
 
 // DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
@@ -39,32 +40,33 @@ func (t *Tracker) DrainWorker(_ context.Context, scope Scope, id string, d Drain
 }
 
 func (t *Tracker) drainCall(r *workerRef, d Drain) *call {
-	deadline, self := "", ""
+	deadline := ""
 	if d.Deadline > 0 {
 		deadline = strconv.FormatInt(ms(d.Deadline), 10)
 	}
-	if d.BySelf {
-		self = "1"
-	}
-	return t.statusCall(r, "drain", d.Reason, deadline, self, false)
+	return t.statusCall(r, "drain", statusChange{deadline: deadline, bySelf: d.BySelf, given: d.Reason})
 }
 
-// ResumeWorker takes a drain back.
-func (t *Tracker) ResumeWorker(_ context.Context, scope Scope, id string) (*Worker, error) {
+// CheckReason refuses a reason that is too long or not to be shown in a line.
+func CheckReason(reason string) error { return checkText("reason", reason, MaxReasonBytes) }
+
+// ResumeWorker takes a drain back. The reason is told in the event; it may be empty.
+func (t *Tracker) ResumeWorker(_ context.Context, scope Scope, id, given string) (*Worker, error) {
 	r, err := t.findWorker("resume", scope, id)
 	if err != nil {
 		return nil, err
 	}
-	return t.setStatus("resume", r, t.statusCall(r, "resume", "", "", "", false))
+	return t.setStatus("resume", r, t.statusCall(r, "resume", statusChange{given: given}))
 }
 
-// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up.
-func (t *Tracker) RetireWorker(ctx context.Context, scope Scope, id string, reason WorkerReason) (*Worker, error) {
+// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The
+// reason that is given is shown with the worker; it may be empty.
+func (t *Tracker) RetireWorker(ctx context.Context, scope Scope, id string, end WorkerReason, given string) (*Worker, error) {
 	r, err := t.findWorker("offline", scope, id)
 	if err != nil {
 		return nil, err
 	}
-	c := t.statusCall(r, "retire", string(reason), "", "", reason == WorkerForced)
+	c := t.statusCall(r, "retire", statusChange{end: end, loss: end == WorkerForced, given: given})
 	t.store.doAll("offline", []*call{c})
 	if c.err != nil {
 		return nil, c.err
@@ -76,13 +78,22 @@ func (t *Tracker) RetireWorker(ctx context.Context, scope Scope, id string, reas
 	return t.Worker(ctx, scope, id)
 }
 
-func (t *Tracker) statusCall(r *workerRef, action, reason, deadline, self string, loss bool) *call {
-	lost := ""
-	if loss {
-		lost = "1"
+// statusChange is what worker_status.lua is told besides the worker.
+type statusChange struct {
+	end      WorkerReason
+	deadline string // ms from now; "": none
+	bySelf   bool
+	loss     bool   // what it holds counts as lost
+	given    string // reason that somebody gave
+}
+
+func (t *Tracker) statusCall(r *workerRef, action string, c statusChange) *call {
+	given, _ := json.Marshal(c.given) // a string: cannot fail
+	if c.given == "" {
+		given = []byte("null")
 	}
-	return newCall(r.shard, t.store.scripts.Get("worker_status"), t.workerKeys(r), r.scope.String(), r.id, action, reason, deadline, self,
-		t.store.shards(), ms(t.opts.OfflineRetention), lost)
+	return newCall(r.shard, t.store.scripts.Get("worker_status"), t.workerKeys(r), r.scope.String(), r.id, action, string(c.end), c.deadline, flag(c.bySelf),
+		t.store.shards(), ms(t.opts.OfflineRetention), flag(c.loss), c.given, string(given))
 }
 
 func (t *Tracker) setStatus(op string, r *workerRef, c *call) (*Worker, error) {

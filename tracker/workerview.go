@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func (t *Tracker) readWorker(r *workerRef, now time.Time, silent string, f map[s
 	w := &Worker{
 		Scope: r.scope, ID: r.id, Name: f["n"], Queue: f["q"], MachineID: f["m"], Hostname: f["h"], PID: atoi(f["p"]), Version: f["v"],
 		Types: splitNames(f["y"]), Runtimes: splitNames(f["rn"]), ProbeURL: f["u"],
-		Status: statusOf(f["s"]), StatusReason: f["r"], MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]), elsewhere: atoi(f["ae"]),
+		Status: statusOf(f["s"]), StatusReason: cmp.Or(f["gr"], f["r"]), EndReason: WorkerReason(f["r"]), MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]), elsewhere: atoi(f["ae"]),
 		TotalCompleted: parseInt(f["tc"]), TotalFailed: parseInt(f["tf"]),
 		RegisteredAt: parseMs(f["c"]), LastHeartbeatAt: parseMs(f["lb"]), DeregisteredAt: parseMs(f["e"]), DrainDeadline: parseMs(f["dd"]),
 		Interval: duration(f["i"], 0), Timeout: duration(f["t"], 0),
@@ -195,7 +196,7 @@ func (w *Worker) uptime() float64 {
 	if day := end.Add(-24 * time.Hour); from.Before(day) {
 		from = day
 	}
-	if w.LastHeartbeatAt.IsZero() || w.Status == Offline && w.StatusReason == string(WorkerStale) || w.Status != Offline && w.Liveness == Lost {
+	if w.LastHeartbeatAt.IsZero() || w.Status == Offline && w.EndReason == WorkerStale || w.Status != Offline && w.Liveness == Lost {
 		until = w.LastHeartbeatAt
 	}
 	return percent(until.Sub(from), end.Sub(from))

@@ -124,6 +124,14 @@ type LostTask struct {
 type DeregisterRequest struct {
 	// Drain lets it finish what it holds first; else it is OFFLINE at once and its tasks go to others.
 	Drain bool `json:"drain,omitempty"`
+	// Reason is shown with the worker.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ReasonRequest is the body of what needs no more than a reason.
+type ReasonRequest struct {
+	// Reason is shown with the worker where it ends, and told in the event.
+	Reason string `json:"reason,omitempty"`
 }
 
 // DrainRequest is the body of the drain of one worker or machine.
@@ -178,8 +186,12 @@ type Worker struct {
 	Runtimes    []string          `json:"runtimes"`
 	Labels      map[string]string `json:"labels"`
 	Status      WorkerStatus      `json:"status"`
-	// StatusReason is why it is OFFLINE, or what its drain was asked for with.
+	// StatusReason is what was given as the reason of its drain or of its end; where nothing was given for its end, the
+	// same as endReason.
 	StatusReason *string `json:"statusReason"`
+	// EndReason is why it is OFFLINE: HEARTBEAT_TIMEOUT, SUPERSEDED, DEREGISTERED, DRAINED, DRAIN_DEADLINE or
+	// FORCED_OFFLINE.
+	EndReason *string `json:"endReason"`
 	// Liveness is computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
 	Liveness Liveness `json:"liveness"`
 	// Schedulable tells whether it would be selected now.

@@ -3,12 +3,13 @@
 -- h hostname, p pid, v version, mc max concurrent, l labels as JSON, u probe URL, id hash of its identity, ln hash of
 -- its lineage, i interval ms, t timeout ms, bl last beat in shard time, lb the same in wall ms, la late since wall ms,
 -- pb probes answered since the last beat and px the last of them in shard time, a active and ae of these those that it
--- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r reason of the
--- status, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the worker knows of it, ll 1 when
--- its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb attempts that it holds at most,
--- hg reservations that have ended, sp the worker that it superseded, sx and st what worker_register.lua remembers of
--- its identity, br when the mass expiry brake held it, in shard time, si how long it had been silent when it ended and
--- lg how long its end had been due, ms. Of a machine: s status (N, D or F), on online since, c first seen.
+-- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r why it is
+-- OFFLINE, gr reason given for that, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the
+-- worker knows of it, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb
+-- attempts that it holds at most, hg reservations that have ended, sp the worker that it superseded, sx and st what
+-- worker_register.lua remembers of its identity, br when the mass expiry brake held it, in shard time, si how long it
+-- had been silent when it ended and lg how long its end had been due, ms. Of a machine: s status (N, D or F), on online
+-- since, c first seen.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991

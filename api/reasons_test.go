@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// told gives the data of the last event of a type about a subject.
+func (l *live) told(event, subject string) map[string]any {
+	l.t.Helper()
+	var data map[string]any
+	for shard := range l.tr.Shards() {
+		entries, err := l.store.Client.XRange(context.Background(), "lubdub:{"+strconv.Itoa(shard)+"}:events", "-", "+").Result()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Values["type"] == event && e.Values["subject"] == subject {
+				data = nil
+				if err := json.Unmarshal([]byte(e.Values["data"].(string)), &data); err != nil {
+					l.t.Fatal(err)
+				}
+			}
+		}
+	}
+	return data
+}
+
+// Every call that changes what a worker may do takes a reason, shows it with the worker, and tells it in the event.
+func TestContractReasons(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		const reason = `its "disk" is 90 % full, ünd`
+		body := `{"reason":` + strconv.Quote(reason) + `}`
+		op := l.control(RoleOperator)
+		for call, c := range map[string]struct{ status, statusReason, endReason, event, key string }{
+			"drain":      {"DRAINING", reason, "", "worker.draining", "reason"},
+			"resume":     {"ONLINE", "", "", "worker.resumed", "reason"},
+			"offline":    {"OFFLINE", reason, "FORCED_OFFLINE", "worker.offline", "givenReason"},
+			"deregister": {"OFFLINE", reason, "DEREGISTERED", "worker.offline", "givenReason"},
+		} {
+			w := l.register(`{"queue":"default","types":["x"]}`)
+			path := "/v1/workers/" + w.WorkerID
+			if call == "resume" {
+				l.do("POST", path+"/drain", op, "").want(200)
+			}
+			l.do("POST", path+"/"+call, op, body).want(200)
+			var got v1.Worker
+			l.do("GET", path, op, "").want(200).into(&got)
+			if string(got.Status) != c.status || deref(got.StatusReason) != c.statusReason || deref(got.EndReason) != c.endReason {
+				t.Errorf("%s: %s %q %q", call, got.Status, deref(got.StatusReason), deref(got.EndReason))
+			}
+			if data := l.told(c.event, w.WorkerID); data[c.key] != reason {
+				t.Errorf("%s: %v is told of %v", call, c.event, data)
+			}
+			for _, bad := range []string{`{"reason":"a\nb"}`, `{"reason":"` + strings.Repeat("x", 513) + `"}`, `{"reason":7}`} {
+				if e := l.do("POST", path+"/"+call, op, bad).refused(400, v1.CodeInvalidRequest); e.Field != "reason" {
+					t.Errorf("%s %s: field %q", call, bad, e.Field)
+				}
+			}
+			l.do("POST", path+"/"+call, op, `{"because":"x"}`).refused(400, v1.CodeUnknownField)
+		}
+
+		// Without one the code of the end stands for it.
+		w := l.register(`{"queue":"default","types":["x"]}`)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op, "").want(200).contains(`{"statusReason":"FORCED_OFFLINE","endReason":"FORCED_OFFLINE"}`)
+		if data := l.told("worker.offline", w.WorkerID); data["reason"] != "FORCED_OFFLINE" || data["givenReason"] != nil {
+			t.Errorf("%v", data)
+		}
+		// The worker itself may say why it goes, with and without a drain.
+		w = l.register(`{"queue":"default","types":["x"]}`)
+		l.mine(w, "deregister", `{"drain":true,"reason":"scaled down"}`).want(200).contains(`{"status":"DRAINING","statusReason":"scaled down","endReason":null}`)
+		l.mine(w, "deregister", `{"reason":"at once"}`).want(200).contains(`{"status":"OFFLINE","statusReason":"at once","endReason":"DEREGISTERED"}`)
+		// A refusal tells the code, whatever was given.
+		if e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline); e.Reason != "DEREGISTERED" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
