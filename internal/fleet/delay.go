@@ -2,17 +2,25 @@ package fleet
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 )
 
-// delays measures how long this process itself is kept from running: a goroutine that wants to run every few
-// milliseconds notes how much later than that it does. What shares the machine with the show, or with a server in the
-// same process, delays everything in it likewise.
+// delays measures how long this process itself is kept from running: what shares the machine with the show, and with a
+// server in the same process, delays all that either does. It is measured in two ways, and the one that tells of more
+// counts. A goroutine that wants to run every few milliseconds notes how much later than that it does; and where the
+// system tells for how long threads were ready and did not run, the share of that in the time that they wanted stands for
+// everything that was done meanwhile.
 type delays struct {
+	threads func() (ran, waited time.Duration, ok bool) // of all threads since the process began; nil: unknown
+
 	mu      sync.Mutex
-	holds   []hold // in order of time
+	holds   []hold  // in order of time
+	shares  []share // in order of time
 	longest time.Duration
 	total   time.Duration
 }
@@ -20,17 +28,43 @@ type delays struct {
 // hold is a time in which something was ready to run, and nothing ran.
 type hold struct{ from, until time.Time }
 
+// share is what the threads had had, and had waited for, at a moment.
+type share struct {
+	at          time.Time
+	ran, waited time.Duration
+}
+
 const (
 	delayStep = 5 * time.Millisecond
 	delayFine = 2 * time.Millisecond // how exactly a system wakes anyone who sleeps; below it nothing was held up
+	shareStep = 100 * time.Millisecond
 	keepHolds = 20_000
 )
 
 // measure notes delays until the context ends.
 func (d *delays) measure(ctx context.Context) {
-	for due := time.Now().Add(delayStep); pause(ctx, time.Until(due)); due = time.Now().Add(delayStep) {
-		d.note(due, time.Now())
+	shared := time.Time{}
+	for due := time.Now(); pause(ctx, time.Until(due)); due = time.Now().Add(delayStep) {
+		now := time.Now()
+		d.note(due, now)
+		if d.threads != nil && now.Sub(shared) >= shareStep {
+			shared = now
+			d.noteShare(now)
+		}
 	}
+}
+
+func (d *delays) noteShare(now time.Time) {
+	ran, waited, ok := d.threads()
+	if !ok {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.shares) >= keepHolds {
+		d.shares = slices.Delete(d.shares, 0, keepHolds/2)
+	}
+	d.shares = append(d.shares, share{now, ran, waited})
 }
 
 func (d *delays) note(due, ran time.Time) {
@@ -47,9 +81,13 @@ func (d *delays) note(due, ran time.Time) {
 }
 
 // within tells for how long of a time the process was held up.
-func (d *delays) within(from, until time.Time) (sum time.Duration) {
+func (d *delays) within(from, until time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return max(d.held(from, until), d.starved(from, until))
+}
+
+func (d *delays) held(from, until time.Time) (sum time.Duration) {
 	first, _ := slices.BinarySearchFunc(d.holds, from, func(h hold, t time.Time) int { return h.until.Compare(t) })
 	for _, h := range d.holds[first:] {
 		if !h.from.Before(until) {
@@ -60,11 +98,53 @@ func (d *delays) within(from, until time.Time) (sum time.Duration) {
 	return sum
 }
 
-// sum gives the longest hold and all of them together.
+func (d *delays) starved(from, until time.Time) time.Duration {
+	byTime := func(s share, t time.Time) int { return s.at.Compare(t) }
+	last, _ := slices.BinarySearchFunc(d.shares, until, byTime)
+	first, exact := slices.BinarySearchFunc(d.shares, from, byTime)
+	if !exact {
+		first--
+	}
+	if first, last = max(first, 0), min(last, len(d.shares)-1); first >= last || !from.Before(until) {
+		return 0
+	}
+	a, b := d.shares[first], d.shares[last]
+	ran, waited := b.ran-a.ran, b.waited-a.waited
+	if ran < 0 || waited <= 0 { // a thread has ended and took its counts along
+		return 0
+	}
+	return time.Duration(float64(until.Sub(from)) * float64(waited) / float64(ran+waited))
+}
+
+// threadTimes asks Linux, which tells it of each thread in nanoseconds: those in which it ran, and those in which it was
+// ready to. Elsewhere nothing tells it.
+func threadTimes() (ran, waited time.Duration, ok bool) {
+	files, err := filepath.Glob("/proc/self/task/*/schedstat")
+	if err != nil {
+		return 0, 0, false
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		var r, w int64
+		if _, err := fmt.Sscan(string(text), &r, &w); err != nil {
+			return 0, 0, false
+		}
+		ran, waited, ok = ran+time.Duration(r), waited+time.Duration(w), true
+	}
+	return ran, waited, ok
+}
+
+// sum gives the longest hold, and for how long the process was held up altogether.
 func (d *delays) sum() (longest, total time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.longest, d.total
+	if len(d.shares) > 0 {
+		total = d.starved(d.shares[0].at, d.shares[len(d.shares)-1].at)
+	}
+	return d.longest, max(total, d.total)
 }
 
 func earlier(a, b time.Time) time.Time {

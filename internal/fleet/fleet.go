@@ -88,6 +88,7 @@ func New(o Options) *Fleet {
 	}
 	f := &Fleet{opts: o, wire: &wire{base: o.BaseURL, http: o.Client}}
 	f.deck = deck{random: rand.New(rand.NewPCG(o.Seed, 0)), only: o.Only}
+	f.delays.threads = threadTimes
 	f.tally.begin()
 	return f
 }

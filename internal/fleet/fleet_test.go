@@ -27,6 +27,7 @@ func show(t *testing.T, server *fake, create time.Duration, adjust func(*Options
 			adjust(&o)
 		}
 		f := New(o)
+		f.delays.threads = nil // the bubble's time is not that of the machine
 		f.Run(t.Context(), create)
 		s = f.Summary()
 		server.stop() // a bubble ends when its timers do

@@ -176,32 +176,6 @@ func TestJudgeLostJobs(t *testing.T) {
 	}
 }
 
-func TestDelays(t *testing.T) {
-	var d delays
-	at := func(ms int) time.Time {
-		return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond)
-	}
-	d.note(at(0), at(1)) // a timer is never exact
-	d.note(at(100), at(200))
-	d.note(at(300), at(350))
-	for _, c := range []struct{ from, until, want int }{
-		{0, 100, 0}, {0, 150, 50}, {0, 1000, 150}, {120, 130, 10}, {150, 320, 70}, {200, 300, 0}, {350, 1000, 0}, {400, 300, 0},
-	} {
-		if got := d.within(at(c.from), at(c.until)); got != time.Duration(c.want)*time.Millisecond {
-			t.Errorf("from %d until %d: %v, want %d ms", c.from, c.until, got, c.want)
-		}
-	}
-	if longest, total := d.sum(); longest != 100*time.Millisecond || total != 150*time.Millisecond {
-		t.Error(longest, total)
-	}
-	for i := range 2 * keepHolds {
-		d.note(at(1000+10*i), at(1005+10*i))
-	}
-	if len(d.holds) > keepHolds {
-		t.Errorf("%d are kept", len(d.holds))
-	}
-}
-
 func TestSummaryCheck(t *testing.T) {
 	for _, c := range []struct {
 		s    Summary

@@ -166,7 +166,7 @@ func (p *play) settle(ctx context.Context) (Seen, error) {
 		t, err := p.get(ctx)
 		now := time.Now()
 		s.Task, s.Waited = t, now.Sub(due)
-		over := s.Waited-p.fleet.delays.within(due, now) >= p.patience()
+		over := s.Waited-min(p.patience(), p.fleet.delays.within(due, now)) >= p.patience()
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return s, ctx.Err()

@@ -39,7 +39,8 @@ type Summary struct {
 	Lags                 int // verdicts of Lubdub's own; of very many the newest
 	LagP50, LagP99, Most time.Duration
 
-	// DelayMost and Delay are the longest time in which this process was kept from running, and all of them together.
+	// DelayMost is the longest time in which nothing of this process ran that wanted to, and Delay for how long it was held
+	// up altogether.
 	DelayMost, Delay time.Duration
 
 	Wrong   []Verdict // the first hundred
