@@ -3,6 +3,7 @@ package fleet
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -81,6 +82,24 @@ func TestTheCrewRidesAnOutageOut(t *testing.T) {
 	s := show(t, server, 20*time.Second, withCrew)
 	if err := s.Check(); err != nil || s.Retries == 0 || s.Killed != 2 {
 		t.Errorf("%v\n%s", err, s)
+	}
+}
+
+// A claim may have taken tasks although its answer was lost, or was 503: who asks again under its id gets them.
+func TestAClaimIsAskedForAgain(t *testing.T) {
+	var calls atomic.Int64
+	for name, fault := range map[string]func(*fake){
+		"lost answers":  func(f *fake) { f.lose = func() bool { return calls.Add(1)%7 == 0 } },
+		"503 when done": func(f *fake) { f.crew.unsure = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake()
+			fault(server)
+			s := show(t, server, 20*time.Second, withCrew)
+			if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 {
+				t.Errorf("%v\n%s", err, s)
+			}
+		})
 	}
 }
 

@@ -52,7 +52,7 @@ type fakeTask struct {
 func newFake() *fake {
 	return &fake{
 		tasks: map[string]*fakeTask{}, keys: map[string]string{},
-		crew: fakeCrew{workers: map[string]*fakeWorker{}, queued: map[string][]*fakeTask{}},
+		crew: fakeCrew{workers: map[string]*fakeWorker{}, queued: map[string][]*fakeTask{}, claims: map[string]any{}},
 	}
 }
 

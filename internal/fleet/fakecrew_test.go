@@ -14,6 +14,8 @@ import (
 type fakeCrew struct {
 	workers map[string]*fakeWorker
 	queued  map[string][]*fakeTask // by queue, the first first
+	claims  map[string]any         // what was answered, by worker and claim id
+	claimed int
 
 	slowClaim  time.Duration // how long the answer to a claim takes
 	slowBeat   time.Duration // and that to the first beat of each worker called hand-0
@@ -24,6 +26,7 @@ type fakeCrew struct {
 	stranger   bool          // verdicts name another worker
 	unsaid     bool          // a dead worker's beat is answered as if it lived
 	noEnroll   bool          // nobody may register
+	unsure     bool          // every other claim is done and answered 503
 	partly     int           // that many batches of creations are answered 503 item by item
 }
 
@@ -145,6 +148,10 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 	}
 	var q v1.ClaimRequest
 	_ = json.Unmarshal(in, &q)
+	id := w.WorkerID + " " + q.ClaimID
+	if a := f.crew.claims[id]; a != nil {
+		return 200, a
+	}
 	a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
 	for len(f.crew.queued[queue]) > 0 && len(a.Tasks) < min(*q.Max, 8) {
 		t := f.crew.queued[queue][0]
@@ -153,6 +160,10 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 		t.State = v1.Dispatched
 		w.held[t] = true
 		a.Tasks = append(a.Tasks, t.envelope())
+	}
+	f.crew.claims[id] = a
+	if f.crew.claimed++; f.crew.unsure && f.crew.claimed%2 == 0 {
+		return 503, v1.Error{Error: v1.CodeStoreUnavailable}
 	}
 	return 200, a
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -133,46 +132,38 @@ func (h *hand) keepBeating(ctx, on context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// claim takes up to n tasks, waiting for the first. None without an error: there were none.
-func (h *hand) claim(ctx context.Context, n int, wait time.Duration, id string) ([]v1.TaskEnvelope, error) {
-	waitMs := wait.Milliseconds()
-	var a v1.ClaimResponse
-	err := h.call(ctx, "/v1/queues/"+h.queue+"/claim", &v1.ClaimRequest{Max: &n, WaitMs: &waitMs, ClaimID: id}, &a)
-	var r *refusal
-	if errors.As(err, &r) && again(err) {
-		pause(ctx, max(firstRetry, min(r.RetryAfter, lastRetry)))
-		return nil, nil
+// claim takes up to n tasks, waiting for the first. None without an error: there were none. It asks again under its id
+// while that may help: a claim may have taken tasks although its answer was lost, or was that the store did not say.
+func (h *hand) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope, error) {
+	waitMs := claimWait.Milliseconds()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		var a v1.ClaimResponse
+		err := h.call(ctx, "/v1/queues/"+h.queue+"/claim", &v1.ClaimRequest{Max: &n, WaitMs: &waitMs, ClaimID: id}, &a)
+		if err == nil {
+			return a.Tasks, nil
+		}
+		if !again(err) || !pause(ctx, wait) {
+			return nil, fmt.Errorf("a claim: %w", err)
+		}
 	}
-	return a.Tasks, err
 }
 
 // serve claims tasks and does them until the context ends.
 func (h *hand) serve(ctx context.Context, r *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
 	var doing sync.WaitGroup
 	defer doing.Wait()
-	for n := 0; ctx.Err() == nil; n++ {
-		id := fmt.Sprintf("claim-%d-%d", n, r.Uint32()) // the same one again, should the answer be lost
-		var tasks []v1.TaskEnvelope
-		for {
-			var err error
-			if tasks, err = h.claim(ctx, 8, claimWait, id); err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			if !again(err) {
-				return fmt.Errorf("a claim: %w", err)
-			}
-			if !pause(ctx, firstRetry) {
-				return nil
-			}
+	for n := 0; ; n++ {
+		tasks, err := h.claim(ctx, 8, fmt.Sprintf("claim-%d-%d", n, r.Uint32()))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		for _, e := range tasks {
 			doing.Go(func() { do(ctx, e) })
 		}
 	}
-	return nil
 }
 
 const claimWait = time.Second
@@ -183,8 +174,11 @@ func (h *hand) leave(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		var w v1.Worker
 		err := h.call(ctx, "/v1/workers/"+h.id+"/deregister", &v1.DeregisterRequest{}, &w)
-		if err == nil && w.Status != v1.Offline {
+		switch {
+		case err == nil && w.Status != v1.Offline:
 			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, w.Status)
+		case wait > firstRetry && refusedWith(err) == http.StatusGone:
+			return nil // the call before this one has done it, and its answer was lost
 		}
 		if !again(err) || !pause(ctx, wait) {
 			return err

@@ -114,14 +114,9 @@ func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
 
 func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
 	for held, claims := 0, 0; held < n; claims++ {
-		tasks, err := victim.claim(ctx, n-held, claimWait, fmt.Sprintf("%s-%d", victim.id, claims))
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case again(err):
-			pause(ctx, firstRetry)
-		case err != nil:
-			return fmt.Errorf("a claim: %w", err)
+		tasks, err := victim.claim(ctx, n-held, fmt.Sprintf("%s-%d", victim.id, claims))
+		if err != nil {
+			return err
 		}
 		for _, e := range tasks {
 			held++
