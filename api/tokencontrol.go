@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,23 +36,27 @@ type ControlToken struct {
 	TTL       time.Duration // at least a second
 }
 
+// Check tells what is wrong with the token that t describes, or nil.
+func (t ControlToken) Check() error {
+	switch {
+	case !slices.Contains(Roles, t.Role):
+		return fmt.Errorf("unknown role %q; use one of %s", t.Role, roleNames())
+	case t.Tenant != Wildcard && !tracker.ValidID(t.Tenant):
+		return fmt.Errorf("the tenant %q is neither a valid id nor %s", t.Tenant, Wildcard)
+	case t.Workspace != Wildcard && !tracker.ValidID(t.Workspace):
+		return fmt.Errorf("the workspace %q is neither a valid id nor %s", t.Workspace, Wildcard)
+	case t.Queue != "" && (t.Role != RoleEnroll || !tracker.ValidID(t.Queue)):
+		return fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
+	case t.TTL < time.Second:
+		return fmt.Errorf("the token's life %s is shorter than a second", t.TTL)
+	}
+	return nil
+}
+
 // MintControl makes a control token that holds from now on, and tells when it ends.
 func (k *Keyring) MintControl(t ControlToken, now time.Time) (token string, expires time.Time, err error) {
-	known := false
-	for _, r := range Roles {
-		known = known || r == t.Role
-	}
-	switch {
-	case !known:
-		return "", time.Time{}, fmt.Errorf("unknown role %q; use one of %s", t.Role, roleNames())
-	case t.Tenant != Wildcard && !tracker.ValidID(t.Tenant):
-		return "", time.Time{}, fmt.Errorf("the tenant %q is neither a valid id nor %s", t.Tenant, Wildcard)
-	case t.Workspace != Wildcard && !tracker.ValidID(t.Workspace):
-		return "", time.Time{}, fmt.Errorf("the workspace %q is neither a valid id nor %s", t.Workspace, Wildcard)
-	case t.Queue != "" && (t.Role != RoleEnroll || !tracker.ValidID(t.Queue)):
-		return "", time.Time{}, fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
-	case t.TTL < time.Second:
-		return "", time.Time{}, fmt.Errorf("the token's life %s is shorter than a second", t.TTL)
+	if err := t.Check(); err != nil {
+		return "", time.Time{}, err
 	}
 	iat := now.Truncate(time.Second)
 	exp := iat.Add(t.TTL.Truncate(time.Second))

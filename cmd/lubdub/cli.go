@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ type cli struct {
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // settings are the flags of every command that takes the whole configuration.
@@ -33,14 +37,15 @@ type settings struct {
 // load reads the effective configuration of the command that was selected.
 func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*config.Loaded, error) {
 	return loadConfig(config.Input{
-		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: flagsSet(k), Defaults: defaults,
+		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: flagsSet(k), BadFlags: a.badFlags, Problems: a.unknownFlags, Defaults: defaults,
 	})
 }
 
+// loadConfig gives what could be made of the configuration also when there are mistakes in it.
 func loadConfig(in config.Input) (*config.Loaded, error) {
 	cfg, err := config.Load(in)
 	if err != nil {
-		return nil, &mistake{err}
+		return cfg, &mistake{err}
 	}
 	return cfg, nil
 }
@@ -64,12 +69,14 @@ func (m *mistake) Unwrap() error { return m.error }
 // run is main without the process around it. It gives the exit code.
 func (a *app) run(args []string) (code int) {
 	var c cli
+	a.badFlags, a.unknownFlags = map[string]string{}, nil
 	parser, err := kong.New(&c,
 		kong.Name("lubdub"),
 		kong.Description("Lubdub hears the heartbeats of tasks and tells within milliseconds who has gone silent."),
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.NamedMapper("setting", kong.MapperFunc(parseSetting)),
+		kong.NamedMapper("setting", kong.MapperFunc(a.parseSetting)),
+		kong.Vars{"version": versionLine()},
 		kong.ValueFormatter(explain),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 	)
@@ -89,26 +96,86 @@ func (a *app) run(args []string) (code int) {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	k, err := parser.Parse(args)
-	if err != nil {
-		a.complain(err)
-		fmt.Fprintf(a.stderr, "lubdub: 'lubdub %s' tells what there is\n", helpFor(args, parser.Model))
-		return exitMistake
-	}
-	err = k.Run(a)
+	k, err := a.parse(parser, args)
 	if err == nil {
-		return exitOK
+		if err = k.Run(a); err == nil {
+			return exitOK
+		}
+	} else {
+		err = &mistake{err}
 	}
 	a.complain(err)
+	if k == nil || len(a.unknownFlags) > 0 {
+		fmt.Fprintf(a.stderr, "lubdub: 'lubdub %s' tells what there is\n", helpFor(args, parser.Model))
+	}
 	if errors.As(err, new(*mistake)) {
 		return exitMistake
 	}
 	return exitFailed
 }
 
+// parse reads the command line. Flags that do not exist are collected, not only the first one; a command that loads the
+// configuration tells them with all other mistakes, and of any other command they are the error.
+func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
+	k, err := parser.Parse(args)
+	for unknown := unknownFlag.FindStringSubmatch(message(err)); unknown != nil; unknown = unknownFlag.FindStringSubmatch(message(err)) {
+		rest := without(args, unknown[1])
+		if len(rest) == len(args) {
+			break
+		}
+		a.unknownFlags, args = append(a.unknownFlags, err.Error()), rest
+		k, err = parser.Parse(args)
+	}
+	if len(a.unknownFlags) == 0 && err == nil {
+		return k, nil
+	}
+	if err == nil {
+		if _, loads := k.Selected().Target.Addr().Interface().(loader); loads {
+			return k, nil
+		}
+	}
+	var all []error
+	for _, unknown := range a.unknownFlags {
+		all = append(all, errors.New(unknown))
+	}
+	return nil, errors.Join(append(all, err)...)
+}
+
+// loader is a command that reads the whole configuration before it does anything.
+type loader interface {
+	load(*app, *kong.Context, map[string]string) (*config.Loaded, error)
+}
+
+var unknownFlag = regexp.MustCompile(`^unknown flag (--?[^\s,=]+)`)
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// without leaves a flag out, and what seems to be its value.
+func without(args []string, flag string) []string {
+	for i, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); name != flag {
+			continue
+		}
+		n := 1
+		if i > 0 && arg == flag && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			n = 2
+		}
+		return slices.Concat(args[:i], args[i+n:])
+	}
+	return args
+}
+
 type exit int
 
 func (a *app) complain(err error) {
+	if m := new(mistake); errors.As(err, &m) {
+		err = m.error
+	}
 	for _, line := range config.Problems(err) {
 		fmt.Fprintf(a.stderr, "lubdub: %s\n", line)
 	}
@@ -124,13 +191,17 @@ func helpFor(args []string, model *kong.Application) string {
 	return "--help"
 }
 
-// parseSetting reads a flag with the parser that reads variables and files.
-func parseSetting(k *kong.DecodeContext, target reflect.Value) error {
+// parseSetting reads a flag with the parser that reads variables and files. What cannot be read is told by the
+// configuration, with its other mistakes.
+func (a *app) parseSetting(k *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := k.Scan.PopValueInto("value", &text); err != nil {
 		return err
 	}
-	return config.Parse(text, target)
+	if err := config.Parse(text, target); err != nil {
+		a.badFlags[k.Value.Name] = err.Error()
+	}
+	return nil
 }
 
 // explain adds a setting's default and variable to its help.

@@ -28,6 +28,10 @@ func TestCommandLine(t *testing.T) {
 		{"nothing", nil, "", exitOK, "Usage: lubdub <command>", ""},
 		{"help", nil, "serve --help", exitOK, "LUBDUB_ADMIN_LISTEN", ""},
 		{"version", nil, "version", exitOK, "lubdub devel (go1.", ""},
+		{"version as a flag", nil, "--version", exitOK, "lubdub devel (go1.", ""},
+		{"help as a command", nil, "help", exitOK, "Usage: lubdub <command>", ""},
+		{"help for a command", nil, "help config check", exitOK, "Usage: lubdub config check", ""},
+		{"help for no command", nil, "help srve", exitMistake, "", `did you mean "serve"`},
 		{"no such command", nil, "srve", exitMistake, "", `did you mean "serve"`},
 		{"no such flag", nil, "serve --lisen :1", exitMistake, "", "unknown flag --lisen"},
 		{"keys are no flag", nil, "serve --signing-keys k=x", exitMistake, "", "unknown flag --signing-keys"},
@@ -44,11 +48,16 @@ func TestCommandLine(t *testing.T) {
 		{"print variable", []string{"LUBDUB_SHARDS=3"}, "config print", exitOK, "# environment LUBDUB_SHARDS", ""},
 		{"token without role", nil, "token", exitMistake, "", "--role"},
 		{"token without key", nil, "token --role admin", exitMistake, "", "there is no signing key"},
+		{"token of no role, and no key", nil, "token --role king", exitMistake, "", `unknown role "king"; use one of viewer, `},
+		{"token of no tenant, and no key", nil, "token --role admin --tenant a/b", exitMistake, "", `the tenant "a/b" is neither`},
 		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
 		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "does not go with --no-fleet"},
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
 		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
 		{"health of nobody", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
+		{"health of a base URL that nobody listens on", nil, "health --url http://127.0.0.1:1", exitFailed, "", "http://127.0.0.1:1/readyz"},
+		{"health of no URL", nil, "health --url 127.0.0.1:9090", exitMistake, "", "write for example http://127.0.0.1:9090"},
+		{"health of another scheme", nil, "health --url redis://127.0.0.1:9090", exitMistake, "", "write for example http://"},
 		{"health of an unknown port", []string{"LUBDUB_ADMIN_LISTEN=:0"}, "health", exitMistake, "", "name the page with --url"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,6 +69,51 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("it said too much\nstdout: %s\nstderr: %s", stdout, stderr)
 			}
 		})
+	}
+}
+
+// Whoever repairs a configuration wants to do it once: flags that do not exist, values that cannot be read, bounds, the
+// environment, the file, keys and certificates are told together.
+func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lubdub.yaml")
+	if err := os.WriteFile(file, []byte("durability: forever\nport: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := command([]string{"LUBDUB_SHRADS=1", "LUBDUB_LOG_LEVEL=loud"}, "config", "check", "--config", file,
+		"--lisen", ":1", "--shutdown-timeout", "30", "--shards=9999", "--redis-timeout=soon", "--no-such",
+		"--tls-cert-file", "/nowhere.crt", "--tls-key-file", "/nowhere.key", "--admin-listen", "nowhere",
+		"--redis", "rediss://127.0.0.1:6379/0", "--redis-tls-ca-file", "/nowhere.ca")
+	if code != exitMistake || stdout != "" {
+		t.Error(code, stdout)
+	}
+	for _, want := range []string{
+		"unknown flag --lisen, did you mean \"--listen\"?", "unknown flag --no-such",
+		`shutdown-timeout (flag --shutdown-timeout): "30" has no unit`, "shards (flag --shards): 9999 is above 4096", `redis-timeout (flag --redis-timeout): "soon"`,
+		"there is no setting LUBDUB_SHRADS; did you mean LUBDUB_SHARDS?", `log-level (environment LUBDUB_LOG_LEVEL): "loud"`,
+		`durability (file ` + file + `:1): "forever"`, `lubdub.yaml:2: there is no setting "port"`, `admin-listen (flag --admin-listen): "nowhere"`,
+		"there is no signing key", "files of the listeners: stat /nowhere.crt", "files for Redis: open /nowhere.ca",
+	} {
+		if strings.Count(stderr, want) != 1 {
+			t.Errorf("%q is not told once in\n%s", want, stderr)
+		}
+	}
+	for _, line := range strings.Split(strings.TrimSpace(stderr), "\n") {
+		if !strings.HasPrefix(line, "lubdub: ") && !strings.Contains(stderr, "LUBDUB_SIGNING_KEYS") {
+			t.Errorf("not a line of its own: %q", line)
+		}
+	}
+}
+
+// No command may run with a flag that it does not know, or with a value that it could not read.
+func TestMistakenFlagsRunNothing(t *testing.T) {
+	for _, args := range []string{
+		"version --no-such", "config reference --no-such", "config print --shards many", "config print --no-such=1", "token --role admin --no-such x",
+		"dev --shards many --for 1ms", "serve --shards many", "health --no-such", "plan --no-such", "help --no-such",
+	} {
+		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey}, strings.Fields(args)...)
+		if code != exitMistake || stdout != "" || !strings.Contains(stderr, "many") && !strings.Contains(stderr, "unknown flag --no-such") {
+			t.Errorf("%s: %d, %s, %s", args, code, stdout, stderr)
+		}
 	}
 }
 

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 )
 
 type configCmd struct {
@@ -29,16 +33,41 @@ type configCheckCmd struct{ settings }
 // Run looks at everything that can be judged without Redis.
 func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	cfg, err := c.load(a, k, nil)
-	if err != nil {
-		return err
-	}
+	found := []error{unwrapped(err)}
 	if cfg.Roles.API {
-		if _, err := keyring(cfg); err != nil {
-			return err
-		}
+		_, err := keyring(cfg)
+		found = append(found, unwrapped(err))
+	}
+	found = append(found, checkTLSFiles(&cfg.Config)...)
+	if err := errors.Join(found...); err != nil {
+		return &mistake{err}
 	}
 	_, err = fmt.Fprintln(a.stdout, "the configuration is good")
 	return err
+}
+
+// unwrapped takes the mark of a mistake off, so that all of them can be marked together.
+func unwrapped(err error) error {
+	if m := new(mistake); errors.As(err, &m) {
+		return m.error
+	}
+	return err
+}
+
+// checkTLSFiles reads the certificates and keys as the server would.
+func checkTLSFiles(cfg *config.Config) (found []error) {
+	silent := slog.New(slog.DiscardHandler)
+	if cfg.TLSCert != "" && cfg.TLSKey != "" {
+		if _, err := tlsfiles.Server(cfg.TLSCert, cfg.TLSKey, cfg.TLSClientCA, silent); err != nil {
+			found = append(found, fmt.Errorf("files of the listeners: %w", err))
+		}
+	}
+	if strings.HasPrefix(cfg.Redis, "rediss") && (cfg.RedisCert == "") == (cfg.RedisKey == "") {
+		if _, err := tlsfiles.Client(cfg.RedisCA, cfg.RedisCert, cfg.RedisKey, cfg.RedisName, silent); err != nil {
+			found = append(found, fmt.Errorf("files for Redis: %w", err))
+		}
+	}
+	return found
 }
 
 type configReferenceCmd struct{}

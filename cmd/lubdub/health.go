@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -18,15 +20,20 @@ import (
 )
 
 type healthCmd struct {
-	URL     string        `name:"url" placeholder:"URL" help:"Page to ask; without it /readyz of the admin listener that configuration and environment name."`
+	URL     string        `name:"url" placeholder:"URL" help:"Server to ask, such as http://127.0.0.1:9090, or one of its health pages; without it the admin listener that configuration and environment name."`
 	File    string        `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
 	Timeout time.Duration `default:"2s" help:"How long to wait for the answer."`
 }
 
 // Run exits with 0 when the server is ready, and with 1 when it is not or does not answer.
 func (c *healthCmd) Run(a *app) error {
-	url, transport := c.URL, &http.Transport{DisableKeepAlives: true}
-	if url == "" {
+	page, transport := "", &http.Transport{DisableKeepAlives: true}
+	if c.URL != "" {
+		var err error
+		if page, err = healthPage(c.URL); err != nil {
+			return &mistake{err}
+		}
+	} else {
 		cfg, err := loadConfig(config.Input{File: c.File, Environ: a.environ})
 		if err != nil {
 			return err
@@ -35,16 +42,16 @@ func (c *healthCmd) Run(a *app) error {
 		if port == "0" {
 			return &mistake{fmt.Errorf("admin-listen is %s, so its port is known to the server only; name the page with --url", cfg.AdminListen)}
 		}
-		url = "http://" + net.JoinHostPort(reachable(host), port) + "/readyz"
+		page = "http://" + net.JoinHostPort(reachable(host), port) + "/readyz"
 		if cfg.AdminTLS == "on" {
-			url = "https" + strings.TrimPrefix(url, "http")
+			page = "https" + strings.TrimPrefix(page, "http")
 			if transport.TLSClientConfig, err = sameCertificate(cfg); err != nil {
 				return err
 			}
 		}
 	}
 	client := &http.Client{Timeout: c.Timeout, Transport: transport}
-	res, err := client.Get(url)
+	res, err := client.Get(page)
 	if err != nil {
 		return err
 	}
@@ -53,10 +60,25 @@ func (c *healthCmd) Run(a *app) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	_ = json.Unmarshal(body, &health)
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s %s %s", url, res.Status, health.Status, health.Message)
+		return fmt.Errorf("%s: %s %s %s", page, res.Status, health.Status, health.Message)
 	}
 	_, err = fmt.Fprintln(a.stdout, "ok")
 	return err
+}
+
+// healthPage gives the page to ask of what was named: a health page, or a server, with or without a path that all of its
+// pages lie under.
+func healthPage(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--url %q is not the URL of a server; write for example http://127.0.0.1:9090", text)
+	}
+	switch path.Base(u.Path) {
+	case "readyz", "healthz", "livez":
+	default:
+		u = u.JoinPath("readyz")
+	}
+	return u.String(), nil
 }
 
 // sameCertificate trusts the very certificate that the server is configured with, whatever name it is for, and shows it

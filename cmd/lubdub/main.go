@@ -17,6 +17,10 @@ func main() {
 type app struct {
 	stdout, stderr io.Writer
 	environ        []string
+
+	// What is wrong with the command line, for the configuration to tell with its other mistakes.
+	badFlags     map[string]string // values that cannot be read, by flag
+	unknownFlags []string
 }
 
 // Exit codes.

@@ -81,6 +81,14 @@ func TestServeAndStop(t *testing.T) {
 	if code, stdout, stderr := command(nil, "health", "--url", admin+"/readyz"); code != exitOK || stdout != "ok\n" {
 		t.Error(code, stdout, stderr)
 	}
+	for _, base := range []string{api, api + "/", admin, admin + "/healthz", api + "/livez"} {
+		if code, stdout, stderr := command(nil, "health", "--url", base); code != exitOK || stdout != "ok\n" {
+			t.Error(base, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := command(nil, "health", "--url", api+"/v1"); code != exitFailed || !strings.Contains(stderr, api+"/v1/readyz: 404") {
+		t.Error(code, stderr)
+	}
 	if code, stdout, stderr := command([]string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "http://")}, "health"); code != exitOK {
 		t.Error(code, stdout, stderr)
 	}

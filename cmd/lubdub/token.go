@@ -23,6 +23,10 @@ type tokenCmd struct {
 
 // Run prints the token and nothing else, so that it can be put into a variable.
 func (c *tokenCmd) Run(a *app, k *kong.Context) error {
+	wanted := api.ControlToken{Role: api.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL}
+	if err := wanted.Check(); err != nil { // a key would not help
+		return &mistake{err}
+	}
 	cfg, err := loadConfig(config.Input{
 		File: c.File, Environ: a.environ, Flags: &config.Config{SigningKeysFile: c.SigningKeysFile}, FlagsSet: flagsSet(k),
 	})
@@ -33,11 +37,9 @@ func (c *tokenCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	token, _, err := keys.MintControl(api.ControlToken{
-		Role: api.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL,
-	}, time.Now())
+	token, _, err := keys.MintControl(wanted, time.Now())
 	if err != nil {
-		return &mistake{err}
+		return err
 	}
 	_, err = fmt.Fprintln(a.stdout, token)
 	return err

@@ -8,6 +8,10 @@ import (
 type versionCmd struct{}
 
 func (*versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintf(a.stdout, "lubdub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(a.stdout, versionLine())
 	return err
+}
+
+func versionLine() string {
+	return fmt.Sprintf("lubdub %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -43,6 +43,8 @@ type Input struct {
 	Environ  []string          // as os.Environ gives it
 	Flags    *Config           // values of the flags
 	FlagsSet []string          // names of the flags that were given; the others in Flags are not looked at
+	BadFlags map[string]string // what is wrong with the values of flags that could not be read, by name
+	Problems []string          // other mistakes, which are told with those that Load finds
 	Defaults map[string]string // other defaults than Config's, by name
 }
 
@@ -57,10 +59,11 @@ type Loaded struct {
 func (l *Loaded) Source(name string) Source { return l.sources[name] }
 
 // Load lays flags over environment over file over defaults, and checks the result. The error tells every
-// problem at once, one a line; it never holds a secret.
+// problem at once, one a line; it never holds a secret. With an error comes what could be made of the rest, so that
+// more of it can be looked at; nothing must be done with it.
 func Load(in Input) (*Loaded, error) {
 	l := &Loaded{Config: *Default(), sources: map[string]Source{}}
-	var ps problems
+	ps := problems(slices.Clone(in.Problems))
 	for name, text := range in.Defaults {
 		f, ok := Lookup(name)
 		if !ok {
@@ -86,12 +89,16 @@ func Load(in Input) (*Loaded, error) {
 		if !ok {
 			continue // a flag of the command's own
 		}
+		if bad := in.BadFlags[name]; bad != "" {
+			ps.addf("%s (flag --%s): %s", name, name, bad)
+			continue
+		}
 		f.copy(&l.Config, in.Flags)
 		l.sources[name] = Source{Layer: FromFlag, Where: "--" + name}
 	}
 	ps = append(ps, l.validate()...)
 	if len(ps) > 0 {
-		return nil, ps
+		return l, ps
 	}
 	return l, nil
 }
@@ -112,8 +119,14 @@ func (p problems) Error() string { return strings.Join(p, "\n") }
 
 func (p *problems) addf(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
 
-// Problems lists the mistakes that an error of Load is made of.
-func Problems(err error) []string {
+// Problems lists the mistakes that an error of Load is made of, and those of errors that were joined with it.
+func Problems(err error) (all []string) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			all = append(all, Problems(one)...)
+		}
+		return all
+	}
 	var p problems
 	if errors.As(err, &p) {
 		return slices.Clone(p)
