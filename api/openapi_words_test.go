@@ -175,7 +175,7 @@ var opWords = map[string]words{
 	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
-		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them.",
+		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them. A claim counts as the worker's beat when it comes; what the worker must be told comes with its beats only.",
 		request:     v1.ClaimRequest{}, optionalBody: true, requestExamples: []example{{"long poll", `{"max":5,"waitMs":30000,"claimId":"c-17"}`}},
 		answers: map[int]any{200: v1.ClaimResponse{}}, errors: []int{404, 409, 410},
 	},

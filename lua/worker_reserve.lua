@@ -1,17 +1,20 @@
 -- Purpose: reserves room for a claim of a worker, or settles a reservation when its claim is over.
--- Guarantees: only an ONLINE worker gets any, and never more than its maxConcurrent leaves: what it holds is known here
---   as a number that is never too low, since claims add to it and only a count lowers it. Room that other claims have
---   reserved is not given twice. A reservation that nobody settles ends by itself and counts as used.
--- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
+-- Guarantees: only an ONLINE worker that is not LOST gets any, and never more than its maxConcurrent leaves: what it
+--   holds is known here as a number that is never too low, since claims add to it and only a count lowers it. Room that
+--   other claims have reserved is not given twice. A reservation that nobody settles ends by itself and counts as used.
+--   A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells nothing.
+-- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats
 -- ARGV: 1 name of the reservation, 2 how many are wanted (-1: settle it), 3 life ms, 4 settling: how many were claimed;
---   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or ''
+--   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
+--   workerbeats names it when its claim has just come, else ''
 -- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that
---   rises with each reservation that ends}
--- Cost: O(reservations of the worker)
+--   rises with each reservation that ends, 1 when the worker is LOST, else 0}
+-- Cost: O(reservations of the worker + log n)
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
-local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt')
+local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt',
+  'i', 't', 'bl', 'px', 'br', 'la', 'pb')
 local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
 if not status then return {NOT_FOUND, now} end
 local want, others, granted = tonumber(ARGV[2]), 0, 0
@@ -33,11 +36,22 @@ if want > 0 and ARGV[5] == tostring(ended) then held = tonumber(ARGV[4]) end
 -- One that its drain has ended is told that it drains, as its next beat will be.
 local drains = status == 'D' or status == 'F' and f[8] == 'DRAINED' and not f[11]
 local code = drains and DRAINING or status == 'F' and OFFLINE or OK
-if code == OK and want > 0 then
+local lost = false
+if want > 0 and status ~= 'F' then
+  local L, beat = shard_time(KEYS[3]), tonumber(f[14])
+  if ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'bl', L, 'lb', now)
+    if f[17] or f[18] then redis.call('HDEL', KEYS[1], 'la', 'pb', 'px') end
+    redis.call('ZADD', KEYS[4], L + math.floor(1.5 * f[12]), ARGV[6])
+  else
+    lost = not beat or L - math.max(beat, tonumber(f[15]) or 0, tonumber(f[16]) or 0) >= tonumber(f[13])
+  end
+end
+if code == OK and want > 0 and not lost then
   granted = math.max(0, math.min(want, max - others - held))
   if granted > 0 then
     redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1] .. ':' .. granted)
   end
 end
 if held ~= before or ended ~= (tonumber(f[10]) or 0) then redis.call('HSET', KEYS[1], 'hb', held, 'hg', ended) end
-return {code, now, granted, max, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or '', ended}
+return {code, now, granted, max, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or '', ended, lost and 1 or 0}

@@ -95,7 +95,7 @@ func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
 	if c.Wait > 0 {
 		defer c.t.nudges.join(c)()
 	}
-	if err := c.reserve(); err != nil {
+	if err := c.reserve(true); err != nil {
 		return nil, err
 	}
 	defer c.giveBack()
@@ -130,7 +130,7 @@ func (c *claim) awaitRoom(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest()
 		c.t.tellWhenFree(c.WorkerID) // first: what ends from here on says so
-		if err := c.reserve(); err != nil || c.room > 0 {
+		if err := c.reserve(false); err != nil || c.room > 0 {
 			return err
 		}
 		timer := time.NewTimer(jittered(c.t.fullRetry))
@@ -150,15 +150,15 @@ func (c *claim) refused() error {
 		return nil
 	}
 	g := &Grant{name: newID(""), worker: c.can.worker}
-	if err := c.t.reserveRoom(g, 0, "", ""); CodeOf(err) != Unavailable {
+	if err := c.t.reserveRoom(g, c.t.reserveCall(g, 0, "", "", false)); CodeOf(err) != Unavailable {
 		return err
 	}
 	return nil // it waited in vain, which is as true
 }
 
-// reserve asks the registry for as many places as the claim wants.
-func (c *claim) reserve() error {
-	g, err := c.t.reserveClaim(c.Scope, c.WorkerID, c.Max)
+// reserve asks the registry for as many places as the claim wants. `hear`: the worker has just asked for them.
+func (c *claim) reserve(hear bool) error {
+	g, err := c.t.reserveClaim(c.Scope, c.WorkerID, c.Max, hear)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 // accept takes what it can of an offer, in one round trip for each shard.
 func (c *claim) accept(o *offer) (tasks []*Envelope, tried int, err error) {
 	if c.room == 0 {
-		if err := c.reserve(); err != nil || c.room == 0 {
+		if err := c.reserve(false); err != nil || c.room == 0 {
 			return nil, 0, err
 		}
 	}

@@ -214,7 +214,7 @@ func TellLost(lists ...[]OwnedAttempt) int {
 
 // ReserveClaim reserves room for a claim that is under way; call the result when it is over.
 func (t *Tracker) ReserveClaim(scope Scope, worker string, n int) (settle func(), err error) {
-	g, err := t.reserveClaim(scope, worker, n)
+	g, err := t.reserveClaim(scope, worker, n, true)
 	return func() { t.settleClaim(g, 0) }, err
 }
 
@@ -235,7 +235,7 @@ func (t *Tracker) Nudged(scope Scope, worker string) (told <-chan struct{}, leav
 // HoldOffer has a claim be offered tasks that it neither takes nor leaves until `leave` is called.
 func (t *Tracker) HoldOffer(r ClaimRequest) (offered int, leave func(), err error) {
 	c := &claim{ClaimRequest: r, t: t}
-	if err := c.reserve(); err != nil {
+	if err := c.reserve(true); err != nil {
 		return 0, nil, err
 	}
 	m := t.rooms.of(t, r.Scope, r.Queue)

@@ -130,7 +130,8 @@ func (t *Tracker) unreserve(op string, places []*placement) {
 	for i, p := range places {
 		shard, _ := t.store.workerShard(p.worker.ID)
 		k, name := t.store.keys[shard], taskName(p.worker.Scope, p.worker.ID)
-		calls[i] = newCall(shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name)}, p.name, -1, ms(placementLife), 0, "")
+		calls[i] = newCall(shard, t.store.scripts.Get("worker_reserve"), []string{k.worker(name), k.reserved(name), k.clock, k.workerBeats},
+			p.name, -1, ms(placementLife), 0, "", "")
 	}
 	t.store.doAll(op, calls)
 }
