@@ -2,6 +2,7 @@ package tracker_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/lubdub-io/lubdub/tracker"
@@ -45,6 +46,9 @@ func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 			if task := c.wantState(held[2].TaskID, tracker.Queued, ""); task.Losses != losses || task.NextAttemptAt.IsZero() == (losses == 1) ||
 				len(task.History) == 0 || task.History[len(task.History)-1].Reason != tracker.WorkerLost {
 				c.Fatalf("%+v", task)
+			}
+			if e := c.newest(held[2].TaskID).Evidence; e == nil || e.WorkerReason != reason || !strings.HasPrefix(e.Sweeper, "swp_") {
+				c.Fatalf("%+v", e)
 			}
 			if w := c.worker(c.ids[name]); w.Held != 0 {
 				c.Fatalf("an ended worker holds %d", w.Held)

@@ -37,6 +37,47 @@ func TestVerdictsNameTheBrake(t *testing.T) {
 	}, braked, spread)
 }
 
+// Whichever part of a process finds what is to be told, it has one name.
+func TestAProcessHasOneName(t *testing.T) {
+	claims(t, func(c *crew) {
+		a := c.running()
+		c.advance(2500 * time.Millisecond)
+		if r, err := c.Sweep(c.ctx); err != nil || r.Zombies != 1 {
+			c.Fatalf("%+v %v", r, err)
+		}
+		name := c.newest(a.TaskID).Evidence.Sweeper
+		if !strings.HasPrefix(name, "swp_") {
+			c.Fatalf("it is %q", name)
+		}
+		for worker, end := range map[string]func(id string){
+			"silent": func(string) {
+				c.advance(30 * time.Second)
+				if _, err := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{}).RunOnce(c.ctx); err != nil {
+					c.Fatal(err)
+				}
+			},
+			"forced": func(id string) {
+				if _, err := c.RetireWorker(c.ctx, scope, id, tracker.WorkerForced, ""); err != nil {
+					c.Fatal(err)
+				}
+			},
+			"forgets": func(id string) {
+				for range 3 {
+					c.beatWorker(id, listing())
+				}
+			},
+		} {
+			c.ids = map[string]string{}
+			c.hire(worker)
+			held := c.holding(worker, 1)[0]
+			end(c.ids[worker])
+			if e := c.newest(held.TaskID).Evidence; e == nil || e.Sweeper != name {
+				c.Errorf("%s: %+v, want %s", worker, e, name)
+			}
+		}
+	})
+}
+
 // A history that a version before has written is read, by views, by repeats and by who asks whose an attempt was.
 func TestHistoriesOfTheVersionBefore(t *testing.T) {
 	claims(t, func(c *crew) {

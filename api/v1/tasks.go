@@ -192,7 +192,8 @@ type Task struct {
 	CreatedAt    Time            `json:"createdAt"`
 	DispatchedAt Time            `json:"dispatchedAt"`
 	StartedAt    Time            `json:"startedAt"`
-	// LastHeartbeatAt is when the last beat was received, by the store's clock. It is kept after the end.
+	// LastHeartbeatAt is when the last beat was received, by the store's clock; while a task without a timeout of its own
+	// is RUNNING, its worker's, if that is later. It is kept after the end.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
 	// ReportedHeartbeatAt is what the worker's own clock said then.
 	ReportedHeartbeatAt Time `json:"reportedHeartbeatAt"`
@@ -254,7 +255,7 @@ type HistoryEntry struct {
 	WorkerID     *string `json:"workerId"`
 	DispatchedAt Time    `json:"dispatchedAt"`
 	StartedAt    Time    `json:"startedAt"`
-	// LastHeartbeatAt is null when nothing was ever heard.
+	// LastHeartbeatAt is when the attempt was heard last; null when it never was.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
 	// CompletedAt is what the worker's own clock said when it completed the attempt.
 	CompletedAt Time `json:"completedAt,omitzero"`

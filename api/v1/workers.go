@@ -213,7 +213,7 @@ type Worker struct {
 	LastHeartbeatAgeMs *int64 `json:"lastHeartbeatAgeMs"`
 	DeregisteredAt     Time   `json:"deregisteredAt"`
 	DrainDeadline      Time   `json:"drainDeadline"`
-	// UptimePct24h is the share of the last 24 h, or of its life, in which it was alive.
+	// UptimePct24h is the share of the last 24 h, or of its life, in which it was alive; once OFFLINE, as it was at its end.
 	UptimePct24h float64 `json:"uptimePct24h"`
 	// StaleCount24h is how often it, or the one that it follows, went stale in the last 24 h.
 	StaleCount24h       int   `json:"staleCount24h"`
@@ -238,7 +238,7 @@ type Machine struct {
 	LastHeartbeatAt Time          `json:"lastHeartbeatAt"`
 	// UptimePct24h is the share of the last 24 h, or since it was first seen, in which it was not OFFLINE.
 	UptimePct24h float64 `json:"uptimePct24h"`
-	// StaleCount24h is how often a worker of it went stale in the last 24 h.
+	// StaleCount24h is how often in the last 24 h it went OFFLINE because its last worker had gone stale.
 	StaleCount24h int  `json:"staleCount24h"`
 	Flapping      bool `json:"flapping"`
 }
