@@ -14,11 +14,18 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
+// embeddedScheme is of URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
+const embeddedScheme = "miniredis"
+
 // connect makes the client for Options.RedisURL. It does not ask Redis yet.
 func (s *store) connect() error {
 	scheme, rest, ok := strings.Cut(s.opts.RedisURL, "://")
 	if !ok {
 		return fmt.Errorf("redis URL %q has no scheme; write redis://host:port/db, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master", redactURL(s.opts.RedisURL))
+	}
+	if scheme == embeddedScheme {
+		scheme, s.embedded = "redis", true
+		s.opts.RedisURL = scheme + "://" + rest
 	}
 	base, kind, _ := strings.Cut(scheme, "+")
 	if base != "redis" && base != "rediss" && base != "unix" {
@@ -201,15 +208,15 @@ func (s *store) check(ctx context.Context) error {
 	if err := s.checkDurability(ctx, info); err != nil {
 		return err
 	}
-	version, known := info["redis_version"]
-	if !known {
-		return nil // miniredis: it evicts nothing and keeps nothing, which its user was told
+	if s.embedded {
+		return nil // it evicts nothing and keeps nothing, which its user was told
 	}
+	if e := s.anyEvicts(ctx); e != nil {
+		return e
+	}
+	version := info["redis_version"]
 	if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
 		return fmt.Errorf("redis at %s is version %s; Lubdub needs Redis 7.0 or newer, or Valkey", redactURL(s.opts.RedisURL), version)
-	}
-	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		return fmt.Errorf("redis at %s has maxmemory-policy %s, which may silently drop running tasks; set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and in redis.conf", redactURL(s.opts.RedisURL), policy)
 	}
 	if info["aof_enabled"] == "0" {
 		s.opts.Logger.Warn("redis does not persist: appendonly is off, so a restart loses finished tasks and queues (running ones are adopted again by their beats); set appendonly yes")
@@ -227,7 +234,7 @@ func (s *store) info(ctx context.Context) (map[string]string, error) {
 		return nil, fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, or try Lubdub without one: --redis embedded", redactURL(s.opts.RedisURL), err)
 	}
 	info := map[string]string{}
-	for _, section := range []string{"server", "memory", "persistence"} {
+	for _, section := range []string{"server", "persistence"} {
 		text, err := run.Info(ctx, section).Result()
 		if isNetwork(err) {
 			return nil, err
@@ -241,8 +248,9 @@ func (s *store) info(ctx context.Context) (map[string]string, error) {
 	return info, nil
 }
 
-// settleShards fixes the number of shards on a deployment's first start and holds every later start to it.
-func (s *store) settleShards(ctx context.Context) (int, error) {
+// settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It tells
+// whether this is the first.
+func (s *store) settleShards(ctx context.Context) (shards int, founded bool, err error) {
 	var run redis.Cmdable = s.cluster
 	if s.single != nil {
 		run = s.single
@@ -254,20 +262,20 @@ func (s *store) settleShards(ctx context.Context) (int, error) {
 			want = 64
 		}
 	}
-	if err := run.HSetNX(ctx, metaKey, "shards", want).Err(); err != nil {
-		return 0, fmt.Errorf("cannot write to Redis at %s: %w", redactURL(s.opts.RedisURL), err)
+	if founded, err = run.HSetNX(ctx, metaKey, "shards", want).Result(); err != nil {
+		return 0, false, fmt.Errorf("cannot write to Redis at %s: %w", redactURL(s.opts.RedisURL), err)
 	}
 	stored, err := run.HGet(ctx, metaKey, "shards").Int()
 	if err != nil {
-		return 0, fmt.Errorf("cannot read the stored shard count: %w", err)
+		return 0, false, fmt.Errorf("cannot read the stored shard count: %w", err)
 	}
 	if s.opts.Shards != 0 && stored != s.opts.Shards {
-		return 0, fmt.Errorf("this deployment was first started with %d shards, which is fixed for its life, but --shards is %d; start with --shards %d (or 0, which takes the stored count), or use another Redis", stored, s.opts.Shards, stored)
+		return 0, false, fmt.Errorf("this deployment was first started with %d shards, which is fixed for its life, but --shards is %d; start with --shards %d (or 0, which takes the stored count), or use another Redis", stored, s.opts.Shards, stored)
 	}
 	if stored < 1 || stored > MaxShards {
-		return 0, fmt.Errorf("the stored shard count %d is not in 1–%d; another program may have written %s", stored, MaxShards, metaKey)
+		return 0, false, fmt.Errorf("the stored shard count %d is not in 1–%d; another program may have written %s", stored, MaxShards, metaKey)
 	}
-	return stored, nil
+	return stored, founded, nil
 }
 
 // MaxShards bounds Options.Shards: every shard costs a look every 100 ms.

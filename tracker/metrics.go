@@ -9,6 +9,7 @@ type metrics struct {
 	flushTime prometheus.Histogram
 	gaps      prometheus.Counter
 	holds     prometheus.Counter
+	evicts    prometheus.Gauge
 
 	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
 
@@ -49,6 +50,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		holds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_shard_time_holds_total", Help: "How often this replica held a shard's time back for a moment, since beats were refused there: by Redis, or by this replica being full.",
+		}),
+		evicts: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_redis_evicts", Help: "1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. Looked at every minute.",
 		}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_verdicts_total", Help: "Attempts ended by this sweeper, by reason.",
@@ -97,7 +101,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
-		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.verdicts, m.requeued, m.removed,
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.evicts, m.verdicts, m.requeued, m.removed,
 			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.unconfirmed, m.repairs,
 			m.reconciled)
 	}

@@ -19,6 +19,8 @@ type store struct {
 	scripts *lua.Set
 	keys    []*shardKeys
 
+	embedded bool // a miniredis in this process
+
 	single  *redis.Client        // one server, or Sentinel's choice of one; nil on Cluster
 	cluster *redis.ClusterClient // nil otherwise
 

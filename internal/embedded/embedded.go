@@ -45,7 +45,7 @@ func Start() (*Redis, error) {
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("embedded Redis: %w", err)
 	}
-	r := &Redis{server: server, url: fmt.Sprintf("redis://:%s@%s/0", password, server.Addr()), closed: make(chan struct{})}
+	r := &Redis{server: server, url: fmt.Sprintf("miniredis://:%s@%s/0", password, server.Addr()), closed: make(chan struct{})}
 	r.aging.Go(r.age)
 	return r, nil
 }

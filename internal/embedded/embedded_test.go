@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 func client(t *testing.T, r *Redis) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(r.URL())
+	o, err := redis.ParseURL(strings.Replace(r.URL(), "miniredis:", "redis:", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

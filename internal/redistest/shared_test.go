@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -29,7 +30,7 @@ func TestDatabasesComeBackEmpty(t *testing.T) {
 	if n := len(shared.free); n != databases {
 		t.Fatalf("%d of %d databases are free", n, databases)
 	}
-	o, err := redis.ParseURL(url)
+	o, err := redis.ParseURL(strings.Replace(url, "miniredis:", "redis:", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

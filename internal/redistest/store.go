@@ -42,7 +42,7 @@ func Miniredis(t testing.TB, opts ...Option) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	s := &Store{Kind: "miniredis", URL: "redis://" + m.Addr() + "/0", Scripts: scripts(""), Clock: &Clock{}}
+	s := &Store{Kind: "miniredis", URL: "miniredis://" + m.Addr() + "/0", Scripts: scripts(""), Clock: &Clock{}}
 	s.Client = newClient(t, m.Addr(), 0)
 	if slices.Contains(opts, WallClock) {
 		m.ClockTTL(true) // or keys would not expire at all
