@@ -39,7 +39,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	case path == "/livez":
 		writeJSON(ctx, fasthttp.StatusOK, v1.Health{Status: "ok"})
 	case path == "/readyz" || path == "/healthz":
-		status, health := s.health()
+		status, health := s.health(&ctx.Response.Header)
 		writeJSON(ctx, status, health)
 	case path == "/version":
 		c := call{s: s, ctx: ctx}

@@ -58,7 +58,7 @@ type Tracker interface {
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
-	Ready(context.Context) error // nil when the store can be served from
+	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }
 
 // Config of a Server. Zero fields mean the default that their comment names; Tracker, Keys and PublicURL must

@@ -2,14 +2,16 @@ package api
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // livez says that the process answers. It never asks Redis: a restart does not heal Redis.
@@ -17,9 +19,11 @@ func (c *call) livez() (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
-// readyz says whether this replica should get work: it is not draining and the store answers.
+// readyz says whether this replica should get work: it is not draining. The store's trouble is all replicas' trouble, and
+// of a Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest,
+// and all for a while after it. So trouble is told, and work goes on coming, to be answered 503 where it must.
 func (c *call) readyz() (int, any, error) {
-	status, health := c.s.health()
+	status, health := c.s.health(&c.ctx.Response.Header)
 	return status, health, nil
 }
 
@@ -27,40 +31,76 @@ func (c *call) version() (int, any, error) {
 	return fasthttp.StatusOK, v1.Version{Name: "lubdub", Version: c.s.cfg.Version, Go: runtime.Version()}, nil
 }
 
-func (s *Server) health() (int, v1.Health) {
+func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
 	if s.draining.Load() {
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one"}
 	}
 	if err := s.ready.ask(); err != nil {
-		s.log.Warn("not ready", "cause", err)
-		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "unavailable", Message: fmt.Sprintf("The store does not answer; see the log, and try again in %s", readyFor)}
+		s.log.Warn("the store is in trouble", "cause", err)
+		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err)}
 	}
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}
 }
 
+// troubleOf says what is wrong with the store, to whoever asks.
+func troubleOf(err error) string {
+	var e *tracker.EvictionError
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "The store, or a part of it, does not answer; requests that need it are answered 503 until it does. See the log"
+}
+
 const (
-	readyFor     = 200 * time.Millisecond // how long one look at the store counts
-	readyTimeout = time.Second
+	readyFor  = 200 * time.Millisecond // how long one look at the store counts
+	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without whoever asked
 )
 
-// readiness asks the store at most once per readyFor, however many ask: the page is open to everyone.
+var errNoAnswerYet = errors.New("it has not answered yet")
+
+// readiness asks the store at most once per readyFor, and once at a time, however many ask: the page is open to everyone.
 type readiness struct {
 	check func(context.Context) error
 
-	mu  sync.Mutex
-	at  time.Time
-	err error
+	mu   sync.Mutex
+	done chan struct{} // closed when the look under way, or the last one, is over; nil: there was none
+	at   time.Time     // of the last look's end; zero: it is under way
+	err  error         // of the last look
 }
 
 func (r *readiness) ask() error {
+	done := r.look()
+	select {
+	case <-done:
+	default:
+		wait := time.NewTimer(readyWait)
+		defer wait.Stop()
+		select {
+		case <-done:
+		case <-wait.C:
+			return errNoAnswerYet
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.at.IsZero() && time.Since(r.at) < readyFor {
-		return r.err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	r.err = r.check(ctx)
-	r.at = time.Now()
 	return r.err
+}
+
+// look begins a look where none is under way and the last one counts no more.
+func (r *readiness) look() (done <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil || !r.at.IsZero() && time.Since(r.at) >= readyFor {
+		ended := make(chan struct{})
+		r.done, r.at = ended, time.Time{}
+		go func() {
+			err := r.check(context.Background()) // which has bounds of its own
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.err, r.at = err, time.Now()
+			close(ended)
+		}()
+	}
+	return r.done
 }

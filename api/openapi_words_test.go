@@ -186,7 +186,7 @@ var opWords = map[string]words{
 	"livez":       {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
 	"readyz": {
 		tag: "system", summary: "This server should get work",
-		description: "503 while it shuts down or the store does not answer.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
+		description: "503 while it shuts down. The store's trouble, which is that of all servers, is told as status degraded: a balancer must not send nobody anywhere for it.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
 	},
 	"healthz": {tag: "system", summary: "The same as /readyz", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}}},
 	"version": {tag: "system", summary: "What runs here", answers: map[int]any{200: v1.Version{}}},

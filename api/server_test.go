@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -33,21 +35,41 @@ func TestHealthPages(t *testing.T) {
 	}
 }
 
-func TestReadinessFollowsTheStoreAndLivenessDoesNot(t *testing.T) {
+// The store's trouble is that of all replicas: a balancer that sent nobody anywhere for it would cut off what goes on.
+func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
 	e := newEnv(t)
 	e.fake.ready = func() error { return errors.New("dial tcp: secret") }
 	for _, path := range []string{"/readyz", "/healthz"} {
-		if a := e.do("GET", path, "", "").want(503).contains(`{"status":"unavailable"}`); strings.Contains(a.body, "secret") {
+		if a := e.do("GET", path, "", "").want(200).contains(`{"status":"degraded"}`); strings.Contains(a.body, "secret") {
 			t.Errorf("the cause is told: %s", a.body)
 		}
 	}
 	e.do("GET", "/livez", "", "").want(200)
 }
 
+// A store that hangs does not let the health pages hang, and is asked by one at a time, however many look.
+func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	e := newEnv(t)
+	thaw := make(chan struct{})
+	var asked atomic.Int64
+	e.fake.ready = func() error { asked.Add(1); <-thaw; return nil }
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"degraded"}`) })
+	}
+	all.Wait()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the store was asked %d times", n)
+	}
+	close(thaw)
+}
+
 func TestDrainingSwitchesReadinessOffOnly(t *testing.T) {
 	e := newEnv(t)
 	e.s.SetDraining()
-	e.do("GET", "/readyz", "", "").want(503).contains(`{"status":"draining"}`)
+	if a := e.do("GET", "/readyz", "", "").want(503).contains(`{"status":"draining"}`); a.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After: %q", a.header.Get("Retry-After"))
+	}
 	e.do("GET", "/livez", "", "").want(200)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
 }

@@ -7,13 +7,7 @@
 -- Cost: O(1)
 --#include lib/clock.lua
 --#include lib/step.lua
+--#include lib/hold.lua
 local L = step(KEYS[1], KEYS[2], 1)
-local still, half, open = string.match(redis.call('HGET', KEYS[1], 'h') or '', '^(%d+)\t(%d+)\t(.*)$')
-local function later(hold, ms)
-  hold = tonumber(hold) or 0
-  if hold - now > MAX_HOLD_MS then hold = 0 end
-  return string.format('%.0f', ms == '0' and hold or math.max(hold, now + ms))
-end
-redis.call('HSET', KEYS[1], 'L', L, 'm', now, 'h',
-  later(still, ARGV[1]) .. '\t' .. later(half, ARGV[2]) .. '\t' .. (open or ''))
+hold(KEYS[1], L, tonumber(ARGV[1]), tonumber(ARGV[2]), 0)
 return L

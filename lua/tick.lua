@@ -1,5 +1,5 @@
--- Purpose: an empty beat: keeps the time of some shards running while nobody beats them, tells of their outages that
---   are over, and makes their fixed keys exist.
+-- Purpose: an empty beat: keeps the time of some shards running while nobody beats them, or holds it while balancers
+--   may keep all clients from all replicas; tells of outages that are over, and makes the shards' fixed keys exist.
 -- Guarantees: shard time moves by at most 250 ms a call, before anything else of the shard is written. Repeating it is
 --   harmless.
 -- KEYS: for each shard twenty-one: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
@@ -7,12 +7,15 @@
 --   15 …:fences, 16 …:pauses, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked.
 --   On Cluster a call is about one shard only. With shard 0, last of all …:meta
 -- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
---   deployment
+--   deployment, 4 health check period ms, 5 timeout of workers ms, then for each shard for how many ms balancers may
+--   keep the clients from this replica yet: at most the period
 -- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written, {replicas that keep the
 --   shard's time}}
 -- Cost: O(number of replicas) for each shard, one event for each outage that is to be told
 --#include lib/clock.lua
 --#include lib/step.lua
+--#include lib/hold.lua
+--#include lib/cutoff.lua
 --#include lib/outages.lua
 local KEYS_PER_SHARD = 21
 
@@ -33,14 +36,15 @@ end
 local reply = {now}
 for first = 1, #KEYS - KEYS_PER_SHARD + 1, KEYS_PER_SHARD do
   local last = first + KEYS_PER_SHARD - 1
-  local replicas = KEYS[first + 4]
-  local L, gap = step(KEYS[first], KEYS[first + 1])
-  redis.call('ZADD', replicas, now, ARGV[1])
+  local cut_off_for = tonumber(ARGV[6 + (first - 1) / KEYS_PER_SHARD]) or 0
+  local longest = cut_off_for > 0 and longest_hold(ARGV[4], KEYS[first + 5], KEYS[first + 17], ARGV[5]) or 0
+  local cut_off = cut_off_for > 0 and ARGV[4] - cut_off_for < longest
+  local L, gap = step(KEYS[first], KEYS[first + 1], cut_off and 1)
+  local replicas, all_cut_off = hear_replica(KEYS[first + 4], ARGV[1], cut_off, ARGV[2])
+  if all_cut_off then hold_cut_off(KEYS[first], L, longest) end
   tell_outages(KEYS[first], KEYS[first + 1], KEYS[first + 9])
   if redis.call('EXISTS', unpack(KEYS, first, last)) < KEYS_PER_SHARD then found({unpack(KEYS, first, last)}) end
-  redis.call('ZREMRANGEBYSCORE', replicas, '-inf', now - ARGV[2])
-  -- Those from before the clock was put back are not counted.
-  reply[#reply + 1] = {L, gap, redis.call('ZRANGEBYSCORE', replicas, '-inf', now)}
+  reply[#reply + 1] = {L, gap, replicas}
 end
 local meta = #KEYS % KEYS_PER_SHARD == 1 and KEYS[#KEYS]
 if meta and redis.call('EXISTS', meta) == 0 then redis.call('HSET', meta, 'shards', ARGV[3]) end

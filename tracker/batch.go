@@ -186,7 +186,7 @@ func (c *beatCall) settle(t *Tracker, now time.Time) {
 	if c.err != nil {
 		err := asUnavailable("beat", c.err)
 		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
-		t.keeper.heard(c.shard, err)
+		t.keeper.heard(c.shard, len(c.order), err)
 		for _, beat := range c.order {
 			beat.Err = err
 			beat.wait.done()
@@ -207,6 +207,7 @@ func (c *beatCall) settle(t *Tracker, now time.Time) {
 		t.keeper.stoodStill(gaps.int(i + 1))
 	}
 	t.keeper.landed(at, now)
+	t.keeper.heard(c.shard, len(c.order), nil)
 	for _, g := range c.groups {
 		t.keeper.touched(g.shard, now)
 	}

@@ -82,7 +82,7 @@ func (t *Tracker) refuseBeat(b *Beat, r laneRefusal) {
 	refusal.Op = "beat"
 	b.Err = refusal
 	if b.tick == nil {
-		t.keeper.heard(b.shard(), refusal)
+		t.keeper.heard(b.shard(), 1, refusal)
 	}
 	b.wait.done()
 }
@@ -108,7 +108,7 @@ func (t *Tracker) explain(beats []*Beat) {
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
-		t.keeper.heard(b.shard(), calls[i].err)
+		t.keeper.heard(b.shard(), 0, calls[i].err) // it was counted by the flush
 	}
 }
 

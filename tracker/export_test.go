@@ -24,6 +24,21 @@ func (t *Tracker) HoldTime() {
 	t.background.Wait()
 }
 
+// OnClock has the replica judge by another clock than its process's whether it may be cut off from its clients.
+func (t *Tracker) OnClock(now func() time.Duration) {
+	t.keeper.cutOff.now = now
+	t.keeper.cutOff.started.Store(0)
+}
+
+// BalancersKnowNothing is as if the replica had just started.
+func (t *Tracker) BalancersKnowNothing() { t.keeper.cutOff.begins() }
+
+// Listen does what KeepTime does in each slot to notice that clients stay away.
+func (t *Tracker) Listen() { t.keeper.cutOff.listen() }
+
+// LookForEviction looks whether Redis evicts, if it is time to.
+func (t *Tracker) LookForEviction(now time.Time) { t.lookForEviction(context.Background(), now) }
+
 // MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
 func (t *Tracker) MarkOf(shard int) int { return int(t.store.node(shard).mark.shard.Load()) }
 

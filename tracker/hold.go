@@ -27,15 +27,20 @@ type fate struct {
 }
 
 // heard is told of the fate of beats that were not empty.
-func (k *timekeeper) heard(shard int, err error) {
+func (k *timekeeper) heard(shard, beats int, err error) {
+	k.cutOff.arrived.Add(int64(beats))
 	if err == nil {
 		return
 	}
 	f := &k.shards[shard].fate
 	var refused redis.Error
-	switch {
-	case CodeOf(err) == Overloaded:
+	if CodeOf(err) == Overloaded {
 		f.shed.Store(true)
+		k.cutOff.troubled()
+		return
+	}
+	k.cutOff.unconfirmed(shard)
+	switch {
 	case isRedirect(err):
 		f.adrift.Store(true)
 	case errors.As(err, &refused): // an answer, not silence

@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// RedisURL says where Redis is: redis://, rediss:// or unix:// for one server (one that turns out to be
 	// a Cluster node is used as such), redis+cluster://host:port,host:port for a Cluster,
-	// redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with TLS.
+	// redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with TLS. miniredis://host:port is
+	// one of that name inside the process, which is not asked what only a server can tell.
 	RedisURL string
 	// RedisTLS is how TLS is spoken where RedisURL asks for it, an empty ServerName standing for the host that is
 	// dialled; nil: with the roots of the system.
@@ -34,6 +35,10 @@ type Options struct {
 	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
 	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
+
+	// HealthCheckPeriod is how long the balancers in front of the replicas take at most to send clients to one that is
+	// well again; for so long after trouble shard time is held, at most the longest timeout in use. 0: there are none.
+	HealthCheckPeriod time.Duration
 
 	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its
 	// members to be given one more timeout. 0: off; at most 100.

@@ -30,6 +30,7 @@ type timekeeper struct {
 	skew   atomic.Int64 // Redis's clock minus this process's, ms
 	window atomic.Int64 // ms after which a silent replica is forgotten
 	gaps   func(time.Duration)
+	cutOff *cutOff
 }
 
 type shardTurn struct {
@@ -40,8 +41,8 @@ type shardTurn struct {
 	turns atomic.Int64 // how many those are
 }
 
-func newTimekeeper(shards int, gaps func(time.Duration)) *timekeeper {
-	k := &timekeeper{shards: make([]shardTurn, shards), gaps: gaps}
+func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.Duration)) *timekeeper {
+	k := &timekeeper{shards: make([]shardTurn, shards), gaps: gaps, cutOff: newCutOff(shards, healthCheckPeriod)}
 	for i := range k.shards {
 		k.shards[i].turns.Store(1)
 	}
@@ -85,6 +86,7 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 		case <-time.After(next):
 		}
 		t.holdTime()
+		t.keeper.cutOff.listen()
 		byNode := map[*node][]int{}
 		for _, shard := range t.keeper.due(time.Now()) {
 			n := t.store.node(shard)
@@ -105,14 +107,15 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 }
 
 // due lists the shards whose turn it is in this slot and that no flush of ours has just touched. A shard that is always
-// touched gets an empty beat now and then, which tells what there is to tell.
+// touched gets an empty beat now and then, which tells what there is to tell, and one in each turn while its clients may be
+// cut off from this replica: that holds for a moment only.
 func (k *timekeeper) due(now time.Time) []int {
 	turn := (now.UnixMilli() + k.skew.Load()) / slot.Milliseconds()
 	var shards []int
 	for i := range k.shards {
 		s := &k.shards[i]
 		if turn%s.turns.Load() == s.rank.Load() &&
-			(now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 || now.UnixMilli()-s.tick.Load() >= tickAtLeast.Milliseconds()) {
+			(k.cutOff.left(i) > 0 || now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 || now.UnixMilli()-s.tick.Load() >= tickAtLeast.Milliseconds()) {
 			shards = append(shards, i)
 		}
 	}
@@ -164,7 +167,11 @@ func (t *Tracker) newTick(beats []*Beat) *call {
 	if meta {
 		keys = append(keys, metaKey)
 	}
-	return newCall(beats[0].tick.shard, t.store.scripts.Get("tick"), keys, t.opts.ReplicaID, t.keeper.windowMs(), t.store.shards())
+	args := []any{t.opts.ReplicaID, t.keeper.windowMs(), t.store.shards(), ms(t.keeper.cutOff.period), ms(t.opts.WorkerInterval * time.Duration(t.opts.WorkerTimeoutMultiplier))}
+	for _, beat := range beats {
+		args = append(args, ms(t.keeper.cutOff.left(beat.tick.shard)))
+	}
+	return newCall(beats[0].tick.shard, t.store.scripts.Get("tick"), keys, args...)
 }
 
 // settleTicks gives the empty beats of one call their fate.
@@ -175,6 +182,7 @@ func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
 	for i, beat := range beats {
 		if c.err != nil {
 			beat.Err = asUnavailable("beat", c.err)
+			t.keeper.cutOff.unconfirmed(beat.tick.shard)
 		} else {
 			of := c.reply.list(1 + i)
 			if gap := of.int(1); gap > maxStepMs {

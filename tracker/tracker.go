@@ -29,7 +29,10 @@ type Tracker struct {
 	fullRetry  time.Duration
 	asked      *lru.Cache[string, map[string]string] // labels by their hash
 	ownedBy    ownedCache
-	background sync.WaitGroup // what runs beside the callers
+	eviction   evictionWatch
+	stop       context.CancelFunc // what goes on until Close
+	watching   sync.WaitGroup     // what does
+	background sync.WaitGroup     // what runs beside the callers
 	log        *slog.Logger
 }
 
@@ -47,20 +50,27 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	if err := s.begin(ctx, func(shards int) {
-		t.keeper = newTimekeeper(shards, func(d time.Duration) { t.metrics.gaps.Add(d.Seconds()) })
+	if err := s.begin(ctx, func(shards int, founded bool) {
+		t.keeper = newTimekeeper(shards, opts.HealthCheckPeriod, func(d time.Duration) { t.metrics.gaps.Add(d.Seconds()) })
+		if !founded {
+			t.keeper.cutOff.begins()
+		}
 	}); err != nil {
 		_ = s.close()
 		return nil, err
 	}
+	t.eviction.at, t.eviction.byMap = time.Now(), s.byShard.Load()
+	life, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	t.watching.Go(func() { t.watchEviction(life) })
 	return t, nil
 }
 
-func (s *store) begin(ctx context.Context, settled func(shards int)) error {
+func (s *store) begin(ctx context.Context, settled func(shards int, founded bool)) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
-	shards, err := s.settleShards(ctx)
+	shards, founded, err := s.settleShards(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +78,7 @@ func (s *store) begin(ctx context.Context, settled func(shards int)) error {
 		s.keys = append(s.keys, newShardKeys(i))
 	}
 	s.unsettled = make([]atomic.Int64, shards)
-	settled(shards)
+	settled(shards, founded)
 	return s.drawMap(ctx)
 }
 
@@ -87,6 +97,9 @@ func (o *Options) setDefaults() error {
 	}
 	if err := o.setDurabilityDefaults(); err != nil {
 		return err
+	}
+	if o.HealthCheckPeriod < 0 {
+		return fmt.Errorf("the health check period is %v; use a positive time, or 0 where no balancer checks replicas", o.HealthCheckPeriod)
 	}
 	if o.BrakeShare < 0 || o.BrakeShare > 100 {
 		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)
@@ -139,9 +152,11 @@ func (o *Options) setWorkerDefaults() error {
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {
+		t.stop()
 		t.listener.close()
 		err := t.store.close()
 		t.background.Wait()
+		t.watching.Wait()
 		closed <- err
 	}()
 	select {
@@ -155,7 +170,8 @@ func (t *Tracker) Close(ctx context.Context) error {
 // Shards tells how many slices the keyspace has.
 func (t *Tracker) Shards() int { return t.store.shards() }
 
-// Ready tells whether Redis answers: one read on every node.
+// Ready tells what is wrong with Redis: it does not answer one read on every node, or a server of it may evict keys, which
+// is an *EvictionError. nil: nothing is.
 func (t *Tracker) Ready(context.Context) error {
 	var calls []*call
 	for _, shards := range t.store.byNode() {
@@ -168,7 +184,7 @@ func (t *Tracker) Ready(context.Context) error {
 			return c.err
 		}
 	}
-	return nil
+	return t.evicting()
 }
 
 // newID makes a sortable id: the prefix and a ULID.

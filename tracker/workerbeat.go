@@ -107,7 +107,7 @@ func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard
 	c := newCall(r.shard, t.store.scripts.Get("worker_beat"), []string{k.clock, k.workerBeats, k.worker(taskName(scope, id)), k.notices(taskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, ms(interval), t.opts.WorkerTimeoutMultiplier, lists, moreInInventory)
 	re, err := t.store.doVital("worker beat", c)
-	t.keeper.heard(r.shard, err)
+	t.keeper.heard(r.shard, 1, err)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package v1
 
 // Health is the body of /livez, /readyz and /healthz.
 type Health struct {
-	// Status is ok, draining or unavailable.
+	// Status is ok; degraded: the store is in trouble, and this server should get work all the same; or draining: it should not.
 	Status string `json:"status"`
 	// Message says what is wrong when the status is not ok.
 	Message string `json:"message,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type crowd struct {
 	admin    string
 	timeout  time.Duration // of tasks and workers alike
 	interval time.Duration
+	batch    int // beats of tasks in one request
 
 	ctx    context.Context
 	beats  sync.WaitGroup
@@ -53,7 +55,7 @@ type member struct {
 func newCrowd(t *testing.T, client *http.Client, timeout time.Duration) *crowd {
 	ctx, stop := context.WithCancel(t.Context())
 	c := &crowd{
-		t: t, client: client, admin: adminToken(t), timeout: timeout, interval: timeout / 3, ctx: ctx,
+		t: t, client: client, admin: adminToken(t), timeout: timeout, interval: timeout / 3, batch: crowdBatch, ctx: ctx,
 		silent: make(chan struct{}), members: map[string]*member{},
 	}
 	t.Cleanup(func() {
@@ -64,7 +66,7 @@ func newCrowd(t *testing.T, client *http.Client, timeout time.Duration) *crowd {
 	return c
 }
 
-const crowdBatch = 200 // beats in one request
+const crowdBatch = 200 // beats in one request, where nothing in between judges replicas by single ones
 
 // add brings tasks to life, and has them beat; the mortal ones in batches of their own.
 func (c *crowd) add(tasks int, mortal bool) {
@@ -86,10 +88,9 @@ func (c *crowd) add(tasks int, mortal bool) {
 			}
 			batch = append(batch, c.member(e.TaskID, e.TaskToken, mortal))
 		}
-		if len(batch) == 0 {
-			continue
+		for few := range slices.Chunk(batch, c.batch) {
+			c.run(few, c.beatTasks)
 		}
-		c.run(batch, c.beatTasks)
 	}
 }
 
@@ -198,7 +199,7 @@ func (c *crowd) beatTasks(members []*member) (away []*member, wait time.Duration
 	status, answer, retry := c.send("/v1/heartbeats", "", &body)
 	switch status {
 	case http.StatusOK:
-	case 0, http.StatusServiceUnavailable:
+	case 0, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return members, retry
 	default:
 		c.judge(members[0], status, answer)
@@ -242,7 +243,7 @@ func (c *crowd) beatWorker(w []*member) (away []*member, wait time.Duration) {
 	switch status {
 	case http.StatusOK:
 		c.heard(w[0])
-	case 0, http.StatusServiceUnavailable:
+	case 0, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return w, retry
 	default:
 		c.judge(w[0], status, answer)
@@ -298,7 +299,10 @@ func (c *crowd) send(path, token string, body io.Reader) (status int, answer []b
 	if answer, err = io.ReadAll(res.Body); err != nil {
 		return 0, nil, noAnswer
 	}
-	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+	if err != nil { // a balancer's own answer
+		return res.StatusCode, answer, noAnswer
+	}
 	return res.StatusCode, answer, time.Duration(seconds) * time.Second
 }
 

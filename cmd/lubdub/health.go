@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func (c *healthCmd) Run(a *app) error {
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s %s %s", page, res.Status, health.Status, health.Message)
 	}
-	_, err = fmt.Fprintln(a.stdout, "ok")
+	_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(cmp.Or(health.Status, "ok")+" "+health.Message))
 	return err
 }
 

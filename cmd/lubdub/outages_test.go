@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,11 +29,13 @@ var (
 type stage struct {
 	*testing.T
 	*crowd
-	redis  *redistest.Server
-	fronts []*running
-	backs  []*running
-	hosts  *replicas
-	lost   time.Time // since when the store lost what it had acknowledged; zero: it lost nothing
+	redis   *redistest.Server  // of a Cluster its first node
+	cluster *redistest.Cluster // nil: the server is alone
+	listen  []string           // where the front ends listen, for a balancer that must know; nil: anywhere
+	fronts  []*running
+	backs   []*running
+	hosts   *replicas
+	lost    time.Time // since when the store lost what it had acknowledged; zero: it lost nothing
 }
 
 // replicas is a load balancer whose targets change.
@@ -56,24 +59,59 @@ func (r *replicas) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.spread.RoundTripper.RoundTrip(req)
 }
 
-func (s *stage) serve(role string) *running {
-	return launch(s.T, withKey, append([]string{
-		"serve", "--redis", s.redis.URL(), "--roles", role, "--redis-timeout", "2s", "--worker-heartbeat-interval", (*outageTimeout / 3).String(),
-	}, anyPort...)...)
+func (s *stage) serve(role, listen string) *running {
+	url, period := s.redis.URL(), time.Duration(0)
+	if s.cluster != nil {
+		url = s.cluster.URL()
+	}
+	if s.listen != nil {
+		period = *outageTimeout
+	}
+	return launch(s.T, withKey, "serve", "--redis", url, "--shards", fmt.Sprint(stageShards), "--roles", role, "--redis-timeout", "2s", "--worker-heartbeat-interval", (*outageTimeout / 3).String(),
+		"--health-check-period", period.String(), "--drain-delay", (period / 2).String(), "--listen", listen, "--admin-listen", "127.0.0.1:0")
 }
 
+const stageShards = 16
+
 func (s *stage) startFronts() {
-	s.fronts = []*running{s.serve("api"), s.serve("api")}
+	s.fronts = nil
+	for i := range 2 {
+		listen := "127.0.0.1:0"
+		if s.listen != nil {
+			listen = s.listen[i]
+		}
+		s.fronts = append(s.fronts, s.serve("api", listen))
+	}
 	var hosts []string
 	for _, f := range s.fronts {
 		url, _ := f.urls()
 		hosts = append(hosts, strings.TrimPrefix(url, "http://"))
 	}
-	s.hosts.set(hosts)
+	if s.listen == nil {
+		s.hosts.set(hosts)
+	}
+}
+
+// balance puts a balancer between the clients and the front ends.
+func (s *stage) balance(name string) {
+	s.listen = []string{freeAddr(s.T), freeAddr(s.T)}
+	s.hosts.set([]string{startBalancer(s.T, name, s.listen, *outageTimeout)})
+}
+
+// store is for assertions.
+func (s *stage) store() redis.UniversalClient {
+	if s.cluster == nil {
+		return s.redis.Client()
+	}
+	var addrs []string
+	for _, node := range s.cluster.Servers {
+		addrs = append(addrs, node.Addr)
+	}
+	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Protocol: 2, DisableIdentity: true})
 }
 
 func (s *stage) startBacks() {
-	s.backs = []*running{s.serve("sweeper"), s.serve("sweeper")}
+	s.backs = []*running{s.serve("sweeper", "127.0.0.1:0"), s.serve("sweeper", "127.0.0.1:0")}
 	for _, b := range s.backs {
 		b.urls()
 	}
@@ -108,6 +146,10 @@ type outage struct {
 	empty bool          // the store forgets everything, and with it the dead
 	heard bool          // beats are accepted all the time
 	held  time.Duration // for so long may time be held back when it is over
+
+	balancer string // between the clients and the front ends, which judges those by their answers; "": each client tries all
+	cluster  bool   // Redis is a Cluster of three nodes
+	brief    bool   // of those behind balancers: `make test` plays it too
 }
 
 var outages = []outage{
@@ -167,6 +209,36 @@ var outages = []outage{
 	},
 }
 
+// behindBalancers are outages of which balancers draw conclusions: they keep clients from the replicas for a while after it.
+func behindBalancers() (behind []outage) {
+	still := outage{name: "Redis stands still", begin: outages[0].begin, end: outages[0].end}
+	node := outage{name: "a node of a Cluster stands still", cluster: true, begin: still.begin, end: still.end}
+	killed := outages[1]
+	fronts := outage{name: "every front end is killed", begin: func(s *stage) { kill(s.fronts) }, end: func(s *stage) { s.startFronts() }}
+	drained := outage{
+		name: "every front end is drained",
+		begin: func(s *stage) {
+			for _, f := range s.fronts {
+				f.signal(syscall.SIGTERM)
+			}
+		},
+		end: func(s *stage) {
+			for _, f := range s.fronts {
+				f.wait()
+			}
+			s.startFronts()
+		},
+	}
+	for name := range balancers {
+		for _, o := range []outage{still, node, killed, fronts, drained} {
+			o.brief = name == "haproxy" && o.name == still.name || name == "nginx" && o.cluster
+			o.name, o.balancer, o.held = o.name+" behind "+name, name, *outageTimeout+time.Second
+			behind = append(behind, o)
+		}
+	}
+	return behind
+}
+
 // nearlyFull leaves room for small requests and not for large ones.
 func nearlyFull(c *redis.Client) error {
 	info, err := c.InfoMap(context.Background(), "memory").Result()
@@ -189,7 +261,10 @@ func TestOutagesKillNobody(t *testing.T) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	room := make(chan struct{}, 4)
-	for _, o := range outages {
+	for _, o := range slices.Concat(outages, behindBalancers()) {
+		if o.balancer != "" && !o.brief && *outageTasks <= 1000 {
+			continue
+		}
 		play := func() { t.Run(strings.ReplaceAll(o.name, " ", "-"), o.play) }
 		if *outageTasks > 1000 {
 			play()
@@ -203,17 +278,37 @@ func TestOutagesKillNobody(t *testing.T) {
 	}
 }
 
-func (o *outage) play(t *testing.T) {
-	s := &stage{T: t, redis: redistest.StartServer(t, o.redis...), hosts: &replicas{spread: spread{
-		RoundTripper: &http.Transport{MaxIdleConnsPerHost: 256},
-	}}}
+func (o *outage) stage(t *testing.T) *stage {
+	s := &stage{T: t, hosts: &replicas{spread: spread{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 256}}}}
+	if o.cluster {
+		s.cluster = redistest.StartCluster(t, 3, 0, time.Minute) // which waits longer for the frozen node than the outage lasts
+		s.redis = s.cluster.Servers[0]
+	} else {
+		s.redis = redistest.StartServer(t, o.redis...)
+	}
+	if o.balancer != "" {
+		s.balance(o.balancer)
+	}
 	s.startFronts()
 	s.startBacks()
 	s.crowd = newCrowd(t, &http.Client{Transport: s.hosts, Timeout: 5 * time.Second}, *outageTimeout)
-	s.add(*outageTasks, false)
-	s.add(max(10, *outageTasks/50), true)
-	s.addWorkers(*outageWorkers, false)
-	s.addWorkers(max(5, *outageWorkers/50), true)
+	if o.balancer != "" {
+		s.batch = 1
+		awaitBalanced(t, s.hosts.spread.hosts[0])
+	}
+	return s
+}
+
+func (o *outage) play(t *testing.T) {
+	s := o.stage(t)
+	tasks, workers := *outageTasks, *outageWorkers
+	if o.balancer != "" { // each beats by itself
+		tasks, workers = min(tasks, 1000), min(workers, 200)
+	}
+	s.add(tasks, false)
+	s.add(max(10, tasks/50), true)
+	s.addWorkers(workers, false)
+	s.addWorkers(max(5, workers/50), true)
 	time.Sleep(s.interval) // everyone is in his rhythm
 
 	s.fallSilent()
@@ -254,9 +349,9 @@ type event struct {
 
 func (s *stage) events() (events []event) {
 	s.Helper()
-	c := s.redis.Client()
+	c := s.store()
 	defer func() { _ = c.Close() }()
-	for shard := range 16 {
+	for shard := range stageShards {
 		entries, err := c.XRange(s.ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
 		s.must(err)
 		for _, v := range entries {

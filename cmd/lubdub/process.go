@@ -84,6 +84,7 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
 		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
+		HealthCheckPeriod: p.cfg.HealthCheck,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,

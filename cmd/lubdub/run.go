@@ -55,6 +55,7 @@ func (s *services) listener(l net.Listener, serve func(net.Listener) error) func
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	p.log.Info("stopping", "drainDelay", p.cfg.DrainDelay, "shutdownTimeout", p.cfg.ShutdownTimeout)
 	p.api.SetDraining()
+	p.tracker.SetDraining()
 	if wait && p.cfg.DrainDelay > 0 {
 		time.Sleep(p.cfg.DrainDelay) // a second signal ends the process, and this with it
 	}

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Finds or installs what the tests need besides Go: a real redis-server and a C compiler for the race detector.
+# Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
+# replicas, and a C compiler for the race detector.
 set -eu
 
 as_root() {
@@ -12,8 +13,13 @@ as_root() {
 install_package() { # name on apt, on dnf, on apk, on brew
   if command -v apt-get >/dev/null 2>&1; then
     as_root apt-get update -qq
-    # Debian's package starts a server of its own; the tests use none but theirs, so that may fail or be masked.
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+    # Debian's packages start servers of their own; the tests use none but theirs, and policy-rc.d forbids it.
+    policy=/usr/sbin/policy-rc.d
+    if [ -e "$policy" ]; then policy=; else printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy"; fi
+    installed=0
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null || installed=$?
+    [ -z "$policy" ] || as_root rm -f "$policy"
+    return "$installed"
   elif command -v dnf >/dev/null 2>&1; then as_root dnf install -y -q "$2"
   elif command -v apk >/dev/null 2>&1; then as_root apk add -q "$3"
   elif command -v brew >/dev/null 2>&1; then brew install -q "$4"
@@ -24,6 +30,10 @@ install_package() { # name on apt, on dnf, on apk, on brew
 }
 
 command -v "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" >/dev/null 2>&1 || install_package redis-server redis redis redis
+# They may stand where only root's PATH looks.
+for balancer in haproxy nginx; do
+  command -v "$balancer" >/dev/null 2>&1 || [ -x "/usr/sbin/$balancer" ] || install_package "$balancer" "$balancer" "$balancer" "$balancer"
+done
 command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   if command -v apk >/dev/null 2>&1; then install_package gcc gcc build-base gcc
   elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc

@@ -26,6 +26,7 @@ func TestPrecedence(t *testing.T) {
 		"redis":                     {"redis://a", "redis://b", "redis://c", "redis://d"},
 		"redis-timeout":             {"2s", "3s", "4s", "5s"},
 		"shards":                    {"1", "2", "3", "4"},
+		"health-check-period":       {"5s", "6s", "7s", "8s"},
 		"finished-retention":        {"3h", "4h", "5h", "6h"},
 		"max-pending-beats":         {"11", "12", "13", "14"},
 		"max-pending-calls":         {"11", "12", "13", "14"},

@@ -6,18 +6,20 @@ local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 
 local MAX_HOLD_MS = 2000 -- a hold that seems to last longer was set before the clock was put back
 
--- How far shard time runs in `gap` wall ms after m. `held` (hold.lua) says until when it stands and until when it runs
--- at half speed, since beats are being refused.
+-- How far shard time runs in `gap` wall ms after m. `held` (lib/hold.lua) says until when it stands, until when it runs
+-- at half speed, and until when at a tenth: the slowest of those that are not over.
 local function ran_in(gap, m, held)
   local ran = math.max(0, math.min(gap, MAX_STEP_MS))
   if not held or ran == 0 then return ran end
-  local still, half = string.match(held, '^(%d+)\t(%d+)')
+  local still, half, slow = string.match(held, '^(%d+)\t(%d+)\t(%d+)\t')
   local function before(hold)
-    local ms = tonumber(hold) - m
+    local ms = (tonumber(hold) or 0) - m
     return ms > MAX_HOLD_MS and 0 or math.max(0, math.min(ms, ran))
   end
-  still, half = before(still), before(half)
-  return ran - still - math.ceil(math.max(0, half - still) / 2)
+  still, half, slow = before(still), before(half), before(slow)
+  slow = math.max(0, slow - still)
+  half = math.max(0, half - still - slow)
+  return ran - still - math.ceil(0.9 * slow) - math.ceil(half / 2)
 end
 
 -- Returns shard time as of now and the wall ms since its last step. A shard without a clock begins at wall time.

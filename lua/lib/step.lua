@@ -6,9 +6,9 @@ local LONGEST_MS = 60000 -- of one entry about time that was held back
 -- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. Time that is held back falls
 -- behind a little in each step; that is one entry, which is open until the hold is over. o counts those to be told.
 local function record(clock, outages, L, m, gap, ran, held)
-  local still, half, open = string.match(held or '', '^(%d+)\t(%d+)\t(.*)$')
-  local function lasts(hold) return hold > now and hold - now <= MAX_HOLD_MS end
-  local holding = held and (lasts(tonumber(still)) or lasts(tonumber(half)))
+  local still, half, slow, open = string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
+  local function lasts(hold) return tonumber(hold) > now and hold - now <= MAX_HOLD_MS end
+  local holding = still and (lasts(still) or lasts(half) or lasts(slow))
   local from, lost = m, gap - ran
   if open == '1' then
     local _, since, before, all = string.match(redis.call('LINDEX', outages, 0) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
@@ -28,7 +28,7 @@ local function record(clock, outages, L, m, gap, ran, held)
   open = lost > 0 and holding and now - from < LONGEST_MS
   if lost > 0 and not open then redis.call('HINCRBY', clock, 'o', 1) end
   if holding then
-    redis.call('HSET', clock, 'h', still .. '\t' .. half .. '\t' .. (open and '1' or ''))
+    redis.call('HSET', clock, 'h', still .. '\t' .. half .. '\t' .. slow .. '\t' .. (open and '1' or ''))
   elseif held then
     redis.call('HDEL', clock, 'h')
   end

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// balancers are real ones, as the tests configure them: haproxy asks /readyz, and takes a server out besides that answers ten
+// requests running with 503; nginx takes one out of its own accord that answered one with 503, in each of its two processes by
+// itself. Both send requests there again after no more than a period.
+var balancers = map[string]struct {
+	find   []string // the program
+	args   []string // %s is the file
+	config func(dir, listen string, hosts []string, period time.Duration) string
+}{
+	"haproxy": {[]string{"haproxy", "/usr/sbin/haproxy"}, []string{"-db", "-f"}, func(_, listen string, hosts []string, period time.Duration) string {
+		var servers strings.Builder
+		for i, host := range hosts {
+			fmt.Fprintf(&servers, "  server s%d %s\n", i, host)
+		}
+		return fmt.Sprintf(`global
+  maxconn 8000
+defaults
+  mode http
+  retries 0
+  timeout connect 1s
+  timeout client 30s
+  timeout server 10s
+frontend clients
+  bind %s
+  default_backend replicas
+backend replicas
+  balance roundrobin
+  option httpchk GET /readyz
+  default-server check inter %dms rise 2 fall 2 observe layer7 error-limit 10 on-error mark-down
+%s`, listen, period.Milliseconds()*45/100, &servers)
+	}},
+	"nginx": {[]string{"nginx", "/usr/sbin/nginx"}, []string{"-g", "daemon off;", "-c"}, func(dir, listen string, hosts []string, period time.Duration) string {
+		var servers strings.Builder
+		for _, host := range hosts {
+			fmt.Fprintf(&servers, "    server %s max_fails=1 fail_timeout=%ds;\n", host, int(period.Seconds())-1)
+		}
+		return strings.ReplaceAll(fmt.Sprintf(`worker_processes 2;
+pid DIR/pid;
+error_log DIR/log crit;
+user root root;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/fastcgi; uwsgi_temp_path DIR/uwsgi; scgi_temp_path DIR/scgi;
+  upstream replicas {
+%s    keepalive 256;
+  }
+  server {
+    listen %s;
+    location / {
+      proxy_pass http://replicas;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_connect_timeout 1s;
+      proxy_read_timeout 10s;
+      proxy_next_upstream error timeout http_502 http_503;
+    }
+  }
+}
+`, &servers, listen), "DIR", dir)
+	}},
+}
+
+// startBalancer starts one of them before servers, which need not be there yet, and gives its address.
+func startBalancer(t *testing.T, name string, hosts []string, period time.Duration) string {
+	t.Helper()
+	b := balancers[name]
+	program := ""
+	for _, name := range b.find {
+		if path, err := exec.LookPath(name); err == nil && program == "" {
+			program = path
+		}
+	}
+	if program == "" {
+		t.Fatalf("no %s; run `make test`, which installs it", name)
+	}
+	listen, dir := freeAddr(t), t.TempDir()
+	file := filepath.Join(dir, "conf")
+	if err := os.WriteFile(file, []byte(b.config(dir, listen, hosts, period)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := &lockedBuffer{}
+	cmd := exec.Command(program, append(append([]string(nil), b.args...), file)...)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(exited) }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // nginx stops its own children then
+		<-exited
+	})
+	until(t, name+" listens", func() bool {
+		select {
+		case <-exited:
+			t.Fatalf("%s ended: %s", name, said)
+		default:
+		}
+		c, err := net.DialTimeout("tcp", listen, time.Second)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return listen
+}
+
+// awaitBalanced returns when a balancer sends requests to a server that answers.
+func awaitBalanced(t *testing.T, address string) {
+	t.Helper()
+	client := &http.Client{Timeout: 2 * time.Second}
+	defer client.CloseIdleConnections()
+	until(t, "the balancer serves", func() bool {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+"/livez", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+}
+
+// freeAddr is a loopback address that nothing listens on just now.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}

@@ -1,0 +1,168 @@
+package lua_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// keptTime is a shard whose time some replicas keep in turns of 100 ms.
+type keptTime struct {
+	*testing.T
+	store *redistest.Store
+	start int64
+}
+
+const period = 1000 // ms, of health checks
+
+// run lets 100 ms pass after each empty beat, which the replicas give in turn; those that are cut off say so.
+func (k *keptTime) run(d time.Duration, replicas ...string) {
+	k.Helper()
+	for i := 0; d > 0; i++ {
+		k.tick(replicas[i%len(replicas)])
+		k.store.Clock.Advance(100 * time.Millisecond)
+		d -= 100 * time.Millisecond
+	}
+}
+
+// tick is an empty beat of a replica; one whose name ends in ! is cut off.
+func (k *keptTime) tick(replica string) int64 {
+	k.Helper()
+	cutOff := 0
+	if n := len(replica) - 1; replica[n] == '!' {
+		replica, cutOff = replica[:n], period
+	}
+	r, err := k.store.Client.Eval(context.Background(), k.store.Scripts.Get("tick").Source, tickKeys(), replica, 2000, 1, period, 0, cutOff).Slice()
+	if err != nil {
+		k.Fatal(err)
+	}
+	return r[1].([]any)[0].(int64)
+}
+
+// uses has somebody live in the shard with a timeout.
+func (k *keptTime) uses(timeoutMs int) {
+	k.Helper()
+	if err := k.store.Client.SAdd(context.Background(), key("timeouts"), timeoutMs).Err(); err != nil {
+		k.Fatal(err)
+	}
+}
+
+func (k *keptTime) read() int64 {
+	k.Helper()
+	r, err := k.store.Client.Eval(context.Background(), k.store.Scripts.Get("find").Source, []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
+	if err != nil {
+		k.Fatal(err)
+	}
+	return r[1].(int64)
+}
+
+// ran tells by how much shard time has moved since it was last asked.
+func (k *keptTime) ran() time.Duration {
+	k.Helper()
+	now := k.read()
+	d := time.Duration(now-k.start) * time.Millisecond
+	k.start = now
+	return d
+}
+
+// While balancers may keep the clients from all replicas time stands; one that is heard, or may be, is enough for it to run.
+func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		k := &keptTime{T: t, store: s}
+		k.run(time.Second, "a", "b")
+		k.uses(4000)
+		k.ran()
+		for _, step := range []struct {
+			what     string
+			wall     time.Duration
+			replicas []string
+			least    time.Duration
+			most     time.Duration
+		}{
+			{"both are heard", time.Second, []string{"a", "b"}, time.Second, time.Second},
+			{"one drains, the other serves", time.Second, []string{"a!", "b"}, time.Second, time.Second},
+			{"both are cut off", time.Second, []string{"a!", "b!"}, 0, 200 * time.Millisecond},
+			{"both are still", time.Second, []string{"a!", "b!"}, 0, 100 * time.Millisecond},
+			{"one is heard again", 2 * time.Second, []string{"a!", "b"}, 1500 * time.Millisecond, 2 * time.Second}, // what was said ends by itself
+			{"it drains", 3 * time.Second, []string{"b!", "a!"}, 0, 400 * time.Millisecond},
+			{"the last one is gone", 100 * time.Millisecond, []string{"b"}, 0, 100 * time.Millisecond},
+			{"and heard", 2 * time.Second, []string{"b"}, 1500 * time.Millisecond, 2 * time.Second},
+			{"it is cut off", time.Second, []string{"b!"}, 0, 100 * time.Millisecond},
+		} {
+			k.run(step.wall, step.replicas...)
+			if got := k.ran(); got < step.least || got > step.most {
+				t.Errorf("%s: time ran %v in %v, want %v to %v", step.what, got, step.wall, step.least, step.most)
+			}
+		}
+	})
+}
+
+// Replicas that are cut off for ever, or again and again, hold time for four periods; from then on it runs at half speed,
+// also by those who have just started, until nothing was held for a period.
+func TestTimeIsNotHeldForEver(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		k := &keptTime{T: t, store: s}
+		k.run(time.Second, "a")
+		k.uses(4000)
+		k.ran()
+		k.run(4*period*time.Millisecond, "a!")
+		if got := k.ran(); got > 500*time.Millisecond {
+			t.Errorf("time ran %v in the first four periods", got)
+		}
+		for _, replica := range []string{"a!", "restarted!"} {
+			k.run(2*time.Second, replica)
+			if got := k.ran(); got < 700*time.Millisecond || got > 1400*time.Millisecond {
+				t.Errorf("time ran %v in 2 s after them, want about the half", got)
+			}
+		}
+		k.run(3*time.Second, "restarted") // until the one before is forgotten, and a period more
+		k.ran()
+		k.run(2*time.Second, "restarted!")
+		if got := k.ran(); got > 300*time.Millisecond {
+			t.Errorf("time ran %v after a period in which nothing was held", got)
+		}
+	})
+}
+
+// Time is held for no longer than the longest timeout in use: where everybody's are short, or nobody lives, nobody must be
+// found late for the balancers' sake.
+func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		k := &keptTime{T: t, store: s}
+		cutOffFor := func(ms int) {
+			t.Helper()
+			_, err := s.Client.Eval(context.Background(), s.Scripts.Get("tick").Source, tickKeys(), "a", 2000, 1, period, 700, ms).Slice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Clock.Advance(100 * time.Millisecond)
+		}
+		k.tick("a")
+		for _, step := range []struct {
+			what   string
+			before func()
+			left   int // ms, of the period
+			held   bool
+		}{
+			{"nobody lives here", func() {}, period, false},
+			{"a timeout of 300 ms, and the trouble is over since 200", func() { k.uses(300) }, period - 200, true},
+			{"since 300", func() {}, period - 300, false},
+			{"and one of 500", func() { k.uses(500) }, period - 499, true},
+			{"since 500", func() {}, period - 500, false},
+			{"a worker, of 700", func() { s.Client.ZAdd(context.Background(), key("workerbeats"), redis.Z{Score: 1e15, Member: "a/b/w"}) }, period - 699, true},
+			{"since 700", func() {}, period - 700, false},
+		} {
+			step.before()
+			s.Clock.Advance(time.Second) // what was said before is over
+			k.tick("a")
+			k.ran()
+			if cutOffFor(step.left); (k.ran() < 50*time.Millisecond) != step.held {
+				t.Errorf("%s: held %v, want %v", step.what, !step.held, step.held)
+			}
+		}
+	})
+}
