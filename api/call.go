@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // call is one request on its way through a route.
@@ -28,8 +29,15 @@ type call struct {
 }
 
 // context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a
-// transition that was begun is better finished. The Tracker bounds its own waits for the store.
-func (c *call) context() context.Context { return context.Background() }
+// transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival.
+func (c *call) context() context.Context { return arrived(context.Background(), c.ctx) }
+
+func arrived(ctx context.Context, r *fasthttp.RequestCtx) context.Context {
+	if at := r.Time(); !at.IsZero() {
+		return tracker.ArrivedAt(ctx, at)
+	}
+	return ctx
+}
 
 var (
 	contentJSON   = []byte("application/json")

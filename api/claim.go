@@ -42,7 +42,7 @@ func (c *call) claimTasks() (int, any, error) {
 	}
 	var tasks []*tracker.Envelope
 	if err := c.asWorker(func() (err error) {
-		tasks, err = c.s.tracker.Claim(c.s.running, r)
+		tasks, err = c.s.tracker.Claim(arrived(c.s.running, c.ctx), r)
 		return err
 	}); err != nil {
 		return 0, nil, err

@@ -89,7 +89,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	}
 
 	c.report = c.body.appendReport(c.report[:0])
-	c.beat.Attempt, c.beat.Report = t.attempt, borrowed(c.report)
+	c.beat.Attempt, c.beat.Report, c.beat.Arrived = t.attempt, borrowed(c.report), ctx.Time()
 	s.tracker.Beat(&c.beat)
 	if c.beat.Err != nil {
 		return refusalOf(opHeartbeat, c.beat.Err)

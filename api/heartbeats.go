@@ -57,7 +57,7 @@ func (c *call) heartbeats() (int, any, error) {
 		return 0, nil, err
 	}
 	c.authorizeItems(b)
-	b.collect()
+	b.collect(c.ctx.Time())
 	c.s.tracker.Beats(b.beats)
 	c.answerItems(b)
 	return fasthttp.StatusOK, nil, nil
@@ -193,7 +193,7 @@ func (c *call) judge(it *batchItem) *refusal {
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
 
 // collect makes the beats of all items that may beat.
-func (b *batchCall) collect() {
+func (b *batchCall) collect(arrived time.Time) {
 	for i := range b.items {
 		it := &b.items[i]
 		if it.refusal != nil {
@@ -201,7 +201,7 @@ func (b *batchCall) collect() {
 		}
 		start := len(b.report)
 		b.report = it.body.appendReport(b.report)
-		it.beat = tracker.Beat{Attempt: it.token.attempt, Report: borrowed(b.report[start:])}
+		it.beat = tracker.Beat{Attempt: it.token.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
 		b.beats = append(b.beats, &it.beat)
 	}
 }

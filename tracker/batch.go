@@ -27,6 +27,7 @@ type batcher struct {
 	ticks    []*Beat
 	calls    []*beatCall // those in use come first
 	exec     []*call
+	until    time.Time // when the first of a flush's callers must have its answer
 
 	tickGroups [][]*Beat // by call
 	tickCalls  []*call
@@ -60,8 +61,21 @@ type beatCall struct {
 // flush lands a batch and gives every beat its fate.
 func (b *batcher) flush(batch []*Beat) {
 	start := time.Now()
+	latest := start.Add(b.t.store.leastTrip(nil))
+	b.until = start.Add(b.t.opts.patience())
 	for _, beat := range batch {
+		if beat.until.Before(latest) {
+			b.t.metrics.beatsOverloaded.Inc()
+			b.t.turnAway(beat, b.t.store.late())
+			continue
+		}
+		if beat.until.Before(b.until) {
+			b.until = beat.until
+		}
 		b.add(beat)
+	}
+	if b.used == 0 && len(b.ticks) == 0 {
+		return
 	}
 	b.pack()
 	b.t.store.exec(b.n, b.exec)
@@ -138,6 +152,7 @@ func (b *batcher) pack() {
 	}
 	for beats := range slices.Chunk(b.ticks, b.t.store.atOnce()) {
 		tick := b.t.newTick(beats)
+		tick.until = b.until
 		b.tickGroups, b.tickCalls = append(b.tickGroups, beats), append(b.tickCalls, tick)
 		b.exec = append(b.exec, tick)
 	}
@@ -149,7 +164,7 @@ func (b *batcher) nextCall(shard int) *beatCall {
 		b.calls = append(b.calls, &beatCall{})
 	}
 	c := b.calls[used]
-	c.shard, c.script = shard, b.script
+	c.shard, c.script, c.until = shard, b.script, b.until
 	b.exec = append(b.exec, &c.call)
 	return c
 }

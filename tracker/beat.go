@@ -15,15 +15,20 @@ type Beat struct {
 	// may borrow a buffer of the caller's that stays unchanged until the call returns.
 	Report string
 
+	// Arrived is when the request arrived that the beat came with, from which it is counted how long it may wait for
+	// Redis; zero: when Tracker.Beat is called.
+	Arrived time.Time
+
 	// What became of it:
 	At     time.Time // Redis's clock when the beat was applied
 	Cancel *Cancel   // nil: none pending
 	Err    error     // nil: the beat is applied in Redis
 
-	wait *waiter
-	own  *waiter // of a beat on its own; kept, since beats are pooled
-	slow bool    // its attempt was not live when the flush came: explained one by one
-	tick *tick   // set instead of Attempt by an empty beat, which only keeps shard time running
+	until time.Time // when its caller must have its answer
+	wait  *waiter
+	own   *waiter // of a beat on its own; kept, since beats are pooled
+	slow  bool    // its attempt was not live when the flush came: explained one by one
+	tick  *tick   // set instead of Attempt by an empty beat, which only keeps shard time running
 }
 
 // Beat lands one beat and returns when it has its one fate, which is in the beat.
@@ -32,7 +37,7 @@ func (t *Tracker) Beat(b *Beat) {
 		b.own = &waiter{ch: make(chan struct{}, 1)}
 	}
 	b.own.left.Store(1)
-	b.prepare(b.own)
+	t.prepare(b, b.own)
 	if r := t.store.node(b.shard()).beats.put(b); r != admitted {
 		t.refuseBeat(b, r)
 	}
@@ -49,7 +54,7 @@ func (t *Tracker) Beats(beats []*Beat) {
 	}
 	w := newWaiter(len(beats))
 	for _, b := range beats {
-		b.prepare(w)
+		t.prepare(b, w)
 	}
 	for rest := beats; len(rest) > 0; { // those of one node together
 		n, run := t.store.node(rest[0].shard()), 1
@@ -72,13 +77,23 @@ func (t *Tracker) Beats(beats []*Beat) {
 	t.explain(slow)
 }
 
-func (b *Beat) prepare(w *waiter) {
+func (t *Tracker) prepare(b *Beat, w *waiter) {
 	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
+	if b.until = t.store.until; !b.Arrived.IsZero() {
+		b.until = b.Arrived.Add(t.opts.patience())
+	} else if b.until.IsZero() {
+		b.until = time.Now().Add(t.opts.patience())
+	}
 }
 
 func (t *Tracker) refuseBeat(b *Beat, r laneRefusal) {
 	t.metrics.beatsOverloaded.Inc()
 	refusal := t.store.refusal(r, "beats", t.opts.MaxPendingBeats)
+	t.turnAway(b, refusal)
+}
+
+// turnAway is the fate of a beat that is not sent.
+func (t *Tracker) turnAway(b *Beat, refusal *Error) {
 	refusal.Op = "beat"
 	b.Err = refusal
 	if b.tick == nil {
@@ -104,7 +119,7 @@ func (t *Tracker) explain(beats []*Beat) {
 	for i, b := range beats {
 		calls[i] = t.startCall(b.Attempt, unpackReport(b.Report).WorkerID, b.Report)
 	}
-	t.store.doAll("beat", calls)
+	t.store.by(beats[0].until).doAll("beat", calls) // they came together
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err

@@ -22,7 +22,8 @@ type Released struct {
 // Release lets everything of a scope that the mass expiry brake holds expire now, and keeps it from holding more for a
 // while. Each shard is told first and searched then, so that no hold comes in between. What a failure cuts off is done
 // by the same call again.
-func (t *Tracker) Release(_ context.Context, scope Scope, lasts time.Duration) (*Released, error) {
+func (t *Tracker) Release(ctx context.Context, scope Scope, lasts time.Duration) (*Released, error) {
+	t = t.within(ctx, 0)
 	const op = "release"
 	if lasts == 0 {
 		lasts = DefaultRelease

@@ -22,6 +22,7 @@ type call struct {
 	reply  reply
 	err    error
 	wait   *waiter
+	until  time.Time // when its caller must have its answer; zero: it waits as long as a round trip takes
 }
 
 func newCall(shard int, script *lua.Script, keys []string, args ...any) *call {
@@ -40,7 +41,14 @@ func (s *store) exec(n *node, calls []*call) { s.execWith(n, calls, nil) }
 
 // execWith gives no call a success for which the guarantee does not stand; nil: none is asked for.
 func (s *store) execWith(n *node, calls []*call, g guarantee) {
-	ctx := context.Background() // bounded by the client's timeouts, so that no caller can give up half-way
+	if s.isLate(g) {
+		for _, c := range calls {
+			c.reply, c.err = nil, s.late()
+		}
+		return
+	}
+	ctx, cancel := s.tripContext(calls)
+	defer cancel()
 	s.runOn(ctx, n, calls, g)
 	if s.cluster != nil {
 		s.redirect(ctx, calls, g)
@@ -48,6 +56,12 @@ func (s *store) execWith(n *node, calls []*call, g guarantee) {
 }
 
 func (s *store) runOn(ctx context.Context, n *node, calls []*call, g guarantee) {
+	if n.silent.Load() {
+		for _, c := range calls {
+			c.reply, c.err = nil, s.silent(n)
+		}
+		return
+	}
 	s.roundTrip(ctx, n, calls, trip{guarantee: g})
 	var missing []*call
 	for _, c := range calls {
@@ -90,7 +104,9 @@ func (s *store) roundTrip(ctx context.Context, n *node, calls []*call, with trip
 	}
 	pipe := n.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, cmds...)
-	_, _ = pipe.Exec(ctx) // each command carries its own error
+	start := time.Now()
+	_, err := pipe.Exec(ctx) // each command carries its own error
+	s.heardNothing(n, with.guarantee, time.Since(start), err)
 	var doubt error
 	if with.guarantee != nil {
 		if doubt = with.guarantee.confirmed(asked); isRedirect(doubt) {
@@ -210,6 +226,10 @@ func (s *store) doAllIn(op string, calls []*call, in func(*node) *lane[*call]) {
 		return
 	}
 	w := newWaiter(len(calls))
+	until := s.deadline()
+	for _, c := range calls {
+		c.until = until
+	}
 	for n, group := range s.groupCalls(calls, w) {
 		fit, r := in(n).putAll(group)
 		for _, c := range group[fit:] {
@@ -242,13 +262,24 @@ const (
 
 // flushCalls is the flush of a node's lanes of calls.
 func (s *store) flushCalls(n *node, calls []*call, perRoundTrip int, g guarantee) {
+	trip := make([]*call, 0, perRoundTrip)
 	for len(calls) > 0 {
-		k := min(len(calls), perRoundTrip)
-		s.execWith(n, calls[:k], g)
-		for _, c := range calls[:k] {
+		latest := time.Now().Add(s.leastTrip(g))
+		for trip = trip[:0]; len(calls) > 0 && len(trip) < perRoundTrip; calls = calls[1:] {
+			if c := calls[0]; c.until.Before(latest) {
+				c.err = s.late()
+				c.wait.done()
+			} else {
+				trip = append(trip, c)
+			}
+		}
+		if len(trip) == 0 {
+			return
+		}
+		s.execWith(n, trip, g)
+		for _, c := range trip {
 			c.wait.done()
 		}
-		calls = calls[k:]
 	}
 }
 

@@ -22,7 +22,8 @@ func (t *Tracker) Attempt(a Attempt) *Attempt {
 }
 
 // Start hears that a worker has begun an attempt. Again on the running attempt it is a beat.
-func (t *Tracker) Start(_ context.Context, a *Attempt, r Report) (Acknowledged, error) {
+func (t *Tracker) Start(ctx context.Context, a *Attempt, r Report) (Acknowledged, error) {
+	t = t.within(ctx, 0)
 	c := t.startCall(a, r.WorkerID, r.pack())
 	t.store.doAll("start", []*call{c})
 	return heard("start", a, c)
@@ -109,7 +110,8 @@ func endedMessage(r Reason) string {
 }
 
 // Complete ends an attempt as its worker reports.
-func (t *Tracker) Complete(_ context.Context, a *Attempt, c Completion) (Completed, error) {
+func (t *Tracker) Complete(ctx context.Context, a *Attempt, c Completion) (Completed, error) {
+	t = t.within(ctx, 0)
 	retryable := ""
 	if c.Retryable {
 		retryable = "1"
@@ -151,5 +153,6 @@ func (t *Tracker) CancelDelivered(a *Attempt) {
 	c := newCall(a.shard, t.store.scripts.Get("deliver"), []string{k.clock, k.cancels, k.timers}, a.member)
 	c.wait = &waiter{ch: make(chan struct{}, 1)}
 	c.wait.left.Store(1) // nobody waits; the channel holds the one signal
+	c.until = t.store.deadline()
 	_ = t.store.node(a.shard).calls.put(c)
 }

@@ -64,6 +64,7 @@ func (t *Tracker) Claim(ctx context.Context, r ClaimRequest) ([]*Envelope, error
 		return nil, err
 	}
 	r.Max = min(r.Max, MaxClaim)
+	t = t.within(ctx, r.Wait)
 	c := &claim{ClaimRequest: r, t: t, server: ctx}
 	ctx, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
@@ -176,7 +177,8 @@ func (c *claim) reserve(hear bool) error {
 
 func (c *claim) giveBack() {
 	if c.room > 0 {
-		c.t.settleClaim(c.can, c.used)
+		can, used := c.can, c.used
+		c.t.tidy(func(t *Tracker) { t.settleClaim(can, used) })
 		c.room, c.used = 0, 0
 	}
 }
@@ -204,9 +206,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 // await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over,
 // and when the worker has no free place any more.
 func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
-	room := c.t.rooms.of(c.t, c.Scope, c.Queue)
+	room := c.t.rooms.of(c.t.root, c.Scope, c.Queue)
 	w := room.join(c)
 	defer room.leave(w)
+	late := time.NewTimer(time.Until(c.t.store.until))
+	defer late.Stop()
 	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
 	nudged := false
 	for {
@@ -219,6 +223,8 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 		select {
 		case <-over:
 			return nil, nil
+		case <-late.C: // the queue could not be looked through in time
+			return nil, asUnavailable("claim", c.t.store.late())
 		case <-c.nudge:
 			nudged = true
 		case o := <-w.offers:

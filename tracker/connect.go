@@ -104,6 +104,7 @@ func (s *store) failover(o *redis.FailoverOptions) *redis.Client {
 	o.MaxRetries = -1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.ContextTimeoutEnabled = true
 	o.Protocol, o.DisableIdentity = 2, true
 	o.TLSConfig = s.tls(o.TLSConfig)
 	return redis.NewFailoverClient(o)
@@ -130,6 +131,7 @@ func (s *store) useCluster(o *redis.ClusterOptions) {
 	o.MaxRetries = -1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.ContextTimeoutEnabled = true
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.TLSConfig = s.tls(o.TLSConfig)
@@ -146,15 +148,17 @@ func (s *store) becomeCluster() {
 	})
 }
 
-// poolSize bounds the connections to one Redis server: a flush each of beats and calls, the sweeper, and room.
-const poolSize = 8
+// poolSize bounds the connections to one Redis server: a flush each of the lanes, seven at once, the sweeper's rounds,
+// the probe of a silent node, and room, so that none waits for another's.
+const poolSize = 16
 
 // tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an
-// outage), short timeouts, and the plain protocol that every store speaks.
+// outage), short timeouts, deadlines of contexts that are kept, and the plain protocol that every store speaks.
 func (s *store) tune(o *redis.Options) *redis.Options {
 	o.MaxRetries = -1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.RedisTimeout, s.opts.RedisTimeout, s.opts.RedisTimeout
 	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.RedisTimeout, 1, poolSize
+	o.ContextTimeoutEnabled = true
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.TLSConfig = s.tls(o.TLSConfig)

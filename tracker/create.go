@@ -37,7 +37,8 @@ type creation struct {
 }
 
 // CreateBatch creates many tasks in as many round trips as one takes; each has a result of its own.
-func (t *Tracker) CreateBatch(_ context.Context, tasks []NewTask) []CreateResult {
+func (t *Tracker) CreateBatch(ctx context.Context, tasks []NewTask) []CreateResult {
+	t = t.within(ctx, 0)
 	batch := make([]*creation, len(tasks))
 	for i, n := range tasks {
 		if n.TaskID == "" {

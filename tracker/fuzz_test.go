@@ -50,8 +50,8 @@ func FuzzStored(f *testing.F) {
 		if r := unpackReport(text); strings.Contains(r.WorkerID, packSep) {
 			t.Fatalf("report %q became %+v", text, r)
 		}
-		(&listener{t: &Tracker{store: &store{keys: make([]*shardKeys, 2)}}}).hear(text)
-		(&store{keys: make([]*shardKeys, 16)}).workerShard(text)
+		(&listener{t: &Tracker{core: &core{}, store: &store{storage: &storage{keys: make([]*shardKeys, 2)}}}}).hear(text)
+		(&store{storage: &storage{keys: make([]*shardKeys, 16)}}).workerShard(text)
 	})
 }
 

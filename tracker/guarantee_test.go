@@ -11,7 +11,7 @@ import (
 
 // WAITAOF, of Redis 7.2, answers with two numbers; WAIT with one. A failed write confirms nothing.
 func TestWaitingReadsItsAnswer(t *testing.T) {
-	s := &store{opts: Options{Durability: Fsync, RedisTimeout: time.Second}}
+	s := &store{storage: &storage{opts: Options{Durability: Fsync, RedisTimeout: time.Second}}}
 	synced := s.newGuarantee(true)
 	s.opts = Options{Durability: Replicated, RedisTimeout: time.Second, DurableReplicas: 2}
 	replicated := s.newGuarantee(true)

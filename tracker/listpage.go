@@ -14,7 +14,8 @@ const (
 
 // List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
 // such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
-func (t *Tracker) List(_ context.Context, f TaskFilter) (*TaskPage, error) {
+func (t *Tracker) List(ctx context.Context, f TaskFilter) (*TaskPage, error) {
+	t = t.within(ctx, 0)
 	size := min(max(f.PageSize, 1), scanStep)
 	q := idQuery{scope: f.Scope, run: f.RunID, states: States, after: f.After, limit: size}
 	if f.State != "" {

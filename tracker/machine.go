@@ -23,7 +23,8 @@ type Machine struct {
 }
 
 // Machine reads one machine.
-func (t *Tracker) Machine(_ context.Context, scope Scope, id string) (*Machine, error) {
+func (t *Tracker) Machine(ctx context.Context, scope Scope, id string) (*Machine, error) {
+	t = t.within(ctx, 0)
 	list, err := t.readMachines("machine", scope, []string{id})
 	if err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ type MachineFilter struct {
 }
 
 // Machines gives one page of machines.
-func (t *Tracker) Machines(_ context.Context, f MachineFilter) (*MachinePage, error) {
+func (t *Tracker) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
+	t = t.within(ctx, 0)
 	ids, err := t.indexed("machines", f.Scope, "M")
 	if err != nil {
 		return nil, err
@@ -143,6 +145,7 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 
 // DrainMachine drains every worker of a machine. One whose workers are all OFFLINE is drained already.
 func (t *Tracker) DrainMachine(ctx context.Context, scope Scope, id string, d Drain) (*Drained, error) {
+	t = t.within(ctx, 0)
 	if _, err := t.Machine(ctx, scope, id); err != nil {
 		return nil, err
 	}

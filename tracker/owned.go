@@ -18,7 +18,8 @@ type OwnedAttempt struct {
 
 // Owned gives the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
 // other, and for those that the store does not know. Whether they are live is for the callbacks to judge.
-func (t *Tracker) Owned(_ context.Context, scope Scope, workerID string, names []OwnedAttempt) ([]*Attempt, error) {
+func (t *Tracker) Owned(ctx context.Context, scope Scope, workerID string, names []OwnedAttempt) ([]*Attempt, error) {
+	t = t.within(ctx, 0)
 	attempts, _, err := t.owned("owned", scope, workerID, names)
 	return attempts, err
 }

@@ -145,7 +145,8 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 	mine := map[string]int{}
 	giveBack := func() {
 		if len(places) > 0 {
-			t.unreserve("create", places)
+			given := places
+			t.tidy(func(t *Tracker) { t.unreserve("create", given) })
 		}
 	}
 	settle := func() {

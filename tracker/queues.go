@@ -49,12 +49,14 @@ const QueueNotFound Code = "queue_not_found"
 func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
 
 // Queues lists the queues of a scope that hold tasks, have workers or are paused, by name.
-func (t *Tracker) Queues(_ context.Context, scope Scope) ([]*Queue, error) {
+func (t *Tracker) Queues(ctx context.Context, scope Scope) ([]*Queue, error) {
+	t = t.within(ctx, 0)
 	return t.queues("queues", scope, "")
 }
 
 // Queue tells of one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
-func (t *Tracker) Queue(_ context.Context, scope Scope, name string) (*Queue, error) {
+func (t *Tracker) Queue(ctx context.Context, scope Scope, name string) (*Queue, error) {
+	t = t.within(ctx, 0)
 	found, err := t.queues("queue", scope, name)
 	if err != nil {
 		return nil, err
@@ -186,6 +188,7 @@ const MaxPausedQueues = 1000
 // PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
 // goes on. It tells whether the queue has come to be by that: nothing was known of it.
 func (t *Tracker) PauseQueue(ctx context.Context, scope Scope, queue string) (created bool, err error) {
+	t = t.within(ctx, 0)
 	_, err = t.Queue(ctx, scope, queue)
 	if created = CodeOf(err) == QueueNotFound; err != nil && !created {
 		return false, err
@@ -202,7 +205,8 @@ func (t *Tracker) PauseQueue(ctx context.Context, scope Scope, queue string) (cr
 }
 
 // ResumeQueue lets claims go on and wakes those that wait.
-func (t *Tracker) ResumeQueue(_ context.Context, scope Scope, queue string) error {
+func (t *Tracker) ResumeQueue(ctx context.Context, scope Scope, queue string) error {
+	t = t.within(ctx, 0)
 	if err := t.setPaused("resume", scope, queue, ""); err != nil {
 		return err
 	}

@@ -141,6 +141,7 @@ func (t *Tracker) recoverNow(ctx context.Context, scope Scope, id string) {
 	if !ok {
 		return
 	}
+	t = t.sparing()
 	recs, err := t.readRecoveries("recover", t.sweeperID(), []*workerRef{r})
 	if err != nil {
 		return

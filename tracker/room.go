@@ -280,7 +280,11 @@ func (m *room) round() (more bool) {
 	if err == nil && l.shards == len(m.depth) && m.words == words && !slices.ContainsFunc(m.depth, func(n int64) bool { return n > 0 }) {
 		m.emptySince = start
 	}
-	for _, w := range fresh {
+	told := fresh
+	if err != nil {
+		told = m.waiters // also those who came meanwhile: the next look is a while away
+	}
+	for _, w := range told {
 		if w.wants() {
 			w.fresh = false
 			w.offers <- &offer{to: w, err: err}

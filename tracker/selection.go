@@ -113,6 +113,7 @@ func (w *Worker) unschedulable() []Filter {
 // Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the
 // last sweep. When nobody is left the error's cause is a *SelectionError.
 func (t *Tracker) Select(ctx context.Context, s Selector) (*Selection, error) {
+	t = t.within(ctx, 0)
 	left, selection, err := t.candidates("select", &s)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,15 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 )
 
-// store is Redis as the domain sees it: shards on nodes, and the scripts that run on them.
+// store is Redis as the domain sees it: shards on nodes, and the scripts that run on them. What a request uses is a
+// view of it, which knows when the request must have its answer.
 type store struct {
+	*storage
+	until time.Time // zero: each call counts from when it is made
+}
+
+// storage is what all views of a store share.
+type storage struct {
 	opts    Options
 	scripts *lua.Set
 	keys    []*shardKeys
@@ -34,6 +41,8 @@ type store struct {
 	byShard atomic.Pointer[[]*node]
 	mapped  time.Time // when byShard was last drawn
 
+	probes sync.WaitGroup // of silent nodes
+
 	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
 
@@ -46,6 +55,10 @@ type node struct {
 	vital  *lane[*call] // workers' beats
 	calls  *lane[*call]
 	bulk   *lane[*call] // many reads for one answer
+
+	silent atomic.Bool     // it does not answer; one probe asks whether it does again (deadline.go)
+	life   context.Context // ends when it is not in use any more
+	end    context.CancelFunc
 
 	holding atomic.Bool  // its shards' time is being held back just now
 	quiet   int          // slots in which no beat of this replica landed; KeepTime's own
@@ -84,6 +97,7 @@ func (s *store) nodeOf(client *redis.Client) *node {
 	n := s.nodes[addr]
 	if n == nil || n.client != client {
 		n = &node{client: client}
+		n.life, n.end = context.WithCancel(context.Background())
 		n.beats = newLane(s.opts.MaxPendingBeats, runtime.GOMAXPROCS(0), 1, s.newFlush(n))
 		n.vital = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, perRoundTrip, nil) })
 		n.calls = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, perRoundTrip, nil) })
@@ -140,6 +154,12 @@ func (s *store) close() error {
 	for _, n := range nodes {
 		n.close()
 	}
+	s.mu.Lock() // from here on no probe begins
+	for _, n := range nodes {
+		n.end()
+	}
+	s.mu.Unlock()
+	s.probes.Wait()
 	if s.cluster != nil {
 		return s.cluster.Close()
 	}

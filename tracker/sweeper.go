@@ -181,7 +181,7 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 			if err != nil {
 				return total, asUnavailable("sweep", err)
 			}
-			if !r.more || ctx.Err() != nil {
+			if !r.more || ctx.Err() != nil || s.t.store.isLate(nil) {
 				break
 			}
 		}
@@ -189,9 +189,9 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
-// Sweep sweeps every shard once, as a sweeper that nobody else knows of.
+// Sweep sweeps every shard once, as a sweeper that nobody else knows of. When its time is over it tells what it has done.
 func (t *Tracker) Sweep(ctx context.Context) (SweepResult, error) {
-	return NewSweeper(t, SweeperOptions{}).RunOnce(ctx)
+	return NewSweeper(t.within(ctx, 0), SweeperOptions{}).RunOnce(ctx)
 }
 
 // overdue is one sorted set of one shard with something to take in it.

@@ -8,7 +8,8 @@ import (
 )
 
 // Get reads one task.
-func (t *Tracker) Get(_ context.Context, scope Scope, id string) (*Task, error) {
+func (t *Tracker) Get(ctx context.Context, scope Scope, id string) (*Task, error) {
+	t = t.within(ctx, 0)
 	v, err := t.get("get", t.ref(scope, id), whole)
 	if err != nil {
 		return nil, err
@@ -34,6 +35,7 @@ func (t *Tracker) get(op string, r *taskRef, p part) (*view, error) {
 // Cancel asks a task to stop: at once when no worker has begun it, else cooperatively with the next beat. It
 // is idempotent; a finished task is AlreadyTerminal.
 func (t *Tracker) Cancel(ctx context.Context, scope Scope, id, reason string) (*Task, error) {
+	t = t.within(ctx, 0)
 	r := t.ref(scope, id)
 	if err := t.lookUp("cancel", r); err != nil {
 		return nil, err
@@ -76,12 +78,14 @@ func cancelled(c *call) error {
 
 // NextAttempt makes the attempt after `from` and fences that one at once. A pushed task is dispatched and comes
 // with its envelope; a queue task goes back to its queue. The same call again gets the same answer.
-func (t *Tracker) NextAttempt(_ context.Context, scope Scope, id string, from int) (*Created, error) {
+func (t *Tracker) NextAttempt(ctx context.Context, scope Scope, id string, from int) (*Created, error) {
+	t = t.within(ctx, 0)
 	return t.nextAttempt("attempt", t.ref(scope, id), from, "")
 }
 
 // Dispatch hands a queued task to a worker: its next attempt, counted from the one that ended last (0: none).
-func (t *Tracker) Dispatch(_ context.Context, scope Scope, id string, from int, workerID string) (*Created, error) {
+func (t *Tracker) Dispatch(ctx context.Context, scope Scope, id string, from int, workerID string) (*Created, error) {
+	t = t.within(ctx, 0)
 	return t.nextAttempt("dispatch", t.ref(scope, id), from, workerID)
 }
 
@@ -125,7 +129,8 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 }
 
 // Run counts the tasks of a run by state.
-func (t *Tracker) Run(_ context.Context, scope Scope, runID string) (*Run, error) {
+func (t *Tracker) Run(ctx context.Context, scope Scope, runID string) (*Run, error) {
+	t = t.within(ctx, 0)
 	page, err := t.ids("run", idQuery{scope: scope, run: runID, count: States, limit: 1})
 	if err != nil {
 		return nil, err
@@ -141,10 +146,11 @@ func (t *Tracker) Run(_ context.Context, scope Scope, runID string) (*Run, error
 }
 
 // CancelRun cancels every task of a run that is not finished and counts the run then. What a failure cuts off is
-// done by the same call again.
+// done by the same call again. It goes on page by page, each as prompt as a request, for as many as there are.
 func (t *Tracker) CancelRun(ctx context.Context, scope Scope, runID, reason string) (*Run, error) {
 	q := idQuery{scope: scope, run: runID, states: []State{Queued, Dispatched, Running}, limit: 500}
-	for {
+	for root := t.root; ; ctx = ArrivedAt(ctx, time.Now()) {
+		t := root.within(ctx, 0)
 		page, err := t.ids("cancel", q)
 		if err != nil {
 			return nil, err

@@ -18,8 +18,14 @@ import (
 // Tracker keeps tasks and hears their beats. Its methods may be called from any goroutine. Every error they
 // return is an *Error.
 type Tracker struct {
+	*core
+	store *store
+}
+
+// core is what all views of a Tracker share (deadline.go).
+type core struct {
 	opts       Options
-	store      *store
+	root       *Tracker // that no request's deadline binds
 	keeper     *timekeeper
 	pace       *pace
 	metrics    *metrics
@@ -41,10 +47,11 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry, asked: newAskedCache(),
-		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}
-	s := &store{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
-		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}
+	t := &Tracker{core: &core{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry, asked: newAskedCache(),
+		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}}
+	t.root = t
+	s := &store{storage: &storage{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
+		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}}
 	t.store = s
 	t.listener.t = t
 	if err := s.connect(); err != nil {
@@ -172,7 +179,8 @@ func (t *Tracker) Shards() int { return t.store.shards() }
 
 // Ready tells what is wrong with Redis: it does not answer one read on every node, or a server of it may evict keys, which
 // is an *EvictionError. nil: nothing is.
-func (t *Tracker) Ready(context.Context) error {
+func (t *Tracker) Ready(ctx context.Context) error {
+	t = t.within(ctx, 0)
 	var calls []*call
 	for _, shards := range t.store.byNode() {
 		k := t.store.keys[shards[0]]

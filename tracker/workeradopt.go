@@ -41,7 +41,8 @@ func carried(record []any) []string {
 
 // AdoptWorker takes up a worker that the store does not know, from the record that its verified token carries. One that
 // the store knows is left alone.
-func (t *Tracker) AdoptWorker(_ context.Context, scope Scope, id string, record []string) error {
+func (t *Tracker) AdoptWorker(ctx context.Context, scope Scope, id string, record []string) error {
+	t = t.within(ctx, 0)
 	r, ok := t.workerRef(scope, id)
 	if !ok {
 		return workerNotFound("adopt")

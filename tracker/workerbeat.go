@@ -72,7 +72,8 @@ const (
 )
 
 // BeatWorker lands a worker's beat.
-func (t *Tracker) BeatWorker(_ context.Context, scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
+func (t *Tracker) BeatWorker(ctx context.Context, scope Scope, id string, b WorkerBeat) (*WorkerHeard, error) {
+	t = t.within(ctx, 0)
 	h, err := t.hearWorker(scope, id, b)
 	if err == nil && b.Inventory != nil {
 		err = t.takeInventory(h, b.Inventory)
@@ -98,7 +99,7 @@ func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard
 		seq = fmt.Sprint(*b.Seq)
 	}
 	if t.pace.due(time.Now()) {
-		t.background.Go(t.countWorkers)
+		t.background.Go(t.root.countWorkers)
 	}
 	interval, lists := t.pace.interval(), ""
 	if b.Inventory != nil {

@@ -101,7 +101,8 @@ func (t *Tracker) sift(op string, refs []*workerRef, wanted func(*Worker) bool) 
 }
 
 // Workers gives one page of workers and counts all that match.
-func (t *Tracker) Workers(_ context.Context, f WorkerFilter) (*WorkerPage, error) {
+func (t *Tracker) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
+	t = t.within(ctx, 0)
 	statuses := WorkerStatuses
 	if f.Status != "" {
 		statuses = []WorkerStatus{f.Status}

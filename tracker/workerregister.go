@@ -23,6 +23,7 @@ type Registered struct {
 // pid is superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same
 // answer, whatever has become of the worker meanwhile, and supersedes nobody.
 func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error) {
+	t = t.within(ctx, 0)
 	if t.pace.ceiling > 0 {
 		t.countWorkers() // registrations are rare, and often come all at once
 	}

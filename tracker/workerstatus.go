@@ -27,7 +27,8 @@ func (d *Drain) Validate() error {
 
 // DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
 // another deadline.
-func (t *Tracker) DrainWorker(_ context.Context, scope Scope, id string, d Drain) (*Worker, error) {
+func (t *Tracker) DrainWorker(ctx context.Context, scope Scope, id string, d Drain) (*Worker, error) {
+	t = t.within(ctx, 0)
 	r, err := t.findWorker("drain", scope, id)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ func (t *Tracker) drainCall(r *workerRef, d Drain) *call {
 func CheckReason(reason string) error { return checkText("reason", reason, MaxReasonBytes) }
 
 // ResumeWorker takes a drain back. The reason is told in the event; it may be empty.
-func (t *Tracker) ResumeWorker(_ context.Context, scope Scope, id, given string) (*Worker, error) {
+func (t *Tracker) ResumeWorker(ctx context.Context, scope Scope, id, given string) (*Worker, error) {
+	t = t.within(ctx, 0)
 	r, err := t.findWorker("resume", scope, id)
 	if err != nil {
 		return nil, err
@@ -62,6 +64,7 @@ func (t *Tracker) ResumeWorker(_ context.Context, scope Scope, id, given string)
 // RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The
 // reason that is given is shown with the worker; it may be empty.
 func (t *Tracker) RetireWorker(ctx context.Context, scope Scope, id string, end WorkerReason, given string) (*Worker, error) {
+	t = t.within(ctx, 0)
 	r, err := t.findWorker("offline", scope, id)
 	if err != nil {
 		return nil, err
@@ -135,7 +138,8 @@ func (f *WorkerFilter) ValidateSelector() error {
 
 // DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
 // it only counts.
-func (t *Tracker) DrainWorkers(_ context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+func (t *Tracker) DrainWorkers(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+	t = t.within(ctx, 0)
 	refs, err := t.workerIDs("drain", f.Scope, []WorkerStatus{Online, Draining})
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 )
 
 // Worker reads one worker.
-func (t *Tracker) Worker(_ context.Context, scope Scope, id string) (*Worker, error) {
+func (t *Tracker) Worker(ctx context.Context, scope Scope, id string) (*Worker, error) {
+	t = t.within(ctx, 0)
 	r, ok := t.workerRef(scope, id)
 	if !ok {
 		return nil, workerNotFound("worker")

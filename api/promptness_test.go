@@ -1,0 +1,214 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/faultproxy"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+const promptTimeout = time.Second // redis-timeout
+
+// prompt is an API on a real Redis that can be made to hang or be slow, with a worker and tasks.
+type prompt struct {
+	*env
+	tr      *tracker.Tracker
+	server  *redistest.Server
+	proxy   *faultproxy.Proxy
+	sweeper *tracker.Sweeper
+
+	worker *v1.RegisterWorkerResponse
+	task   *v1.TaskEnvelope
+}
+
+func newPrompt(t *testing.T) *prompt {
+	t.Helper()
+	p := &prompt{server: redistest.StartServer(t)}
+	p.proxy = faultproxy.Start(t, p.server.Addr)
+	p.env = newEnv(t, func(c *Config) {
+		var err error
+		o := tracker.Options{RedisURL: "redis://" + redistest.As(p.proxy.Addr) + "/0", Shards: 8, Logger: c.Logger, RedisTimeout: promptTimeout}
+		if p.tr, err = tracker.Open(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.tr.Close(t.Context()) })
+		c.Tracker = p.tr
+	})
+	p.readClock = time.Now
+	p.do("POST", "/v1/workers", p.control(RoleAdmin), `{"queue":"q","types":["t"],"machineId":"m1"}`).want(201).into(&p.worker)
+	p.do("POST", "/v1/tasks", p.control(RoleAdmin), `{"taskId":"t1","runId":"r1"}`).want(201).into(&p.task)
+	for i := range 20 {
+		p.do("POST", "/v1/tasks", p.control(RoleAdmin), fmt.Sprintf(`{"taskId":"q%d","queue":"q","type":"t"}`, i)).want(201)
+	}
+	return p
+}
+
+// request is one of every route, such that it needs the store.
+func (p *prompt) request(r *route) (path, token, body string) {
+	bodies := map[string]string{
+		opStarted: `{"attempt":1,"workerId":"w"}`, opHeartbeat: `{"attempt":1}`, opCompleted: `{"attempt":1,"outcome":"SUCCEEDED"}`,
+		opHeartbeats:  `{"heartbeats":[{"taskId":"t1","attempt":1,"taskToken":"` + p.task.TaskToken + `"},{"taskId":"q1","attempt":1}]}`,
+		opCreate:      `{"queue":"q","type":"t","placement":{"strategy":"leastLoaded"}}`,
+		opCreateBatch: `{"tasks":[{"queue":"q","type":"t","idempotencyKey":"k1"},{"queue":"q","type":"t","placement":{"strategy":"random"}}]}`,
+		opNextAttempt: `{"fromAttempt":1}`, opRegister: `{"queue":"q","types":["t"],"hostname":"h","pid":7}`,
+		opDrainWorkers: `{"selector":{"queue":"q"}}`, opSelectWorker: `{"queue":"q"}`,
+		opClaim: `{"max":5,"waitMs":300,"claimId":"c1"}`, opWorkerHeartbeat: `{"tasks":[{"taskId":"q3","attempt":1}]}`,
+	}
+	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q"}
+	path, body = r.pattern, bodies[r.op]
+	for name, id := range ids {
+		path = strings.ReplaceAll(path, "{"+name+"}", id)
+	}
+	switch {
+	case r.op == opHeartbeats || r.access == forWorker:
+		token = p.worker.WorkerToken
+	case r.access == forTask || r.access == forItems:
+		token = p.task.TaskToken
+	case r.access == forControl:
+		token = p.control(RoleAdmin)
+		if r.op == opList {
+			path += "?type=t"
+		}
+	}
+	return path, token, body
+}
+
+// ask sends a request and tells how long its answer took.
+func (p *prompt) ask(r *route) (status int, retryAfter string, took time.Duration, err error) {
+	path, token, body := p.request(r)
+	req, err := http.NewRequest(r.method, "http://lubdub.test"+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	start := time.Now()
+	res, err := p.client.Do(req)
+	if err != nil {
+		return 0, "", 0, err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	_ = res.Body.Close()
+	return res.StatusCode, res.Header.Get("Retry-After"), time.Since(start), err
+}
+
+// ownDelay measures how late this process is by itself, until the result is called.
+func ownDelay() (most func() time.Duration) {
+	var worst atomic.Int64
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		const nap = 5 * time.Millisecond
+		for {
+			start := time.Now()
+			select {
+			case <-over:
+				return
+			case <-time.After(nap):
+				worst.Store(max(worst.Load(), int64(time.Since(start)-nap)))
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(over)
+		<-ended
+		return time.Duration(worst.Load())
+	}
+}
+
+// everyRoute asks each route several times at once, and holds every answer to its time.
+func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status int, retryAfter string)) {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	took := map[*route]time.Duration{}
+	late := ownDelay()
+	for _, r := range routes {
+		for range each {
+			all.Go(func() {
+				status, retryAfter, d, err := p.ask(r)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Errorf("%s: %v", r, err)
+					return
+				}
+				took[r] = max(took[r], d)
+				check(r, status, retryAfter)
+			})
+		}
+	}
+	all.Wait()
+	own := late()
+	for r, d := range took {
+		limit := promptTimeout*3/2 + own
+		if r.op == opClaim {
+			limit += 300 * time.Millisecond
+		}
+		if d > limit {
+			t.Errorf("%s: answered after %v; want %v, and this process was late by %v itself", r, d, promptTimeout*3/2, own)
+		}
+	}
+}
+
+// Whatever the route: while Redis hangs the answer comes within one and a half redis-timeouts, and is 503 with
+// Retry-After where the store was needed; in the first moment, when nobody knows yet, and later.
+func TestEveryRouteAnswersInTimeWhileRedisHangs(t *testing.T) {
+	p := newPrompt(t)
+	if err := p.server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.server.Thaw() }()
+	for range 2 {
+		p.everyRoute(t, 5, func(r *route, status int, retryAfter string) {
+			switch r.op {
+			case "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
+				if status != 200 {
+					t.Errorf("%s: %d", r, status)
+				}
+				return
+			case "readyz", "healthz":
+				return
+			}
+			if n, err := strconv.Atoi(retryAfter); status != 503 || err != nil || n < 1 {
+				t.Errorf("%s: %d, Retry-After %q", r, status, retryAfter)
+			}
+		})
+	}
+}
+
+// Operations that take several round trips to a Redis that takes long for each add them up, and are in time all the same;
+// afterwards all is as ever.
+func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
+	for _, delay := range []time.Duration{promptTimeout * 2 / 5, promptTimeout * 4 / 5} {
+		t.Run(delay.String(), func(t *testing.T) {
+			p := newPrompt(t)
+			p.proxy.Delay(delay)
+			p.everyRoute(t, 5, func(r *route, status int, retryAfter string) {
+				if status == 503 && retryAfter == "" && r.op != "readyz" && r.op != "healthz" {
+					t.Errorf("%s: 503 without Retry-After", r)
+				}
+			})
+			p.proxy.Delay(0)
+			for {
+				a := p.do("GET", "/v1/tasks/q19", p.control(RoleAdmin), "")
+				if a.status == 200 {
+					break
+				}
+				a.want(503)
+			}
+		})
+	}
+}
