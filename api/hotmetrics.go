@@ -78,7 +78,7 @@ func (h *hotMetrics) inFlight() (n int64) {
 func (h *hotMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- h.skew }
 
 func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
-	var ok, count, nanos uint64
+	var ok, nanos uint64
 	var buckets [len(requestBuckets) + 1]uint64
 	for i := range h.stripes {
 		s := &h.stripes[i]
@@ -88,14 +88,20 @@ func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 			buckets[j] += s.buckets[j].Load()
 		}
 	}
-	upTo := make(map[float64]uint64, len(requestBuckets))
-	for i, b := range requestBuckets {
-		count += buckets[i]
-		upTo[b.Seconds()] = count
-	}
-	count += buckets[len(requestBuckets)]
+	upTo, count := cumulative(requestBuckets[:], buckets[:])
 	seconds := float64(nanos) / float64(time.Second)
 	ch <- prometheus.MustNewConstMetric(h.requests, prometheus.CounterValue, float64(ok), append(h.labels, "200")...)
 	ch <- prometheus.MustNewConstHistogram(h.seconds, count, seconds, upTo, h.labels...)
 	h.collectSkew(ch)
+}
+
+// cumulative gives buckets as Prometheus wants them, each with all below it, and the count of all; the last one has what
+// is beyond every bound.
+func cumulative(bounds []time.Duration, buckets []uint64) (upTo map[float64]uint64, count uint64) {
+	upTo = make(map[float64]uint64, len(bounds))
+	for i, b := range bounds {
+		count += buckets[i]
+		upTo[b.Seconds()] = count
+	}
+	return upTo, count + buckets[len(bounds)]
 }

@@ -47,7 +47,7 @@ func (c *skewCount) observeMs(said int64, received time.Time) {
 
 // collectSkew sums the stripes up.
 func (h *hotMetrics) collectSkew(ch chan<- prometheus.Metric) {
-	var millis, count uint64
+	var millis uint64
 	var buckets [len(skewBuckets) + 1]uint64
 	for i := range h.stripes {
 		c := &h.stripes[i].skew
@@ -56,11 +56,6 @@ func (h *hotMetrics) collectSkew(ch chan<- prometheus.Metric) {
 			buckets[j] += c.buckets[j].Load()
 		}
 	}
-	upTo := make(map[float64]uint64, len(skewBuckets))
-	for i, b := range skewBuckets {
-		count += buckets[i]
-		upTo[b.Seconds()] = count
-	}
-	count += buckets[len(skewBuckets)]
+	upTo, count := cumulative(skewBuckets[:], buckets[:])
 	ch <- prometheus.MustNewConstHistogram(h.skew, count, float64(millis)/1000, upTo)
 }

@@ -55,7 +55,7 @@ func (t *Tracker) EndWithoutRecovery(scope Scope, id string) error {
 // FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
 func (t *Tracker) FenceEverywhere(scope Scope, id string) error {
 	for shard, k := range t.store.keys {
-		if _, err := t.store.do("test", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held}, id, ms(fenceLife), 0, "1")); err != nil {
+		if _, err := t.store.do("test", newCall(shard, t.store.scripts.Get("fence"), []string{k.fences, k.held}, id, ms(fenceLife), 0, "1", string(WorkerForced))); err != nil {
 			return err
 		}
 	}
