@@ -77,6 +77,10 @@ func (f *fakeTracker) DrainMachine(ctx context.Context, s tracker.Scope, _ strin
 	return f.DrainWorkers(ctx, tracker.WorkerFilter{Scope: s}, d, false)
 }
 
+func (f *fakeTracker) ResumeMachine(context.Context, tracker.Scope, string, string) (*tracker.Resumed, error) {
+	return &tracker.Resumed{Matched: 1, Workers: []string{fakeWorkerID}}, nil
+}
+
 func (f *fakeTracker) Release(context.Context, tracker.Scope, time.Duration) (*tracker.Released, error) {
 	return &tracker.Released{Tasks: 60, Until: fakeTime}, nil
 }

@@ -64,12 +64,30 @@ func (c *call) drainMachine() (int, any, error) {
 	return drainedBody(false)(c.s.tracker.DrainMachine(c.context(), scope, c.id, d))
 }
 
+// resumeMachine answers POST /v1/machines/{machineId}/resume.
+func (c *call) resumeMachine() (int, any, error) {
+	var req v1.ReasonRequest
+	scope, err := c.reasoned(&req, &req.Reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := c.s.tracker.ResumeMachine(c.context(), scope, c.id, req.Reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, &v1.ResumeMachineResponse{Matched: r.Matched, Resumed: len(r.Workers), WorkerIDs: orEmpty(r.Workers)}, nil
+}
+
 func machineView(m *tracker.Machine) *v1.Machine {
-	return &v1.Machine{
+	v := &v1.Machine{
 		MachineID: m.ID, Status: v1.WorkerStatus(m.Status),
 		Workers: v1.MachineCounts{
 			Online: m.Workers[tracker.Online], Draining: m.Workers[tracker.Draining], Offline: m.Workers[tracker.Offline],
 		},
 		LastHeartbeatAt: v1.At(m.LastHeartbeatAt), UptimePct24h: m.Uptime, StaleCount24h: m.StaleCount, Flapping: m.Flapping,
 	}
+	if d := m.Drain; d != nil {
+		v.Drain = &v1.MachineDrain{Since: v1.At(d.Since), Deadline: v1.At(d.Deadline), Reason: orNull(d.Reason)}
+	}
+	return v
 }

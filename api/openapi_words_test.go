@@ -162,7 +162,17 @@ var opWords = map[string]words{
 	},
 	opGetMachine:   {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
 	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.", answers: map[int]any{200: v1.MachineList{}}},
-	opDrainMachine: {tag: "workers", summary: "Drain all workers of a machine", request: v1.DrainRequest{}, optionalBody: true, answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404}},
+	opDrainMachine: {
+		tag: "workers", summary: "Drain a machine",
+		description: "Its workers drain as by calls of their own. Until the machine is resumed a worker that registers on it is DRAINING from the start: its beats are told shouldDrain, its claims are refused with 409, and it stays so however idle it is. Again it may set another deadline and reason.",
+		request:     v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"maintenance", `{"reason":"new kernel","deadlineMs":600000}`}},
+		answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404},
+	},
+	opResumeMachine: {
+		tag: "workers", summary: "Take a machine's drain back",
+		description: "Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by itself go on draining. A machine that is not drained is left as it is.",
+		request:     v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.ResumeMachineResponse{}}, errors: []int{404},
+	},
 	opSweep: {
 		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are named in the token's scope only.",
 		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.SweepResponse{}},

@@ -19,7 +19,7 @@ var openedBy = map[string]string{
 
 	opRegister: "ea", opWorkerHeartbeat: "w", opDeregister: "odaw", opDrainWorker: "odaw", opResumeWorker: "oda", opOfflineWorker: "oda",
 	opDrainWorkers: "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
-	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda",
+	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opResumeMachine: "oda",
 
 	opSweep: "a", opRelease: "oda",
 

@@ -56,6 +56,7 @@ const (
 	opGetMachine      = "getMachine"
 	opListMachines    = "listMachines"
 	opDrainMachine    = "drainMachine"
+	opResumeMachine   = "resumeMachine"
 	opSweep           = "sweep"
 	opRelease         = "releaseBrake"
 
@@ -114,6 +115,7 @@ var routes = []*route{
 	{method: "GET", pattern: "/v1/machines", op: opListMachines, access: forControl, needs: mayRead, handle: (*call).listMachines, query: []string{"pageSize", "pageToken"}},
 	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*call).getMachine},
 	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*call).drainMachine},
+	{method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine, access: forControl, needs: mayOperate, handle: (*call).resumeMachine},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*call).sweep},
 	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*call).release},
 

@@ -12,6 +12,7 @@ local L = shard_time(CLOCK)
 local retention, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LETTERS = {'N', 'D', 'F'}
 local SETS = {workerbeats = WORKERBEATS, workerdue = WORKERDUE, recoveries = RECOVERIES}
+local RESUMING_MS = 60000 -- the workers of a machine are resumed one by one
 local done
 
 local function repaired(w, what)
@@ -32,6 +33,13 @@ end
 local function check_machine(w)
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
   local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
+  local entry = 'm:' .. w.scope .. '/' .. w.f.m
+  if redis.call('ZCARD', w.members) == 0 and redis.call('HGET', w.machine, 'ds') then
+    ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + EMPTY_MS), entry)
+    ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
+    return
+  end
+  remove(w, 'stray_due', WORKERDUE, entry)
   if redis.call('ZCARD', w.members) == 0 then
     if redis.call('DEL', w.machine, w.periods) > 0 then repaired(w, 'stray_machine') end
     remove(w, 'stray_machine', WORKERS, w.scope .. '/M/' .. w.f.m)
@@ -42,6 +50,12 @@ local function check_machine(w)
     repaired(w, 'machine_status')
   end
   ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
+end
+
+-- Tells whether a worker that registered on a drained machine has that to wait for, or was just about to be resumed.
+local function waits(w)
+  local m = redis.call('HMGET', w.machine, 'ds', 'rs')
+  return m[1] or m[2] and now - m[2] < RESUMING_MS
 end
 
 local function check(w)
@@ -58,7 +72,13 @@ local function check(w)
   check_machine(w)
   if f.s ~= 'F' then
     ensure(w, 'missing_look', WORKERBEATS, f.bl and look_at(f) or L, w.name)
-    if f.s == 'D' then ensure(w, 'missing_drain', WORKERDUE, now, 'g:' .. w.name) end
+    if f.s ~= 'D' then return end
+    if f.md ~= 'w' then
+      ensure(w, 'missing_drain', WORKERDUE, now, 'g:' .. w.name)
+    elseif not waits(w) then
+      resume(w, '')
+      repaired(w, 'stuck_drain')
+    end
     return
   end
   remove(w, 'stray_look', WORKERBEATS, w.name)
@@ -87,7 +107,7 @@ for n = 1, (#ARGV - 2) / 5 do
     check(w)
   else
     w.f = {m = machine}
-    if kind == 'machineworkers' or kind == 'machine' then
+    if kind == 'machineworkers' or kind == 'machine' or kind == 'workerdue' and string.sub(entry, 1, 2) == 'm:' then
       if kind == 'machineworkers' then remove(w, 'machine_counts', w.members, entry) end
       check_machine(w)
     else

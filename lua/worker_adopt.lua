@@ -5,7 +5,7 @@
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id, 3 shards, 4 retention ms, then the record's fields as name and value, c among them
 -- Reply: {OK, wall ms}
--- Cost: O(log n + shards), at most five events
+-- Cost: O(log n + shards), at most six events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/worker.lua
@@ -18,9 +18,9 @@ local L = shard_time(CLOCK)
 redis.call('HSET', w.key, 'bl', L, 'lb', now, 'hb', f.mc, unpack(ARGV, 5))
 f.bl, f.lb = L, now
 w.f = f
-set_status(w, 'N')
 redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
 tell('system.adopted', w.scope, w.id, '{"workerId":"' .. w.id .. '","machineId":"' .. f.m .. '"}')
+enter(w)
 follow(w)
 local holder = f.id and redis.call('GET', w.identity)
 if holder and holder ~= w.id then

@@ -1,7 +1,8 @@
--- Purpose: takes what is due for workers in wall time: drains to look after (g) and records to remove (x).
+-- Purpose: takes what is due for workers in wall time: drains to look after (g), records to remove (x), and drained
+--   machines that have had no worker for 30 days (m; the machine stands in the worker's place).
 -- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second,
 --   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
---   machine.
+--   machine, unless that is drained.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is looked at again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
@@ -36,13 +37,21 @@ for n = 1, (#ARGV - 3) / 5 do
         redis.call('ZREM', w.members, 'F/' .. id)
         redis.call('DEL', w.key, w.reserved)
         if redis.call('ZCARD', w.members) == 0 then
-          redis.call('DEL', w.machine, w.periods, w.machine_stales)
-          redis.call('ZREM', WORKERS, scope .. '/M/' .. f.m)
+          redis.call('DEL', w.periods, w.machine_stales)
+          if id ~= f.m and redis.call('HGET', w.machine, 'ds') then -- a host that comes back must still find it drained
+            redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'm:' .. scope .. '/' .. f.m)
+          else
+            redis.call('DEL', w.machine)
+            redis.call('ZREM', WORKERS, scope .. '/M/' .. f.m)
+          end
         end
         result = 2
       end
     elseif kind == 'x' and f and f.s == 'F' then -- its recovery is not done: it must still be known why
       redis.call('ZADD', WORKERDUE, now + 1000, entry)
+    elseif kind == 'm' and redis.call('ZCARD', w.members) == 0 then
+      redis.call('DEL', w.machine)
+      redis.call('ZREM', WORKERS, scope .. '/M/' .. id)
     end
   end
   reply[#reply + 1] = result

@@ -2,7 +2,7 @@
 -- Guarantees: one registration an identity (scope, queue, machine, name, hostname, pid); the old one is OFFLINE and its
 --   recovery entered in the same step; the machine's status follows in the same step; the same registration again
 --   changes nothing, whatever has become of the worker. Three supersessions of one identity within ten minutes or ten
---   intervals are told, once in that time.
+--   intervals are told, once in that time. On a drained machine it waits, DRAINING.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:events, 4 …:workers, 5 …:workerbeats, 6 …:workerdue, 7 …:recoveries,
 --   8 …:worker:<scope>/<id>, 9 …:machine:<scope>/<machine>, 10 …:machineworkers:<scope>/<machine>,
 --   11 …:machineperiods:<scope>/<machine>, 12 …:stales:<scope>/<lineage>, 13 …:stales:<scope>/m:<machine>,
@@ -13,7 +13,7 @@
 --   identity)
 -- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else ''} or
 --   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late
--- Cost: O(log n + shards), at most six events
+-- Cost: O(log n + shards), at most seven events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/worker.lua
@@ -55,10 +55,10 @@ local L = shard_time(CLOCK)
 redis.call('HSET', w.key, 'c', now, 'bl', L, 'lb', now, unpack(ARGV, 7))
 f.c, f.bl, f.lb = now, L, now
 w.f = f
-set_status(w, 'N')
 redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
 if f.id then redis.call('SET', w.identity, w.id) end
 tell('worker.registered', w.scope, w.id, '{"queue":"' .. f.q .. '","machineId":"' .. f.m .. '"}')
+enter(w)
 local superseded, conflict = '', ''
 if ARGV[3] ~= '' then
   local old = open_worker(8 + KEYS_PER_WORKER, ARGV[1], ARGV[3])

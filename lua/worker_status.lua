@@ -1,10 +1,12 @@
 -- Purpose: drains a worker, takes a drain back, or ends the worker at once.
--- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; the machine's status follows, and the
---   recovery of an ended worker is entered, in the same step.
+-- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; a drain that was asked for by itself
+--   outlasts its machine's; the machine's status follows, and the recovery of an ended worker is entered, in the same
+--   step.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
 --   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
---   was given, or '', 11 the same as JSON, null for none
+--   was given, or '', 11 the same as JSON, null for none, 12 1 when this is part of its machine's drain, or of the
+--   machine's being resumed, which resumes only those that it drained
 -- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n + shards), at most two events
 --#include lib/clock.lua
@@ -21,21 +23,21 @@ if action == 'retire' then
     data = ',"givenReason":' .. ARGV[11]})
   return {OK, now}
 end
+local with_machine = ARGV[12] == '1'
 if action == 'resume' then
-  if f.s == 'N' then return {REPEATED, now} end
-  redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt')
-  redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
-  set_status(w, 'N')
-  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. f.m .. '","reason":' .. ARGV[11] .. '}')
-  follow(w)
+  if f.s == 'N' or with_machine and not f.md then return {REPEATED, now} end
+  resume(w, ',"reason":' .. ARGV[11])
   return {OK, now}
 end
+if with_machine and f.md == 'w' then return {REPEATED, now} end -- it waits already
 if ARGV[5] ~= '' then redis.call('HSET', w.key, 'dd', string.format('%.0f', now + ARGV[5])) end
 if ARGV[6] == '1' then redis.call('HSET', w.key, 'dt', 1) end
 local deadline = tonumber(ARGV[5] ~= '' and now + ARGV[5] or f.dd) or NEVER
 redis.call('ZADD', WORKERDUE, math.min(deadline, (f.s == 'D' and f.ds or now) + DRAINING_MS), 'g:' .. w.name)
+if not with_machine then redis.call('HDEL', w.key, 'md') end
 if f.s == 'D' then return {REPEATED, now} end
 redis.call('HSET', w.key, 'ds', now)
+if with_machine then redis.call('HSET', w.key, 'md', 1) end
 if ARGV[10] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[10]) end
 set_status(w, 'D')
 stop_claims(w)

@@ -20,6 +20,14 @@ type Machine struct {
 	Uptime          float64   // percent of the last 24 h, or since it was first seen, in which it was not OFFLINE
 	StaleCount      int       // times in the last 24 h that it went OFFLINE because its last worker had gone stale
 	Flapping        bool
+	Drain           *MachineDrain // nil: it is not drained
+}
+
+// MachineDrain is the drain of a machine, which lasts until the machine is resumed.
+type MachineDrain struct {
+	Since    time.Time
+	Deadline time.Time // of the workers that were there; zero: none
+	Reason   string
 }
 
 // Machine reads one machine.
@@ -30,9 +38,13 @@ func (t *Tracker) Machine(ctx context.Context, scope Scope, id string) (*Machine
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, &Error{Code: MachineNotFound, Op: "machine", Message: "no machine with this id in this tenant and workspace; a machine is known as long as one of its workers is"}
+		return nil, machineNotFound("machine")
 	}
 	return list[0], nil
+}
+
+func machineNotFound(op string) error {
+	return &Error{Code: MachineNotFound, Op: op, Message: "no machine with this id in this tenant and workspace; a machine is known as long as one of its workers is, and while it is drained"}
 }
 
 // MachinePage is one page of machines, in the order of their ids.
@@ -93,6 +105,9 @@ func (t *Tracker) readMachines(op string, scope Scope, ids []string) ([]*Machine
 		m := &Machine{Scope: scope, ID: ids[i], Status: status, Workers: map[WorkerStatus]int{}, StaleCount: int(c.reply.int(5))}
 		m.Flapping = m.StaleCount >= FlappingCount
 		m.Uptime = machineUptime(c.reply.time(0), parseMs(c.reply.str(2)), parseMs(c.reply.str(3)), c.reply.list(4).strings())
+		if since := parseMs(c.reply.str(8)); !since.IsZero() {
+			m.Drain = &MachineDrain{Since: since, Deadline: parseMs(c.reply.str(9)), Reason: c.reply.str(10)}
+		}
 		for i, status := range WorkerStatuses {
 			m.Workers[status] = int(c.reply.list(6).int(i))
 		}
@@ -141,17 +156,4 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 		add(since, now)
 	}
 	return percent(up, now.Sub(from))
-}
-
-// DrainMachine drains every worker of a machine. One whose workers are all OFFLINE is drained already.
-func (t *Tracker) DrainMachine(ctx context.Context, scope Scope, id string, d Drain) (*Drained, error) {
-	t = t.within(ctx, 0)
-	if _, err := t.Machine(ctx, scope, id); err != nil {
-		return nil, err
-	}
-	drained, err := t.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
-	if CodeOf(err) == NoWorkersMatch {
-		return &Drained{}, nil
-	}
-	return drained, err
 }

@@ -319,6 +319,12 @@ func (c *story) deaths() {
 		return err
 	})
 	c.sweeps()
+	c.sure("drain of a machine", func() error {
+		_, err := c.DrainMachine(c.ctx, scope, "host-leaves", tracker.Drain{Reason: "r"})
+		return err
+	})
+	c.hired("returns", "q", func(n *tracker.NewWorker) { n.MachineID = "host-leaves" })
+	c.sure("resume of a machine", func() error { _, err := c.ResumeMachine(c.ctx, scope, "host-leaves", "r"); return err })
 }
 
 // brake holds workers and a herd of tasks that go silent, and is released.

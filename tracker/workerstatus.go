@@ -12,6 +12,8 @@ type Drain struct {
 	Reason   string        // free text, shown with the worker
 	Deadline time.Duration // from now, after which it goes OFFLINE and what it still holds is requeued; 0: none
 	BySelf   bool          // the worker asked for it itself, so it knows
+
+	withMachine bool // it is its machine's drain
 }
 
 // MaxDrainDeadline bounds Drain.Deadline.
@@ -23,6 +25,14 @@ func (d *Drain) Validate() error {
 		return invalid("deadlineMs", "is %d; use 1 to %d, or leave it out for none", d.Deadline.Milliseconds(), MaxDrainDeadline.Milliseconds())
 	}
 	return CheckReason(d.Reason)
+}
+
+// deadline is how scripts are told of it.
+func (d *Drain) deadline() string {
+	if d.Deadline == 0 {
+		return ""
+	}
+	return strconv.FormatInt(ms(d.Deadline), 10)
 }
 
 // DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
@@ -41,11 +51,7 @@ func (t *Tracker) DrainWorker(ctx context.Context, scope Scope, id string, d Dra
 }
 
 func (t *Tracker) drainCall(r *workerRef, d Drain) *call {
-	deadline := ""
-	if d.Deadline > 0 {
-		deadline = strconv.FormatInt(ms(d.Deadline), 10)
-	}
-	return t.statusCall(r, "drain", statusChange{deadline: deadline, bySelf: d.BySelf, given: d.Reason})
+	return t.statusCall(r, "drain", statusChange{deadline: d.deadline(), bySelf: d.BySelf, given: d.Reason, withMachine: d.withMachine})
 }
 
 // CheckReason refuses a reason that is too long or not to be shown in a line.
@@ -88,15 +94,22 @@ type statusChange struct {
 	bySelf   bool
 	loss     bool   // what it holds counts as lost
 	given    string // reason that somebody gave
+
+	withMachine bool // it is part of its machine's drain, or of the machine's being resumed
 }
 
 func (t *Tracker) statusCall(r *workerRef, action string, c statusChange) *call {
-	given, _ := json.Marshal(c.given) // a string: cannot fail
-	if c.given == "" {
-		given = []byte("null")
-	}
 	return newCall(r.shard, t.store.scripts.Get("worker_status"), t.workerKeys(r), r.scope.String(), r.id, action, string(c.end), c.deadline, flag(c.bySelf),
-		t.store.shards(), ms(t.opts.OfflineRetention), flag(c.loss), c.given, string(given))
+		t.store.shards(), ms(t.opts.OfflineRetention), flag(c.loss), c.given, jsonOrNull(c.given), flag(c.withMachine))
+}
+
+// jsonOrNull gives a text as the JSON of an event, null when it is empty.
+func jsonOrNull(text string) string {
+	if text == "" {
+		return "null"
+	}
+	b, _ := json.Marshal(text) // a string: cannot fail
+	return string(b)
 }
 
 func (t *Tracker) setStatus(op string, r *workerRef, c *call) (*Worker, error) {

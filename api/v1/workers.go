@@ -241,6 +241,26 @@ type Machine struct {
 	// StaleCount24h is how often in the last 24 h it went OFFLINE because its last worker had gone stale.
 	StaleCount24h int  `json:"staleCount24h"`
 	Flapping      bool `json:"flapping"`
+	// Drain is there while the machine is drained: workers that register on it get no work until it is resumed.
+	Drain *MachineDrain `json:"drain"`
+}
+
+// MachineDrain is the drain of a machine.
+type MachineDrain struct {
+	Since Time `json:"since"`
+	// Deadline is when what its workers still held at the drain is given to others.
+	Deadline Time    `json:"deadline"`
+	Reason   *string `json:"reason"`
+}
+
+// ResumeMachineResponse counts what resuming a machine did.
+type ResumeMachineResponse struct {
+	// Matched workers of the machine were DRAINING.
+	Matched int `json:"matched"`
+	// Resumed is how many of them are ONLINE by this call: those that drained with the machine.
+	Resumed int `json:"resumed"`
+	// WorkerIDs of those.
+	WorkerIDs []string `json:"workerIds"`
 }
 
 // MachineCounts counts a machine's workers.

@@ -5,11 +5,12 @@
 -- pb probes answered since the last beat and px the last of them in shard time, a active and ae of these those that it
 -- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r why it is
 -- OFFLINE, gr reason given for that, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the
--- worker knows of it, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last selected (wall ms), hb
--- attempts that it holds at most, hg reservations that have ended, sp the worker that it superseded, sx and st what
--- worker_register.lua remembers of its identity, br when the mass expiry brake held it, in shard time, si how long it
--- had been silent when it ended and lg how long its end had been due, ms. Of a machine: s status (N, D or F), on online
--- since, c first seen.
+-- worker knows of it, md 1 when it drains with its machine and w when it registered on a drained machine and waits,
+-- DRAINING, for that to be resumed, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last selected
+-- (wall ms), hb attempts that it holds at most, hg reservations that have ended, sp the worker that it superseded, sx
+-- and st what worker_register.lua remembers of its identity, br when the mass expiry brake held it, in shard time, si
+-- how long it had been silent when it ended and lg how long its end had been due, ms. Of a machine: s status (N, D or
+-- F), on online since, c first seen; while it is drained ds since when, dd deadline, dr reason given; rs last resumed.
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
@@ -17,6 +18,7 @@ local MAX_EVENTS = 10000 -- kept in each shard's stream, about
 local DAY_MS = 86400000
 local MAX_PERIODS = 500 -- online periods kept for a machine
 local FLAPPING = 3      -- times stale within a day
+local EMPTY_MS = 2592000000 -- a drained machine without workers is remembered for 30 days
 local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen for so long before it ends
 
 -- Opens the worker whose keys begin at KEYS[first]; f is nil when there is no record.
@@ -86,6 +88,25 @@ local function set_status(w, status)
   redis.call('ZADD', w.members, 0, status .. '/' .. w.id)
   w.f.s = status
   redis.call('HSET', w.key, 's', status)
+end
+
+-- Lets a worker that has just come begin or, where its machine is drained, wait.
+local function enter(w)
+  local m = redis.call('HMGET', w.machine, 'ds', 'dr')
+  if not m[1] then return set_status(w, 'N') end
+  redis.call('HSET', w.key, 'md', 'w', 'ds', now, 'dr', m[2] or 'MACHINE_DRAINED')
+  redis.call('ZREM', WORKERDUE, 'm:' .. w.scope .. '/' .. w.f.m)
+  set_status(w, 'D')
+  tell('worker.draining', w.scope, w.id, '{"machineId":"' .. w.f.m .. '","deadlineMs":null,"machineDrained":true}')
+end
+
+-- Takes the worker's drain back. `data`: JSON members of the event, beginning with a comma.
+local function resume(w, data)
+  redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt', 'md')
+  redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
+  set_status(w, 'N')
+  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. w.f.m .. '"' .. data .. '}')
+  follow(w)
 end
 
 -- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever
