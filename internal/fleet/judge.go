@@ -29,7 +29,7 @@ type ExpectAttempt struct {
 	Due     time.Time     // by the server's clock: the earliest moment at which it may come
 	DueHere time.Time     // the same by our own clock
 	Unsure  time.Duration // how much earlier than Due it may really have been due: the call that Due is reckoned from took that long
-	Timeout time.Duration // which was exceeded, as the evidence must name it; zero: any
+	Timeout time.Duration // which was exceeded, as the evidence must name it; zero: none, since a deadline is no timeout
 }
 
 // Seen is what became of a task, and what is known of its worker.
@@ -206,6 +206,9 @@ func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.History
 func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, seen Seen) {
 	e := h.Evidence
 	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
+	if w.Timeout == 0 {
+		credit = 0 // a deadline goes by the wall clock, which no outage stops
+	}
 	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
 	lag, delay := max(told, reckoned), time.Duration(0)
 	if seen.Delay != nil {

@@ -53,6 +53,9 @@ func TestJudge(t *testing.T) {
 			e := s.Task.History[0].Evidence
 			e.DetectedAt, e.OutageCreditMs = v1.At(e.DetectedAt.Add(5*time.Second)), 5000
 		}, ""},
+		{"an outage before a deadline", func(w *Expect, s *Seen) {
+			w.Attempts[0].Timeout, s.Task.History[0].Evidence.OutageCreditMs = 0, 5000
+		}, ""},
 		{"an outage is credited too much", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 5000 }, "4.997s early"},
 		{"early by our own clock", func(w *Expect, _ *Seen) { w.Attempts[0].Due = w.Attempts[0].Due.Add(24 * time.Millisecond) }, "21ms early"},
 		{"early by the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectionLagMs = -1 }, "1ms early"},
