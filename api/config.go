@@ -62,6 +62,10 @@ type Tracker interface {
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }
 
+// DefaultIdleTimeout is how long a connection may idle between two requests. Whatever keeps connections to a Server alive
+// must close them sooner, or a request may meet one that is just being closed.
+const DefaultIdleTimeout = 90 * time.Second
+
 // Config of a Server. Zero fields mean the default that their comment names; Tracker, Keys and PublicURL must
 // be given.
 type Config struct {
@@ -91,7 +95,7 @@ type Config struct {
 
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
 	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
-	IdleTimeout  time.Duration // between two requests of a connection; 0: 90 s
+	IdleTimeout  time.Duration // between two requests of a connection; 0: DefaultIdleTimeout
 
 	Now func() time.Time // tells tokens' and deadlines' time; nil: time.Now. For tests
 }
@@ -135,7 +139,7 @@ func (c *Config) setDefaults() error {
 	}{
 		{&c.ReadTimeout, 10 * time.Second},
 		{&c.WriteTimeout, 10 * time.Second},
-		{&c.IdleTimeout, 90 * time.Second},
+		{&c.IdleTimeout, DefaultIdleTimeout},
 	} {
 		if *d.field < 0 {
 			return errors.New("api: timeouts must not be negative")

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// composeService is what the tests look at of a service.
+type composeService struct {
+	Build           string            `yaml:"build"`
+	Restart         string            `yaml:"restart"`
+	StopGracePeriod string            `yaml:"stop_grace_period"`
+	Environment     map[string]string `yaml:"environment"`
+	DependsOn       any               `yaml:"depends_on"`
+	Healthcheck     *struct {
+		Test    []string `yaml:"test"`
+		Timeout string   `yaml:"timeout"`
+	} `yaml:"healthcheck"`
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var composeVariable = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
+
+// compose reads docker-compose.yml as Compose would with a signing key in the environment.
+func compose(t *testing.T) map[string]composeService {
+	t.Helper()
+	text := composeVariable.ReplaceAllStringFunc(readFile(t, "../../docker-compose.yml"), func(v string) string {
+		m := composeVariable.FindStringSubmatch(v)
+		if m[1] == "LUBDUB_SIGNING_KEYS" {
+			return testKey
+		}
+		return strings.TrimPrefix(m[2], ":-")
+	})
+	var file struct {
+		Services map[string]composeService `yaml:"services"`
+	}
+	if err := yaml.UnmarshalWithOptions([]byte(text), &file, yaml.AllowDuplicateMapKey()); err != nil { // what is merged in is overridden
+		t.Fatal(err)
+	}
+	return file.Services
+}
+
+func composeDuration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Lubdub's services must be given the time that they take to stop, and be asked whether they are ready.
+func TestComposeFitsTheSettings(t *testing.T) {
+	services := compose(t)
+	roles := map[string]int{}
+	for name, s := range services {
+		if s.Healthcheck == nil || s.Restart != "unless-stopped" {
+			t.Errorf("%s has no health check, or is not started again when it ends", name)
+		}
+		if s.Build == "" {
+			continue
+		}
+		var environ []string
+		for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
+			environ = append(environ, key+"="+s.Environment[key])
+		}
+		cfg := loaded(t, environ)
+		roles[cfg.Roles.String()]++
+		if _, err := keyring(cfg); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if grace, needed := composeDuration(t, s.StopGracePeriod), cfg.DrainDelay+cfg.ShutdownTimeout; grace <= needed {
+			t.Errorf("%s is killed %v after it was told to stop, and may take %v", name, grace, needed)
+		}
+		if s.Healthcheck != nil && (!slices.Equal(s.Healthcheck.Test, []string{"CMD", "/lubdub", "health"}) || composeDuration(t, s.Healthcheck.Timeout) <= 2*time.Second) {
+			t.Errorf("%s: its health check is %+v, and 'lubdub health' waits for 2s", name, s.Healthcheck)
+		}
+		if strings.HasPrefix(cfg.AdminListen, "127.") || strings.HasPrefix(cfg.Listen, "127.") {
+			t.Errorf("%s listens where nobody reaches it", name)
+		}
+	}
+	if roles["api"] != 1 || roles["sweeper"] != 1 || len(services) != 4 {
+		t.Errorf("%v of %d services", roles, len(services))
+	}
+}
+
+// The program in the image can verify whom it talks to, and is where the health check looks for it.
+func TestImageHasRootsAndTheBinary(t *testing.T) {
+	text := readFile(t, "../../Dockerfile")
+	_, image, _ := strings.Cut(text, "\nFROM scratch\n")
+	for _, want := range []string{
+		"COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt\n", "COPY --from=build /lubdub /lubdub\n",
+		"ENTRYPOINT [\"/lubdub\"]\n", "USER 65532:65532\n",
+	} {
+		if !strings.Contains(image, want) {
+			t.Errorf("%q is missing in the image", want)
+		}
+	}
+}
+
+// nginxSetting gives the value of a directive that stands once in the balancer's configuration.
+func nginxSetting(t *testing.T, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^\s*`+name+`\s+([^;]+);`).FindAllStringSubmatch(readFile(t, "../../deploy/compose/nginx.conf"), -1)
+	if len(m) != 1 {
+		t.Fatalf("%s stands %d times in nginx.conf", name, len(m))
+	}
+	return m[0][1]
+}
+
+// The balancer must wait for longer than a claim does, hold nothing back, and never be the last to close a connection.
+func TestBalancerFitsTheServer(t *testing.T) {
+	if d := composeDuration(t, nginxSetting(t, "proxy_read_timeout")); d < tracker.MaxClaimWait+10*time.Second {
+		t.Errorf("it waits for %v, and a claim for up to %v", d, tracker.MaxClaimWait)
+	}
+	if d := composeDuration(t, nginxSetting(t, "keepalive_timeout")); d >= api.DefaultIdleTimeout {
+		t.Errorf("it keeps idle connections for %v, and a server for %v", d, api.DefaultIdleTimeout)
+	}
+	if d := composeDuration(t, nginxSetting(t, "proxy_connect_timeout")); d > 5*time.Second {
+		t.Errorf("it waits for %v before it goes to another replica", d)
+	}
+	for name, want := range map[string]string{"proxy_buffering": "off", "proxy_request_buffering": "off", "proxy_http_version": "1.1", "proxy_set_header Connection": `""`} {
+		if got := nginxSetting(t, name); got != want {
+			t.Errorf("%s is %s, and should be %s", name, got, want)
+		}
+	}
+	if f, _ := config.Lookup("listen"); !strings.HasSuffix(f.Default, ":"+nginxSetting(t, "listen")) {
+		t.Errorf("it listens on %s, and everything else says %s", nginxSetting(t, "listen"), f.Default)
+	}
+}
