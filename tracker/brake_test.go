@@ -256,6 +256,11 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 		if r := c.sweep(); r.Held != 0 || r.StaleWorkers != 50 || r.Recovered != 3 {
 			c.Fatalf("%+v", r)
 		}
+		for _, a := range held {
+			if e := c.newest(a.TaskID).Evidence; e.WorkerReason != tracker.WorkerStale || !e.MassExpiryHeld || e.Silent < 60*time.Second {
+				c.Fatalf("%+v", e)
+			}
+		}
 		for _, id := range append(back, alive...) {
 			c.wantWorker(id, tracker.Online, "")
 		}

@@ -37,6 +37,23 @@ func TestVerdictsNameTheBrake(t *testing.T) {
 	}, braked, spread)
 }
 
+// The silence of a lost worker is what counted: an outage is told beside it.
+func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
+	claims(t, func(c *crew) {
+		c.hire("w")
+		a := c.holding("w", 1)[0]
+		last := c.store.Clock.Now()
+		c.store.Clock.Advance(time.Minute) // nothing lands
+		c.advance(30 * time.Second)
+		c.sweep()
+		e := c.newest(a.TaskID).Evidence
+		if e == nil || e.Silent < 30*time.Second || e.Silent > 31*time.Second || e.Silent+e.OutageCredit != 90*time.Second || !e.LastHeartbeatAt.Equal(last) ||
+			e.DetectionLag != e.Silent-e.Timeout {
+			c.Fatalf("%+v", e)
+		}
+	})
+}
+
 // Whichever part of a process finds what is to be told, it has one name.
 func TestAProcessHasOneName(t *testing.T) {
 	claims(t, func(c *crew) {
