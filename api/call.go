@@ -44,8 +44,11 @@ var (
 	contentJSONUT = []byte("application/json; charset=utf-8")
 )
 
-// checkContentType refuses bodies that say that they are something else than JSON.
+// checkContentType refuses bodies that say that they are something else than JSON, or compressed.
 func checkContentType(h *fasthttp.RequestHeader) *refusal {
+	if len(h.ContentEncoding()) > 0 {
+		return errContentType
+	}
 	t := h.ContentType()
 	if len(t) == 0 || bytes.Equal(t, contentJSON) || bytes.EqualFold(t, contentJSONUT) {
 		return nil
@@ -65,12 +68,8 @@ var errContentType = &refusal{status: fasthttp.StatusUnsupportedMediaType, body:
 
 // body gives the request's body when its type is one we read. It is borrowed.
 func (c *call) body() ([]byte, error) {
-	h := &c.ctx.Request.Header
-	if r := checkContentType(h); r != nil {
+	if r := checkContentType(&c.ctx.Request.Header); r != nil {
 		return nil, r
-	}
-	if len(h.ContentEncoding()) > 0 {
-		return nil, errContentType
 	}
 	return c.ctx.Request.Body(), nil
 }

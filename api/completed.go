@@ -49,10 +49,18 @@ func (c *call) late(completion tracker.Completion, err error) {
 		current = e.Expected
 	}
 	c.s.metrics.lateResults.Inc()
+	suppressed, ok := c.s.logLate.allow(c.now)
+	if !ok {
+		return
+	}
 	c.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
-		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)))
+		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
+		slog.Int64("more_not_logged", suppressed))
 }
+
+// lateLines are how many late results are told of a second; the others are counted.
+const lateLines = 10
 
 // completion reads and checks the body.
 func (c *call) completion() (tracker.Completion, error) {

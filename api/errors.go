@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -161,20 +161,30 @@ func messageOf(op string, e *tracker.Error) string {
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
-// logLimiter lets one line through a second: while Redis is away every beat fails for the same cause.
+// logLimiter lets some lines through a second: while Redis is away every beat fails for the same cause.
 type logLimiter struct {
-	last       atomic.Int64 // unix ns
-	suppressed atomic.Int64
+	lines int // a second; 0: one
+
+	mu         sync.Mutex
+	second     int64
+	logged     int
+	suppressed int64
 }
 
 // allow tells whether to log now, and how many were not logged since the last time.
 func (l *logLimiter) allow(now time.Time) (suppressed int64, ok bool) {
-	last := l.last.Load()
-	if now.UnixNano()-last < int64(time.Second) || !l.last.CompareAndSwap(last, now.UnixNano()) {
-		l.suppressed.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if second := now.Unix(); second != l.second {
+		l.second, l.logged = second, 0
+	}
+	if l.logged >= max(l.lines, 1) {
+		l.suppressed++
 		return 0, false
 	}
-	return l.suppressed.Swap(0), true
+	l.logged++
+	suppressed, l.suppressed = l.suppressed, 0
+	return suppressed, true
 }
 
 // logCause logs what a refusal hides.

@@ -195,6 +195,13 @@ func (r *route) idField() string {
 // bodyLimit tells how large a body may be before the request is routed: it is asked before the body is read.
 func bodyLimit(method, target []byte) int {
 	path, _, _ := bytes.Cut(target, []byte("?"))
+	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed
+		plain, _, err := splitTarget(target)
+		if err != nil {
+			return limitCallback // it is refused whatever comes
+		}
+		path = []byte(plain)
+	}
 	switch {
 	case string(method) != fasthttp.MethodPost:
 		return limitOther

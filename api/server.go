@@ -38,6 +38,7 @@ type Server struct {
 	admin *fasthttp.Server
 
 	logFailures logLimiter
+	logLate     logLimiter
 	watch       *connWatch
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
@@ -54,8 +55,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
-		tokens: newTokenCache(cfg.TokenCacheSize),
-		watch:  newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
+		tokens: newTokenCache(cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
+		watch: newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()

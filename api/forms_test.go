@@ -1,0 +1,128 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// A route's limit does not depend on how its path is written.
+func TestOneLimitHoweverAPathIsWritten(t *testing.T) {
+	for _, r := range routes {
+		plain := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.pattern, "x1")
+		want := bodyLimit([]byte(r.method), []byte(plain))
+		if err := routeOf(r.method, plain, r); err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(plain); i++ {
+			for _, verb := range []string{"%%%02x", "%%%02X"} {
+				if plain[i] == '/' {
+					continue
+				}
+				for _, query := range []string{"", "?", "?tenantId=a%2fheartbeat"} {
+					written := plain[:i] + fmt.Sprintf(verb, plain[i]) + plain[i+1:] + query
+					if err := routeOf(r.method, written, r); err != nil {
+						t.Error(err)
+					}
+					if got := bodyLimit([]byte(r.method), []byte(written)); got != want {
+						t.Errorf("%s %s takes %d bytes, and as %s %d", r.method, plain, want, written, got)
+					}
+				}
+			}
+		}
+	}
+	e := newEnv(t)
+	head := fmt.Sprintf("POST /v1/tasks/task_1/complete%%64 HTTP/1.1\nHost: x\nAuthorization: Bearer %s\nContent-Length: %d\n\n", e.task(), limitCallback+1)
+	if got := e.raw(head); !strings.HasPrefix(got, "HTTP/1.1 413 ") || !strings.Contains(got, v1.CodeBodyTooLarge) {
+		t.Errorf("%q", got)
+	}
+}
+
+func routeOf(method, target string, want *route) error {
+	path, _, err := splitTarget([]byte(target))
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	if got, _, err := findRoute(method, path); err != nil || got != want {
+		return fmt.Errorf("%s is no %s: %w", target, want, err)
+	}
+	return nil
+}
+
+// A body that says that it is compressed, or no JSON, is read nowhere.
+func TestNoEncodedBodyIsRead(t *testing.T) {
+	e := newEnv(t)
+	beats := 0
+	e.fake.beat = func(*tracker.Beat) { beats++ }
+	worker, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range routes {
+		if r.method != "POST" {
+			continue
+		}
+		tokens := []string{e.control(RoleAdmin)}
+		switch r.access {
+		case forTask, forItems:
+			tokens = []string{e.task(), worker}
+		case forWorker:
+			tokens = []string{worker}
+		}
+		id := "task_1"
+		if r.idField() == "workerId" {
+			id = fakeWorkerID
+		}
+		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.pattern, id)
+		body := `{"attempt":1,"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"` + e.task() + `"}]}`
+		for _, token := range tokens {
+			for _, encoding := range []string{"gzip", "identity", "GZIP, br"} {
+				e.do("POST", path, token, body, "Content-Encoding", encoding).refused(415, v1.CodeUnsupportedMedia)
+				e.do("POST", path+"?", token, body, "Content-Encoding", encoding).refused(415, v1.CodeUnsupportedMedia)
+			}
+			e.do("POST", path, token, body, "Content-Type", "text/plain").refused(415, v1.CodeUnsupportedMedia)
+		}
+	}
+	if beats > 0 || e.fake.createdCount() > 0 {
+		t.Errorf("%d beats and %d creations were taken", beats, e.fake.createdCount())
+	}
+}
+
+// A flood of late results is counted one by one, and fills no disk.
+func TestLateResultsAreLoggedInBounds(t *testing.T) {
+	e := newEnv(t)
+	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
+		return tracker.Completed{}, &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Failed}
+	}
+	late := func() {
+		e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"SUCCEEDED"}`).refused(409, v1.CodeTaskAlreadyTerminal)
+	}
+	const n, seconds = 100, 3
+	for range seconds {
+		for range n {
+			late()
+		}
+		e.advance(time.Second)
+	}
+	late()
+	told, lines := 0, 0
+	for _, line := range strings.Split(e.log.String(), "\n") {
+		if strings.Contains(line, "late result ignored") {
+			lines++
+			more, _ := strconv.Atoi(regexp.MustCompile(`more_not_logged=(\d+)`).FindStringSubmatch(line)[1])
+			told += 1 + more
+		}
+	}
+	if lines != lateLines*seconds+1 || told != n*seconds+1 {
+		t.Errorf("%d lines tell %d late results of %d", lines, told, n*seconds+1)
+	}
+	if got := e.metric("lubdub_http_late_results_total"); got != n*seconds+1 {
+		t.Errorf("%v are counted", got)
+	}
+}
