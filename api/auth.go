@@ -87,6 +87,7 @@ func (c *call) authorize() error {
 			return r
 		}
 		c.token = t
+		known(c.ctx)
 	case forControl:
 		if err := c.authorizeControl(); err != nil {
 			return err
@@ -99,8 +100,17 @@ func (c *call) authorize() error {
 	return nil
 }
 
-func (c *call) authorizeControl() error {
+// claims verifies the request's token, which is no task's.
+func (c *call) claims() (*claims, error) {
 	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	if err == nil {
+		known(c.ctx)
+	}
+	return k, err
+}
+
+func (c *call) authorizeControl() error {
+	k, err := c.claims()
 	if err != nil {
 		c.s.metrics.badTokens.Inc()
 		return errUnauthorized

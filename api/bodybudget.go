@@ -44,13 +44,29 @@ func (c *patientConn) reserve(n int) error {
 
 func (c *patientConn) Read(p []byte) (int, error) {
 	if len(p) <= smallBody || c.watch.bodies == nil {
-		return c.Conn.Read(p)
+		return c.await(p)
 	}
 	if err := c.reserve(len(p)); err != nil {
 		return 0, err
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.await(p)
 	c.bodyRead += int64(n)
+	return n, err
+}
+
+// await reads, unless or until the connection is cut.
+func (c *patientConn) await(p []byte) (int, error) {
+	c.reading.Store(true)
+	defer c.reading.Store(false)
+	if r := c.why.Load(); r != nil {
+		return 0, r
+	}
+	n, err := c.Conn.Read(p)
+	if err != nil && n == 0 {
+		if r := c.why.Load(); r != nil {
+			return 0, r
+		}
+	}
 	return n, err
 }
 

@@ -19,6 +19,11 @@ type patientConn struct {
 
 	body     atomic.Int64 // reserved for the body under way
 	bodyRead int64        // of it, past fasthttp's buffer
+
+	came    int64                   // ns since the epoch
+	known   atomic.Bool             // it has shown a valid token
+	reading atomic.Bool             // it waits for bytes, so no request of its is under way
+	why     atomic.Pointer[refusal] // it was cut; nil: it was not
 }
 
 // connDeadline is when one direction of a connection ends. After the watch has let it pass, setting it again
@@ -61,6 +66,14 @@ func (d *connDeadline) pass(now int64, real func(time.Time) error) {
 	}
 }
 
+// end ends the direction at once.
+func (d *connDeadline) end(real func(time.Time) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at.Store(deadlinePassed)
+	_ = real(time.Unix(1, 0)) // fails on a connection that is closed already
+}
+
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	return c.read.set(t, c.Conn.SetReadDeadline)
 }
@@ -85,18 +98,24 @@ func (c *patientConn) Close() error {
 
 // connWatch lets deadlines pass.
 type connWatch struct {
-	interval time.Duration
-	bodies   *bodyBudget // nil: what bodies take is not counted
+	interval     time.Duration
+	writeTimeout time.Duration
+	bodies       *bodyBudget // nil: what bodies take is not counted
 
-	mu    sync.Mutex
-	conns map[*patientConn]struct{}
-	empty chan struct{} // closed with the last connection; nil while there is none
+	strangersMu sync.Mutex
+	strangers   []stranger // the next to be cut
+	walked      time.Time  // when none was found
+
+	mu      sync.Mutex
+	conns   map[*patientConn]struct{}
+	leaving int           // of conns, were cut and are not closed yet
+	empty   chan struct{} // closed with the last connection; nil while there is none
 }
 
 // newConnWatch makes a watch that is late by at most a tenth of the shortest timeout, or a second.
-func newConnWatch(timeouts ...time.Duration) *connWatch {
-	w := &connWatch{interval: time.Second, conns: map[*patientConn]struct{}{}}
-	for _, t := range timeouts {
+func newConnWatch(read, write, idle time.Duration) *connWatch {
+	w := &connWatch{interval: time.Second, writeTimeout: write, conns: map[*patientConn]struct{}{}}
+	for _, t := range []time.Duration{read, write, idle} {
 		w.interval = max(time.Millisecond, min(w.interval, t/10))
 	}
 	return w
@@ -104,7 +123,7 @@ func newConnWatch(timeouts ...time.Duration) *connWatch {
 
 // add takes a connection over. The watch runs while there is one.
 func (w *connWatch) add(c net.Conn) net.Conn {
-	p := &patientConn{Conn: c, watch: w}
+	p := &patientConn{Conn: c, watch: w, came: time.Now().UnixNano()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
@@ -115,9 +134,19 @@ func (w *connWatch) add(c net.Conn) net.Conn {
 	return p
 }
 
+// count tells how many connections there are, and how many of them were cut.
+func (w *connWatch) count() (open, leaving int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.conns), w.leaving
+}
+
 func (w *connWatch) remove(c *patientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if _, there := w.conns[c]; there && c.why.Load() != nil {
+		w.leaving--
+	}
 	delete(w.conns, c)
 	if len(w.conns) == 0 && w.empty != nil {
 		close(w.empty)

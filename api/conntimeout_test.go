@@ -15,7 +15,7 @@ func TestPatientConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
-		w := newConnWatch(time.Minute, 2*time.Second)
+		w := newConnWatch(time.Minute, 2*time.Second, time.Minute)
 		c := w.add(near)
 		start := time.Now()
 		wait := func(after time.Duration, op func() error) {
@@ -58,7 +58,7 @@ func TestPatientConn(t *testing.T) {
 // Very many connections that are due together are cut a few at a time, and all of them.
 func TestConnectionsThatAreDueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newConnWatch(2 * time.Second)
+		w := newConnWatch(2*time.Second, time.Minute, time.Minute)
 		const n = 10*cutsAtOnce + 1
 		start := time.Now()
 		cut := make(chan time.Time, n)

@@ -63,6 +63,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	if r != nil {
 		return r
 	}
+	known(ctx)
 	if r := t.checkTask(id); r != nil {
 		return r
 	}

@@ -174,6 +174,7 @@ func (c *call) judge(it *batchItem) *refusal {
 	if r != nil {
 		return r
 	}
+	known(c.ctx)
 	if it.body.seen&fieldTaskID == 0 {
 		return invalidField("taskId", "taskId is missing")
 	}

@@ -20,7 +20,7 @@ type metrics struct {
 	refused    *prometheus.CounterVec
 	overloaded *prometheus.CounterVec
 
-	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns prometheus.Counter
+	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns, starved prometheus.Counter
 }
 
 type routeMetrics struct {
@@ -68,6 +68,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		panics:        counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
 		unparsed:      counter("lubdub_http_unparsed_requests_total", "What came and was no HTTP request that could be read whole."),
 		rejectedConns: counter("lubdub_http_connections_rejected_total", "Connections answered 503 because too many were open."),
+		starved:       counter("lubdub_http_accepts_starved_total", "Tries to take a connection for which there was no file descriptor left. Each is tried again."),
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
@@ -99,7 +100,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
+		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns, m.starved,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
 		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),

@@ -17,7 +17,7 @@ var errNotOwned = forbidden("The worker's token does not open this attempt: it w
 
 // ownToken gives what a task's token would be for an attempt of the worker whose token the request shows.
 func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
-	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	k, err := c.claims()
 	switch {
 	case err != nil:
 		return nil, errUnauthorized
@@ -69,7 +69,7 @@ func (s *Server) ownBeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, b *beatBo
 
 // ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
 func (c *call) ownItems(b *batchCall, bare []int) {
-	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	k, err := c.claims()
 	var names []tracker.OwnedAttempt
 	var asked []*batchItem
 	var at atomic.Pointer[bucket]

@@ -40,6 +40,7 @@ type Server struct {
 	logFailures logLimiter
 	logLate     logLimiter
 	watch       *connWatch
+	adminWatch  *connWatch
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
 	stop    context.CancelFunc
@@ -56,7 +57,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
 		tokens: newTokenCache(cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
-		watch: newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
+		watch:      newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
+		adminWatch: newConnWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()
@@ -71,7 +73,8 @@ func New(cfg Config) (*Server, error) {
 	s.http.Concurrency = cfg.MaxConns + spareConns
 	s.http.HeaderReceived = limitBody
 	s.admin = s.newHTTP(s.AdminHandler)
-	s.admin.WriteTimeout = 2 * time.Minute // a CPU profile takes its time
+	s.admin.Concurrency = maxAdminConns + spareConns
+	s.admin.WriteTimeout = adminWriteTimeout
 	return s, nil
 }
 
@@ -114,11 +117,20 @@ func (s *Server) Serve(ln net.Listener) error {
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
 	}
-	return s.http.Serve(&boundedListener{Listener: ln, server: s})
+	return s.http.Serve(s.bounded(ln, s.watch, s.cfg.MaxConns, s.cfg.TLS != nil))
 }
 
 // ServeAdmin answers AdminHandler's requests until Shutdown, then gives nil.
-func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
+func (s *Server) ServeAdmin(ln net.Listener) error {
+	return s.admin.Serve(s.bounded(ln, s.adminWatch, maxAdminConns, true))
+}
+
+const (
+	// maxAdminConns is how many connections of operators may be open; for one more the one that is idle longest goes.
+	maxAdminConns = 64
+	// adminWriteTimeout leaves a CPU profile its time.
+	adminWriteTimeout = 2 * time.Minute
+)
 
 // SetDraining switches readiness off: /readyz answers 503 while everything else goes on, so that load
 // balancers send new work elsewhere before Shutdown.
@@ -129,6 +141,10 @@ func (s *Server) SetDraining() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.SetDraining()
 	s.stop()
+	done := make(chan struct{})
+	defer close(done)
+	go s.watch.stopReading(done)
+	go s.adminWatch.stopReading(done)
 	err := s.http.ShutdownWithContext(ctx)
 	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
 }
@@ -148,7 +164,10 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
+	var cut *refusal
 	switch {
+	case errors.As(err, &cut):
+		r = cut
 	case errors.Is(err, errBodyBudget):
 		r = s.watch.bodies.refusal()
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

@@ -35,7 +35,7 @@ func (k *Keyring) renewedWorker(c *claims, now time.Time) (token string, expires
 
 // authorizeWorker lets in the token of the path's worker, or, where the route has roles, a control token.
 func (c *call) authorizeWorker() error {
-	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+	k, err := c.claims()
 	switch {
 	case err != nil:
 		c.s.metrics.badTokens.Inc()

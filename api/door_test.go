@@ -1,0 +1,327 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// client is one connection, held by the test.
+type client struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+// door is a server on a real socket.
+type door struct {
+	*env
+	addr string
+}
+
+func newDoor(t *testing.T, configure ...func(*Config)) *door {
+	t.Helper()
+	e := newEnv(t, configure...)
+	return &door{e, e.listen()}
+}
+
+func (d *door) dial() *client {
+	d.t.Helper()
+	c := dial(d.t, d.addr)
+	return &client{d.t, c, bufio.NewReader(c)}
+}
+
+func (c *client) send(text string) *client {
+	c.t.Helper()
+	if _, err := io.WriteString(c, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
+		c.t.Fatal(err)
+	}
+	return c
+}
+
+// status reads an answer.
+func (c *client) status() (int, string) {
+	c.t.Helper()
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(b)
+}
+
+// ends waits until the server has closed the connection, and gives what came before.
+func (c *client) ends() string {
+	c.t.Helper()
+	b, err := io.ReadAll(c.in)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) {
+		c.t.Errorf("%v", err)
+	}
+	return string(b)
+}
+
+func (e *env) beatOf() string {
+	return "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n" + `{"attempt":1}`
+}
+
+const halfABeat = "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nContent-Length: 13\n\n{"
+
+// waiting waits until n connections wait for bytes.
+func (e *env) waiting(n int) {
+	e.t.Helper()
+	e.waitingOf(e.s.watch, n)
+}
+
+func (e *env) waitingOf(w *connWatch, n int) {
+	e.t.Helper()
+	count := func() (k int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for c := range w.conns {
+			if c.reading.Load() {
+				k++
+			}
+		}
+		return k
+	}
+	until(e.t, func() bool { return count() == n }, func() string { return fmt.Sprintf("%d connections wait for bytes, want %d", count(), n) })
+}
+
+// However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
+func TestStrangersCannotHoldAllConnections(t *testing.T) {
+	const most = 8
+	for name, hold := range map[string]func(*client){
+		"silent":      func(*client) {},
+		"half a line": func(c *client) { c.send("GET /li") },
+		"half a body": func(c *client) { c.send(halfABeat) },
+		"livez":       func(c *client) { c.send("GET /livez HTTP/1.1\nHost: x\n\n").status() },
+		"bad token":   func(c *client) { c.send(strings.Replace(halfABeat, "{", `{"attempt":1}`, 1)).status() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newDoor(t, func(c *Config) { c.MaxConns, c.ReadTimeout, c.IdleTimeout = most, time.Hour, time.Hour })
+			worker := e.dial()
+			if status, body := worker.send(e.beatOf()).status(); status != 200 {
+				t.Fatalf("%d %s", status, body)
+			}
+			var strangers []*client
+			for range most - 1 {
+				c := e.dial()
+				hold(c)
+				strangers = append(strangers, c)
+			}
+			e.waiting(most)
+			for range 3 * most { // and each newcomer that shows nothing is the next to go, in its turn
+				hold(e.dial())
+				e.waiting(most)
+			}
+			for _, c := range strangers {
+				if got := c.ends(); strings.HasPrefix(name, "half") && !strings.HasPrefix(got, "HTTP/1.1 503 ") {
+					t.Errorf("%q", got)
+				}
+			}
+			late := e.dial()
+			if status, body := late.send(e.beatOf()).status(); status != 200 {
+				t.Errorf("a worker among strangers: %d %s", status, body)
+			}
+			if status, body := worker.send(e.beatOf()).status(); status != 200 {
+				t.Errorf("a worker that was there: %d %s", status, body)
+			}
+		})
+	}
+}
+
+// Every way of showing a token counts, and who has shown one does not give way.
+func TestWhoHasShownATokenStays(t *testing.T) {
+	e := newDoor(t)
+	worker, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := func(token string) string {
+		return `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"` + token + `"}]}`
+	}
+	requests := []struct{ path, token, body string }{
+		{"POST /v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`}, {"POST /v1/tasks/task_1/heartbeat?", e.task(), `{"attempt":1}`},
+		{"POST /v1/tasks/task_1/heartbeat", worker, `{"attempt":1}`}, {"POST /v1/tasks/task_1/started", e.task(), `{"attempt":1}`},
+		{"POST /v1/tasks/task_1/started", worker, `{"attempt":1}`}, {"POST /v1/heartbeats", "", item(e.task())}, {"POST /v1/heartbeats", worker, `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`},
+		{"GET /v1/tasks/task_1", e.control(RoleViewer), ""}, {"POST /v1/workers/" + fakeWorkerID + "/heartbeat", worker, `{}`},
+	}
+	e = newDoor(t, func(c *Config) { c.MaxConns, c.ReadTimeout, c.IdleTimeout = len(requests), time.Hour, time.Hour })
+	var conns []*client
+	for _, r := range requests {
+		head := r.path + " HTTP/1.1\nHost: x\n"
+		if r.token != "" {
+			head += "Authorization: Bearer " + r.token + "\n"
+		}
+		c := e.dial().send(fmt.Sprintf("%sContent-Length: %d\n\n%s", head, len(r.body), r.body))
+		if status, body := c.status(); status == 401 {
+			t.Errorf("%s: %s", r.path, body)
+		}
+		conns = append(conns, c)
+	}
+	e.waiting(len(requests))
+	for range 3 {
+		c := e.dial()
+		if got := c.ends(); !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1") {
+			t.Errorf("one more: %q", got)
+		}
+	}
+	for i, c := range conns {
+		if status, body := c.send("GET /livez HTTP/1.1\nHost: x\n\n").status(); status != 200 {
+			t.Errorf("%s lost its connection: %d %s", requests[i].path, status, body)
+		}
+	}
+	if open, leaving := e.s.watch.count(); open != len(conns) || leaving != 0 {
+		t.Errorf("%d are open, %d of them leave", open, leaving)
+	}
+}
+
+// A stranger's request that is under way is not cut.
+func TestARequestUnderWayKeepsItsPlace(t *testing.T) {
+	e := newDoor(t, func(c *Config) { c.MaxConns = 2 })
+	begun, finish := make(chan struct{}, 2), make(chan struct{})
+	e.fake.ready = func() error { begun <- struct{}{}; <-finish; return nil }
+	a, b := e.dial().send("GET /readyz HTTP/1.1\nHost: x\n\n"), e.dial().send("GET /readyz HTTP/1.1\nHost: x\n\n")
+	<-begun
+	e.waitingOf(e.s.watch, 0)
+	if got := e.dial().ends(); !strings.HasPrefix(got, "HTTP/1.1 503 ") {
+		t.Errorf("%q", got)
+	}
+	close(finish)
+	for _, c := range []*client{a, b} {
+		if status, body := c.status(); status != 200 {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+}
+
+// The operators' listener is bounded too: who is idle longest gives way.
+func TestTheAdminListenerIsBounded(t *testing.T) {
+	env := newEnv(t, func(c *Config) { c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour })
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = env.s.ServeAdmin(ln) }() // until the server's Shutdown
+	e := &door{env, ln.Addr().String()}
+	var conns []*client
+	for range maxAdminConns {
+		conns = append(conns, e.dial())
+	}
+	for range 2 * maxAdminConns { // some may find nobody to cut just then
+		e.waitingOf(e.s.adminWatch, maxAdminConns)
+		e.dial()
+	}
+	for _, c := range conns {
+		c.ends()
+	}
+	e.waitingOf(e.s.adminWatch, maxAdminConns)
+	if status, body := e.dial().send("GET /metrics HTTP/1.1\nHost: localhost\n\n").status(); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	if open, leaving := e.s.adminWatch.count(); open > maxAdminConns+leaving {
+		t.Errorf("%d connections are open, %d of them leave", open, leaving)
+	}
+}
+
+// What has not arrived whole needs no answer: it does not hold up a server's end; what has is answered.
+func TestHalfARequestDoesNotDelayTheEnd(t *testing.T) {
+	e := newDoor(t, func(c *Config) { c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour })
+	begun, finish := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(finish) })
+	t.Cleanup(end)
+	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	whole := e.dial().send(e.beatOf())
+	<-begun
+	halves := map[string]*client{
+		"silent": e.dial(), "half a line": e.dial().send("POST /v"), "half a body": e.dial().send(halfABeat),
+		"half of a second one": e.dial().send("GET /livez HTTP/1.1\nHost: x\n\n"),
+	}
+	halves["half of a second one"].status()
+	halves["half of a second one"].send("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: 1000000\n\n")
+	e.bodiesHeld(1000000) // it has begun
+	e.waiting(len(halves))
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- e.s.Shutdown(ctx) }()
+	for name, c := range halves {
+		if got := c.ends(); strings.HasPrefix(name, "half") && (!strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1")) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	end()
+	if status, body := whole.status(); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// starvedListener lacks file descriptors now and then.
+type starvedListener struct {
+	net.Listener
+	lack atomic.Int64
+	err  error
+}
+
+func (l *starvedListener) Accept() (net.Conn, error) {
+	if l.lack.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", l.err)}
+	}
+	return l.Listener.Accept()
+}
+
+// A lack of file descriptors passes: neither listener ends of it.
+func TestALackOfFilesEndsNoListener(t *testing.T) {
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		t.Run(lack.Error(), func(t *testing.T) {
+			e := newEnv(t)
+			for name, serve := range map[string]func(net.Listener) error{"api": e.s.Serve, "admin": e.s.ServeAdmin} {
+				inner := fasthttputil.NewInmemoryListener()
+				ln := &starvedListener{Listener: inner, err: lack}
+				ln.lack.Store(3)
+				served := make(chan error, 1)
+				go func() { served <- serve(ln) }()
+				conn, err := inner.Dial()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := (&client{t, conn, bufio.NewReader(conn)}).send("GET /livez HTTP/1.1\nHost: localhost\n\n")
+				answered := make(chan int, 1)
+				go func() { status, _ := c.status(); answered <- status }()
+				select {
+				case err := <-served:
+					t.Fatalf("%s: ended: %v", name, err)
+				case status := <-answered:
+					if status != 200 {
+						t.Errorf("%s: %d", name, status)
+					}
+				}
+			}
+			if got := e.metric("lubdub_http_accepts_starved_total"); got != 6 || !strings.Contains(e.log.String(), "ulimit -n") {
+				t.Errorf("%v, %s", got, e.log.String())
+			}
+			if err := e.s.admin.ShutdownWithContext(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
