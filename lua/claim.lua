@@ -8,7 +8,7 @@
 --   or '', then four for each task: scope, id, its entry in ready, fence of the attempt
 -- Reply: {wall ms, 1 when the worker is fenced, else 0, then for each task {record fields}, {document fields}, {newest
 --   history entry}, or {}, {}, {} when it was not taken}
--- Cost: O(log n) for each and the size of the task; one event each
+-- Cost: O(log n) for each and the size of the task; one event each; at most 25 a call, and 512 KiB and one task more
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
@@ -17,7 +17,8 @@
 local L = shard_time(CLOCK)
 local worker, claim = ARGV[4], ARGV[5] ~= '' and ARGV[5] or nil
 local fenced = redis.call('ZSCORE', KEYS[14], worker)
-local reply = {now, fenced and 1 or 0}
+local MAX_BYTES = 524288 -- of documents, of which one may be twice as long: those behind it wait for the next claim
+local reply, bytes = {now, fenced and 1 or 0}, 0
 
 local function token_life(f)
   if f.lt then return f.lt end
@@ -44,12 +45,14 @@ for n = 1, (#ARGV - 5) / 4 do
   local task = open_task(TASKS + 2 + KEYS_PER_TASK * (n - 1), scope, id)
   local f = task.f
   local taken = f and f.s == 'D' and f.f == fence and f.w == worker -- by this very call
-  if not taken and waits(task, entry) then
+  if not taken and bytes < MAX_BYTES and waits(task, entry) then
     dispatch(task, L, {fence = fence, life = token_life(f), start = f.so or ARGV[3], worker = worker, claim = claim})
     taken = true
   end
+  local doc = taken and redis.call('HGETALL', task.doc) or {}
+  for i = 2, #doc, 2 do bytes = bytes + #doc[i] end
   reply[#reply + 1] = taken and redis.call('HGETALL', task.key) or {}
-  reply[#reply + 1] = taken and redis.call('HGETALL', task.doc) or {}
+  reply[#reply + 1] = doc
   reply[#reply + 1] = taken and redis.call('LRANGE', task.history, -1, -1) or {}
 end
 return reply

@@ -1,7 +1,7 @@
 -- Purpose: bars a worker from claiming in one shard for good, and lists what it still holds there.
 -- Guarantees: whoever claims after this finds the fence (claim.lua), so what is listed can only become less; an
 --   attempt that is adopted after this ends as those that are listed (lib/attempt.lua); repeating it is harmless.
---   Fences older than any claim that could still be under way are forgotten.
+--   Fences older than any claim that could still be under way are forgotten, 100 a call.
 -- KEYS: 1 lubdub:{shard}:fences, 2 …:held
 -- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else '', 5 why the worker ended
 --   or ''
@@ -9,7 +9,8 @@
 -- Cost: O(log n + limit)
 --#include lib/clock.lua
 redis.call('ZREM', KEYS[2], '~' .. ARGV[1]) -- first: above maxmemory Redis refuses a script that does not free first
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+local over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2], 'LIMIT', 0, 100)
+if #over > 0 then redis.call('ZREM', KEYS[1], unpack(over)) end
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 if ARGV[4] == '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/free') end
 if ARGV[5] ~= '' then redis.call('ZADD', KEYS[1], now, ARGV[1] .. '/' .. ARGV[5]) end

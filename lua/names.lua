@@ -3,7 +3,7 @@
 -- KEYS: lubdub:{shard}:task:<scope>/<id> of each task
 -- ARGV: none
 -- Reply: for each task its run ('' : its own) and its heartbeat timeout ms ('' : there is no such task)
--- Cost: O(tasks)
+-- Cost: O(tasks); at most 200 a call
 local reply = {}
 for _, key in ipairs(KEYS) do
   local f = redis.call('HMGET', key, 'u', 't')

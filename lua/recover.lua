@@ -8,7 +8,7 @@
 --   did not count or '', 9 1 when the mass expiry brake had held it, else '', 10 since when they could have been taken,
 --   wall ms or '', then scope, id and entry in held for each task
 -- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued)
--- Cost: O(log n) for each; at most 50 a call
+-- Cost: O(log n) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua

@@ -23,6 +23,20 @@ if status == 'F' then
   return {OK, now, 'F', f[5] or '', interval, timeout, {}, ''}
 end
 if ARGV[9] ~= '' and tonumber(ARGV[9]) > (f[12] or 0) + ARGV[10] then return {REFUSED, now, f[12] or 0} end
+-- The first words for the worker, as many as one answer may carry; the others come when it has been told of these.
+local function word(key)
+  local words, bytes = {}, 0
+  while #words < 500 and bytes < 131072 do
+    local some = redis.call('ZRANGE', key, #words, #words + 49)
+    for _, entry in ipairs(some) do
+      words[#words + 1] = entry
+      bytes = bytes + #entry
+    end
+    if #some < 50 then break end
+  end
+  return words
+end
+
 local L = shard_time(KEYS[1])
 local record = {'bl', L, 'lb', now}
 local function set(field, value)
@@ -57,4 +71,4 @@ redis.call('HSET', key, unpack(record))
 if f[7] or f[8] then redis.call('HDEL', key, 'la', 'pb', 'px') end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,
-  redis.call('ZRANGE', KEYS[4], 0, 499), number}
+  word(KEYS[4]), number}

@@ -7,7 +7,7 @@
 -- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is looked at again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
 -- Reply: for each worker 0 (nothing), 1 (offline now) or 2 (removed) and its machine
--- Cost: O(log n + shards) for each; at most 50 a call
+-- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
 local retention, shards, again = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -7,7 +7,7 @@
 --   scope, its id and 1 when it may end by this call, else ''
 -- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine and, of a late one,
 --   its probe URL
--- Cost: O(log n + shards) for each; at most 50 a call
+-- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
 local L = shard_time(CLOCK)

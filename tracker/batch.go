@@ -8,9 +8,12 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 )
 
-// maxBeatsPerCall bounds how long one script holds up Redis, and keeps its arguments well under the 8,000 or so
-// that Lua's unpack can take.
-const maxBeatsPerCall = 1000
+// maxBeatsPerCall and maxBeatBytes, of members and reports, bound how long one script holds up Redis and how long its
+// answer is, in which each may have a cancel, and keep its arguments well under the 8,000 or so that Lua's unpack can take.
+const (
+	maxBeatsPerCall = 500
+	maxBeatBytes    = 256 << 10
+)
 
 // batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
 // on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
@@ -46,6 +49,7 @@ type beatGroup struct {
 	key                 *string // of the set
 	full, partial, bare []*Beat
 	sizes               int // of these, as beat.lua has them
+	bytes               int // of their members and reports
 	next                int // the next group of the same shard, plus 1
 }
 
@@ -100,6 +104,7 @@ func (b *batcher) add(beat *Beat) {
 		return
 	}
 	g := b.group(beat.Attempt)
+	g.bytes += len(beat.Attempt.member) + len(beat.Report)
 	switch {
 	case beat.Report == "":
 		g.bare = append(g.bare, beat)
@@ -113,7 +118,7 @@ func (b *batcher) add(beat *Beat) {
 func (b *batcher) group(a *Attempt) *beatGroup {
 	newest := b.first[a.shard]
 	for i := newest; i != 0; i = b.groups[i-1].next {
-		if g := &b.groups[i-1]; *g.key == a.beatsKey && g.size() < maxBeatsPerCall {
+		if g := &b.groups[i-1]; *g.key == a.beatsKey && g.size() < maxBeatsPerCall && g.bytes < maxBeatBytes {
 			return g
 		}
 	}
@@ -133,18 +138,18 @@ func (b *batcher) group(a *Attempt) *beatGroup {
 // pack shares the groups out over calls, those of one shard together.
 func (b *batcher) pack() {
 	var c *beatCall
-	size := 0
+	size, bytes := 0, 0
 	for _, shard := range b.touched {
 		if b.oneShard {
 			c = nil
 		}
 		for i := b.first[shard]; i != 0; i = b.groups[i-1].next {
 			g := &b.groups[i-1]
-			if c == nil || size+g.size() > maxBeatsPerCall {
-				c, size = b.nextCall(shard), 0
+			if c == nil || size+g.size() > maxBeatsPerCall || bytes+g.bytes > maxBeatBytes {
+				c, size, bytes = b.nextCall(shard), 0, 0
 			}
 			c.groups = append(c.groups, g)
-			size += g.size()
+			size, bytes = size+g.size(), bytes+g.bytes
 		}
 	}
 	for _, c := range b.calls[:len(b.exec)] {
@@ -247,7 +252,7 @@ func (b *batcher) reset() {
 		clear(g.full)
 		clear(g.partial)
 		clear(g.bare)
-		g.key, g.full, g.partial, g.bare = nil, g.full[:0], g.partial[:0], g.bare[:0]
+		g.key, g.bytes, g.full, g.partial, g.bare = nil, 0, g.full[:0], g.partial[:0], g.bare[:0]
 	}
 	for _, shard := range b.touched {
 		b.first[shard] = 0

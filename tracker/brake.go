@@ -19,6 +19,7 @@ const (
 	censusEvery  = time.Second      // one census is good for so long,
 	censusShare  = 20               // or for so many times what it took
 	censusPage   = 1000             // members that one script counts
+	censusHeld   = 250              // held ones that one script counts: each is looked for in its set too
 	censusForget = 10 * time.Minute // what a scope without verdicts was found to be is forgotten then
 )
 

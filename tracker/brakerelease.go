@@ -55,7 +55,7 @@ func (t *Tracker) Release(ctx context.Context, scope Scope, lasts time.Duration)
 }
 
 func (t *Tracker) releaseShard(op string, shard int, scope Scope, r *Released) error {
-	const page = 1000
+	const page = 500
 	k, prefix := t.store.keys[shard], scope.String()+"/"
 	byTimeout := map[string][]string{} // "": workers
 	for from := 0; ; from += page {

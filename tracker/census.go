@@ -196,11 +196,11 @@ func (s *Sweeper) countSilent(c *census, ask []Scope, silent []stretch) error {
 
 // countHeld adds the held, whose scores are new.
 func (s *Sweeper) countHeld(c *census, held map[int]int) error {
-	for from := 0; len(held) > 0; from += censusPage {
+	for from := 0; len(held) > 0; from += censusHeld {
 		var calls []*call
 		for shard := range held {
 			k := s.t.store.keys[shard]
-			keys, args := []string{k.clock, k.braked}, []any{silentFrom, from, censusPage}
+			keys, args := []string{k.clock, k.braked}, []any{silentFrom, from, censusHeld}
 			for _, timeout := range s.known(shard) {
 				keys = append(keys, k.beats(timeout))
 				args = append(args, timeout)
@@ -211,7 +211,7 @@ func (s *Sweeper) countHeld(c *census, held map[int]int) error {
 			return err
 		}
 		for _, call := range calls {
-			if call.reply.int(0) < censusPage {
+			if call.reply.int(0) < censusHeld {
 				delete(held, call.shard)
 			}
 			c.addTasks(call.reply[1:])

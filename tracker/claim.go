@@ -275,7 +275,7 @@ func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 	var calls []*call
 	var groups [][]*readyEntry
 	for shard, group := range byShard {
-		for part := range slices.Chunk(group, takeLimit) {
+		for part := range slices.Chunk(group, claimLimit) {
 			calls = append(calls, c.takeCall(shard, part))
 			groups = append(groups, part)
 		}

@@ -446,12 +446,21 @@ func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 type ScriptCall struct {
 	Script    string
 	Keys      int
-	Sent, Got int // bytes of its arguments, and of its reply
+	Sent, Got int           // bytes of its arguments, and of its reply
+	Took      time.Duration // of Redis's CPU; 0: not measured
 }
 
 // RecordCalls gives a function that tells of the calls of scripts since; of all of them when none is named.
 func (t *Tracker) RecordCalls(scripts ...string) func() []ScriptCall {
-	r := &callRecorder{names: map[string]string{}}
+	return t.recordCalls(&callRecorder{names: map[string]string{}}, scripts...)
+}
+
+// MeasureCalls does what RecordCalls does and measures each call, one at a time. spent is the CPU time of Redis.
+func (t *Tracker) MeasureCalls(spent func() time.Duration) func() []ScriptCall {
+	return t.recordCalls(&callRecorder{names: map[string]string{}, spent: spent})
+}
+
+func (t *Tracker) recordCalls(r *callRecorder, scripts ...string) func() []ScriptCall {
 	for _, name := range t.store.scripts.Names() {
 		if len(scripts) == 0 || slices.Contains(scripts, name) {
 			r.names[t.store.scripts.Get(name).SHA] = name
@@ -467,6 +476,8 @@ func (t *Tracker) RecordCalls(scripts ...string) func() []ScriptCall {
 
 type callRecorder struct {
 	names map[string]string // by SHA
+	spent func() time.Duration
+	alone sync.Mutex
 	mu    sync.Mutex
 	calls []ScriptCall
 }
@@ -477,13 +488,13 @@ func (r *callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { r
 
 func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		for _, cmd := range cmds {
+		took, err := r.run(ctx, next, cmds)
+		for i, cmd := range cmds {
 			name, ok := r.names[shaOf(cmd)]
 			if !ok || cmd.Err() != nil {
 				continue
 			}
-			c := ScriptCall{Script: name}
+			c := ScriptCall{Script: name, Took: took[i]}
 			for i, arg := range cmd.Args() {
 				if i == 2 {
 					c.Keys, _ = strconv.Atoi(text(arg))
@@ -499,6 +510,24 @@ func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 		}
 		return err
 	}
+}
+
+// run runs the commands, one by one where they are measured.
+func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, cmds []redis.Cmder) (took []time.Duration, err error) {
+	took = make([]time.Duration, len(cmds))
+	if r.spent == nil {
+		return took, next(ctx, cmds)
+	}
+	r.alone.Lock()
+	defer r.alone.Unlock()
+	for i := range cmds {
+		before := r.spent()
+		if failed := next(ctx, cmds[i:i+1]); failed != nil && err == nil {
+			err = failed
+		}
+		took[i] = r.spent() - before
+	}
+	return took, err
 }
 
 func text(arg any) string {

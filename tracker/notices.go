@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,9 +12,10 @@ import (
 // shard; each beat of the worker repeats it until an answer that carried it was handed to the worker's connection.
 
 const (
-	noticeLife    = 24 * time.Hour
-	noticeRetry   = time.Second // until word that could not be carried is tried again
-	noticesAtOnce = 500         // told by one beat
+	noticeLife  = 24 * time.Hour
+	noticeRetry = time.Second // until word that could not be carried is tried again
+	wordsAtOnce = 50          // written by one script: a word may be 4 KB long
+	carryLimit  = 200         // of an outbox, read by one script
 )
 
 // letter is one entry of an outbox: word for a worker about an attempt.
@@ -36,7 +38,7 @@ func (t *Tracker) tellWorkers(shard int) { _, _ = t.carry(shard, 0) }
 // carry takes the word in a shard's outbox to the workers' shards. It tells whether there is more.
 func (t *Tracker) carry(shard int, grace time.Duration) (more bool, err error) {
 	k := t.store.keys[shard]
-	re, err := t.store.do("carry", newCall(shard, t.store.scripts.Get("find"), []string{k.clock, k.outbox}, "wall", 0, ms(grace), findLimit))
+	re, err := t.store.do("carry", newCall(shard, t.store.scripts.Get("find"), []string{k.clock, k.outbox}, "wall", 0, ms(grace), carryLimit))
 	if err != nil {
 		return false, err
 	}
@@ -54,8 +56,10 @@ func (t *Tracker) carry(shard int, grace time.Duration) (more bool, err error) {
 	var groups [][]letter
 	for worker, letters := range byWorker {
 		if home, ok := t.store.workerShard(worker); ok {
-			calls = append(calls, t.notifyCall(home, worker, letters))
-			groups = append(groups, letters)
+			for part := range slices.Chunk(letters, wordsAtOnce) {
+				calls = append(calls, t.notifyCall(home, worker, part))
+				groups = append(groups, part)
+			}
 		} else { // no worker that registered: nobody would ask for it
 			done = append(done, textsOf(letters)...)
 		}
@@ -68,20 +72,15 @@ func (t *Tracker) carry(shard int, grace time.Duration) (more bool, err error) {
 			done = append(done, textsOf(groups[i])...)
 		}
 	}
-	after := []*call{}
-	if len(done) > 0 {
-		after = append(after, t.noticedCall(shard, k.outbox, "", done))
-	}
-	if len(late) > 0 { // behind what can be carried
-		after = append(after, t.noticedCall(shard, k.outbox, noticeRetry, late))
-	}
+	after := append(t.noticedCalls(shard, k.outbox, "", done),
+		t.noticedCalls(shard, k.outbox, noticeRetry, late)...) // those behind what can be carried
 	t.store.doAll("carry", after)
 	for _, c := range after {
 		if c.err != nil {
 			return false, c.err
 		}
 	}
-	return len(texts) == findLimit, err
+	return len(texts) == carryLimit, err
 }
 
 // sentinel is the member of every fixed set that keeps it from being absent.
@@ -104,15 +103,18 @@ func (t *Tracker) notifyCall(home int, worker string, letters []letter) *call {
 	return newCall(home, t.store.scripts.Get("notify"), []string{k.notices(name), k.worker(name)}, args...)
 }
 
-func (t *Tracker) noticedCall(shard int, key string, putOff any, entries []string) *call {
+func (t *Tracker) noticedCalls(shard int, key string, putOff any, entries []string) (calls []*call) {
 	if d, ok := putOff.(time.Duration); ok {
 		putOff = ms(d)
 	}
-	args := []any{putOff}
-	for _, e := range entries {
-		args = append(args, e)
+	for part := range slices.Chunk(entries, wordsAtOnce) {
+		args := []any{putOff}
+		for _, e := range part {
+			args = append(args, e)
+		}
+		calls = append(calls, newCall(shard, t.store.scripts.Get("noticed"), []string{key}, args...))
 	}
-	return newCall(shard, t.store.scripts.Get("noticed"), []string{key}, args...)
+	return calls
 }
 
 // hear reads word for a worker as its beat's script gave it.
@@ -187,7 +189,7 @@ func (t *Tracker) Notified(h *WorkerHeard) {
 			}
 		}
 		if home, ok := t.store.workerShard(h.worker); ok && len(h.entries) > 0 {
-			t.store.doAll("notified", []*call{t.noticedCall(home, t.store.keys[home].notices(taskName(h.scope, h.worker)), "", h.entries)})
+			t.store.doAll("notified", t.noticedCalls(home, t.store.keys[home].notices(taskName(h.scope, h.worker)), "", h.entries))
 		}
 	})
 }

@@ -226,7 +226,7 @@ func (t *Tracker) explainStrange(h *WorkerHeard, items []InventoryItem) ([]*Beat
 
 // maxMissed bounds what one inventory can miss. Of more the first in their order count, so that the next beat misses
 // the same ones and those after it find the rest.
-const maxMissed = 1000
+const maxMissed = 500
 
 // loseMissed takes from the worker what two of its beats running have missed, and tells it so: should it have it all
 // the same, because a claim's answer came late, it must stop. An inventory that is older than another, or that comes

@@ -140,7 +140,7 @@ type waitingClass struct {
 	tasks int
 }
 
-const classPage = 250
+const classPage = 150
 
 // waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.
 func (t *Tracker) waitingClasses(op, prefix string, page func(now time.Time, classes []waitingClass), paused func(queue string)) error {

@@ -69,7 +69,7 @@ func (t *Tracker) takeFrom(op, by string, held []holding, e lostEvidence) (taken
 	}
 	for shard, group := range byShard {
 		for len(group) > 0 {
-			n := min(len(group), takeLimit)
+			n := min(len(group), recoverTakes)
 			calls = append(calls, t.recoverCall(shard, by, group[:n], e))
 			group = group[n:]
 		}

@@ -92,6 +92,9 @@ const (
 	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
 	findLimit    = 500                    // of one sorted set, a round
 	takeLimit    = 50                     // of one script call
+	recoverTakes = 25                     // the same of what ended workers held
+	claimLimit   = 25                     // the same of claims, which answer with the tasks
+	workerLimit  = 25                     // the same of workers, whose records are read whole
 	verdictLimit = 16                     // the same of verdicts, of which there may be very many: a beat waits for one call
 	verdictCalls = 2                      // such calls a round trip, for the same reason
 )

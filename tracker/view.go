@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,20 +22,25 @@ func (t *Tracker) ref(scope Scope, id string) *taskRef {
 	return &taskRef{scope: scope, id: id, shard: t.store.shardOf(scope, id)}
 }
 
-// nameCalls makes the calls that resolve refs, one for each shard; call the result when they have run.
+// namesAtOnce is how many refs one script resolves.
+const namesAtOnce = 200
+
+// nameCalls makes the calls that resolve refs; call the result when they have run.
 func (t *Tracker) nameCalls(refs []*taskRef) (calls []*call, resolve func()) {
 	byShard := map[int][]*taskRef{}
 	for _, r := range refs {
 		byShard[r.shard] = append(byShard[r.shard], r)
 	}
-	groups := make([][]*taskRef, 0, len(byShard))
-	for shard, group := range byShard {
-		keys := make([]string, len(group))
-		for i, r := range group {
-			keys[i] = t.store.keys[shard].task(taskName(r.scope, r.id))
+	var groups [][]*taskRef
+	for shard, ofShard := range byShard {
+		for group := range slices.Chunk(ofShard, namesAtOnce) {
+			keys := make([]string, len(group))
+			for i, r := range group {
+				keys[i] = t.store.keys[shard].task(taskName(r.scope, r.id))
+			}
+			calls = append(calls, newCall(shard, t.store.scripts.Get("names"), keys))
+			groups = append(groups, group)
 		}
-		calls = append(calls, newCall(shard, t.store.scripts.Get("names"), keys))
-		groups = append(groups, group)
 	}
 	return calls, func() {
 		for g, group := range groups {

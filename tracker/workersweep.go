@@ -137,7 +137,7 @@ func (s *Sweeper) nameDue(n *node, found []dueWorker) error {
 func shardsOf(found []dueWorker) (groups [][]dueWorker) {
 	for len(found) > 0 {
 		k := 1
-		for k < len(found) && k < takeLimit && found[k].ref.shard == found[0].ref.shard {
+		for k < len(found) && k < workerLimit && found[k].ref.shard == found[0].ref.shard {
 			k++
 		}
 		groups = append(groups, found[:k])

@@ -52,13 +52,15 @@ func newMiniredisClock(m *miniredis.Miniredis) *Clock {
 }
 
 func newRealClock(t testing.TB, client *redis.Client) *Clock {
-	return newClock(func(now time.Time, forward time.Duration) {
-		err := setClock.Run(context.Background(), client, []string{clockKey},
-			now.Unix(), now.Nanosecond()/1000, forward.Milliseconds(), client.Options().DB).Err()
-		if err != nil && err != redis.Nil {
-			t.Errorf("setting the test clock: %v", err)
-		}
-	})
+	return newClock(func(now time.Time, forward time.Duration) { setRealClock(t, client, now, forward) })
+}
+
+func setRealClock(t testing.TB, client *redis.Client, now time.Time, forward time.Duration) {
+	err := setClock.Run(context.Background(), client, []string{clockKey},
+		now.Unix(), now.Nanosecond()/1000, forward.Milliseconds(), client.Options().DB).Err()
+	if err != nil && err != redis.Nil {
+		t.Errorf("setting the test clock: %v", err)
+	}
 }
 
 // Now is what the store's scripts see now.

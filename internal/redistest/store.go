@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -72,7 +73,17 @@ func Own(t testing.TB, args ...string) (*Store, *Server) {
 	t.Helper()
 	server := StartServer(t, args...)
 	s := &Store{Kind: "redis", URL: server.URL(), Scripts: scripts(clockExpr), Client: newClient(t, server.Addr, 0)}
-	s.Clock = newRealClock(t, s.Client)
+	s.Clock = newClock(func(now time.Time, _ time.Duration) { setRealClock(t, s.Client, now, 0) })
+	return s, server
+}
+
+// Alone is a real redis-server that nothing else uses, with the clock in the test's hand. Keys do not expire by it: letting
+// all of them age would be work of Redis that the test did not ask for.
+func Alone(t testing.TB, args ...string) (*Store, *Server) {
+	t.Helper()
+	server := StartServer(t, args...)
+	s := &Store{Kind: "redis", URL: server.URL(), Scripts: scripts(clockExpr), Client: newClient(t, server.Addr, 0)}
+	s.Clock = newClock(func(now time.Time, _ time.Duration) { setRealClock(t, s.Client, now, 0) })
 	return s, server
 }
 

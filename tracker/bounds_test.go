@@ -1,0 +1,176 @@
+package tracker_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// The rule of docs/redis-keys.md: whatever clients have sent and stored, no script holds up Redis for longer than about
+// 5 ms, and what it is given and what it answers is bounded.
+const (
+	longestScript = 5 * time.Millisecond
+	mostSent      = 2 << 20 // bytes of one call's keys and arguments
+	mostGot       = 2 << 20 // bytes of its reply
+)
+
+// theReference is a script whose work is known, and what it took where the bounds were set: on a slower machine scripts may
+// take longer in proportion.
+const (
+	theReference = `for i = 1, 10000 do redis.call('ZSCORE', KEYS[1], i) end`
+	referenceWas = 6500 * time.Microsecond
+)
+
+// notMeasured has scripts that neither the story nor what comes after it runs, and why their cost needs no test.
+var notMeasured = map[string]string{
+	"claimed":       "it reads and writes one hash of three fields",
+	"worker_count":  "one ZCOUNT",
+	"worker_probed": "it needs a worker that answers; it reads one record, as worker_expire reads fifty",
+}
+
+// bounds is a store that is as full as clients can make it, and what each script does in it.
+type bounds struct {
+	*story
+	server *redistest.Server
+}
+
+// Every operation runs in a store that is full of everything, and on the largest task, worker, machine and queue that there
+// may be. Each script's calls are measured one by one, by the CPU time of Redis, so that it does not matter what else the
+// machine does.
+func TestEveryScriptIsBounded(t *testing.T) {
+	store, server := redistest.Alone(t)
+	h := newHarness(t, store, braked, func(o *tracker.Options) { o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3 })
+	b := &bounds{server: server, story: &story{crew: &crew{h, map[string]string{}}, names: map[string]string{}, records: map[string][]string{}}}
+	b.fillShards()
+	calls := b.MeasureCalls(func() time.Duration { return server.CPU(t) })
+	limit := longestScript
+	for _, act := range []func(){b.play, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds} {
+		act()
+		limit = max(limit, b.limit())
+	}
+	of := map[string]*scriptCost{}
+	for _, c := range calls() {
+		if of[c.Script] == nil {
+			of[c.Script] = &scriptCost{name: c.Script}
+		}
+		of[c.Script].add(c)
+	}
+	for _, name := range store.Scripts.Names() {
+		if _, left := notMeasured[name]; of[name] == nil && !left {
+			t.Errorf("%s was not measured: run it here at its worst", name)
+		}
+	}
+	for _, c := range slices.SortedFunc(maps.Values(of), func(a, b *scriptCost) int { return cmp.Compare(b.took[0], a.took[0]) }) {
+		t.Log(c)
+		// Now and then Redis does something else meanwhile, such as making a table larger.
+		if c.took[1] > limit || c.took[0] > 3*limit || c.sent > mostSent || c.got > mostGot {
+			t.Errorf("%s breaks the bounds: %v, %d bytes to it, %d bytes back", c, limit, mostSent, mostGot)
+		}
+	}
+}
+
+// scriptCost is what the calls of one script took and carried at most.
+type scriptCost struct {
+	name             string
+	calls, sent, got int
+	took             [2]time.Duration // by the worst and the second worst
+}
+
+func (c *scriptCost) add(call tracker.ScriptCall) {
+	c.calls++
+	c.sent, c.got = max(c.sent, call.Sent), max(c.got, call.Got)
+	c.took[1] = max(c.took[1], min(c.took[0], call.Took))
+	c.took[0] = max(c.took[0], call.Took)
+}
+
+func (c *scriptCost) String() string {
+	return fmt.Sprintf("%-18s %5d calls, %v and %v at most, %d bytes to it, %d bytes back", c.name, c.calls, c.took[0].Round(10*time.Microsecond), c.took[1].Round(10*time.Microsecond), c.sent, c.got)
+}
+
+// limit is what a script may take on this machine just now.
+func (b *bounds) limit() time.Duration {
+	b.Helper()
+	best := time.Hour
+	for range 5 {
+		before := b.server.CPU(b)
+		if err := b.store.Client.Eval(b.ctx, theReference, []string{b.key("any", "ix")}).Err(); err != nil && err != redis.Nil {
+			b.Fatal(err)
+		}
+		best = min(best, b.server.CPU(b)-before)
+	}
+	return longestScript * best / referenceWas
+}
+
+// many is how many entries that nobody asked for stand in every set of a shard.
+const many = 20_000
+
+// fillShards puts strangers into every set that all tasks and workers of a shard share. Their names belong to other shards,
+// so that the reconciler leaves them alone.
+func (b *bounds) fillShards() {
+	b.Helper()
+	far := float64(b.store.Clock.Now().Add(1000 * time.Hour).UnixMilli())
+	now := b.store.Clock.Now().UnixMilli()
+	for shard := range b.Shards() {
+		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
+		pipe := b.store.Client.Pipeline()
+		other := tracker.Scope{Tenant: "others", Workspace: "all"}
+		for i, n := 0, 0; n < many; i++ {
+			id := fmt.Sprintf("task_%060d", i)
+			if b.ShardOf(other, id) == shard {
+				continue
+			}
+			n++
+			name := other.String() + "/" + id
+			member := name + "#1.abcd"
+			for set, entry := range map[string]string{"timers": "r:" + member, "due": "x:" + name, "beats:2000": member, "outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member} {
+				pipe.ZAdd(b.ctx, key(set), redis.Z{Score: far, Member: entry})
+			}
+			for set, entry := range map[string]string{"ix": other.String() + "/R/" + id, "held": "wkr_9/" + member + "/0//", "ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
+				pipe.ZAdd(b.ctx, key(set), redis.Z{Member: entry})
+			}
+			pipe.ZAdd(b.ctx, key("fences"), redis.Z{Score: float64(now - 2*time.Hour.Milliseconds()), Member: fmt.Sprint("wkr_", i)})
+			pipe.HSet(b.ctx, key("progress"), member, "\t\t5\t")
+			pipe.HSet(b.ctx, key("cancels"), member, "30000\t\t")
+			if n <= 10_000 {
+				pipe.XAdd(b.ctx, &redis.XAddArgs{Stream: key("events"), Values: []any{"type", "task.created", "time", now, "scope", other.String(), "subject", id, "attempt", 1, "data", "{}"}})
+			}
+			if n%1000 == 0 {
+				b.exec(pipe)
+			}
+		}
+		for i := range 999 {
+			pipe.RPush(b.ctx, key("outages"), fmt.Sprintf("%.0f\t%d\t10\t0", far, i)) // later than any beat: all are asked for evidence
+		}
+		for i := range 50 {
+			pipe.ZAdd(b.ctx, key("replicas"), redis.Z{Score: float64(now), Member: fmt.Sprint("r", i)})
+			pipe.ZAdd(b.ctx, key("sweepers"), redis.Z{Score: float64(now), Member: fmt.Sprint("s", i)})
+		}
+		for _, d := range allTimeouts() {
+			pipe.SAdd(b.ctx, key("timeouts"), d.Milliseconds())
+			pipe.ZAdd(b.ctx, key(fmt.Sprint("beats:", d.Milliseconds())), redis.Z{Score: 9007199254740991, Member: "!"})
+		}
+		b.exec(pipe)
+	}
+}
+
+func (b *bounds) exec(pipe redis.Pipeliner) {
+	b.Helper()
+	if _, err := pipe.Exec(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// registered registers a worker.
+func (b *bounds) registered(change ...func(*tracker.NewWorker)) string {
+	b.Helper()
+	return b.register(change...).WorkerID
+}

@@ -1,0 +1,158 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+const crowd = 300 // workers of one machine, each with a record as large as one may be
+
+// largeWorkers register, are chosen, listed and drained; one of them holds very much.
+func (b *bounds) largeWorkers() {
+	b.Helper()
+	queue, machine := longest("crowd", 0), longest("machine", 0)
+	var types []string
+	for i := range 40 {
+		types = append(types, longest("type", i))
+	}
+	for i := range crowd {
+		b.registered(func(n *tracker.NewWorker) {
+			n.Scope, n.Queue, n.MachineID, n.Types, n.MaxConcurrent = big, queue, machine, types, 5
+			n.Name = longest("name", i)
+			n.Labels = map[string]string{longest("label", 0): strings.Repeat("v", tracker.MaxLabelValBytes)}
+		})
+	}
+	b.strangersOf(machine)
+	for _, f := range []tracker.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine}, {Liveness: tracker.Late}} {
+		f.Scope, f.PageSize = big, 100
+		_, err := b.Workers(b.ctx, f)
+		b.check("workers", err)
+	}
+	for _, strategy := range tracker.Placements {
+		s := tracker.Selector{Scope: big, Queue: queue, Type: types[1], Strategy: strategy}
+		b.check("selector", s.Validate())
+		_, err := b.Select(b.ctx, s)
+		b.check("select", err)
+	}
+	_, err := b.Machine(b.ctx, big, machine)
+	b.check("machine", err)
+	_, err = b.Machines(b.ctx, tracker.MachineFilter{Scope: big, PageSize: 100})
+	b.check("machines", err)
+	b.holder()
+	_, err = b.DrainWorkers(b.ctx, tracker.WorkerFilter{Scope: big, Queue: queue}, tracker.Drain{Reason: "r"}, false)
+	b.check("drain", err)
+	b.advance(4 * time.Second) // they are silent and end, all at once
+	b.sweep()
+}
+
+// strangersOf gives a machine very many workers that have ended.
+func (b *bounds) strangersOf(machine string) {
+	b.Helper()
+	keys, err := b.store.Client.Keys(b.ctx, "lubdub:*:machineworkers:*/"+machine).Result()
+	if err != nil || len(keys) != 1 {
+		b.Fatal(keys, err)
+	}
+	pipe := b.store.Client.Pipeline()
+	for i := range many {
+		pipe.ZAdd(b.ctx, keys[0], redis.Z{Member: fmt.Sprintf("F/wkr_%026d", i)})
+	}
+	b.exec(pipe)
+}
+
+// holder is a worker that holds as much as one may, is told of all of it, forgets it and ends.
+func (b *bounds) holder() {
+	b.Helper()
+	const holds = 1000
+	queue, kind := longest("holding", 0), longest("type", 0)
+	worker := b.registered(func(n *tracker.NewWorker) {
+		n.Scope, n.Queue, n.Types, n.MaxConcurrent = big, queue, []string{kind}, holds
+	})
+	news := make([]tracker.NewTask, holds)
+	for i := range news {
+		news[i] = tracker.NewTask{Scope: big, TaskID: longest("held", i), RunID: longest("run", 2), Queue: queue, Type: kind}
+		b.check("validate", news[i].Validate(b.store.Clock.Now()))
+	}
+	for part := range slices.Chunk(news, 500) {
+		for _, r := range b.CreateBatch(b.ctx, part) {
+			b.check("create", r.Err)
+		}
+	}
+	var inventory []tracker.InventoryItem
+	for len(inventory) < holds {
+		got, err := b.Claim(b.ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim, ClaimID: longest("claim", len(inventory))})
+		if err != nil || len(got) == 0 {
+			b.Fatalf("%d claimed: %v", len(inventory), err)
+		}
+		for _, e := range got {
+			_, err := b.Start(b.ctx, e.Attempt, tracker.Report{})
+			b.check("start", err)
+			inventory = append(inventory, tracker.InventoryItem{OwnedAttempt: tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number}, Report: string(longReport)})
+		}
+	}
+	b.TellWhenFree(worker)
+	tells := func(items []tracker.InventoryItem) {
+		heard, err := b.BeatWorker(b.ctx, big, worker, tracker.WorkerBeat{Inventory: items})
+		b.check("beat", err)
+		b.Notified(heard)
+	}
+	tells(inventory)
+	_, err := b.CancelRun(b.ctx, big, longest("run", 2), strings.Repeat("<", tracker.MaxReasonBytes))
+	b.check("cancel run", err)
+	b.sweep() // carries word
+	tells(inventory)
+	b.advance(time.Second)
+	_, err = b.CancelRun(b.ctx, big, longest("run", 2), "")
+	b.check("cancel run", err)
+	for range 15 { // it misses all, for longer than a claim may be under way
+		tells([]tracker.InventoryItem{})
+		b.advance(time.Second)
+	}
+	_, err = b.RetireWorker(b.ctx, big, worker, tracker.WorkerForced, "")
+	b.check("retire", err)
+	b.sweep()
+}
+
+// deepQueue has very many classes of tasks, none of which its worker can run, and very many tasks of one that it can.
+func (b *bounds) deepQueue() {
+	b.Helper()
+	queue := longest("deep", 0)
+	var types []string
+	for i := range 60 {
+		types = append(types, longest("type", i))
+	}
+	worker := b.registered(func(n *tracker.NewWorker) {
+		n.Scope, n.Queue, n.Types, n.MaxConcurrent, n.MachineID = big, queue, types, 1000, longest("deep", 1)
+	})
+	for shard := range b.Shards() {
+		pipe := b.store.Client.Pipeline()
+		for i, n := 0, 0; n < many/2; i++ {
+			id := longest("deep", i)
+			if b.ShardOf(big, id) != shard {
+				continue
+			}
+			class := fmt.Sprintf("%s/%s//%s/%s/%020d/", big, queue, types[n%len(types)], longest("runtime", n%200), n/200)
+			pipe.ZAdd(b.ctx, fmt.Sprintf("lubdub:{%d}:ready", shard), redis.Z{Member: class + fmt.Sprintf("%013d/%s/0/", i, id)})
+			if n++; n%1000 == 0 {
+				b.exec(pipe)
+			}
+		}
+	}
+	news := make([]tracker.NewTask, 1000)
+	for i := range news {
+		news[i] = tracker.NewTask{Scope: big, TaskID: longest("waits", i), RunID: longest("run", 3), Queue: queue, Type: types[0]}
+		b.check("validate", news[i].Validate(b.store.Clock.Now()))
+	}
+	for _, r := range b.CreateBatch(b.ctx, news) {
+		b.check("create", r.Err)
+	}
+	_, err := b.Queues(b.ctx, big)
+	b.check("queues", err)
+	_, err = b.Claim(b.ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
+	b.check("claim", err)
+}
