@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-const crowd = 300 // workers of one machine, each with a record as large as one may be
+const crowdOf = 300 // workers of one machine, each with a record as large as one may be
 
 // largeWorkers register, are chosen, listed and drained; one of them holds very much.
 func (b *bounds) largeWorkers() {
@@ -21,7 +21,7 @@ func (b *bounds) largeWorkers() {
 	for i := range 40 {
 		types = append(types, longest("type", i))
 	}
-	for i := range crowd {
+	for i := range crowdOf {
 		b.registered(func(n *tracker.NewWorker) {
 			n.Scope, n.Queue, n.MachineID, n.Types, n.MaxConcurrent = big, queue, machine, types, 5
 			n.Name = longest("name", i)
