@@ -147,7 +147,7 @@ func workerRefusal(op string, code int64, reason WorkerReason) error {
 func offlineMessage(r WorkerReason) string {
 	switch r {
 	case WorkerStale:
-		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, and register again"
+		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, and register again, with a registrationId of its own"
 	case WorkerSuperseded:
 		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; stop this one, or, where both are to run, " + ownIdentity
 	case WorkerDrained, WorkerDrainDeadline:
@@ -155,5 +155,5 @@ func offlineMessage(r WorkerReason) string {
 	case WorkerForced:
 		return "an operator has taken the worker OFFLINE; stop it, and register again only when it should work again"
 	}
-	return "the worker is OFFLINE; register again"
+	return "the worker is OFFLINE; register again, with a registrationId of its own"
 }

@@ -50,6 +50,8 @@ func TestCommandLine(t *testing.T) {
 		{"token without key", nil, "token --role admin", exitMistake, "", "there is no signing key"},
 		{"token of no role, and no key", nil, "token --role king", exitMistake, "", `unknown role "king"; use one of viewer, `},
 		{"token of no tenant, and no key", nil, "token --role admin --tenant a/b", exitMistake, "", `the tenant "a/b" is neither`},
+		{"token of a submitter", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role submitter", exitOK, "eyJ", ""},
+		{"roles of tokens", nil, "token --help", exitOK, "viewer, submitter,", ""},
 		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
 		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "does not go with --no-fleet"},
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},

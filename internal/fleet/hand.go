@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -29,9 +30,10 @@ type hand struct {
 	deserts bool          // it went without a word and with all that it held
 }
 
-// enlist registers a worker. A registration whose answer was lost is superseded by the next try.
+// enlist registers a worker. A registration whose answer was lost is repeated, and so the same.
 func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*hand, error) {
 	path := "/v1/workers?tenantId=" + f.opts.Tenant + "&workspaceId=" + f.opts.Workspace
+	r.RegistrationID = crand.Text()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		sent := time.Now()
 		var a v1.RegisterWorkerResponse
