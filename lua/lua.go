@@ -52,6 +52,34 @@ func (s *Set) Get(name string) *Script {
 	return sc
 }
 
+// wakeChannel is where scripts say what wakes claims that wait, as they name it.
+const wakeChannel = "'lubdub:wake'"
+
+// WakeChannel is its name for a database: Redis has the same channels for all of them.
+func WakeChannel(database int) string {
+	if database == 0 {
+		return strings.Trim(wakeChannel, "'")
+	}
+	return fmt.Sprintf("%s:%d", strings.Trim(wakeChannel, "'"), database)
+}
+
+// For gives the scripts as a deployment in that database runs them.
+func (s *Set) For(database int) *Set {
+	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
+	for name, script := range s.byName {
+		if src := strings.ReplaceAll(script.Source, wakeChannel, "'"+WakeChannel(database)+"'"); src != script.Source {
+			script = newScript(name, src)
+		}
+		set.byName[name] = script
+	}
+	return set
+}
+
+func newScript(name, src string) *Script {
+	sum := sha1.Sum([]byte(src))
+	return &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:])}
+}
+
 // Names lists the scripts, sorted.
 func (s *Set) Names() []string { return s.names }
 
@@ -64,8 +92,7 @@ func compose(folder fs.FS, clock string) *Set {
 	for _, path := range paths {
 		name := strings.TrimSuffix(path, ".lua")
 		src := strings.ReplaceAll(include(folder, path), redisClock, clock)
-		sum := sha1.Sum([]byte(src))
-		set.byName[name] = &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:])}
+		set.byName[name] = newScript(name, src)
 		set.names = append(set.names, name)
 	}
 	return set

@@ -78,23 +78,30 @@ type claim struct {
 	ClaimRequest
 	t      *Tracker
 	server context.Context // ends when nobody is to wait for anything any more
-	nudge  chan struct{}   // has something when the worker's status may have changed, or a place may be free
+	nudge  chan struct{}   // has something when the worker's status may have changed, a place may be free, or a request with its id is over
+	leave  func()          // ends that; nil: it is not nudged
 	can    *Grant          // what the worker can run
 	room   int             // places that are reserved for it now
 	used   int             // of these, those that hold tasks, or may
 	mark   string          // hash of its id; "": it has none
 	owner  string          // names this request among those with that id
 	making bool            // no other request with that id may take tasks now
+	turn   time.Time       // when that is over
 	over   bool            // another request makes the claim
 }
 
 func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
+	defer func() {
+		if c.leave != nil {
+			c.leave()
+		}
+	}()
 	if answered, tasks, err := c.identify(); answered || err != nil {
 		return tasks, err
 	}
 	defer c.rest()
 	if c.Wait > 0 {
-		defer c.t.nudges.join(c)()
+		c.listen()
 	}
 	if err := c.reserve(true); err != nil {
 		return nil, err

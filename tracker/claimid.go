@@ -18,10 +18,12 @@ const (
 	claimOver
 )
 
-const (
-	claimPause  = 10 * time.Millisecond // between two looks at what another request with the same claim id does
-	claimFollow = time.Second           // how long a request that was superseded looks for the other's answer
-)
+// claimFollow is how long a request that was superseded waits for the other's answer.
+const claimFollow = time.Second
+
+// claimTurn is for how long a request may take tasks without asking again, and so for how long the mark of one that died
+// holds up another: longer than an answer takes, a wait for tasks aside.
+func (o *Options) claimTurn() time.Duration { return o.RedisTimeout * 3 / 2 }
 
 // identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
 // too: the tasks of it that the worker still holds, as their entries in the held sets say, whatever became of that
@@ -36,7 +38,8 @@ func (c *claim) identify() (answered bool, tasks []*Envelope, err error) {
 	sum := sha256.Sum256([]byte(c.ClaimID))
 	c.mark, c.owner = base64.RawURLEncoding.EncodeToString(sum[:15]), newID("")
 	for {
-		code, known, err := c.step("make")
+		begun := time.Now()
+		code, known, left, err := c.step("make")
 		switch {
 		case err != nil:
 			return false, nil, err
@@ -44,14 +47,17 @@ func (c *claim) identify() (answered bool, tasks []*Envelope, err error) {
 			tasks, err = c.marked()
 			return true, tasks, err
 		case code == claimBusy: // it will have taken something, or not, in a moment
-			if !pause(c.server, jittered(claimPause)) {
-				return true, nil, nil
+			if !c.listen() { // else it may have ended before this one could hear of it
+				c.awaitNudge(left)
+			}
+			if c.server.Err() != nil || c.t.store.isLate(nil) {
+				return false, nil, asUnavailable("claim", errClaimBusy())
 			}
 			continue
 		case known: // a request with this id may have died after it took tasks
 			tasks, err = c.marked()
 		}
-		c.making = true
+		c.making, c.turn = true, begun.Add(c.t.opts.claimTurn())
 		if answered = len(tasks) > 0; answered && err == nil {
 			tasks, err = c.answered(tasks)
 		}
@@ -62,13 +68,20 @@ func (c *claim) identify() (answered bool, tasks []*Envelope, err error) {
 	}
 }
 
+// errClaimBusy is an error, so that the request is repeated: an empty answer would end the claim for its worker, and not
+// for the request that is taking tasks under its id.
+func errClaimBusy() *Error {
+	return &Error{Code: Overloaded, RetryAfter: time.Second, Message: "another request with this claimId is being answered; send it again with the same claimId, which gets the same tasks"}
+}
+
 // resume lets a claim that has waited take again; false: a later request makes it, or has made it, by now.
 func (c *claim) resume() (bool, error) {
-	if c.mark == "" || c.making {
+	begun := time.Now()
+	if c.mark == "" || c.making && begun.Before(c.turn) {
 		return true, nil
 	}
-	code, _, err := c.step("take")
-	c.making = err == nil && code == claimMine
+	code, _, _, err := c.step("take")
+	c.making, c.turn = err == nil && code == claimMine, begun.Add(c.t.opts.claimTurn())
 	return c.making, err
 }
 
@@ -76,7 +89,7 @@ func (c *claim) resume() (bool, error) {
 func (c *claim) rest() {
 	if c.making {
 		c.making = false
-		_, _, _ = c.step("wait") // else its time ends by itself
+		c.t.tidy(func(t *Tracker) { _, _ = t.store.do("claim", c.stepCall("wait")) }) // else its turn ends by itself
 	}
 }
 
@@ -88,7 +101,7 @@ func (c *claim) answered(tasks []*Envelope) ([]*Envelope, error) {
 		return tasks, nil
 	}
 	c.making = false
-	code, _, err := c.step("done")
+	code, _, _, err := c.step("done")
 	switch {
 	case err != nil:
 		return nil, err
@@ -100,27 +113,31 @@ func (c *claim) answered(tasks []*Envelope) ([]*Envelope, error) {
 
 // follow gives the answer of the later request that makes the claim instead, should it have one soon.
 func (c *claim) follow() ([]*Envelope, error) {
-	for until := time.Now().Add(claimFollow); time.Now().Before(until); {
-		code, _, err := c.step("ask")
-		if err != nil {
+	c.listen()
+	for until := time.Now().Add(claimFollow); ; {
+		code, _, _, err := c.step("ask")
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if code == claimAnswered {
+		case code == claimAnswered:
 			return c.marked()
+		case c.server.Err() != nil || c.t.store.isLate(nil) || !time.Now().Before(until):
+			return nil, nil
 		}
-		if !pause(c.server, jittered(claimPause)) {
-			break
-		}
+		c.awaitNudge(time.Until(until))
 	}
-	return nil, nil
 }
 
-// step does a step of the claim's record.
-func (c *claim) step(what string) (code int64, known bool, err error) {
+// step does a step of the claim's record. left is for how long another request may take.
+func (c *claim) step(what string) (code int64, known bool, left time.Duration, err error) {
+	re, err := c.t.store.do("claim", c.stepCall(what))
+	return re.int(0), re.int(1) == 1, time.Duration(re.int(2)+1) * time.Millisecond, err
+}
+
+func (c *claim) stepCall(what string) *call {
 	shard := c.t.store.shardOf(c.Scope, c.WorkerID)
 	key := c.t.store.keys[shard].claim(c.Scope, c.WorkerID, c.mark)
-	re, err := c.t.store.do("claim", newCall(shard, c.t.store.scripts.Get("claimed"), []string{key}, c.owner, ms(claimLife), what, ms(reservationLife)))
-	return re.int(0), re.int(1) == 1, err
+	return newCall(shard, c.t.store.scripts.Get("claimed"), []string{key}, c.owner, ms(claimLife), what, ms(c.t.opts.claimTurn()))
 }
 
 // marked gives the tasks that were claimed under this id and that the worker still holds.

@@ -2,6 +2,8 @@ package tracker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -550,4 +552,13 @@ func bytesOf(reply any) int {
 		n += bytesOf(part)
 	}
 	return n
+}
+
+// ClaimStep does a step of a claim's record as another request does, which may take tasks for so long.
+func (t *Tracker) ClaimStep(scope Scope, worker, claimID, request, what string, turn time.Duration) error {
+	sum := sha256.Sum256([]byte(claimID))
+	shard := t.store.shardOf(scope, worker)
+	key := t.store.keys[shard].claim(scope, worker, base64.RawURLEncoding.EncodeToString(sum[:15]))
+	_, err := t.store.do("test", newCall(shard, t.store.scripts.Get("claimed"), []string{key}, request, ms(claimLife), what, ms(turn)))
+	return err
 }

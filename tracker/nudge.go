@@ -1,6 +1,9 @@
 package tracker
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // nudges are the claims of this replica that wait, by worker. What changes what they may get, a drain, an end of the
 // worker or of an attempt that a full one holds, says so on the channel on which they are woken (wake.go).
@@ -49,6 +52,26 @@ func (n *nudges) all() {
 		for c := range of {
 			c.wake()
 		}
+	}
+}
+
+// listen has the claim be nudged from now on; false: it was already.
+func (c *claim) listen() bool {
+	if c.leave != nil {
+		return false
+	}
+	c.leave = c.t.nudges.join(c)
+	return true
+}
+
+// awaitNudge waits for a nudge, for so long, until the claim must be answered, or until nobody waits any more.
+func (c *claim) awaitNudge(atMost time.Duration) {
+	timer := time.NewTimer(min(atMost, time.Until(c.t.store.until)-c.t.store.leastTrip(nil)))
+	defer timer.Stop()
+	select {
+	case <-c.nudge:
+	case <-timer.C:
+	case <-c.server.Done():
 	}
 }
 

@@ -85,6 +85,7 @@ func (s *store) begin(ctx context.Context, settled func(shards int, founded bool
 		s.keys = append(s.keys, newShardKeys(i))
 	}
 	s.unsettled = make([]atomic.Int64, shards)
+	s.scripts = s.scripts.For(s.database())
 	settled(shards, founded)
 	return s.drawMap(ctx)
 }

@@ -7,13 +7,12 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/lua"
 )
 
-// wakeChannel is where scripts say that the first task of a class became ready; lua/lib/queue.lua writes it.
-const wakeChannel = "lubdub:wake"
-
-// listener hears, with one subscription for the whole replica, what becomes ready. It begins with the first claim:
-// a replica without any needs none.
+// listener hears, with one subscription for the whole replica, what becomes ready: scripts say so on a channel of their
+// database. It begins with the first claim: a replica without any needs none.
 type listener struct {
 	t      *Tracker
 	once   sync.Once
@@ -37,7 +36,7 @@ func (l *listener) start() {
 }
 
 func (l *listener) run(ctx context.Context) {
-	sub := l.t.store.subscribe(ctx, wakeChannel)
+	sub := l.t.store.subscribe(ctx, lua.WakeChannel(l.t.store.database()))
 	defer func() { _ = sub.Close() }()
 	messages := sub.ChannelWithSubscriptions()
 	for {
@@ -95,6 +94,14 @@ func (l *listener) close() {
 		cancel()
 	}
 	l.done.Wait()
+}
+
+// database is the number of the deployment's own.
+func (s *store) database() int {
+	if s.single == nil {
+		return 0
+	}
+	return s.single.Options().DB
 }
 
 // subscribe opens a subscription of its own connection. On Cluster one node is enough: messages reach all of them.

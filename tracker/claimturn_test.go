@@ -1,0 +1,105 @@
+package tracker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+const turnTimeout = time.Second // redis-timeout
+
+// turns tries claims under an id that another request has, which takes tasks just now.
+func turns(t *testing.T, test func(c *crew, another func(what string), ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
+	t.Helper()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		c := &crew{newHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }), map[string]string{}}
+		c.hire("w1")
+		c.queue("t1", "x")
+		another := func(what string) {
+			c.Helper()
+			if err := c.ClaimStep(scope, c.ids["w1"], "c1", "another", what, turnTimeout*3/2); err != nil {
+				c.Fatal(err)
+			}
+		}
+		test(c, another, func(wait time.Duration) ([]*tracker.Envelope, error) {
+			return c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: wait})
+		})
+	})
+}
+
+// While another request with its id takes tasks a claim waits no longer than it says and Redis may take, asks seldom, and is
+// refused then, so that it comes again.
+func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
+	turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+		another("make")
+		asked := c.CountScripts()
+		own, most := ownDelay(), time.Duration(0)
+		for _, wait := range []time.Duration{0, turnTimeout / 2} {
+			start := time.Now()
+			_, err := ask(wait)
+			c.wantCode(err, tracker.Overloaded)
+			most = max(most, time.Since(start)-wait)
+		}
+		if late := own(); most > turnTimeout*3/2+late {
+			c.Errorf("it was answered %v after its wait; this process was late by %v itself", most, late)
+		}
+		if n := asked()["claimed"]; n > 10 {
+			c.Errorf("it asked %d times", n)
+		}
+		another("wait")
+		got, err := ask(0)
+		c.wantCode(err, "")
+		c.wantIDs(got, "t1")
+	})
+}
+
+// It is woken by what the other comes to: the same tasks, or none, so that it may take them itself.
+func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
+	for _, end := range []string{"wait", "done"} {
+		turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+			another("make")
+			nudged, leave := c.Nudged(scope, c.ids["w1"])
+			asked := c.CountScripts()
+			type answer struct {
+				tasks []*tracker.Envelope
+				err   error
+			}
+			got := make(chan answer, 1)
+			go func() {
+				tasks, err := ask(time.Minute)
+				got <- answer{tasks, err}
+			}()
+			eventually(c.TB.(*testing.T), "it waits", func() bool { return asked()["claimed"] >= 2 })
+			another(end)
+			<-nudged
+			leave()
+			a := <-got
+			c.wantCode(a.err, "")
+			if end == "done" {
+				c.wantIDs(a.tasks) // the other one, which was made up here, got none
+			} else {
+				c.wantIDs(a.tasks, "t1")
+			}
+			if n := asked()["claimed"]; n > 6 {
+				c.Errorf("%s: the record was asked %d times", end, n)
+			}
+		})
+	}
+}
+
+// The mark of a request that died holds up nobody for longer than a request may take, also when the clock is put back.
+func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
+	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+				another("make")
+				c.store.Clock.Advance(step)
+				got, err := ask(0)
+				c.wantCode(err, "")
+				c.wantIDs(got, "t1")
+			})
+		})
+	}
+}
