@@ -22,7 +22,8 @@ const (
 	killEvery   = 20 * time.Second // in a show of more than twice that
 	jobWork     = 150 * time.Millisecond
 	jobBackoff  = 100 // ms
-	jobPatience = 3   // of the fleet's: a job may have to wait for a worker that was late to be found out
+	jobStart    = 10 * time.Second
+	jobPatience = 5 // of the fleet's: a job may have to wait until it is found out that its worker was late, or never heard of it
 	nameClaimed = "claimed"
 	nameKilled  = "worker killed"
 	nameWorker  = "worker"
@@ -33,9 +34,16 @@ type crew struct {
 	working sync.WaitGroup
 	jobs    atomic.Int64
 
-	mu     sync.Mutex
-	random *rand.Rand
-	hands  map[string]*hand // by id; those that went long ago are left out
+	mu      sync.Mutex
+	random  *rand.Rand
+	hands   map[string]*hand     // by id; those that went long ago are left out
+	started map[started]struct{} // of jobs that have not been judged yet
+}
+
+// started is an attempt whose start was acknowledged.
+type started struct {
+	task    string
+	attempt int
 }
 
 // crew plays registered workers for a while, or until ctx ends when create is 0.
@@ -43,7 +51,7 @@ func (f *Fleet) crew(ctx context.Context, create time.Duration) {
 	if f.opts.EnrollToken == "" {
 		return
 	}
-	c := &crew{fleet: f, random: rand.New(rand.NewPCG(f.opts.Seed, 1)), hands: map[string]*hand{}}
+	c := &crew{fleet: f, random: rand.New(rand.NewPCG(f.opts.Seed, 1)), hands: map[string]*hand{}, started: map[started]struct{}{}}
 	on, off := context.WithCancel(ctx)
 	defer off()
 	for i := range crewSize {
@@ -73,7 +81,7 @@ func (c *crew) employ(ctx, on context.Context, r v1.RegisterWorkerRequest) {
 		for on.Err() == nil {
 			h, err := c.enlist(on, r)
 			if err == nil {
-				err = h.work(on, beating, claiming, c.fleet.job)
+				err = h.work(on, beating, claiming, c.job)
 			}
 			if on.Err() != nil && h != nil {
 				c.refused(ctx, h, h.leave(ctx)) // who has deregistered may not claim, and it claims no more
@@ -105,12 +113,28 @@ func (c *crew) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*hand, e
 	return h, nil
 }
 
-// excused tells whether tasks may have been taken from a worker that was not killed.
-func (c *crew) excused(workerID string) bool {
+// excused tells whether an attempt may have been taken from a worker that was not killed. The answer to a claim may be
+// lost, and what it took with it: that waits for its start timeout.
+func (c *crew) excused(task string, h v1.HistoryEntry) bool {
 	c.mu.Lock()
-	h := c.hands[workerID]
-	c.mu.Unlock()
-	return h != nil && h.excused()
+	defer c.mu.Unlock()
+	if text(h.Reason) == "START_TIMEOUT" {
+		_, heard := c.started[started{task, h.Attempt}]
+		return !heard
+	}
+	holder := c.hands[text(h.WorkerID)]
+	return holder != nil && holder.excused()
+}
+
+// start says that an attempt of a job runs.
+func (c *crew) start(ctx context.Context, w *worker) error {
+	err := w.start(ctx)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.started[started{w.envelope.TaskID, w.envelope.Attempt}] = struct{}{}
+	}
+	return err
 }
 
 // refused judges why a worker that meant to live was refused, or was not answered: only its own lateness excuses that.
@@ -134,9 +158,9 @@ func (c *crew) refused(ctx context.Context, h *hand, err error) {
 }
 
 // job is what a worker does with a task.
-func (f *Fleet) job(ctx context.Context, e v1.TaskEnvelope) {
-	w := &worker{fleet: f, envelope: e, token: e.TaskToken, id: "", dead: true}
-	if w.start(ctx) == nil && pause(ctx, jobWork) {
+func (c *crew) job(ctx context.Context, e v1.TaskEnvelope) {
+	w := &worker{fleet: c.fleet, envelope: e, token: e.TaskToken, dead: true}
+	if c.start(ctx, w) == nil && pause(ctx, jobWork) {
 		_, _ = w.complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: json.RawMessage(`{"rows":42}`)})
 	}
 	// What a refusal leaves behind the judge will see.
@@ -182,14 +206,14 @@ func (c *crew) feed(ctx context.Context, create time.Duration, jobs *sync.WaitGr
 // could not be made; that is told.
 func (c *crew) create(ctx context.Context, queue string, n int) []string {
 	f := c.fleet
-	backoff := int64(jobBackoff)
+	backoff, limit := int64(jobBackoff), jobStart.Milliseconds()
 	var r v1.CreateTasksRequest
 	for range n {
 		number := c.jobs.Add(1)
 		r.Tasks = append(r.Tasks, v1.CreateTasksItem{
 			CreateTaskRequest: v1.CreateTaskRequest{
 				RunID: f.opts.RunID, Queue: queue, Type: "job", TenantID: f.opts.Tenant, WorkspaceID: f.opts.Workspace,
-				Retry: &v1.RetryPolicy{InitialBackoffMs: &backoff},
+				Retry: &v1.RetryPolicy{InitialBackoffMs: &backoff}, StartTimeoutMs: &limit,
 			},
 			IdempotencyKey: fmt.Sprintf("%s-job-%d", f.opts.RunID, number),
 		})
@@ -238,10 +262,29 @@ func (c *crew) createOnce(ctx context.Context, r *v1.CreateTasksRequest) (ids []
 // judge waits for a job's end and has it judged.
 func (c *crew) judge(ctx context.Context, id, behaviour string, want Expect, due time.Time) Verdict {
 	defer c.fleet.tally.playing.Add(-1)
-	p := &play{fleet: c.fleet, task: id, expect: want, verdictDue: due, excused: c.excused, waits: jobPatience * c.fleet.opts.Patience}
+	p := &play{fleet: c.fleet, task: id, expect: want, verdictDue: due, waits: jobPatience * c.fleet.opts.Patience}
+	p.excused = func(h v1.HistoryEntry) bool { return c.excused(id, h) }
 	seen, err := p.settle(ctx)
 	if err != nil {
 		return Verdict{}
 	}
-	return c.fleet.judge(p, behaviour, seen)
+	v := c.fleet.judge(p, behaviour, seen)
+	if seen.Task != nil {
+		c.forget(seen.Task)
+	}
+	return v
+}
+
+// forget drops what was kept of a job, and tells of attempts that no worker heard of.
+func (c *crew) forget(t *v1.Task) {
+	for _, h := range t.History {
+		if text(h.Reason) == "START_TIMEOUT" && c.excused(t.TaskID, h) {
+			c.fleet.tell(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt, text(h.WorkerID)))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for attempt := 1; attempt <= t.Attempt; attempt++ {
+		delete(c.started, started{t.TaskID, attempt})
+	}
 }

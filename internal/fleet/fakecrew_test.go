@@ -16,6 +16,7 @@ type fakeCrew struct {
 	queued  map[string][]*fakeTask // by queue, the first first
 	claims  map[string]any         // what was answered, by worker and claim id
 	claimed int
+	given   int
 
 	slowClaim  time.Duration // how long the answer to a claim takes
 	slowBeat   time.Duration // and that to the first beat of each worker called hand-0
@@ -26,6 +27,8 @@ type fakeCrew struct {
 	stranger   bool          // verdicts name another worker
 	unsaid     bool          // a dead worker's beat is answered as if it lived
 	noEnroll   bool          // nobody may register
+	drop       bool          // every tenth attempt is given to a worker that never hears of it
+	hasty      bool          // attempts that have started are ended by their start timeout
 	unsure     bool          // every other claim is done and answered 503
 	partly     int           // that many batches of creations are answered 503 item by item
 }
@@ -159,6 +162,13 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 		t.Attempt++
 		t.State = v1.Dispatched
 		w.held[t] = true
+		if f.crew.given++; f.crew.drop && f.crew.given%10 == 0 {
+			t.limit = f.startTimeout(w, t, time.Duration(*t.request.StartTimeoutMs)*time.Millisecond)
+			continue
+		}
+		if f.crew.hasty && t.Attempt == 1 {
+			t.grace = f.startTimeout(w, t, jobWork/2) // which its start does not stop
+		}
 		a.Tasks = append(a.Tasks, t.envelope())
 	}
 	f.crew.claims[id] = a
@@ -166,6 +176,23 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 		return 503, v1.Error{Error: v1.CodeStoreUnavailable}
 	}
 	return 200, a
+}
+
+// startTimeout gives an attempt to others after a while.
+func (f *fake) startTimeout(w *fakeWorker, t *fakeTask, after time.Duration) *time.Timer {
+	attempt, reason, id := t.Attempt, "START_TIMEOUT", w.WorkerID
+	return time.AfterFunc(after, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !w.held[t] || t.Attempt != attempt || terminal(t.State) {
+			return
+		}
+		delete(w.held, t)
+		t.State = v1.Queued
+		t.History = append(t.History, v1.HistoryEntry{Attempt: attempt, WorkerID: &id, Outcome: "TIMED_OUT", Reason: &reason,
+			Evidence: &v1.Evidence{DetectedAt: v1.At(time.Now())}})
+		f.crew.queued[t.request.Queue] = append(f.crew.queued[t.request.Queue], t)
+	})
 }
 
 func (f *fake) createMany(in []byte) (int, any) {

@@ -43,9 +43,9 @@ type Seen struct {
 	Complaints []string
 	// Delay tells for how long of a time this process was kept from running; nil: never.
 	Delay func(from, until time.Time) time.Duration
-	// Excused tells whether tasks may have been taken from a registered worker that meant to live: it may have been silent
-	// for its timeout, or went without a word; nil: from none.
-	Excused func(workerID string) bool
+	// Excused tells whether an attempt may have been taken from a registered worker that meant to live: one that may have been
+	// silent for its timeout, or went without a word, or never heard of the attempt; nil: none may.
+	Excused func(v1.HistoryEntry) bool
 	// Unread is why the task was not read back although there may be one; empty: it was.
 	Unread string
 }
@@ -124,7 +124,7 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 		v.wrongf("a live worker's task was taken from it: %s were never silent for their timeout", strings.Join(lost, ", "))
 		return v
 	}
-	if len(history) < len(t.History) && t.State == v1.Failed && v.Reason == "WORKER_LOST" {
+	if len(history) < len(t.History) && t.State == v1.Failed && (v.Reason == "WORKER_LOST" || v.Reason == "START_TIMEOUT") {
 		v.Unclear = "its workers were themselves late, one after the other"
 		return v
 	}
@@ -159,7 +159,7 @@ func (v *Verdict) judgeNumbers(history []v1.HistoryEntry) {
 // withoutExcused leaves out the attempts that were rightly taken from a registered worker that meant to live.
 func (s *Seen) withoutExcused(history []v1.HistoryEntry) (rest []v1.HistoryEntry) {
 	for _, h := range history {
-		if h.Outcome != "LOST" || s.Excused == nil || !s.Excused(text(h.WorkerID)) {
+		if h.Outcome != "LOST" && text(h.Reason) != "START_TIMEOUT" || s.Excused == nil || !s.Excused(h) {
 			rest = append(rest, h)
 		}
 	}

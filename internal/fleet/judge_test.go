@@ -142,13 +142,13 @@ func TestJudgeLostJobs(t *testing.T) {
 	killed := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{
 		{Outcome: "LOST", Reason: lost, WorkerID: victim, Due: due, Timeout: 1500 * time.Millisecond}, {Outcome: "SUCCEEDED"},
 	}}
-	wasLate := func(id string) bool { return id == other }
+	wasLate := func(h v1.HistoryEntry) bool { return *h.WorkerID == other }
 	for _, c := range []struct {
 		name    string
 		want    Expect
 		lost    []string // the workers of the attempts before the last
 		failed  bool     // in the end
-		excused func(string) bool
+		excused func(v1.HistoryEntry) bool
 		wrong   string
 		unclear bool
 	}{

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -100,7 +101,11 @@ func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
 			stop(err)
 		}
 	})
+	began := time.Now()
 	err := c.fillUp(alive, victim, n)
+	if err == nil && time.Since(began) > jobStart/2 {
+		err = errSlow
+	}
 	if refused := context.Cause(alive); err != nil && refused != nil {
 		err = refused
 	}
@@ -112,6 +117,9 @@ func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
 	return victim.beat(ctx)
 }
 
+// errSlow: what a worker claimed first may soon be taken from it again, since it has only got it.
+var errSlow = errors.New("it took too long to claim its jobs")
+
 func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
 	for held, claims := 0, 0; held < n; claims++ {
 		tasks, err := victim.claim(ctx, n-held, fmt.Sprintf("%s-%d", victim.id, claims))
@@ -121,7 +129,7 @@ func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
 		for _, e := range tasks {
 			held++
 			if w := (&worker{fleet: c.fleet, envelope: e, token: e.TaskToken, dead: true}); held%2 == 0 {
-				_ = w.start(ctx) // what a refusal leaves behind the judge will see
+				_ = c.start(ctx, w) // what a refusal leaves behind the judge will see
 			}
 		}
 	}

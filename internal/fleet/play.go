@@ -27,7 +27,7 @@ type play struct {
 	complaints []string
 
 	waits   time.Duration              // how long after verdictDue its end is waited for; 0: the fleet's patience
-	excused func(workerID string) bool // as in Seen
+	excused func(v1.HistoryEntry) bool // as in Seen
 }
 
 func (p *play) complainf(format string, args ...any) {
