@@ -48,7 +48,7 @@ type fakeWorker struct {
 func (f *fake) wait(path string) time.Duration {
 	switch {
 	case strings.HasSuffix(path, "/claim"):
-		return max(f.crew.slowClaim, 50*time.Millisecond)
+		return max(f.crew.slowClaim, 200*time.Millisecond)
 	case strings.HasPrefix(path, "/v1/workers/") && strings.HasSuffix(path, "/heartbeat"):
 		f.mu.Lock()
 		defer f.mu.Unlock()
