@@ -57,25 +57,32 @@ func TestEveryScriptIsBounded(t *testing.T) {
 		act()
 		limit = max(limit, b.limit())
 	}
-	of := map[string]*scriptCost{}
-	for _, c := range calls() {
-		if of[c.Script] == nil {
-			of[c.Script] = &scriptCost{name: c.Script}
-		}
-		of[c.Script].add(c)
-	}
+	of := b.judge(calls(), limit)
 	for _, name := range store.Scripts.Names() {
 		if _, left := notMeasured[name]; of[name] == nil && !left {
 			t.Errorf("%s was not measured: run it here at its worst", name)
 		}
 	}
+}
+
+// judge holds what each script took and carried against the bounds.
+func (b *bounds) judge(calls []tracker.ScriptCall, limit time.Duration) map[string]*scriptCost {
+	b.Helper()
+	of := map[string]*scriptCost{}
+	for _, c := range calls {
+		if of[c.Script] == nil {
+			of[c.Script] = &scriptCost{name: c.Script}
+		}
+		of[c.Script].add(c)
+	}
 	for _, c := range slices.SortedFunc(maps.Values(of), func(a, b *scriptCost) int { return cmp.Compare(b.took[0], a.took[0]) }) {
-		t.Log(c)
+		b.Log(c)
 		// Now and then Redis does something else meanwhile, such as making a table larger.
 		if c.took[1] > limit || c.took[0] > 3*limit || c.sent > mostSent || c.got > mostGot {
-			t.Errorf("%s breaks the bounds: %v, %d bytes to it, %d bytes back", c, limit, mostSent, mostGot)
+			b.Errorf("%s breaks the bounds: %v, %d bytes to it, %d bytes back", c, limit, mostSent, mostGot)
 		}
 	}
+	return of
 }
 
 // scriptCost is what the calls of one script took and carried at most.
@@ -154,11 +161,16 @@ func (b *bounds) fillShards() {
 			pipe.ZAdd(b.ctx, key("replicas"), redis.Z{Score: float64(now), Member: fmt.Sprint("r", i)})
 			pipe.ZAdd(b.ctx, key("sweepers"), redis.Z{Score: float64(now), Member: fmt.Sprint("s", i)})
 		}
-		for _, d := range allTimeouts() {
-			pipe.SAdd(b.ctx, key("timeouts"), d.Milliseconds())
-			pipe.ZAdd(b.ctx, key(fmt.Sprint("beats:", d.Milliseconds())), redis.Z{Score: 9007199254740991, Member: "!"})
-		}
+		b.fillTimeouts(pipe, key)
 		b.exec(pipe)
+	}
+}
+
+// fillTimeouts has every timeout be in use that there may be.
+func (b *bounds) fillTimeouts(pipe redis.Pipeliner, key func(set string) string) {
+	for _, d := range allTimeouts() {
+		pipe.SAdd(b.ctx, key("timeouts"), d.Milliseconds())
+		pipe.ZAdd(b.ctx, key(fmt.Sprint("beats:", d.Milliseconds())), redis.Z{Score: 9007199254740991, Member: "!"})
 	}
 }
 

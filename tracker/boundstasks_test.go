@@ -89,7 +89,7 @@ func (b *bounds) failOften(id, worker string) {
 		b.check("dispatch", err)
 		a := made.Envelope.Attempt
 		b.beat(a, string(longReport))
-		_, err = b.Complete(b.ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(text(250<<10)) + `}`), Retryable: true})
+		_, err = b.Complete(b.ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(text(150<<10)) + `}`), Metrics: manyMetrics(100 << 10), Retryable: true})
 		b.check("complete", err)
 		if n == 1 {
 			first = a
@@ -97,6 +97,15 @@ func (b *bounds) failOften(id, worker string) {
 	}
 	_, err := b.Complete(b.ctx, first, tracker.Completion{Outcome: tracker.Failed}) // looked for among the oldest
 	b.check("complete again", err)
+}
+
+// manyMetrics is an object of about so many bytes.
+func manyMetrics(size int) json.RawMessage {
+	m := []byte(`{"m":0`)
+	for i := 0; len(m) < size; i++ {
+		m = fmt.Appendf(m, `,"metric-%d":%d`, i, i)
+	}
+	return append(m, '}')
 }
 
 func (b *bounds) copyHistory(from, to string) {

@@ -126,7 +126,7 @@ func (s *store) atOnce() int {
 	if s.cluster != nil {
 		return 1
 	}
-	return 64
+	return 16
 }
 
 // together groups shards by the calls that may be about them.
