@@ -38,7 +38,13 @@ func (t *Tracker) Beat(b *Beat) {
 	}
 	b.own.left.Store(1)
 	t.prepare(b, b.own)
-	if r := t.store.node(b.shard()).beats.put(b); r != admitted {
+	n := t.store.node(b.shard())
+	r := n.beats.put(b)
+	for r == laneClosed && t.store.node(b.shard()) != n { // the shard went to another node just now
+		n = t.store.node(b.shard())
+		r = n.beats.put(b)
+	}
+	if r != admitted {
 		t.refuseBeat(b, r)
 	}
 	<-b.own.ch
@@ -62,6 +68,9 @@ func (t *Tracker) Beats(beats []*Beat) {
 			run++
 		}
 		fit, r := n.beats.putAll(rest[:run])
+		if r == laneClosed && t.store.node(rest[0].shard()) != n {
+			continue
+		}
 		for _, b := range rest[fit:run] {
 			t.refuseBeat(b, r)
 		}

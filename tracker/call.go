@@ -230,12 +230,20 @@ func (s *store) doAllIn(op string, calls []*call, in func(*node) *lane[*call]) {
 	for _, c := range calls {
 		c.until = until
 	}
-	for n, group := range s.groupCalls(calls, w) {
-		fit, r := in(n).putAll(group)
-		for _, c := range group[fit:] {
-			c.err = s.refusal(r, "operations", s.opts.MaxPendingCalls)
-			w.done()
+	for left := calls; len(left) > 0; {
+		var again []*call
+		for n, group := range s.groupCalls(left, w) {
+			fit, r := in(n).putAll(group)
+			if r == laneClosed && s.node(group[0].shard) != n {
+				again = append(again, group...) // its shards went to another node just now
+				continue
+			}
+			for _, c := range group[fit:] {
+				c.err = s.refusal(r, "operations", s.opts.MaxPendingCalls)
+				w.done()
+			}
 		}
+		left = again
 	}
 	w.wait()
 	for _, c := range calls {

@@ -2,7 +2,9 @@ package tracker
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,11 +39,13 @@ type storage struct {
 	unconfirmed prometheus.Counter
 
 	mu      sync.Mutex
-	nodes   map[string]*node // by address; a node is kept when its shards leave it
+	nodes   map[string]*node // by address; those that have shards
+	closed  bool
 	byShard atomic.Pointer[[]*node]
 	mapped  time.Time // when byShard was last drawn
 
-	probes sync.WaitGroup // of silent nodes
+	probes   sync.WaitGroup // of silent nodes
+	retiring sync.WaitGroup // nodes that are not in use any more
 
 	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
@@ -76,6 +80,9 @@ func (s *store) shardOf(scope Scope, id string) int { return shardOf(len(s.keys)
 func (s *store) drawMap(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
 	byShard := make([]*node, len(s.keys))
 	for i, k := range s.keys {
 		client := s.single
@@ -89,7 +96,22 @@ func (s *store) drawMap(ctx context.Context) error {
 	}
 	s.byShard.Store(&byShard)
 	s.mapped = time.Now()
+	for addr, n := range s.nodes {
+		if !slices.Contains(byShard, n) {
+			delete(s.nodes, addr)
+			s.retire(n)
+		}
+	}
 	return nil
+}
+
+var errClosed = errors.New("the tracker is closed")
+
+// retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
+// through, and who comes too late for it finds the shard's new node.
+func (s *store) retire(n *node) {
+	n.end()
+	s.retiring.Go(n.close)
 }
 
 func (s *store) nodeOf(client *redis.Client) *node {
@@ -104,7 +126,7 @@ func (s *store) nodeOf(client *redis.Client) *node {
 		n.bulk = newLane(s.opts.MaxPendingCalls, 1, 1, func(c []*call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
 		n.durable = newLane(s.opts.MaxPendingCalls, 1, 2, func(c []*call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
 		if old := s.nodes[addr]; old != nil {
-			go old.close() // a client that the cluster client has replaced; what waits there fails or goes through
+			s.retire(old) // the cluster client has replaced its client
 		}
 		s.nodes[addr] = n
 	}
@@ -149,11 +171,12 @@ func (n *node) close() {
 func (s *store) close() error {
 	s.mu.Lock()
 	nodes := s.nodes
-	s.nodes = map[string]*node{}
+	s.nodes, s.closed = map[string]*node{}, true
 	s.mu.Unlock()
 	for _, n := range nodes {
 		n.close()
 	}
+	s.retiring.Wait()
 	s.mu.Lock() // from here on no probe begins
 	for _, n := range nodes {
 		n.end()

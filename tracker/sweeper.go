@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,6 +139,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				running.Go(func() { s.runNode(ctx, n, s.sweepWorkers) })
 			}
 		}
+		maps.DeleteFunc(started, func(n *node, _ bool) bool { return n.life.Err() != nil })
 		select {
 		case <-ctx.Done():
 			s.ended.Store(true)
@@ -149,7 +151,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 
 func (s *Sweeper) runNode(ctx context.Context, n *node, sweep round) {
 	failing := false
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && n.life.Err() == nil {
 		r, err := sweep(n, s.t.store.settled(n), true)
 		nap := r.next
 		if !r.more {

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,7 +75,7 @@ const maxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua
 // KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
 // beats would land if its clients sent any: that is what shard time stands for.
 func (t *Tracker) KeepTime(ctx context.Context) error {
-	busy := map[*node]*atomic.Bool{}
+	busy := map[*node]*atomic.Bool{} // of those in use
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
@@ -87,6 +88,7 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 		}
 		t.holdTime()
 		t.keeper.cutOff.listen()
+		maps.DeleteFunc(busy, func(n *node, _ *atomic.Bool) bool { return n.life.Err() != nil })
 		byNode := map[*node][]int{}
 		for _, shard := range t.keeper.due(time.Now()) {
 			n := t.store.node(shard)

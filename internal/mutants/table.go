@@ -32,7 +32,7 @@ var mutants = []mutant{
 	{"an idempotency key stands for nothing", "lua/reserve.lua", "if not r[1] then", "if true then", ofTracker, "^TestIdempotentCreation$"},
 	{"a fenced worker may claim", "lua/claim.lua", "return not fenced and not redis.call", "return not redis.call", ofTracker, "^TestAFencedWorkerClaimsNothing$"},
 	{"a claim goes beyond the worker's capacity", "lua/worker_reserve.lua", "math.min(want, max - others - held)", "want", ofTracker, "^TestClaimRespectsCapacity$"},
-	{"a claim's id is forgotten", "lua/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', string.format('%.0f', now + ARGV[4]))\n", "", ofTracker, "^TestClaimID$"},
+	{"a claim's id is forgotten", "lua/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', string.format('%.0f', now + ARGV[4]), 't', ARGV[4])\n", "", ofTracker, "^TestClaimID$"},
 	{"a cancel's grace runs from the request", "lua/cancel.lua", "  tell_worker(task, 'c', reason)", "  tell_worker(task, 'c', reason)\n  redis.call('ZADD', TIMERS, shard_time(CLOCK) + (task.f.g or ARGV[4]), 'c:' .. member_of(task))", ofTracker, "^TestGraceRunsFromTheDelivery$"},
 	{"each delivery of a cancel begins its grace anew", "lua/deliver.lua", "if not grace or delivered ~= '' then return 0 end", "if not grace then return 0 end", ofTracker, "^TestCancel$"},
 	{"a cancelled attempt is tried again", "lua/lib/settle.lua", "if not f.q or not f.p or f.cr then return nil end", "if not f.q or not f.p then return nil end", ofTracker, "^TestNothingIsRetriedUnderCancel$"},
