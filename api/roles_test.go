@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -118,4 +119,29 @@ func TestRolesAreNamed(t *testing.T) {
 			t.Errorf("openapi.json does not name the role %s", r)
 		}
 	}
+}
+
+// A task for a worker that is not there is refused as any bad field is, alone and in a batch.
+func TestContractATaskForAWorkerThatIsNotThere(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		submitter := l.control(RoleSubmitter)
+		body := func(id string) string { return `{"queue":"default","type":"send_email","workerId":"` + id + `"}` }
+		l.do("POST", "/v1/tasks", submitter, body(w.WorkerID)).want(201)
+		for _, id := range []string{"mailer-1", fakeWorkerID} {
+			if e := l.do("POST", "/v1/tasks", submitter, body(id)).refused(400, v1.CodeInvalidRequest); e.Field != "workerId" {
+				t.Errorf("field %q", e.Field)
+			}
+		}
+		var batch struct {
+			Results []struct {
+				Status int
+				Field  string
+			}
+		}
+		l.do("POST", "/v1/tasks:batch", submitter, `{"tasks":[`+body(w.WorkerID)+`,`+body("mailer-1")+`]}`).want(200).into(&batch)
+		if r := batch.Results; r[0].Status != 201 || r[1].Status != 400 || r[1].Field != "workerId" && r[1].Field != "tasks[1].workerId" {
+			t.Errorf("%+v", r)
+		}
+	})
 }

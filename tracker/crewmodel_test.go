@@ -32,7 +32,7 @@ func TestCrewModel(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{}, workers: map[string]*modelWorker{}}
+			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{}, workers: map[string]*modelWorker{}, drained: map[string]bool{}}
 			m.must(rt, tr.Tick())
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
@@ -66,6 +66,10 @@ type modelWorker struct {
 	status   tracker.WorkerStatus
 	last     time.Duration // shard time of its last beat
 	dead     bool          // beats no more
+	machine  string
+	drain    string // how it drains while it is DRAINING
+	told     bool   // that it drains
+	untold   bool   // its drain has ended it before
 }
 
 type crewModel struct {
@@ -74,6 +78,7 @@ type crewModel struct {
 	sweeper *tracker.Sweeper
 	tasks   map[string]*queueTask
 	workers map[string]*modelWorker
+	drained map[string]bool // machines
 	paused  bool
 	L       time.Duration // shard time since the start, the same in every shard: all are ticked together
 }
@@ -141,8 +146,12 @@ func (m *crewModel) Register(rt *rapid.T) {
 		kinds: rapid.SampledFrom([][]string{{"x"}, {"y"}, {"x", "y"}}).Draw(rt, "types"), max: rapid.IntRange(1, 4).Draw(rt, "max"), status: tracker.Online, last: m.L,
 		runtimes: rapid.SampledFrom([][]string{nil, {"go"}}).Draw(rt, "runtimes"),
 		labels:   rapid.SampledFrom([]map[string]string{nil, {"zone": "a"}, {"zone": "b", "gpu": "no"}}).Draw(rt, "labels"),
+		machine:  fmt.Sprintf("m%d", len(m.workers)%3),
 	}
-	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: fmt.Sprintf("m%d", len(m.workers)%3)}
+	if m.drained[w.machine] {
+		w.status, w.drain = tracker.Draining, waitsForMachine
+	}
+	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: w.machine}
 	m.must(rt, n.Validate())
 	r, err := m.tr.Register(rt.Context(), n)
 	m.must(rt, err)
@@ -172,12 +181,15 @@ func (m *crewModel) Claim(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	most := rapid.IntRange(1, 5).Draw(rt, "max")
 	tasks, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: scope, WorkerID: w.id, Queue: "q", Max: most})
-	switch w.status {
-	case tracker.Offline:
-		m.code(rt, "claim", err, tracker.WorkerOffline)
-		return
-	case tracker.Draining:
+	if w.status != tracker.Offline {
+		w.last = m.L // a claim counts as a beat
+	}
+	switch {
+	case w.untold, w.status == tracker.Draining:
 		m.code(rt, "claim", err, tracker.WorkerDraining)
+		return
+	case w.status == tracker.Offline:
+		m.code(rt, "claim", err, tracker.WorkerOffline)
 		return
 	}
 	m.code(rt, "claim", err, "")
@@ -276,17 +288,6 @@ func (m *crewModel) lost(k *queueTask) {
 	k.losses++
 }
 
-func (m *crewModel) Drain(rt *rapid.T) {
-	w := draw(rt, "worker", m.workers)
-	_, err := m.tr.DrainWorker(rt.Context(), scope, w.id, tracker.Drain{BySelf: true})
-	if w.status == tracker.Offline {
-		m.code(rt, "drain", err, tracker.WorkerOffline)
-		return
-	}
-	m.must(rt, err)
-	w.status = tracker.Draining
-}
-
 func (m *crewModel) Pause(rt *rapid.T) {
 	if m.paused = !m.paused; m.paused {
 		_, err := m.tr.PauseQueue(rt.Context(), scope, "q")
@@ -309,12 +310,12 @@ func (m *crewModel) Step(rt *rapid.T) {
 				continue
 			}
 			_, err := m.tr.BeatWorker(rt.Context(), scope, w.id, tracker.WorkerBeat{})
-			if w.status == tracker.Offline {
+			if w.status == tracker.Offline && !w.untold {
 				m.code(rt, "beat of a worker", err, tracker.WorkerOffline)
 				continue
 			}
 			m.must(rt, err)
-			w.last = m.L
+			w.untold, w.told, w.last = false, w.status == tracker.Draining, m.L
 		}
 		m.sweep(rt)
 	}
@@ -333,18 +334,9 @@ func (m *crewModel) sweep(rt *rapid.T) {
 		switch {
 		case w.status != tracker.Offline && m.L-w.last >= modelTimeout:
 			m.ended(w, true)
-		case w.status == tracker.Draining && len(m.held(w)) == 0:
-			m.drained(rt, w)
+		case w.status == tracker.Draining && w.drain != waitsForMachine && len(m.held(w)) == 0:
+			m.drainOver(rt, w)
 		}
-	}
-}
-
-// drained lets the model follow a drain's end, which the sweeper may see one look later.
-func (m *crewModel) drained(rt *rapid.T, w *modelWorker) {
-	got, err := m.tr.Worker(rt.Context(), scope, w.id)
-	m.must(rt, err)
-	if got.Status == tracker.Offline {
-		w.status = tracker.Offline
 	}
 }
 

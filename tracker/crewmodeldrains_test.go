@@ -1,0 +1,90 @@
+package tracker_test
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// The drains of the crew's model: of workers, and of the machines that they are on.
+
+// How a worker drains.
+const (
+	drainsItself      = "its own"
+	drainsWithMachine = "with its machine"
+	waitsForMachine   = "until its machine is resumed"
+)
+
+func (m *crewModel) Drain(rt *rapid.T) {
+	w := draw(rt, "worker", m.workers)
+	_, err := m.tr.DrainWorker(rt.Context(), scope, w.id, tracker.Drain{BySelf: true})
+	if w.status == tracker.Offline {
+		m.code(rt, "drain", err, tracker.WorkerOffline)
+		return
+	}
+	m.must(rt, err)
+	w.status, w.drain, w.told = tracker.Draining, drainsItself, true
+}
+
+func (m *crewModel) Resume(rt *rapid.T) {
+	w := draw(rt, "worker", m.workers)
+	_, err := m.tr.ResumeWorker(rt.Context(), scope, w.id, "")
+	if w.status == tracker.Offline {
+		m.code(rt, "resume", err, tracker.WorkerOffline)
+		return
+	}
+	m.must(rt, err)
+	w.status, w.told = tracker.Online, false
+}
+
+func (m *crewModel) DrainMachine(rt *rapid.T) {
+	id, there := m.machine(rt)
+	_, err := m.tr.DrainMachine(rt.Context(), scope, id, tracker.Drain{})
+	if len(there) == 0 {
+		m.code(rt, "drain of a machine", err, tracker.MachineNotFound)
+		return
+	}
+	m.must(rt, err)
+	m.drained[id] = true
+	for _, w := range there {
+		if w.status == tracker.Online {
+			w.status, w.drain = tracker.Draining, drainsWithMachine
+		}
+	}
+}
+
+func (m *crewModel) ResumeMachine(rt *rapid.T) {
+	id, there := m.machine(rt)
+	_, err := m.tr.ResumeMachine(rt.Context(), scope, id, "")
+	if len(there) == 0 {
+		m.code(rt, "resume of a machine", err, tracker.MachineNotFound)
+		return
+	}
+	m.must(rt, err)
+	m.drained[id] = false
+	for _, w := range there {
+		if w.status == tracker.Draining && w.drain != drainsItself {
+			w.status, w.told = tracker.Online, false
+		}
+	}
+}
+
+// machine draws a machine and gives all workers that ever were on it.
+func (m *crewModel) machine(rt *rapid.T) (id string, there []*modelWorker) {
+	id = rapid.SampledFrom([]string{"m0", "m1", "m2"}).Draw(rt, "machine")
+	for _, w := range m.workers {
+		if w.machine == id {
+			there = append(there, w)
+		}
+	}
+	return id, there
+}
+
+// drainOver lets the model follow a drain's end, which the sweeper may see one look later.
+func (m *crewModel) drainOver(rt *rapid.T, w *modelWorker) {
+	got, err := m.tr.Worker(rt.Context(), scope, w.id)
+	m.must(rt, err)
+	if got.Status == tracker.Offline {
+		w.status, w.untold = tracker.Offline, !w.told
+	}
+}
