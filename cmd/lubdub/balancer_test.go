@@ -41,8 +41,8 @@ frontend clients
 backend replicas
   balance roundrobin
   option httpchk GET /readyz
-  default-server check inter %dms rise 2 fall 2 observe layer7 error-limit 10 on-error mark-down
-%s`, listen, period.Milliseconds()*45/100, &servers)
+  default-server check inter %dms rise 3 fall 1 observe layer7 error-limit 10 on-error mark-down
+%s`, listen, period.Milliseconds()*3/10, &servers)
 	}},
 	"nginx": {[]string{"nginx", "/usr/sbin/nginx"}, []string{"-g", "daemon off;", "-c"}, func(dir, listen string, hosts []string, period time.Duration) string {
 		var servers strings.Builder
