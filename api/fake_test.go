@@ -22,6 +22,7 @@ type fakeTracker struct {
 	run         func(tracker.Scope, string) (*tracker.Run, error)
 	ready       func() error
 	owns        bool // workers own every attempt that they name
+	doubts      bool // the store has lost writes
 
 	mu        sync.Mutex
 	named     int // how often Attempt was asked

@@ -18,6 +18,9 @@ func (f *fakeTracker) Owned(_ context.Context, _ tracker.Scope, _ string, names 
 		if f.owns {
 			found[i] = testAttempt()
 		}
+		if f.doubts {
+			found[i] = tracker.AttemptInDoubt
+		}
 	}
 	return found, nil
 }

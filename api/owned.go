@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -12,6 +13,12 @@ import (
 
 // errNotTask refuses a good token of another kind; a worker's gets a second look.
 var errNotTask = forbidden("The token is not a task's; use the taskToken of the task's envelope")
+
+// errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know of them.
+var errInDoubt = &refusal{
+	status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetryAfter,
+	body: v1.Error{Error: v1.CodeStoreUnavailable, Message: "The store has lost writes a moment ago, this attempt perhaps among them; send the request again, or with the taskToken of the attempt's envelope, which proves it"},
+}
 
 var errNotOwned = forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of the attempt's envelope")
 
@@ -33,8 +40,11 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	if err != nil {
 		return nil, refusalOf(c.route.op, err)
 	}
-	if found[0] == nil {
+	switch found[0] {
+	case nil:
 		return nil, errNotOwned
+	case tracker.AttemptInDoubt:
+		return nil, errInDoubt
 	}
 	return tokenOf(found[0]), nil
 }
@@ -104,6 +114,8 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 			it.refusal = refusalOf(opHeartbeats, err)
 		case found[i] == nil:
 			it.refusal = errNotOwned
+		case found[i] == tracker.AttemptInDoubt:
+			it.refusal = errInDoubt
 		default:
 			it.token = tokenOf(found[i])
 		}

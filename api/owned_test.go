@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // A worker's token opens the callbacks of the attempts that were dispatched to it, and of no others.
@@ -54,6 +55,26 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 		}
 		own("heartbeat", `{"attempt":1}`).refused(409, v1.CodeTaskAlreadyTerminal)
 	})
+}
+
+// What the store may have lost is no verdict: the worker comes again, or shows the attempt's own token.
+func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
+	e := newEnv(t)
+	e.fake.doubts = true
+	worker, _, err := e.keys.mintWorker(testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, body := range map[string]string{"started": `{"attempt":1}`, "heartbeat": `{"attempt":1}`, "completed": `{"attempt":1,"outcome":"SUCCEEDED"}`} {
+		a := e.do("POST", "/v1/tasks/task_1/"+call, worker, body).want(503).contains(`{"error":"store_unavailable"}`)
+		if a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, "taskToken") {
+			t.Errorf("%s: %v %s", call, a.header, a.body)
+		}
+	}
+	a := e.do("POST", "/v1/heartbeats", worker, `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`).want(200)
+	if !strings.Contains(a.body, `"status":503,"retryAfterMs":1000,"error":"store_unavailable"`) {
+		t.Errorf("in a batch: %s", a.body)
+	}
 }
 
 // The answer to a worker's beat carries cancels and losses until one was handed to its connection.

@@ -9,8 +9,8 @@
 -- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
 --   deployment, 4 health check period ms, 5 timeout of workers ms, then for each shard for how many ms balancers may
 --   keep the clients from this replica yet: at most the period
--- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written, {replicas that keep the
---   shard's time}}
+-- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written or -1, {replicas that
+--   keep the shard's time}}
 -- Cost: O(number of replicas) for each shard, one event for each outage that is to be told
 --#include lib/clock.lua
 --#include lib/step.lua

@@ -303,6 +303,7 @@ func (c *claim) take(entries []*readyEntry) ([]*Envelope, error) {
 		for j, e := range groups[i] {
 			if v := c.read(call.reply, 2+3*j, e.ref); v != nil {
 				got[e] = c.t.envelope(v.Task, v.fence, v.life)
+				c.t.ownedBy.put(c.Scope, c.WorkerID, OwnedAttempt{v.ID, v.Attempt}, got[e].Attempt)
 			}
 		}
 	}

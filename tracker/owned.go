@@ -17,10 +17,16 @@ type OwnedAttempt struct {
 }
 
 // Owned gives the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
-// other, and for those that the store does not know. Whether they are live is for the callbacks to judge.
+// other, and for those that the store does not know; AttemptInDoubt when it may have lost them. Whether they are live is
+// for the callbacks to judge.
 func (t *Tracker) Owned(ctx context.Context, scope Scope, workerID string, names []OwnedAttempt) ([]*Attempt, error) {
 	t = t.within(ctx, 0)
-	attempts, _, err := t.owned("owned", scope, workerID, names)
+	attempts, known, err := t.owned("owned", scope, workerID, names)
+	for i, a := range attempts {
+		if a == nil && !known[i] && t.keeper.mayHaveLost(t.store.shardOf(scope, names[i].TaskID)) {
+			attempts[i] = AttemptInDoubt
+		}
+	}
 	return attempts, err
 }
 
@@ -97,12 +103,13 @@ func (t *Tracker) attemptOf(scope Scope, workerID string, n OwnedAttempt, re rep
 	})
 }
 
-// ownedCache remembers whose an attempt is. That does not change while the store keeps the task: an entry ends long
+// ownedCache remembers whose an attempt is, also when the store has lost it: then it is adopted by what is remembered
+// here. That does not change while the store keeps the task: an entry ends long
 // before retention could have removed it, since another task may then have its name. A beat is guarded by the attempt's
 // membership whatever is remembered here.
 type ownedCache struct {
-	mu sync.RWMutex
-	of map[string]ownedEntry
+	mu       sync.RWMutex
+	of, past map[string]ownedEntry // past: those that were remembered before there were too many
 }
 
 type ownedEntry struct {
@@ -112,7 +119,7 @@ type ownedEntry struct {
 
 const ownedLife = time.Hour
 
-const maxOwned = 1 << 16
+const maxOwned = 1 << 15 // of each of the two
 
 func ownedKey(scope Scope, workerID string, n OwnedAttempt) string {
 	return workerID + "/" + taskName(scope, n.TaskID) + "#" + strconv.Itoa(n.Number)
@@ -121,7 +128,11 @@ func ownedKey(scope Scope, workerID string, n OwnedAttempt) string {
 func (c *ownedCache) get(scope Scope, workerID string, n OwnedAttempt) *Attempt {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e := c.of[ownedKey(scope, workerID, n)]
+	key := ownedKey(scope, workerID, n)
+	e, ok := c.of[key]
+	if !ok {
+		e = c.past[key]
+	}
 	if !time.Now().Before(e.until) {
 		return nil
 	}
@@ -132,7 +143,7 @@ func (c *ownedCache) put(scope Scope, workerID string, n OwnedAttempt, a *Attemp
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil || len(c.of) >= maxOwned {
-		c.of = make(map[string]ownedEntry)
+		c.of, c.past = make(map[string]ownedEntry), c.of
 	}
 	c.of[ownedKey(scope, workerID, n)] = ownedEntry{a, time.Now().Add(ownedLife)}
 }

@@ -37,6 +37,8 @@ type timekeeper struct {
 type shardTurn struct {
 	last  atomic.Int64 // when a flush of this replica last landed, by this process's clock, ms
 	tick  atomic.Int64 // when an empty beat of this replica last landed, the same
+	seen  atomic.Int64 // latest shard time, ms; 0: none yet
+	lost  atomic.Int64 // until when answers reckon with writes that the store has lost, as cutOff.now gives it
 	fate  fate
 	rank  atomic.Int64 // this replica's place among those that keep the shard's time, from 0
 	turns atomic.Int64 // how many those are
@@ -70,7 +72,10 @@ func (k *timekeeper) stoodStill(gapMs int64) {
 	k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
 }
 
-const maxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua
+const (
+	maxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua
+	noClock   = -1  // gap of a clock that was not there
+)
 
 // KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
 // beats would land if its clients sent any: that is what shard time stands for.
@@ -189,6 +194,9 @@ func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
 			of := c.reply.list(1 + i)
 			if gap := of.int(1); gap > maxStepMs {
 				t.keeper.stoodStill(gap)
+			}
+			if t.keeper.regress(beat.tick.shard, of.int(0), of.int(1)) {
+				t.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", beat.tick.shard)
 			}
 			t.keeper.touched(beat.tick.shard, now)
 			t.keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())

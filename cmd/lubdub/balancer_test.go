@@ -42,12 +42,12 @@ backend replicas
   balance roundrobin
   option httpchk GET /readyz
   default-server check inter %dms rise 3 fall 1 observe layer7 error-limit 10 on-error mark-down
-%s`, listen, period.Milliseconds()*3/10, &servers)
+%s`, listen, period.Milliseconds()*32/100, &servers)
 	}},
 	"nginx": {[]string{"nginx", "/usr/sbin/nginx"}, []string{"-g", "daemon off;", "-c"}, func(dir, listen string, hosts []string, period time.Duration) string {
 		var servers strings.Builder
 		for _, host := range hosts {
-			fmt.Fprintf(&servers, "    server %s max_fails=1 fail_timeout=%ds;\n", host, int(period.Seconds())-1)
+			fmt.Fprintf(&servers, "    server %s max_fails=1 fail_timeout=%ds;\n", host, int(period.Seconds()))
 		}
 		return strings.ReplaceAll(fmt.Sprintf(`worker_processes 2;
 pid DIR/pid;

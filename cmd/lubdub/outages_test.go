@@ -231,7 +231,7 @@ func behindBalancers() (behind []outage) {
 	}
 	for name := range balancers {
 		for _, o := range []outage{still, node, killed, fronts, drained} {
-			o.brief = name == "haproxy" && (o.name == still.name || o.cluster) || name == "nginx" && o.name == killed.name
+			o.brief = o.name == killed.name || name == "haproxy" && o.cluster
 			o.name, o.balancer, o.held = o.name+" behind "+name, name, *outageTimeout+time.Second
 			behind = append(behind, o)
 		}

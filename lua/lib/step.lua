@@ -36,11 +36,11 @@ end
 
 -- Moves shard time on and returns it with the wall ms since it was last written. A clock written less than 50 ms
 -- ago is left as it is: everyone computes the same time from it, and a write for every batch would cost each of its
--- beats. `write_after` is given by who must write it sooner.
+-- beats. `write_after` is given by who must write it sooner. Of a clock that was not there the gap is -1.
 local function step(clock, outages, write_after)
   local c = redis.call('HMGET', clock, 'L', 'm', 'h')
   local L, m = tonumber(c[1]), tonumber(c[2])
-  local gap = m and L and now - m or WRITE_AFTER_MS
+  local gap = m and L and now - m or -1
   local writes = gap < 0 or gap >= (write_after or WRITE_AFTER_MS)
   if not L or not m then
     L = now
