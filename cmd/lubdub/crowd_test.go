@@ -139,6 +139,13 @@ func (c *crowd) run(members []*member, beat func([]*member) ([]*member, time.Dur
 		silent, beats = nil, &c.beats
 	}
 	beats.Go(func() {
+		if c.batch == 1 { // each has a rhythm of its own
+			select {
+			case <-c.ctx.Done():
+			case <-silent:
+			case <-time.After(rand.N(c.interval)):
+			}
+		}
 		for next := time.Now(); ; {
 			late := time.Since(next).Milliseconds()
 			for _, m := range members {
