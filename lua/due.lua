@@ -37,6 +37,7 @@ for n = 1, (#ARGV - 2) / 3 do
     elseif kind == 'x' and f and not live then
       lag, result = now - at, 4
       index(task, f.s, nil)
+      if is_listed(f.z) then write('ZREM', IX, size_entry(task, f.z)) end
       redis.call('DEL', task.key, task.doc, task.history)
     elseif kind == 'p' and live and f.s == 'Q' and f.pl and not f.pn then
       result = f.n and 0 or 5

@@ -43,7 +43,9 @@ local function justified(task, entry)
   if not f then return false end
   local s = f.s
   local live, member = s == 'D' or s == 'R', member_of(task)
-  if kind == 'ix' then return entry == task.scope .. '/' .. s .. '/' .. task.id end
+  if kind == 'ix' then
+    return entry == task.scope .. '/' .. s .. '/' .. task.id or is_listed(f.z) and entry == size_entry(task, f.z)
+  end
   if kind == 'beats' then return s == 'R' and entry == member and f.t == set_timeout end
   if kind == 'progress' then return s == 'R' and entry == member end
   if kind == 'cancels' then return s == 'R' and entry == member and f.cr end
@@ -100,6 +102,7 @@ end
 local function check(task)
   local f = task.f
   ensure(task, 'missing_ix', IX, 0, task.scope .. '/' .. f.s .. '/' .. task.id)
+  if is_listed(f.z) then ensure(task, 'missing_ix', IX, 0, size_entry(task, f.z)) end
   if f.u then ensure(task, 'missing_run', task.run, 0, f.s .. '/' .. task.id) end
   if f.s == 'Q' then
     check_queued(task)

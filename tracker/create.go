@@ -47,10 +47,12 @@ func (t *Tracker) CreateBatch(ctx context.Context, tasks []NewTask) []CreateResu
 		batch[i] = &creation{NewTask: n, fence: newFence()}
 	}
 	t.checkPins(batch)
+	settle := t.admitBatch(batch)
 	t.reserve(batch, func(c *creation) bool { return c.err == nil })
 	givenBack := t.placeBatch(batch)
 	t.create(batch)
 	givenBack()
+	settle()
 	t.reserve(batch, func(c *creation) bool { return !c.done && c.err == nil })
 	results := make([]CreateResult, len(batch))
 	for i, c := range batch {

@@ -229,6 +229,9 @@ func TellLost(lists ...[]OwnedAttempt) int {
 	return len(h.Lost)
 }
 
+// CountTenant counts a tenant's live tasks and the bytes that its tasks take.
+func (t *Tracker) CountTenant(tenant string) ([]int64, error) { return t.countTasks(tenant) }
+
 // ReserveClaim reserves room for a claim that is under way; call the result when it is over.
 func (t *Tracker) ReserveClaim(scope Scope, worker string, n int) (settle func(), err error) {
 	g, err := t.reserveClaim(scope, worker, n, true)

@@ -67,7 +67,10 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 		t.Fatal(err)
 	}
 	s.Clock.Set(storyBegins)
-	c := &story{crew: &crew{newHarness(t, s, braked, func(o *tracker.Options) { o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3 }), map[string]string{}}, what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
+	c := &story{crew: &crew{newHarness(t, s, braked, func(o *tracker.Options) {
+		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
+		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1000, 1<<30, 1000
+	}), map[string]string{}}, what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
 	count := c.CountScripts()
 	if lost != "" {
 		c.FailCalls(lost, true, func(i int) bool { return i == n })

@@ -29,6 +29,7 @@ type metrics struct {
 	brake        *brakeMetrics
 	repairs      *prometheus.CounterVec
 	reconciled   prometheus.Counter
+	quota        *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -94,6 +95,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.reconciled = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
 	})
+	m.quota = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lubdub_quota_refused_total", Help: "Creations and registrations that this replica refused (429) since their tenant has as much as it may, by what it has too much of: live_tasks, stored_bytes, workers.",
+	}, []string{"of"})
 	m.claims = newClaimMetrics(r)
 	m.brake = newBrakeMetrics(r)
 	m.beatsApplied = m.beats.WithLabelValues("applied")
@@ -103,7 +107,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	if r != nil {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds, m.evicts, m.verdicts, m.requeued, m.removed,
 			m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.recovered, m.probes, m.unconfirmed, m.repairs,
-			m.reconciled)
+			m.reconciled, m.quota)
 	}
 	return m
 }

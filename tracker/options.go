@@ -40,6 +40,11 @@ type Options struct {
 	// well again; for so long after trouble shard time is held, at most the longest timeout in use. 0: there are none.
 	HealthCheckPeriod time.Duration
 
+	// What one tenant may have, over all its workspaces; a creation or registration beyond it is refused. 0: no limit.
+	TenantTasks   int64 // that are not finished
+	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0015-quotas.md
+	TenantWorkers int64 // that are not OFFLINE
+
 	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its
 	// members to be given one more timeout. 0: off; at most 100.
 	BrakeShare int

@@ -76,7 +76,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 			t.Fatalf("%+v, %v", queues, err)
 		}
 	})
-	if n := (h.evals() - before) / 4; n > 2000 {
+	if n := (h.evals() - before) / 6; n > 2000 {
 		t.Errorf("a list of queues with %d sets of labels took %d scripts", sets, n)
 	}
 }

@@ -199,10 +199,13 @@ func (t *Tracker) countRepairs(calls []*call) (map[string]int, error) {
 // entryOf reads which task an entry of a set is about.
 func entryOf(set, entry string, shard int) (scope Scope, id, worker string, ok bool) {
 	switch set {
-	case "ix": // <scope>/<state letter>/<task>
+	case "ix": // <scope>/<state letter>/<task>, or ~<tenant>/<size>/<workspace>/<task>
 		p := strings.Split(entry, "/")
 		if len(p) != 4 {
 			return Scope{}, "", "", false
+		}
+		if tenant, size := strings.CutPrefix(p[0], "~"); size {
+			return Scope{tenant, p[2]}, p[3], "", true
 		}
 		return Scope{p[0], p[1]}, p[3], "", true
 	case "held":

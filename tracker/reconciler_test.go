@@ -157,6 +157,16 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v %v", page, err)
 			}
 		},
+		"a size that is not listed, and sizes that nothing has": func(c *crew) {
+			c.create(func(n *tracker.NewTask) { n.TaskID, n.Payload = "t1", []byte(`"`+strings.Repeat("x", 5000)+`"`) })
+			c.remove(c.key("t1", "ix"), "~acme/J/prod/t1")
+			c.plant(c.key("t1", "ix"), "~acme/Z/prod/t1")
+			c.plant(c.key("ghost", "ix"), "~acme/Z/prod/ghost")
+			c.wantRepairs("missing_ix", "stray_ix", "stray_ix")
+			if left := c.sizes(); len(left) != 1 || left[0] != "~acme/J/prod/t1" {
+				c.Fatalf("%v", left)
+			}
+		},
 		"a dispatched task without its start timeout": func(c *crew) {
 			c.create(func(n *tracker.NewTask) { n.TaskID, n.StartTimeout = "t1", 5*time.Second })
 			c.remove(c.key("t1", "timers"), c.find(c.key("t1", "timers"), "s:acme/prod/t1#"))

@@ -30,7 +30,7 @@ func (h *harness) short(what string, do func()) {
 		names[h.store.Scripts.Get(name).SHA] = name
 	}
 	longest := map[string]time.Duration{}
-	for try := range 4 {
+	for try := range 6 {
 		if err := h.store.Client.Do(h.ctx, "slowlog", "reset").Err(); err != nil {
 			h.Fatal(err)
 		}

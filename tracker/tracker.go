@@ -36,6 +36,7 @@ type core struct {
 	asked      *lru.Cache[string, map[string]string] // labels by their hash
 	ownedBy    ownedCache
 	eviction   evictionWatch
+	quotas     quotas
 	stop       context.CancelFunc // what goes on until Close
 	watching   sync.WaitGroup     // what does
 	background sync.WaitGroup     // what runs beside the callers
@@ -50,6 +51,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	t := &Tracker{core: &core{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), fullRetry: fullRetry, asked: newAskedCache(),
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}}
 	t.root = t
+	t.setQuotas()
 	s := &store{storage: &storage{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}}
 	t.store = s

@@ -121,8 +121,8 @@ func (t *Tracker) workerNames(refs []*workerRef) (calls []*call, resolve func() 
 	}
 }
 
-// workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 400 KiB then.
-const workersAtOnce = 50
+// workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 200 KiB then.
+const workersAtOnce = 25
 
 // byShard groups refs, bounded so that no script holds up Redis for long.
 func byShard(refs []*workerRef) (groups [][]*workerRef) {

@@ -29,7 +29,9 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	}
 	g := &registration{id: t.store.newWorkerID(n.Scope, n.MachineID), interval: t.pace.interval()}
 	g.told, g.timeout = t.pace.jitter(g.interval), g.interval*time.Duration(t.opts.WorkerTimeoutMultiplier)
-	if err := t.reserveRegistration(&n, g); err != nil {
+	admitted, refusal := t.admitWorker(&n, g.id)
+	defer admitted.settle(1)
+	if err := t.reserveRegistration(&n, g, refusal); err != nil {
 		return nil, err
 	}
 	r := &workerRef{scope: n.Scope, id: g.id, machine: n.MachineID}
@@ -44,14 +46,9 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	}
 	record := n.record(r, g, unique)
 
-	old := ""
-	if unique {
-		holder, err := t.store.do("register", newCall(r.shard, t.store.scripts.Get("worker_identity"),
-			[]string{t.store.keys[r.shard].identity(r.scope, r.identity)}))
-		if err != nil {
-			return nil, err
-		}
-		old = holder.str(0)
+	old, err := t.holderOf(&n, r.id)
+	if err != nil {
+		return nil, err
 	}
 	const tries = 16 // more than so many at once with one identity are up to no good
 	for range tries {
@@ -85,6 +82,18 @@ func (t *Tracker) Register(ctx context.Context, n NewWorker) (*Registered, error
 	}
 	return nil, &Error{Code: Overloaded, Op: "register", RetryAfter: time.Second,
 		Message: "many workers register with this queue, machine, name, hostname and pid at once; " + ownIdentity}
+}
+
+// holderOf gives the worker that has the identity of one that registers, "" for none.
+func (t *Tracker) holderOf(n *NewWorker, id string) (string, error) {
+	identity := n.identity()
+	if identity == "" {
+		return "", nil
+	}
+	shard, _ := t.store.workerShard(id)
+	holder, err := t.store.do("register", newCall(shard, t.store.scripts.Get("worker_identity"),
+		[]string{t.store.keys[shard].identity(n.Scope, identity)}))
+	return holder.str(0), err
 }
 
 // ownIdentity is what is to be done about processes that take each other's place.

@@ -86,6 +86,7 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
 		HealthCheckPeriod: p.cfg.HealthCheck,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
+		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,
 	}

@@ -18,9 +18,20 @@ local function finish(task, state, reason, retention)
   write('ZADD', DUE, digits(now + retention), 'x:' .. task.name)
 end
 
+local RESULT = {'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason'}
+
+-- What the result takes of a task whose size is known.
+local function result_bytes(task)
+  local bytes = 0
+  for _, field in ipairs(task.f.z and RESULT or {}) do bytes = bytes + redis.call('HSTRLEN', task.doc, field) end
+  return bytes
+end
+
 -- Forgets what the attempt before said at its end: the next one has a result of its own.
 local function forget_result(task)
-  redis.call('HDEL', task.doc, 'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason')
+  local bytes = result_bytes(task)
+  if bytes > 0 then weigh(task, -bytes) end
+  redis.call('HDEL', task.doc, unpack(RESULT))
 end
 
 -- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff; or

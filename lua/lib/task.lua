@@ -6,7 +6,7 @@
 -- e ended, x deadline, nb not before, n next attempt at, cr cancel requested, rd ready to be claimed since (all wall
 -- ms), r reason, pn worker that it is pinned to, pl strategy by which it is placed, wl hash of the worker labels asked
 -- for, ci claim of this attempt, bh score that the mass expiry brake gave the attempt and bb its last beat before (both
--- shard time).
+-- shard time), z what its documents and history take.
 --#include lib/digits.lua
 --#include lib/queue.lua
 local KEYS_PER_TASK = 5
@@ -66,6 +66,34 @@ local function was_held(task, score)
   return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
 end
 
+-- What a task's documents and history take, when that is more than a little, stands in its record (z: class and bytes)
+-- and in IX among the sizes of its tenant, ~<tenant>/<class>/<workspace>/<task>, for tenant_sizes.lua to add up. Four
+-- classes make a doubling.
+local LIGHT, LARGEST = 1024, 57 -- bytes that count as none; classes are the letters from A on
+
+local function size_entry(task, z)
+  local tenant, workspace = string.match(task.scope, '^([^/]*)/(.*)$')
+  return '~' .. tenant .. '/' .. string.sub(z, 1, 1) .. '/' .. workspace .. '/' .. task.id
+end
+
+-- Tells whether a size is listed.
+local function is_listed(z) return z and string.sub(z, 1, 1) ~= '-' end
+
+-- Counts bytes that the task takes from now on, or fewer than before.
+local function weigh(task, more)
+  local was, class = task.f.z, '-'
+  local bytes = math.max(0, (was and tonumber(string.sub(was, 2)) or 0) + more)
+  if bytes > LIGHT then
+    class = string.char(65 + math.min(LARGEST, math.floor(4 * math.log(bytes / LIGHT) / math.log(2))))
+  end
+  local z = class .. string.format('%.0f', bytes)
+  task.f.z = z
+  redis.call('HSET', task.key, 'z', z)
+  if was and string.sub(was, 1, 1) == class then return end
+  if is_listed(was) then write('ZREM', IX, size_entry(task, was)) end
+  if is_listed(z) then write('ZADD', IX, '0', size_entry(task, z)) end
+end
+
 -- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:
 -- none) and its last report ('' : none); who has read these already leaves them in task.score and task.report.
 local function leave(task)
@@ -99,12 +127,18 @@ local function remember(task, report, ended)
     told = (e.worker_reason or '') .. '\t' .. (e.held and '1' or '')
   end
   -- one concatenation: table.concat takes five times as long
-  local kept = redis.call('RPUSH', task.history, digits(f.a) .. '\t' .. (f.f or '') .. '\t' .. (f.w or '') .. '\t'
+  local entry = digits(f.a) .. '\t' .. (f.f or '') .. '\t' .. (f.w or '') .. '\t'
     .. (f.d or '') .. '\t' .. (f.b or '') .. '\t' .. NOW .. '\t' .. ended.outcome .. '\t' .. (ended.reason or '')
     .. '\t' .. (ended.retry or '') .. '\t' .. evidence .. '\t' .. (pct or '') .. '\t' .. (message or '') .. '\t'
     .. (ended.err or '') .. '\t' .. (ended.heard or '') .. '\t' .. (ended.completed or '') .. '\t' .. told .. '\t'
-    .. (ended.metrics or ''))
-  if kept > MAX_HISTORY then redis.call('LTRIM', task.history, -MAX_HISTORY, -1) end
+    .. (ended.metrics or '')
+  local kept = redis.call('RPUSH', task.history, entry)
+  local more = (kept > 1 or #entry > LIGHT) and #entry or 0 -- most tasks have one short entry
+  if kept > MAX_HISTORY then
+    more = more - #redis.call('LINDEX', task.history, 0)
+    redis.call('LTRIM', task.history, -MAX_HISTORY, -1)
+  end
+  if more ~= 0 then weigh(task, more) end
 end
 
 -- Hears the dispatched attempt for the first time.

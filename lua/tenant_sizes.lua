@@ -1,0 +1,18 @@
+-- Purpose: counts the tasks of a tenant by what they take.
+-- Guarantees: writes nothing.
+-- KEYS: 1 lubdub:{shard}:ix
+-- ARGV: 1 tenant
+-- Reply: {its tasks, then for each class of those that take more than a little (lib/task.lua) its letter and how many
+--   there are}
+-- Cost: O(log n) for each class, of which there are 58 at most
+local sizes = '~' .. ARGV[1] .. '/'
+local function count(prefix) return redis.call('ZLEXCOUNT', KEYS[1], '[' .. prefix .. '/', '(' .. prefix .. '0') end
+local reply, from = {count(ARGV[1])}, '[' .. sizes
+while true do
+  local head = redis.call('ZRANGEBYLEX', KEYS[1], from, '(~' .. ARGV[1] .. '0', 'LIMIT', 0, 1)[1]
+  if not head then return reply end
+  local class = string.sub(head, #sizes + 1, #sizes + 1)
+  reply[#reply + 1] = class
+  reply[#reply + 1] = count(sizes .. class)
+  from = '(' .. sizes .. class .. '/\255'
+end
