@@ -126,6 +126,10 @@ func (s *Server) ServeAdmin(ln net.Listener) error {
 }
 
 const (
+	// SpareConnections are file descriptors that a server may need beyond Config.MaxConns, for operators and for
+	// connections that are being refused or cut.
+	SpareConnections = maxAdminConns + 2*spareConns + maxHandshakes
+
 	// maxAdminConns is how many connections of operators may be open; for one more the one that is idle longest goes.
 	maxAdminConns = 64
 	// adminWriteTimeout leaves a CPU profile its time.

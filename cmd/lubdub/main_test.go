@@ -86,6 +86,12 @@ func launch(t *testing.T, environ []string, args ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return launchBy(t, environ, path, args...)
+}
+
+// launchBy starts a command that becomes the program.
+func launchBy(t *testing.T, environ []string, path string, args ...string) *running {
+	t.Helper()
 	r := &running{t: t, cmd: exec.Command(path, args...), lines: make(chan string, 10_000), errs: &lockedBuffer{}, exited: make(chan struct{})}
 	r.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
 	r.cmd.Stderr = r.errs

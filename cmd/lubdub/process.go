@@ -64,6 +64,12 @@ func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
 	if p.cfg.AdminTLS == "on" {
 		p.admin = tls.NewListener(p.admin, p.tls)
 	}
+	connections := p.cfg.MaxConnections
+	if p.cfg.Roles.API {
+		if connections, err = p.fitConnections(); err != nil {
+			return err
+		}
+	}
 	p.publicURL = p.findPublicURL()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -73,7 +79,7 @@ func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: registry, Gatherer: registry,
-		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: p.cfg.MaxConnections, MaxControl: p.cfg.MaxControl, MaxBodyBytes: p.cfg.MaxBodyBytes,
+		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxBodyBytes: p.cfg.MaxBodyBytes,
 		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
 	return err
