@@ -15,7 +15,7 @@ const (
 	noticeLife  = 24 * time.Hour
 	noticeRetry = time.Second // until word that could not be carried is tried again
 	wordsAtOnce = 50          // written by one script: a word may be 4 KB long
-	carryLimit  = 200         // of an outbox, read by one script
+	carryLimit  = 100         // of an outbox, read by one script
 )
 
 // letter is one entry of an outbox: word for a worker about an attempt.
