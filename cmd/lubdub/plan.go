@@ -20,6 +20,9 @@ type planCmd struct {
 	Life      time.Duration `placeholder:"DURATION" help:"How long a task runs; unset: so long that its creation and end do not count."`
 	Retention time.Duration `default:"24h" help:"How long finished tasks are kept; counts with --life only."`
 
+	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h; counts with --life only."`
+	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`
+
 	Headroom    string        `default:"0.5" placeholder:"SHARE" help:"Share of each core that stays free."`
 	Cores       int           `default:"4" help:"Cores of an API replica."`
 	RedisMemory string        `default:"32GiB" placeholder:"SIZE" help:"Memory of a Redis server."`
@@ -95,6 +98,12 @@ func (c *planCmd) fleet() (f capacity.Fleet, err error) {
 	}
 	if f.Progress, err = capacity.ParseShare(c.Progress); err != nil {
 		return f, fmt.Errorf("--progress %w", err)
+	}
+	if f.Keys, err = capacity.ParseShare(c.IdempotencyKeys); err != nil {
+		return f, fmt.Errorf("--idempotency-keys %w", err)
+	}
+	if f.ClaimIDs, err = capacity.ParseShare(c.ClaimIDs); err != nil {
+		return f, fmt.Errorf("--claim-ids %w", err)
 	}
 	if f.Headroom, err = capacity.ParseShare(c.Headroom); err != nil {
 		return f, fmt.Errorf("--headroom %w", err)

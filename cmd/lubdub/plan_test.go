@@ -91,12 +91,18 @@ func TestPlanFlagsReachThePlan(t *testing.T) {
 		t.Errorf("%+v", base)
 	}
 	for args, changed := range map[string]func(p capacity.Plan) bool{
-		"--interval 60s":          func(p capacity.Plan) bool { return p.BeatsPerSecond < base.BeatsPerSecond*0.6 },
-		"--timeout 120s":          func(p capacity.Plan) bool { return p.TimeoutSeconds == 120 },
-		"--progress 0":            func(p capacity.Plan) bool { return p.RedisMicros < base.RedisMicros },
-		"--batch 100":             func(p capacity.Plan) bool { return p.RequestsPerSecond < p.BeatsPerSecond/99 },
-		"--way worker":            func(p capacity.Plan) bool { return p.BeatsPerSecond < base.BeatsPerSecond/99 },
-		"--life 1h":               func(p capacity.Plan) bool { return p.RedisDataBytes > 20*base.RedisDataBytes },
+		"--interval 60s": func(p capacity.Plan) bool { return p.BeatsPerSecond < base.BeatsPerSecond*0.6 },
+		"--timeout 120s": func(p capacity.Plan) bool { return p.TimeoutSeconds == 120 },
+		"--progress 0":   func(p capacity.Plan) bool { return p.RedisMicros < base.RedisMicros },
+		"--batch 100":    func(p capacity.Plan) bool { return p.RequestsPerSecond < p.BeatsPerSecond/99 },
+		"--way worker":   func(p capacity.Plan) bool { return p.BeatsPerSecond < base.BeatsPerSecond/99 },
+		"--life 1h":      func(p capacity.Plan) bool { return p.RedisDataBytes > 20*base.RedisDataBytes },
+		"--life 1h --idempotency-keys 0": func(p capacity.Plan) bool {
+			return p.RedisDataBytes < plan("--tasks 10M --life 1h").RedisDataBytes
+		},
+		"--way worker --life 1h --claim-ids 0": func(p capacity.Plan) bool {
+			return p.RedisDataBytes < plan("--tasks 10M --way worker --life 1h").RedisDataBytes
+		},
 		"--headroom 20%":          func(p capacity.Plan) bool { return p.RedisPrimaries < base.RedisPrimaries },
 		"--redis-memory 1GiB":     func(p capacity.Plan) bool { return p.RedisBoundBy == "memory" },
 		"--interval 1s --cores 1": func(p capacity.Plan) bool { return p.APIReplicas > plan("--tasks 10M --interval 1s").APIReplicas },

@@ -85,6 +85,25 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	}
 }
 
+// What creations and claims leave behind for their repeats takes memory too.
+func TestKeysAndClaimIDsTakeMemory(t *testing.T) {
+	f := fleet(10_000)
+	f.Life, f.Retention, f.Keys, f.ClaimIDs = time.Minute, time.Hour, 0.5, 1
+	lives := 10_000.0 / 60
+	want := (10_000+lives*3600)*1000 + lives*0.5*86_400*keyBytes
+	if p := mustPlan(t, f); !near(p.RedisDataBytes, want) {
+		t.Errorf("%v bytes, want %v", p.RedisDataBytes, want)
+	}
+	f.Way, f.Together = Worker, 100
+	if p := mustPlan(t, f); !near(p.RedisDataBytes, want+lives*3600*claimIDBytes) {
+		t.Errorf("with claims: %v bytes, want %v", p.RedisDataBytes, want+lives*3600*claimIDBytes)
+	}
+	f.Keys = 1.5
+	if _, err := Compute(f, testCosts()); err == nil {
+		t.Error("a share above 1 is let through")
+	}
+}
+
 func TestWays(t *testing.T) {
 	f := fleet(10_000)
 	f.Way, f.Together = Batch, 100

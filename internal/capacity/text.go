@@ -51,11 +51,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	}
 	row("Redis, busy", amount(p.RedisBusyCores)+" cores", "= beats × %s µs × growth %s%s", amount(p.RedisMicros), amount(p.RedisGrowth), lives)
 	row("Redis", comma(p.RedisPrimaries)+" "+plural(p.RedisPrimaries, "primary", "primaries"), "%s; each runs commands on one core, the busiest %s; with one replica each %s servers", p.bound(), percent(p.RedisBusiestShare), comma(p.RedisServers))
-	kept := "tasks"
-	if f.Life > 0 {
-		kept = fmt.Sprintf("(tasks + new tasks × retention of %s)", span(f.Retention))
-	}
-	row("Redis data", size(p.RedisDataBytes), "= %s × %s bytes", kept, amount(c.TaskBytes))
+	row("Redis data", size(p.RedisDataBytes), "= %s", f.kept(c))
 	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, buffers of replicas", memoryReserve)
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
 	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server", comma(p.ConnectionsPerAPI), comma(p.RedisConnections))
@@ -72,6 +68,22 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// kept says what Redis holds, and how much of each.
+func (f *Fleet) kept(c *Costs) string {
+	bytes := amount(c.TaskBytes) + " bytes"
+	if f.Life == 0 {
+		return "tasks × " + bytes
+	}
+	all := fmt.Sprintf("(tasks + new tasks × retention of %s) × %s", span(f.Retention), bytes)
+	if f.Keys > 0 {
+		all += fmt.Sprintf(" + new tasks × %s × %s × %d bytes for idempotency keys", percent(f.Keys), span(keyLife), keyBytes)
+	}
+	if f.ClaimIDs > 0 && f.Way == Worker {
+		all += fmt.Sprintf(" + new tasks × %s × %s × %d bytes for claim ids", percent(f.ClaimIDs), span(claimIDLife), claimIDBytes)
+	}
+	return all
 }
 
 func (p *Plan) headline(f *Fleet) string {
