@@ -33,7 +33,10 @@ type fakeCrew struct {
 	partly     int           // that many batches of creations are answered 503 item by item
 }
 
-const fakeWorkerTimeout = 1500 // ms
+const (
+	fakeWorkerTimeout = 1500 // ms
+	fakeClaimTakes    = 200 * time.Millisecond
+)
 
 type fakeWorker struct {
 	v1.Worker
@@ -48,7 +51,7 @@ type fakeWorker struct {
 func (f *fake) wait(path string) time.Duration {
 	switch {
 	case strings.HasSuffix(path, "/claim"):
-		return max(f.crew.slowClaim, 200*time.Millisecond)
+		return max(f.crew.slowClaim, fakeClaimTakes)
 	case strings.HasPrefix(path, "/v1/workers/") && strings.HasSuffix(path, "/heartbeat"):
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -167,7 +170,7 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 			continue
 		}
 		if f.crew.hasty && t.Attempt == 1 {
-			t.grace = f.startTimeout(w, t, jobWork/2) // which its start does not stop
+			t.grace = f.startTimeout(w, t, fakeClaimTakes+jobWork/2) // which its start does not stop
 		}
 		a.Tasks = append(a.Tasks, t.envelope())
 	}
