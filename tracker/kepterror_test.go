@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lubdub-io/lubdub/tracker"
@@ -60,6 +61,41 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 			if err != nil || own[0] == nil || own[0].Fence != a.Fence {
 				h.Fatalf("attempt %d: %+v %v", a.Number, own[0], err)
 			}
+		}
+	})
+}
+
+// The error of an attempt that failed is the task's until the next attempt, and not that of what ends it while it waits.
+func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
+	contract(t, func(h *harness) {
+		fails := func(id string) {
+			h.create(func(n *tracker.NewTask) {
+				n.TaskID, n.Queue, n.HeartbeatTimeout, n.Deadline = id, "default", 0, h.store.Clock.Now().Add(10*time.Second)
+				n.Retry = &tracker.RetryPolicy{MaxAttempts: 3, InitialBackoff: time.Minute, Multiplier: 1, MaxBackoff: time.Minute}
+			})
+			made, err := h.Dispatch(h.ctx, scope, id, 0, "w1")
+			if err != nil {
+				h.Fatal(err)
+			}
+			if _, err := h.Complete(h.ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`), Retryable: true}); err != nil {
+				h.Fatal(err)
+			}
+			if task := h.wantState(id, tracker.Queued, ""); !strings.Contains(string(task.Error), "mine") {
+				h.Fatalf("while it waits %s has the error %s", id, task.Error)
+			}
+		}
+		fails("cancelled")
+		fails("late")
+		if _, err := h.Cancel(h.ctx, scope, "cancelled", ""); err != nil {
+			h.Fatal(err)
+		}
+		h.advance(11 * time.Second)
+		h.sweep()
+		if task := h.wantState("cancelled", tracker.Cancelled, ""); task.Error != nil {
+			h.Errorf("cancelled, it has the error %s", task.Error)
+		}
+		if task := h.wantState("late", tracker.Failed, tracker.DeadlineExceeded); strings.Contains(string(task.Error), "mine") || task.Error == nil {
+			h.Errorf("after its deadline it has the error %s", task.Error)
 		}
 	})
 }
