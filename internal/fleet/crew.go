@@ -264,9 +264,13 @@ func (c *crew) judge(ctx context.Context, id, behaviour string, want Expect, due
 	defer c.fleet.tally.playing.Add(-1)
 	p := &play{fleet: c.fleet, task: id, expect: want, verdictDue: due, waits: jobPatience * c.fleet.opts.Patience}
 	p.excused = func(h v1.HistoryEntry) bool { return c.excused(id, h) }
+	unclaimed := c.fleet.tally.unclaimed.Load()
 	seen, err := p.settle(ctx)
 	if err != nil {
 		return Verdict{}
+	}
+	if seen.Task != nil && seen.Task.State == v1.Queued && c.fleet.tally.unclaimed.Load() > unclaimed {
+		seen.Task, seen.Unread = nil, "nobody has claimed it, and claims had no answer meanwhile"
 	}
 	v := c.fleet.judge(p, behaviour, seen)
 	if seen.Task != nil {

@@ -117,6 +117,16 @@ func TestAJobThatNobodyHeardOf(t *testing.T) {
 	}
 }
 
+// A job that nobody could claim, since claims had no answer, says nothing; the check then proves nothing.
+func TestJobsThatCouldNotBeClaimed(t *testing.T) {
+	server := newFake()
+	server.crew.noClaims = true
+	s := show(t, server, 5*time.Second, withCrew)
+	if err := s.Check(); s.Wrongs > 0 || s.Unclear == 0 || err == nil || !strings.Contains(err.Error(), "too busy") {
+		t.Errorf("%v\n%s", err, s)
+	}
+}
+
 // The check must be able to fail for the crew as well.
 func TestFaultsOfTheCrewAreFound(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -258,7 +258,7 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 	case "completed":
 		var c v1.CompletedRequest
 		_ = json.Unmarshal(in, &c)
-		if t.queued && attempt != t.Attempt || terminal(t.State) && (len(t.History) < attempt || t.History[attempt-1].Outcome != string(c.Outcome)) {
+		if t.lost(attempt) || terminal(t.State) && (len(t.History) < attempt || t.History[attempt-1].Outcome != string(c.Outcome)) {
 			return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal}
 		}
 		if !terminal(t.State) {
@@ -271,7 +271,7 @@ func (f *fake) callback(t *fakeTask, name string, in []byte, attempt int) (int, 
 		}
 		return 200, v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(c.Outcome), ServerTime: now}
 	}
-	if terminal(t.State) && name == "started" || t.queued && attempt != t.Attempt {
+	if terminal(t.State) && name == "started" || t.lost(attempt) {
 		return 409, v1.Error{Error: v1.CodeTaskAlreadyTerminal}
 	}
 	if terminal(t.State) && f.revive {

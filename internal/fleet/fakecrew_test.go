@@ -29,6 +29,7 @@ type fakeCrew struct {
 	noEnroll   bool          // nobody may register
 	drop       bool          // every tenth attempt is given to a worker that never hears of it
 	hasty      bool          // attempts that have started are ended by their start timeout
+	noClaims   bool          // every claim is answered 503
 	unsure     bool          // every other claim is done and answered 503
 	partly     int           // that many batches of creations are answered 503 item by item
 }
@@ -152,6 +153,9 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 	if w.Status == v1.Offline {
 		return 410, v1.Error{Error: v1.CodeWorkerOffline}
 	}
+	if f.crew.noClaims {
+		return 503, v1.Error{Error: v1.CodeStoreUnavailable}
+	}
 	var q v1.ClaimRequest
 	_ = json.Unmarshal(in, &q)
 	id := w.WorkerID + " " + q.ClaimID
@@ -220,4 +224,9 @@ func (f *fake) createMany(in []byte) (int, any) {
 	}
 	f.crew.partly--
 	return 200, a
+}
+
+// lost tells whether an attempt of a job was taken from whoever asks.
+func (t *fakeTask) lost(attempt int) bool {
+	return t.queued && (attempt != t.Attempt || t.State == v1.Queued)
 }

@@ -147,6 +147,7 @@ func (h *hand) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope, 
 		if !again(err) || !pause(ctx, wait) {
 			return nil, fmt.Errorf("a claim: %w", err)
 		}
+		h.fleet.tally.unclaimed.Add(1)
 	}
 }
 

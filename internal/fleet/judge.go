@@ -93,9 +93,9 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	t := seen.Task
 	if t == nil {
 		switch {
+		case seen.Unread != "" && (len(v.Wrong) == 0 || seen.Silence >= seen.Timeout):
+			v.Unclear, v.Wrong = seen.Unread, nil // complaints of a worker that was late itself are about that
 		case len(v.Wrong) > 0: // that tells more
-		case seen.Unread != "":
-			v.Unclear = seen.Unread
 		default:
 			v.wrongf("the task is gone")
 		}

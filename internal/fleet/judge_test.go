@@ -78,6 +78,10 @@ func TestJudge(t *testing.T) {
 			s.Task.History = append(s.Task.History, s.Task.History[0])
 		}, "attempt 1 ended 2 times"},
 		{"not read back for an outage", func(_ *Expect, s *Seen) { s.Task, s.Unread = nil, "503" }, ""},
+		{"a complaint of a late worker, and not read back", func(_ *Expect, s *Seen) {
+			s.Task, s.Unread, s.Complaints, s.Silence = nil, "503", []string{"an odd answer"}, time.Second
+		}, ""},
+		{"a complaint, and not read back", func(_ *Expect, s *Seen) { s.Task, s.Unread, s.Complaints = nil, "503", []string{"an odd answer"} }, "an odd answer"},
 		{"a complaint", func(_ *Expect, s *Seen) { s.Complaints = []string{"an odd answer"} }, "an odd answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 // tally counts what the fleet did and saw.
 type tally struct {
 	playing, created, beats, retries, killed, recovered, mishaps atomic.Int64
+	unclaimed                                                    atomic.Int64 // claims without an answer
 
 	mu     sync.Mutex
 	began  time.Time
