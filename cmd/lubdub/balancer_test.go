@@ -150,3 +150,33 @@ func freeAddr(t *testing.T) string {
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
+
+// behindBalancers are outages of which balancers draw conclusions: they keep clients from the replicas for a while after it.
+func behindBalancers() (behind []outage) {
+	still := outage{name: "Redis stands still", begin: outages[0].begin, end: outages[0].end}
+	node := outage{name: "a node of a Cluster stands still", cluster: true, begin: still.begin, end: still.end}
+	killed := outages[1]
+	fronts := outage{name: "every front end is killed", begin: func(s *stage) { kill(s.fronts) }, end: func(s *stage) { s.startFronts() }}
+	drained := outage{
+		name: "every front end is drained",
+		begin: func(s *stage) {
+			for _, f := range s.fronts {
+				f.signal(syscall.SIGTERM)
+			}
+		},
+		end: func(s *stage) {
+			for _, f := range s.fronts {
+				f.wait()
+			}
+			s.startFronts()
+		},
+	}
+	for name := range balancers {
+		for _, o := range []outage{still, node, killed, fronts, drained} {
+			o.brief = o.name == killed.name || name == "haproxy" && o.cluster
+			o.name, o.balancer, o.held = o.name+" behind "+name, name, *outageTimeout+time.Second
+			behind = append(behind, o)
+		}
+	}
+	return behind
+}
