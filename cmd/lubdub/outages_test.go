@@ -10,13 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 var (
