@@ -31,6 +31,8 @@ type batcher struct {
 	calls    []*beatCall // those in use come first
 	exec     []*call
 	until    time.Time // when the first of a flush's callers must have its answer
+	settling bool      // the order of the beats stands
+	settled  int       // how many have their fate, in that order
 
 	tickGroups [][]*Beat // by call
 	tickCalls  []*call
@@ -65,36 +67,72 @@ type beatCall struct {
 // flush lands a batch and gives every beat its fate.
 func (b *batcher) flush(batch []*Beat) {
 	start := time.Now()
-	latest := start.Add(b.t.store.leastTrip(nil))
-	b.until = start.Add(b.t.opts.patience())
-	for _, beat := range batch {
-		if beat.until.Before(latest) {
-			b.t.metrics.beatsOverloaded.Inc()
-			b.t.turnAway(beat, b.t.store.late())
-			continue
-		}
-		if beat.until.Before(b.until) {
-			b.until = beat.until
-		}
-		b.add(beat)
-	}
-	if b.used == 0 && len(b.ticks) == 0 {
+	batch = b.inTime(batch, start)
+	if len(batch) == 0 {
 		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.t.store.breakDown("the lane of beats", p)
+			b.abandon(batch)
+		}
+	}()
+	for _, beat := range batch {
+		b.add(beat)
 	}
 	b.pack()
 	b.t.store.exec(b.n, b.exec)
+	b.settling = true
 	now := time.Now()
 	m := b.t.metrics
 	m.flushes.Inc()
 	m.batchSize.Observe(float64(len(batch)))
 	m.flushTime.Observe(now.Sub(start).Seconds())
 	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
-		c.settle(b.t, now)
+		c.settle(b, now)
 	}
 	for i, beats := range b.tickGroups {
-		settleTicks(b.t, beats, b.tickCalls[i], now)
+		settleTicks(b, beats, b.tickCalls[i], now)
 	}
 	b.reset()
+}
+
+// inTime keeps those of a batch that can still be answered in time, turns the others away, and finds by when the first of
+// the callers must have its answer.
+func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
+	latest := now.Add(b.t.store.leastTrip(nil))
+	b.until = now.Add(b.t.opts.patience())
+	kept := batch[:0]
+	for _, beat := range batch {
+		switch {
+		case beat.until.Before(latest):
+			b.t.metrics.beatsOverloaded.Inc()
+			b.t.turnAway(beat, b.t.store.late())
+			continue
+		case beat.until.Before(b.until):
+			b.until = beat.until
+		}
+		kept = append(kept, beat)
+	}
+	return kept
+}
+
+// abandon gives the beats of a flush that panicked their fate, but for those that have it, and begins anew.
+func (b *batcher) abandon(batch []*Beat) {
+	if b.settling { // in this order
+		var order []*Beat
+		for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+			order = append(order, c.order...)
+		}
+		for _, beats := range b.tickGroups {
+			order = append(order, beats...)
+		}
+		batch = order[b.settled:]
+	}
+	for _, beat := range batch {
+		b.t.turnAway(beat, b.t.store.bug())
+	}
+	*b = *newBatcher(b.t, b.n)
 }
 
 // add puts a beat into its group.
@@ -202,14 +240,15 @@ func (c *beatCall) build(b *batcher) {
 }
 
 // settle reads the reply and gives every beat of the call its fate.
-func (c *beatCall) settle(t *Tracker, now time.Time) {
+func (c *beatCall) settle(b *batcher, now time.Time) {
+	t := b.t
 	if c.err != nil {
 		err := asUnavailable("beat", c.err)
 		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
 		t.keeper.heard(c.shard, len(c.order), err)
 		for _, beat := range c.order {
 			beat.Err = err
-			beat.wait.done()
+			b.done(beat)
 		}
 		return
 	}
@@ -235,8 +274,14 @@ func (c *beatCall) settle(t *Tracker, now time.Time) {
 	t.metrics.beatsSlow.Add(float64(len(dead)))
 	for _, beat := range c.order {
 		beat.At = at
-		beat.wait.done() // the caller may reuse the beat from here on
+		b.done(beat)
 	}
+}
+
+// done tells a beat's caller, who may reuse it from here on.
+func (b *batcher) done(beat *Beat) {
+	b.settled++
+	beat.wait.done()
 }
 
 // reset lets go of everything that belongs to callers and keeps the slices.
@@ -260,6 +305,7 @@ func (b *batcher) reset() {
 	clear(b.exec)
 	clear(b.ticks)
 	clear(b.tickCalls)
+	b.settling, b.settled = false, 0
 	b.used, b.touched, b.ticks, b.exec = 0, b.touched[:0], b.ticks[:0], b.exec[:0]
 	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]
 }

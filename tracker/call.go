@@ -56,9 +56,9 @@ func (s *store) execWith(n *node, calls []*call, g guarantee) {
 }
 
 func (s *store) runOn(ctx context.Context, n *node, calls []*call, g guarantee) {
-	if n.silent.Load() {
+	if refuse := s.refusesAll(n); refuse != nil {
 		for _, c := range calls {
-			c.reply, c.err = nil, s.silent(n)
+			c.reply, c.err = nil, refuse()
 		}
 		return
 	}
@@ -270,11 +270,22 @@ const (
 
 // flushCalls is the flush of a node's lanes of calls.
 func (s *store) flushCalls(n *node, calls []*call, perRoundTrip int, g guarantee) {
-	trip := make([]*call, 0, perRoundTrip)
+	var trip []*call // of which none has its fate
+	defer func() {
+		if p := recover(); p != nil {
+			s.breakDown("a lane of calls", p)
+			for _, c := range slices.Concat(trip, calls) {
+				c.err = s.bug()
+				c.wait.done()
+			}
+		}
+	}()
+	room := make([]*call, 0, perRoundTrip)
 	for len(calls) > 0 {
 		latest := time.Now().Add(s.leastTrip(g))
-		for trip = trip[:0]; len(calls) > 0 && len(trip) < perRoundTrip; calls = calls[1:] {
-			if c := calls[0]; c.until.Before(latest) {
+		for trip = room; len(calls) > 0 && len(trip) < perRoundTrip; {
+			c := calls[0]
+			if calls = calls[1:]; c.until.Before(latest) {
 				c.err = s.late()
 				c.wait.done()
 			} else {
@@ -285,7 +296,9 @@ func (s *store) flushCalls(n *node, calls []*call, perRoundTrip int, g guarantee
 			return
 		}
 		s.execWith(n, trip, g)
-		for _, c := range trip {
+		for len(trip) > 0 {
+			c := trip[0]
+			trip = trip[1:]
 			c.wait.done()
 		}
 	}

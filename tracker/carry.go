@@ -33,7 +33,7 @@ func (s *Sweeper) carry(outboxes []overdue, ranked bool, result *SweepResult) er
 			return nil
 		}
 		if ranked {
-			s.beside.Go(func() { _ = run() }) // what fails is found again
+			s.beside.Go(s.t.store.guard("carrying notices", func() { _ = run() })) // what fails is found again
 		} else {
 			failed = errors.Join(failed, run())
 		}

@@ -41,7 +41,7 @@ func (s *Sweeper) execAll(calls []*call) {
 	}
 	var running sync.WaitGroup
 	for n, group := range groups {
-		running.Go(func() { s.t.store.exec(n, group) })
+		running.Go(s.t.store.guard("the census", func() { s.t.store.exec(n, group) }))
 	}
 	running.Wait()
 }

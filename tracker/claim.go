@@ -230,6 +230,8 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 		select {
 		case <-over:
 			return nil, nil
+		case <-c.t.store.broken.ch:
+			return nil, asUnavailable("claim", c.t.store.bug())
 		case <-late.C: // the queue could not be looked through in time
 			return nil, asUnavailable("claim", c.t.store.late())
 		case <-c.nudge:

@@ -59,7 +59,7 @@ func (t *Tracker) tidy(do func(*Tracker)) {
 		do(t)
 		return
 	}
-	t.background.Go(func() { do(t.root) })
+	t.background.Go(t.store.guard("what a request left behind", func() { do(t.root) }))
 }
 
 // isLate tells whether the time of the request is over for one more round trip.
@@ -108,6 +108,17 @@ func (s *store) silent(n *node) *Error {
 	}
 }
 
+// refusesAll gives the fate of all that would go to a node, nil when it may.
+func (s *store) refusesAll(n *node) func() *Error {
+	switch {
+	case s.isBroken():
+		return s.bug
+	case n.silent.Load():
+		return func() *Error { return s.silent(n) }
+	}
+	return nil
+}
+
 type errSilent struct{ addr string }
 
 func (e errSilent) Error() string {
@@ -123,7 +134,7 @@ func (s *store) heardNothing(n *node, g guarantee, took time.Duration, err error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n.life.Err() == nil {
-		s.probes.Go(func() { s.probe(n) })
+		s.probes.Go(s.guard("the probe of a silent node", func() { s.probe(n) }))
 	}
 }
 

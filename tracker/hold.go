@@ -93,6 +93,7 @@ func (t *Tracker) holdTime() {
 		if len(calls) > 0 {
 			n.holding.Store(true)
 			t.background.Go(func() {
+				defer t.store.contain("holding time")
 				defer n.holding.Store(false)
 				t.hold(n, calls)
 			})

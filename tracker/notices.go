@@ -177,6 +177,7 @@ func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
 // before the word of them is forgotten.
 func (t *Tracker) Notified(h *WorkerHeard) {
 	t.background.Go(func() {
+		defer t.store.contain("recording what a worker was told")
 		calls := make([]*call, len(h.cancelled))
 		for i, a := range h.cancelled {
 			k := t.store.keys[a.shard]

@@ -238,6 +238,7 @@ func (s *Sweeper) placeAgain(refs []*taskRef, ranked bool) {
 	}
 	if s.placing.CompareAndSwap(false, true) { // else they come due again
 		s.beside.Go(func() {
+			defer s.t.store.contain("placing tasks again")
 			defer s.placing.Store(false)
 			s.placeAll(refs)
 		})

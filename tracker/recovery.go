@@ -85,6 +85,7 @@ func (t *Tracker) recover(ctx context.Context, recs ...*recovery) (taken int, er
 		close(todo)
 		for range min(recoverAtOnce, len(parts)) {
 			running.Go(func() {
+				defer t.store.contain("a recovery")
 				for p := range todo {
 					mu.Lock()
 					left := silent[p.shard]

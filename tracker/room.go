@@ -233,7 +233,7 @@ func groupsOf(waiters []*waitingClaim) []string {
 func (m *room) start() {
 	if !m.running && (len(m.todo) > 0 || slices.ContainsFunc(m.waiters, (*waitingClaim).wants)) {
 		m.running = true
-		m.t.background.Go(m.run)
+		m.t.background.Go(m.t.store.guard("looking at a queue", m.run))
 	}
 }
 

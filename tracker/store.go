@@ -44,6 +44,7 @@ type storage struct {
 	byShard atomic.Pointer[[]*node]
 	mapped  time.Time // when byShard was last drawn
 
+	broken   *breakdown
 	probes   sync.WaitGroup // of silent nodes
 	retiring sync.WaitGroup // nodes that are not in use any more
 

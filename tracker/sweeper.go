@@ -129,14 +129,14 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer running.Wait()
 	s.ended.Store(false)
 	s.life = ctx
-	running.Go(func() { s.reconciler.run(ctx) })
+	running.Go(s.t.store.guard("the reconciler", func() { s.reconciler.run(ctx) }))
 	started := map[*node]bool{}
 	for {
 		for n := range s.t.store.byNode() {
 			if !started[n] {
 				started[n] = true
-				running.Go(func() { s.runNode(ctx, n, s.sweepTasks) })
-				running.Go(func() { s.runNode(ctx, n, s.sweepWorkers) })
+				running.Go(s.t.store.guard("sweeping tasks", func() { s.runNode(ctx, n, s.sweepTasks) }))
+				running.Go(s.t.store.guard("sweeping workers", func() { s.runNode(ctx, n, s.sweepWorkers) }))
 			}
 		}
 		maps.DeleteFunc(started, func(n *node, _ bool) bool { return n.life.Err() != nil })

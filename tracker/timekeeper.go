@@ -83,6 +83,7 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 	busy := map[*node]*atomic.Bool{} // of those in use
 	var running sync.WaitGroup
 	defer running.Wait()
+	defer t.store.contain("shard time")
 	for {
 		redisNow := time.Now().UnixMilli() + t.keeper.skew.Load()
 		next := slot - time.Duration(redisNow%slot.Milliseconds())*time.Millisecond
@@ -104,10 +105,10 @@ func (t *Tracker) KeepTime(ctx context.Context) error {
 				busy[n] = new(atomic.Bool)
 			}
 			if flag := busy[n]; flag.CompareAndSwap(false, true) {
-				running.Go(func() {
+				running.Go(t.store.guard("shard time", func() {
 					defer flag.Store(false)
 					_ = t.tickShards(shards) // a tick that failed is tried again in the next turn
-				})
+				}))
 			}
 		}
 	}
@@ -182,7 +183,8 @@ func (t *Tracker) newTick(beats []*Beat) *call {
 }
 
 // settleTicks gives the empty beats of one call their fate.
-func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
+func settleTicks(b *batcher, beats []*Beat, c *call, now time.Time) {
+	t := b.t
 	if c.err == nil {
 		t.keeper.landed(c.reply.time(0), now)
 	}
@@ -202,7 +204,7 @@ func settleTicks(t *Tracker, beats []*Beat, c *call, now time.Time) {
 			t.keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())
 			beat.tick.replicas = of.list(2).strings()
 		}
-		beat.wait.done()
+		b.done(beat)
 	}
 }
 

@@ -52,7 +52,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 		pace: &pace{base: opts.WorkerInterval, ceiling: opts.MaxBeatsPerSecond}}}
 	t.root = t
 	t.setQuotas()
-	s := &store{storage: &storage{opts: opts, scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
+	s := &store{storage: &storage{opts: opts, broken: newBreakdown(), scripts: opts.Scripts, nodes: map[string]*node{}, unconfirmed: t.metrics.unconfirmed,
 		newFlush: func(n *node) func([]*Beat) { return newBatcher(t, n).flush }}}
 	t.store = s
 	t.listener.t = t
@@ -71,7 +71,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	t.eviction.at, t.eviction.byMap = time.Now(), s.byShard.Load()
 	life, stop := context.WithCancel(context.Background())
 	t.stop = stop
-	t.watching.Go(func() { t.watchEviction(life) })
+	t.watching.Go(t.store.guard("watching for eviction", func() { t.watchEviction(life) }))
 	return t, nil
 }
 

@@ -31,7 +31,7 @@ func (l *listener) start() {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		l.cancel = cancel
-		l.done.Go(func() { l.run(ctx) })
+		l.done.Go(l.t.store.guard("hearing what becomes ready", func() { l.run(ctx) }))
 	})
 }
 

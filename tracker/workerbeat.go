@@ -99,7 +99,7 @@ func (t *Tracker) hearWorker(scope Scope, id string, b WorkerBeat) (*WorkerHeard
 		seq = fmt.Sprint(*b.Seq)
 	}
 	if t.pace.due(time.Now()) {
-		t.background.Go(t.root.countWorkers)
+		t.background.Go(t.store.guard("counting workers", t.root.countWorkers))
 	}
 	interval, lists := t.pace.interval(), ""
 	if b.Inventory != nil {

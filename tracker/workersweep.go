@@ -334,7 +334,7 @@ func (s *Sweeper) recoverWorkers(n *node, todo []workersDue, ranked bool, result
 		return nil
 	}
 	if ranked {
-		s.beside.Go(func() { _, _, _ = s.recoverAll(refs) }) // what fails is found again in the next round
+		s.beside.Go(s.t.store.guard("recoveries", func() { _, _, _ = s.recoverAll(refs) })) // what fails is found again in the next round
 		return nil
 	}
 	begun, taken, err := s.recoverAll(refs)
@@ -374,6 +374,7 @@ func (s *Sweeper) askProbe(r *workerRef, url string) {
 		return // too many at once: the network is down, not the workers; their timeouts decide
 	}
 	s.beside.Go(func() {
+		defer s.t.store.contain("probing workers")
 		defer func() { <-s.probing }()
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()

@@ -14,7 +14,7 @@ import (
 
 // services are the running parts of a process. Each field stops its part and returns when it has stopped.
 type services struct {
-	admin, api, keepTime, sweeper func()
+	admin, api, keepTime, sweeper, tracker func()
 
 	stopping atomic.Bool
 }
@@ -23,7 +23,7 @@ type services struct {
 // and stopped as it should. Serving is called once requests are answered.
 func (p *process) run(ctx context.Context, serving func()) error {
 	g := lifecycle.NewGroup(ctx)
-	s := &services{api: func() {}, keepTime: func() {}, sweeper: func() {}}
+	s := &services{api: func() {}, keepTime: func() {}, sweeper: func() {}, tracker: func() {}}
 	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
 	if p.cfg.Roles.API {
 		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
@@ -32,9 +32,20 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	if p.cfg.Roles.Sweeper {
 		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{ReconcileRate: p.cfg.ReconcileRate}).Run)
 	}
+	s.tracker = g.Start("tracker", p.untilItFails)
 	serving()
 	<-g.Done()
 	return errors.Join(g.Err(), p.stop(ctx, s, g.Err() == nil))
+}
+
+// untilItFails ends when a bug has ended the tracker's work: the process must not go on without it.
+func (p *process) untilItFails(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.tracker.Broken():
+		return p.tracker.BrokenBy()
+	}
 }
 
 // listener makes a service of a listener. Its server stops by a call of its own, not by a context, and then
@@ -75,6 +86,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	s.api()
 	s.admin()
 	s.keepTime()
+	s.tracker()
 	if err := p.tracker.Close(limit); err != nil {
 		errs = append(errs, fmt.Errorf("the last heartbeats may not have reached Redis: %w", err))
 	}
