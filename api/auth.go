@@ -81,7 +81,7 @@ func (c *call) authorize() error {
 			r = t.checkTask([]byte(c.id))
 		}
 		if r == nil {
-			r = c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.now)
+			r = c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.local())
 		}
 		if r != nil {
 			return r
@@ -162,7 +162,7 @@ func (c *call) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
 	if c.route.op == opWorkerHeartbeat {
 		limit = c.s.tenantBeats
 	}
-	if r := limit.take(tenant, nil, c.now); r != nil {
+	if r := limit.take(tenant, nil, c.local()); r != nil {
 		return tracker.Scope{}, r
 	}
 	return tracker.Scope{Tenant: tenant, Workspace: workspace}, nil

@@ -28,6 +28,8 @@ type call struct {
 	bySelf  bool       // control is the claims of the path's own worker
 }
 
+func (c *call) local() time.Time { return c.s.local(c.ctx) }
+
 // context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a
 // transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival.
 func (c *call) context() context.Context { return arrived(context.Background(), c.ctx) }

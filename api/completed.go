@@ -49,7 +49,7 @@ func (c *call) late(completion tracker.Completion, err error) {
 		current = e.Expected
 	}
 	c.s.metrics.lateResults.Inc()
-	suppressed, ok := c.s.logLate.allow(c.now)
+	suppressed, ok := c.s.logLate.allow(c.local())
 	if !ok {
 		return
 	}

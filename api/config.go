@@ -59,6 +59,7 @@ type Tracker interface {
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
+	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }
 
@@ -97,7 +98,7 @@ type Config struct {
 	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
 	IdleTimeout  time.Duration // between two requests of a connection; 0: DefaultIdleTimeout
 
-	Now func() time.Time // tells tokens' and deadlines' time; nil: time.Now. For tests
+	Now func() time.Time // tells tokens' and deadlines' time; nil: this process's, corrected by Tracker.Skew. For tests
 }
 
 func (c *Config) setDefaults() error {

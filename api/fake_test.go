@@ -24,11 +24,14 @@ type fakeTracker struct {
 	owns        bool // workers own every attempt that they name
 	doubts      bool // the store has lost writes
 
+	skew      time.Duration
 	mu        sync.Mutex
 	named     int // how often Attempt was asked
 	delivered []*tracker.Attempt
 	created   []tracker.NewTask
 }
+
+func (f *fakeTracker) Skew() time.Duration { return f.skew }
 
 var fakeTime = time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)
 

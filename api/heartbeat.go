@@ -68,7 +68,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 		return r
 	}
 	if !own { // which has taken
-		if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, now); r != nil {
+		if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, s.local(ctx)); r != nil {
 			return r
 		}
 	}

@@ -188,7 +188,7 @@ func (c *call) judge(it *batchItem) *refusal {
 	if r := t.checkAttempt(it.body.attempt); r != nil {
 		return r
 	}
-	return c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.now)
+	return c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.local())
 }
 
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")

@@ -111,6 +111,9 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_token_cache_hits_total", Help: "Task tokens that the cache knew.",
 		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
+		}, func() float64 { return s.tracker.Skew().Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
 		}, func() float64 { return float64(max(s.http.GetOpenConnectionsCount(), 0)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -33,7 +33,7 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	case !tracker.ValidID(taskID):
 		return nil, invalidID("taskId")
 	}
-	if r := c.s.tenantBeats.take(k.Tenant, nil, c.now); r != nil { // for the look-up too, whatever comes of it
+	if r := c.s.tenantBeats.take(k.Tenant, nil, c.local()); r != nil { // for the look-up too, whatever comes of it
 		return nil, r
 	}
 	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, []tracker.OwnedAttempt{{TaskID: taskID, Number: attempt}})
@@ -97,7 +97,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		case r != nil:
 			it.refusal = r
 		default:
-			if it.refusal = c.s.tenantBeats.take(k.Tenant, &at, c.now); it.refusal != nil {
+			if it.refusal = c.s.tenantBeats.take(k.Tenant, &at, c.local()); it.refusal != nil {
 				continue
 			}
 			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})

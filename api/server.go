@@ -153,7 +153,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
 }
 
+// now is Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
 func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
+	if s.cfg.Now != nil {
+		return s.cfg.Now()
+	}
+	return s.local(ctx).Add(s.tracker.Skew())
+}
+
+// local is this process's time, for what is counted here alone.
+func (s *Server) local(ctx *fasthttp.RequestCtx) time.Time {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}

@@ -112,7 +112,7 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	c.s.tenantBeats.owe(scope.Tenant, len(req.Tasks), c.now)
+	c.s.tenantBeats.owe(scope.Tenant, len(req.Tasks), c.local())
 	if b.Inventory, err = inventory(req.Tasks); err != nil {
 		return 0, nil, err
 	}

@@ -29,6 +29,9 @@ type tick struct {
 type timekeeper struct {
 	shards []shardTurn
 	skew   atomic.Int64 // Redis's clock minus this process's, ms
+
+	skewSaid atomic.Int64 // when it was last warned of, ns since the epoch
+
 	window atomic.Int64 // ms after which a silent replica is forgotten
 	gaps   func(time.Duration)
 	cutOff *cutOff
@@ -158,6 +161,7 @@ func (t *Tracker) tickShards(shards []int) error {
 		}
 		t.keeper.learn(b.tick, t.opts.ReplicaID)
 	}
+	t.tellSkew(time.Now())
 	return first
 }
 
