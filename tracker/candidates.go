@@ -11,15 +11,18 @@ import (
 // candidateFields are those of a worker's record that filters and strategies ask for; lua/lib/worker.lua names them.
 var candidateFields = []string{"q", "s", "r", "y", "rn", "l", "mc", "i", "t", "pb", "ls", "ae"}
 
+// runner runs calls in some lane: doAll what somebody waits for with a decision to make, doBulk what is only shown.
+type runner func(op string, calls []*call)
+
 // workersInHand is how many workers are read before those that are not wanted are let go of: records of MaxWorkerBytes
 // come to 8 MiB then.
 const workersInHand = 1000
 
 // readCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, and gives
 // those that are wanted, without what may be long.
-func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string, wanted func(*Worker) bool) (workers []*Worker, err error) {
+func (t *Tracker) readCandidates(run runner, op string, refs []*workerRef, queue string, wanted func(*Worker) bool) (workers []*Worker, err error) {
 	for page := range slices.Chunk(refs, workersInHand) {
-		if err := t.readCandidatePage(op, page, queue, func(w *Worker) {
+		if err := t.readCandidatePage(run, op, page, queue, func(w *Worker) {
 			if wanted(w) {
 				workers = append(workers, w.slim())
 			}
@@ -30,7 +33,7 @@ func (t *Tracker) readCandidates(op string, refs []*workerRef, queue string, wan
 	return workers, nil
 }
 
-func (t *Tracker) readCandidatePage(op string, refs []*workerRef, queue string, each func(*Worker)) error {
+func (t *Tracker) readCandidatePage(run runner, op string, refs []*workerRef, queue string, each func(*Worker)) error {
 	groups := byShard(refs)
 	calls := make([]*call, len(groups))
 	for g, group := range groups {
@@ -45,7 +48,7 @@ func (t *Tracker) readCandidatePage(op string, refs []*workerRef, queue string, 
 		}
 		calls[g] = newCall(group[0].shard, t.store.scripts.Get("worker_candidates"), keys, args...)
 	}
-	t.store.doAll(op, calls)
+	run(op, calls)
 	record := make(map[string]string, len(candidateFields))
 	for g, group := range groups {
 		if calls[g].err != nil {
@@ -81,14 +84,14 @@ const mostHeld = 4000
 const manyWorkers = 64
 
 // countLoad counts what workers hold, and what waits for them alone.
-func (t *Tracker) countLoad(op string, workers []*Worker) error {
+func (t *Tracker) countLoad(run runner, op string, workers []*Worker) error {
 	if len(workers) >= manyWorkers {
-		if done, err := t.countAllLoads(op, workers); done || err != nil {
+		if done, err := t.countAllLoads(run, op, workers); done || err != nil {
 			return err
 		}
 	}
 	calls, settle := t.loadCalls(workers)
-	t.store.doAll(op, calls)
+	run(op, calls)
 	for _, c := range calls {
 		if c.err != nil {
 			return c.err
@@ -99,7 +102,7 @@ func (t *Tracker) countLoad(op string, workers []*Worker) error {
 }
 
 // countAllLoads counts the loads of workers of one scope by looking at all that is held; false: that is too much.
-func (t *Tracker) countAllLoads(op string, workers []*Worker) (done bool, err error) {
+func (t *Tracker) countAllLoads(run runner, op string, workers []*Worker) (done bool, err error) {
 	var queues []string
 	byID := make(map[string]*Worker, len(workers))
 	for _, w := range workers {
@@ -117,7 +120,7 @@ func (t *Tracker) countAllLoads(op string, workers []*Worker) (done bool, err er
 	for shard, k := range t.store.keys {
 		calls[shard] = newCall(shard, t.store.scripts.Get("all_loads"), []string{k.held, k.ready}, args...)
 	}
-	t.store.doAll(op, calls)
+	run(op, calls)
 	for _, c := range calls {
 		if c.err != nil {
 			return false, c.err

@@ -81,7 +81,7 @@ func (t *Tracker) queues(op string, scope Scope, only string) ([]*Queue, error) 
 		return nil, err
 	}
 	able := newAbilities()
-	workers, err := t.readCandidates(op, refs, only, func(w *Worker) bool {
+	workers, err := t.readCandidates(t.store.doBulk, op, refs, only, func(w *Worker) bool {
 		of(w.Queue).Workers[w.Status]++
 		if w.Status == Online {
 			able.add(w)
@@ -91,7 +91,7 @@ func (t *Tracker) queues(op string, scope Scope, only string) ([]*Queue, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := t.countLoad(op, workers); err != nil {
+	if err := t.countLoad(t.store.doBulk, op, workers); err != nil {
 		return nil, err
 	}
 	for _, w := range workers {

@@ -134,7 +134,7 @@ func (t *Tracker) candidates(op string, s *Selector) ([]*Worker, *Selection, err
 		return nil, nil, err
 	}
 	selection := &Selection{Rejected: map[Filter]int{}}
-	left, err := t.readCandidates(op, refs, s.Queue, func(w *Worker) bool {
+	left, err := t.readCandidates(t.store.doAll, op, refs, s.Queue, func(w *Worker) bool {
 		selection.Considered++
 		for _, f := range Filters {
 			if f != ByCapacity && !w.passes(f, s) {
@@ -147,7 +147,7 @@ func (t *Tracker) candidates(op string, s *Selector) ([]*Worker, *Selection, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.countLoad(op, left); err != nil {
+	if err := t.countLoad(t.store.doAll, op, left); err != nil {
 		return nil, nil, err
 	}
 	fit := len(left)

@@ -138,7 +138,7 @@ func (t *Tracker) matching(f *WorkerFilter, refs []*workerRef) (found []*workerR
 		return nil, err
 	}
 	if f.Schedulable != nil {
-		if err := t.countLoad("workers", workers); err != nil {
+		if err := t.countLoad(t.store.doBulk, "workers", workers); err != nil {
 			return nil, err
 		}
 	}

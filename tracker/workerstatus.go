@@ -188,7 +188,7 @@ func (t *Tracker) DrainWorkers(ctx context.Context, f WorkerFilter, d Drain, dry
 			draining = append(draining, workers[i])
 		}
 	}
-	if err := t.countLoad("drain", draining); err != nil {
+	if err := t.countLoad(t.store.doAll, "drain", draining); err != nil {
 		return nil, err
 	}
 	for _, w := range draining {

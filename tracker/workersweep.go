@@ -298,7 +298,7 @@ func (s *Sweeper) judgeDrains(n *node, found []dueWorker) (map[*workerRef]draine
 	if len(idle) == 0 {
 		return seen, nil
 	}
-	if err := s.t.countLoad("sweep", idle); err != nil { // a shard on another node that does not answer ends no drain
+	if err := s.t.countLoad(s.t.store.doAll, "sweep", idle); err != nil { // a shard on another node that does not answer ends no drain
 		return seen, nil //nolint:nilerr // the drain is looked at again
 	}
 	for i, w := range idle {
