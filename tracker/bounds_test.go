@@ -48,12 +48,15 @@ type bounds struct {
 // machine does.
 func TestEveryScriptIsBounded(t *testing.T) {
 	store, server := redistest.Alone(t)
-	h := newHarness(t, store, braked, func(o *tracker.Options) { o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3 })
+	h := newHarness(t, store, braked, func(o *tracker.Options) {
+		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
+		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1e9, 1e15, 1e9 // so high that they only count
+	})
 	b := &bounds{server: server, story: &story{crew: &crew{h, map[string]string{}}, names: map[string]string{}, records: map[string][]string{}}}
 	b.fillShards()
 	calls := b.MeasureCalls(func() time.Duration { return server.CPU(t) })
 	limit := longestScript
-	for _, act := range []func(){b.play, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds} {
+	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds} {
 		act()
 		limit = max(limit, b.limit())
 	}
@@ -165,6 +168,21 @@ func (b *bounds) fillShards() {
 			pipe.ZAdd(b.ctx, key("sweepers"), redis.Z{Score: float64(now), Member: fmt.Sprint("s", i)})
 		}
 		b.fillTimeouts(pipe, key)
+		b.exec(pipe)
+	}
+}
+
+// fillTenant gives one tenant very many workspaces, and tasks of every size.
+func (b *bounds) fillTenant() {
+	b.Helper()
+	for shard := range b.Shards() {
+		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
+		pipe := b.store.Client.Pipeline()
+		for i := range 2000 {
+			name := big.Tenant + "/" + longest("workspace", i+1)
+			pipe.ZAdd(b.ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)}, redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
+			pipe.ZAdd(b.ctx, key("workers"), redis.Z{Member: name + "/N/" + longest("worker", i)})
+		}
 		b.exec(pipe)
 	}
 }

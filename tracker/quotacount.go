@@ -10,7 +10,7 @@ import (
 
 const (
 	lightBytes       = 1024 // that every task counts as at least; LIGHT in lua/lib/task.lua
-	workspacesAtOnce = 250  // that one script counts
+	workspacesAtOnce = 100  // that one script counts
 )
 
 // quotas are what tenants are held to; nil: nothing.
