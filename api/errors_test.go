@@ -235,6 +235,9 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		if got.Field != c.field {
 			t.Errorf("%s %.80s: field %q, want %q (%s)", c.path, c.body, got.Field, c.field, got.Message)
 		}
+		if !strings.Contains(got.Message, got.Field) {
+			t.Errorf("%s %.80s: the message does not name %s: %s", c.path, c.body, got.Field, got.Message)
+		}
 		if len(got.Message) > 400 {
 			t.Errorf("%s: a message of %d bytes", c.path, len(got.Message))
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,9 @@ func checkExchange(t *testing.T, req *http.Request, body string, a *answer, badI
 	}
 	if got := a.header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("%s %s: Content-Type %q", req.Method, req.URL, got)
+	}
+	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests) && after < 1 {
+		t.Errorf("%s %s: %d with Retry-After %q", req.Method, req.URL, a.status, a.header.Get("Retry-After"))
 	}
 	router, err := openAPIRouter()
 	if err != nil {

@@ -127,8 +127,11 @@ func TestContractWorkerBadInput(t *testing.T) {
 		for _, c := range []struct{ body, field string }{
 			{`{"queue":"default","types":[]}`, "types"},
 			{`{"queue":"default"}`, "types"},
-			{`{"queue":"default","types":["a b"]}`, "types"},
-			{`{"queue":"default","types":[""]}`, "types"},
+			{`{"queue":"default","types":["a b"]}`, "types[0]"},
+			{`{"queue":"default","types":["a",""]}`, "types[1]"},
+			{`{"queue":"default","types":["a",5]}`, "types[1]"},
+			{`{"queue":"default","types":["a"],"runtimes":["a","b","-"]}`, "runtimes[2]"},
+			{`{"queue":"default","types":["x"],"labels":{"a":"b\u0000"}}`, "labels.a"},
 			{`{"types":["x"]}`, "queue"},
 			{`{"queue":"a/b","types":["x"]}`, "queue"},
 			{`{"queue":"q","types":["x"],"labels":{"a b":"c"}}`, "labels"},
@@ -145,8 +148,11 @@ func TestContractWorkerBadInput(t *testing.T) {
 		} {
 			a := l.do("POST", "/v1/workers", l.control(RoleEnroll), c.body).want(400)
 			var e v1.Error
-			if a.into(&e); e.Field != c.field {
-				t.Errorf("%s: field %q, want %q: %s", c.body, e.Field, c.field, a.body)
+			if a.into(&e); e.Field != c.field || !strings.Contains(e.Message, c.field) {
+				t.Errorf("%s: field %q, want %q, and in the message: %s", c.body, e.Field, c.field, a.body)
+			}
+			if c.field == "queue" && !strings.Contains(c.body, "queue") && (e.Error != v1.CodeInvalidRequest || !strings.HasPrefix(e.Message, "queue is required")) {
+				t.Errorf("%s: %s", c.body, a.body)
 			}
 		}
 		for _, c := range []struct{ body, field string }{

@@ -3,6 +3,7 @@ package tracker
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -58,7 +59,10 @@ func (n *NewWorker) Validate() error {
 		{"queue", n.Queue, true},
 		{"machineId", n.MachineID, false},
 	} {
-		if id.value == "" && !id.required {
+		switch {
+		case id.value == "" && id.required:
+			return invalid(id.field, "is required")
+		case id.value == "":
 			continue
 		}
 		if err := CheckID(id.field, id.value); err != nil {
@@ -146,8 +150,8 @@ func checkNames(field string, names []string, limit int) ([]string, error) {
 	}
 	seen := make(map[string]bool, len(names))
 	var unique []string
-	for _, name := range names {
-		if err := CheckID(field, name); err != nil {
+	for i, name := range names {
+		if err := CheckID(fmt.Sprintf("%s[%d]", field, i), name); err != nil {
 			return nil, err
 		}
 		if !seen[name] {
