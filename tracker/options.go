@@ -42,7 +42,7 @@ type Options struct {
 
 	// What one tenant may have, over all its workspaces; a creation or registration beyond it is refused. 0: no limit.
 	TenantTasks   int64 // that are not finished
-	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0015-quotas.md
+	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0016-quotas.md
 	TenantWorkers int64 // that are not OFFLINE
 
 	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its

@@ -14,8 +14,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api"
 	"github.com/lubdub-io/lubdub/internal/config"
-	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/fleet"
+	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 func loaded(t *testing.T, environ []string) *config.Loaded {
@@ -127,11 +127,7 @@ func TestDevEndsByItself(t *testing.T) {
 // The check against a real server that does not do its work: nothing sweeps, and the fleet must say so.
 func TestCheckFailsWithoutSweeper(t *testing.T) {
 	t.Parallel()
-	redis, err := embedded.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer redis.Close()
+	redis := redistest.StartServer(t)
 	cfg := loaded(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_ROLES=api", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...))
 	keys, err := keyring(cfg)
 	if err != nil {

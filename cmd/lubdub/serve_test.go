@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
-	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 var withKey = []string{"LUBDUB_SIGNING_KEYS=" + testKey}
@@ -201,11 +201,7 @@ func TestStopHasATimeout(t *testing.T) {
 // One role in each process, and a Redis between them.
 func TestRolesApart(t *testing.T) {
 	t.Parallel()
-	redis, err := embedded.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer redis.Close()
+	redis := redistest.StartServer(t)
 	u, _ := url.Parse(redis.URL())
 	password, _ := u.User.Password()
 	args := append([]string{"serve", "--redis", redis.URL(), "--shards", "2"}, anyPort...)
@@ -216,7 +212,7 @@ func TestRolesApart(t *testing.T) {
 
 	back := launch(t, nil, append(args, "--roles", "sweeper")...) // and it needs no key
 	line := back.line("sweeping")
-	if strings.Contains(line, password) || !strings.Contains(line, "redis://:xxxxx@") || !strings.Contains(line, "roles sweeper,") || strings.Contains(line, "listening") {
+	if strings.Contains(line, password) || !strings.Contains(line, "redis://"+u.User.Username()+":xxxxx@") || !strings.Contains(line, "roles sweeper,") || strings.Contains(line, "listening") {
 		t.Errorf("%q", line)
 	}
 	admin := adminPattern.FindStringSubmatch(line)[1]
