@@ -260,7 +260,7 @@ func (c *story) inventory() {
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
-		_, err := c.Owned(c.ctx, scope, c.ids["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}})
+		_, err := c.Owned(c.ctx, scope, c.ids["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}}) // the second is not remembered
 		return err
 	})
 	c.ended(kept, tracker.Succeeded, false)
