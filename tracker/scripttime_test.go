@@ -12,47 +12,43 @@ import (
 // mostScriptTime is what any one script may take, whatever is stored: 5 ms is meant, and a busy machine gets its share.
 const mostScriptTime = 10 * time.Millisecond
 
-// timed is a harness on a Redis of its own that keeps how long each script took.
-func timed(t *testing.T, change ...func(*tracker.Options)) *harness {
-	t.Helper()
-	server := redistest.StartServer(t, "--slowlog-log-slower-than", "2000", "--slowlog-max-len", "10000")
-	client := server.Client()
-	t.Cleanup(func() { _ = client.Close() })
-	return newHarness(t, &redistest.Store{Kind: "redis", URL: server.URL(), Client: client, Clock: &redistest.Clock{}, Scripts: redistest.Scripts()}, change...)
+// timedHarness is a harness on a Redis of its own whose scripts are measured one by one, by the CPU time of Redis, so that
+// it does not matter what else the machine does.
+type timedHarness struct {
+	*harness
+	calls func() []tracker.ScriptCall
 }
 
-// short fails the test when a script of what is done takes too long, which it must in each of some tries: what the
-// machine was busy with is in one of them only.
-func (h *harness) short(what string, do func()) {
+func timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
+	t.Helper()
+	server := redistest.StartServer(t)
+	client := server.Client()
+	t.Cleanup(func() { _ = client.Close() })
+	h := newHarness(t, &redistest.Store{Kind: "redis", URL: server.URL(), Client: client, Clock: &redistest.Clock{}, Scripts: redistest.Scripts()}, change...)
+	return &timedHarness{h, h.MeasureCalls(func() time.Duration { return server.CPU(t) })}
+}
+
+// short fails the test when a script of what is done takes too long, which it must in each of the tries that run it: what
+// Redis does besides is in one of them only.
+func (h *timedHarness) short(what string, do func()) {
 	h.Helper()
-	names := map[string]string{}
-	for _, name := range h.store.Scripts.Names() {
-		names[h.store.Scripts.Get(name).SHA] = name
-	}
 	longest := map[string]time.Duration{}
-	for try := range 6 {
-		if err := h.store.Client.Do(h.ctx, "slowlog", "reset").Err(); err != nil {
-			h.Fatal(err)
-		}
+	for range 6 {
+		before := len(h.calls())
 		do()
-		logs, err := h.store.Client.SlowLogGet(h.ctx, -1).Result()
-		if err != nil {
-			h.Fatal(err)
-		}
 		took := map[string]time.Duration{}
-		for _, l := range logs {
-			if len(l.Args) > 1 && names[l.Args[1]] != "" {
-				name := names[l.Args[1]]
-				took[name] = max(took[name], l.Duration)
+		for _, c := range h.calls()[before:] {
+			took[c.Script] = max(took[c.Script], c.Took)
+		}
+		for name, d := range took {
+			if least, ran := longest[name]; ran {
+				d = min(d, least)
 			}
+			longest[name] = d
 		}
-		if try == 0 {
-			longest = took
-			continue
-		}
-		for name := range longest {
-			longest[name] = min(longest[name], took[name])
-		}
+	}
+	if len(longest) == 0 {
+		h.Errorf("%s: no script was measured", what)
 	}
 	for name, d := range longest {
 		h.Logf("%s: %s took %v", what, name, d)
