@@ -16,13 +16,17 @@ import (
 func (o *Options) patience() time.Duration { return o.RedisTimeout * 5 / 4 }
 
 // leastTrip is how much of its time a call must have left to be sent: a round trip that is given less would often be cut
-// off though Redis does what it is told. Whether a write is safe is waited for in half a redis-timeout (newGuarantee).
+// off though Redis does what it is told.
 func (s *store) leastTrip(g guarantee) time.Duration {
 	if g != nil {
-		return s.opts.RedisTimeout * 3 / 4
+		return s.confirmation() + s.opts.RedisTimeout/4
 	}
 	return s.opts.RedisTimeout / 2
 }
+
+// confirmation is how long a flush waits for what makes its writes safe. Who comes when one that gets no confirmation has
+// just begun must have enough time left at its end for another.
+func (s *store) confirmation() time.Duration { return s.opts.RedisTimeout * 2 / 5 }
 
 type arrivalKey struct{}
 

@@ -60,7 +60,7 @@ type guarantee interface {
 
 // newGuarantee gives nil for Memory.
 func (s *store) newGuarantee(hasWaitAOF bool) guarantee {
-	timeout := s.opts.RedisTimeout / 2 // the scripts before it need some of the round trip's time too
+	timeout := s.confirmation()
 	switch {
 	case s.opts.Durability == Replicated:
 		return waiting{args: []any{"wait", s.opts.DurableReplicas, ms(timeout)}, want: s.opts.DurableReplicas, timeout: timeout}

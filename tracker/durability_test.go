@@ -1,8 +1,10 @@
 package tracker_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +67,31 @@ func TestReplicated(t *testing.T) {
 	}
 }
 
+// Clients that ask again as soon as they are answered come right after the next flush has begun: they still have the time to
+// wait for its end and for their own, so each of them is told what is missing, and none that Redis is too slow.
+func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
+	t.Parallel()
+	primary := redistest.StartServer(t)
+	tr := open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 4 * time.Second})
+	create := func(client, times int) {
+		n := tracker.NewTask{Scope: scope, TaskID: fmt.Sprint("t", client)}
+		if err := n.Validate(time.Now()); err != nil {
+			t.Error(err)
+			return
+		}
+		for range times {
+			_, err := tr.Create(t.Context(), n)
+			wantNotConfirmed(t, "a creation without a replica", err)
+		}
+	}
+	create(0, 1) // a script that Redis does not know yet takes two flushes' time
+	var clients sync.WaitGroup
+	for client := range 12 {
+		clients.Go(func() { create(client, 3) })
+	}
+	clients.Wait()
+}
+
 // Every flush writes, and asks in the pipeline of its writes: only so is the answer about them, and about what a
 // repeat finds done (since Redis 7.2 WAIT is about the connection's own writes).
 func TestWaitGoesWithItsWrites(t *testing.T) {
@@ -72,7 +99,17 @@ func TestWaitGoesWithItsWrites(t *testing.T) {
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, primary)
 	tr := open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated})
-	a := newTask(t, tr, "t1")
+	n := tracker.NewTask{Scope: scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var created *tracker.Created
+	eventually(t, "a new replica confirms", func() (ok bool) { // it is counted from its first acknowledgement on
+		var err error
+		created, err = tr.Create(t.Context(), n)
+		return err == nil
+	})
+	a := created.Envelope.Attempt
 	pipelines := tr.RecordPipelines()
 	complete := func() {
 		t.Helper()
