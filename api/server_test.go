@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -57,11 +58,18 @@ func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	for range 20 {
 		all.Go(func() { e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"degraded"}`) })
 	}
-	all.Wait()
+	answered := make(chan struct{})
+	go func() { all.Wait(); close(answered) }()
+	select {
+	case <-answered:
+	case <-time.After(30 * time.Second):
+		t.Error("the pages wait for as long as the store hangs")
+	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the store was asked %d times", n)
 	}
 	close(thaw)
+	<-answered
 }
 
 func TestDrainingSwitchesReadinessOffOnly(t *testing.T) {

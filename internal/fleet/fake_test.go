@@ -23,20 +23,21 @@ type fake struct {
 	keys  map[string]string // idempotency key to task id
 
 	// Faults; zero: none.
-	late       time.Duration       // every verdict comes this much late
-	hideLate   bool                // and the evidence says that it did not
-	early      time.Duration       // or early
-	blind      bool                // the silent are never found
-	revive     bool                // failed tasks go on when their worker does
-	killer     bool                // the living are failed as well
-	forget     bool                // finished tasks are not known any more
-	noEvidence bool                // verdicts come without evidence
-	noCancel   bool                // beats never ask to stop
-	double     bool                // each creation leaves a second task in the run
-	slow       time.Duration       // every callback's answer comes this much later than it lands
-	edit       func(task *v1.Task) // what GET says
-	outage     func() bool         // answers 503
-	lose       func() bool         // does what was asked, and its answer is lost
+	late        time.Duration       // every verdict comes this much late
+	hideLate    bool                // and the evidence says that it did not
+	early       time.Duration       // or early
+	blind       bool                // the silent are never found
+	revive      bool                // failed tasks go on when their worker does
+	killer      bool                // the living are failed as well
+	forget      bool                // finished tasks are not known any more
+	noEvidence  bool                // verdicts come without evidence
+	noCancel    bool                // beats never ask to stop
+	noDeadlines bool                // every deadline is refused, as if it had passed
+	double      bool                // each creation leaves a second task in the run
+	slow        time.Duration       // every callback's answer comes this much later than it lands
+	edit        func(task *v1.Task) // what GET says
+	outage      func() bool         // answers 503
+	lose        func() bool         // does what was asked, and its answer is lost
 }
 
 type fakeTask struct {
@@ -154,6 +155,9 @@ func (f *fake) create(in []byte, key string) (int, any) {
 	}
 	t := &fakeTask{}
 	_ = json.Unmarshal(in, &t.request)
+	if d := t.request.Deadline; !d.IsZero() && (f.noDeadlines || !d.After(time.Now())) {
+		return 400, v1.Error{Error: v1.CodeInvalidRequest, Message: "deadline has passed"}
+	}
 	t.TaskID = fmt.Sprintf("task_%d", len(f.tasks))
 	t.HeartbeatTimeoutMs, t.HeartbeatIntervalMs = t.request.HeartbeatTimeoutMs, *t.request.HeartbeatIntervalMs
 	f.tasks[t.TaskID] = t

@@ -102,6 +102,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"), "0 ended attempts in its history, and should be 2"},
 		{"finished tasks are lost", func(f *fake) { f.forget = true }, only("steady"), "the task is gone"},
 		{"cancels are not told", func(f *fake) { f.noCancel = true }, only("heeds cancel"), "the beat after the cancel did not ask to stop"},
+		{"deadlines to come are refused", func(f *fake) { f.noDeadlines = true }, only("misses its deadline"), "400"},
 		{"late ones are let in", func(f *fake) { f.revive = true }, only("comes back too late"), "a beat after the verdict was answered with 200, and not with 410"},
 		{"tasks are doubled", func(f *fake) { f.double = true }, only("short"), "tasks, and should count 2"},
 	} {
@@ -152,6 +153,24 @@ func TestOutageIsRiddenOut(t *testing.T) {
 				t.Errorf("%v, %d retries\n%v", err, s.Retries, s.Wrong)
 			}
 		})
+	}
+}
+
+// A task whose creation had no answer until its deadline had passed is refused, rightly: that proves nothing.
+func TestADeadlineThatPassedBeforeItsTaskWasMade(t *testing.T) {
+	server := newFake()
+	var since time.Time // of the bubble
+	server.outage = func() bool {
+		if since.IsZero() {
+			since = time.Now()
+		}
+		return time.Since(since) < 3*time.Second
+	}
+	s := show(t, server, 5*time.Second, func(o *Options) {
+		o.Only = func(name string) bool { return name == "misses its deadline" }
+	})
+	if s.Wrongs > 0 || s.Mishaps == 0 || s.Judged == 0 {
+		t.Errorf("%d mishaps, %d judged\n%v", s.Mishaps, s.Judged, s.Wrong)
 	}
 }
 
