@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp/fasthttputil"
-
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -295,18 +293,23 @@ func TestALackOfFilesEndsNoListener(t *testing.T) {
 		t.Run(lack.Error(), func(t *testing.T) {
 			e := newEnv(t)
 			for name, serve := range map[string]func(net.Listener) error{"api": e.s.Serve, "admin": e.s.ServeAdmin} {
-				inner := fasthttputil.NewInmemoryListener()
-				ln := &starvedListener{Listener: inner, err: lack}
-				ln.lack.Store(3)
-				served := make(chan error, 1)
-				go func() { served <- serve(ln) }()
-				conn, err := inner.Dial()
+				inner, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := (&client{t, conn, bufio.NewReader(conn)}).send("GET /livez HTTP/1.1\nHost: localhost\n\n")
-				answered := make(chan int, 1)
-				go func() { status, _ := c.status(); answered <- status }()
+				ln := &starvedListener{Listener: inner, err: lack}
+				ln.lack.Store(3)
+				served, answered := make(chan error, 1), make(chan int, 1)
+				go func() { served <- serve(ln) }()
+				c := dial(t, inner.Addr().String())
+				go func() {
+					_, _ = io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+					status := 0
+					if res, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+						status = res.StatusCode
+					}
+					answered <- status
+				}()
 				select {
 				case err := <-served:
 					t.Fatalf("%s: ended: %v", name, err)
