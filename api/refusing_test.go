@@ -153,11 +153,19 @@ func (r *refusingTracker) PauseQueue(context.Context, tracker.Scope, string) (bo
 
 func (r *refusingTracker) ResumeQueue(context.Context, tracker.Scope, string) error { return r.err }
 
-// refusesAll asks a route and wants a refusal that says when to come again, for each item where each has an answer.
+// refusesAll asks a route, with each kind of token that may open it, and wants a refusal that says when to come again, for
+// each item where each has an answer of its own.
 func (p *prompt) refusesAll(t *testing.T, r *route, status int, after time.Duration) {
 	t.Helper()
 	path, token, body := p.request(r)
-	a := p.do(r.method, path, token, body)
+	p.refuses(t, r, p.do(r.method, path, token, body), status, after)
+	if r.access == forTask || r.access == forItems { // a worker's token is looked up first
+		p.refuses(t, r, p.do(r.method, path, p.worker.WorkerToken, body), status, after)
+	}
+}
+
+func (p *prompt) refuses(t *testing.T, r *route, a *answer, status int, after time.Duration) {
+	t.Helper()
 	if a.status == 200 && (r.op == opHeartbeats || r.op == opCreateBatch) {
 		var answer struct {
 			Results []struct {
