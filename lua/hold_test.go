@@ -45,12 +45,12 @@ func TestHold(t *testing.T) {
 			{0, 200, 100 * time.Millisecond, 250},   // half speed
 			{0, 200, 31 * time.Millisecond, 265},    // on, too soon to be written
 			{0, 0, 100 * time.Millisecond, 315},     // on
-			{0, 0, 100 * time.Millisecond, 380},     // and runs on after 69 ms
-			{200, 200, 100 * time.Millisecond, 380}, // both: it stands
-			{0, 0, 10 * time.Minute, 530},           // a gap in the middle of a hold, which still had 100 ms to go
-			{0, 0, -20 * time.Minute, 530},
-			{200, 0, -20 * time.Minute, 530},    // a hold set before the clock was put back
-			{0, 0, 100 * time.Millisecond, 630}, // holds nothing
+			{0, 0, 100 * time.Millisecond, 381},     // and runs on after 69 ms
+			{200, 200, 100 * time.Millisecond, 381}, // both: it stands
+			{0, 0, 10 * time.Minute, 531},           // a gap in the middle of a hold, which still had 100 ms to go
+			{0, 0, -20 * time.Minute, 531},
+			{200, 0, -20 * time.Minute, 531},    // a hold set before the clock was put back
+			{0, 0, 100 * time.Millisecond, 631}, // holds nothing
 		} {
 			before := read()
 			if step.still+step.half > 0 {
@@ -76,9 +76,9 @@ func TestHold(t *testing.T) {
 				told = append(told, e.Values["data"].(string))
 			}
 		}
-		// Wall time and shard time begin as one.
+		// Wall time and shard time begin as one. Of the gap the hold's part is the hold's outage.
 		var want []string
-		for _, o := range []struct{ from, lost int64 }{{100, 300}, {500, 151}, {831, 599_950}} {
+		for _, o := range []struct{ from, lost int64 }{{100, 300}, {500, 150}, {831, 200}, {931, 599_750}} {
 			want = append(want, fmt.Sprintf(`{"shard":7,"fromMs":%d,"outageCreditMs":%d}`, start+o.from, o.lost))
 		}
 		if !slices.Equal(told, want) {

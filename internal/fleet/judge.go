@@ -79,10 +79,13 @@ type Bounds struct {
 	// Early is how far before that moment a verdict may seem to come: the fleet knows it to the millisecond, from
 	// answers that were written a little after the beat was applied.
 	Early time.Duration
+
+	// Credit is how exact the evidence is about time that was held back: shard time runs at a tenth then.
+	Credit time.Duration
 }
 
 // DefaultBounds are what Lubdub promises.
-var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond}
+var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond, Credit: 50 * time.Millisecond}
 
 // Judge holds what became of a task against what had to.
 func (b Bounds) Judge(want Expect, seen Seen) Verdict {
@@ -215,10 +218,14 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 		delay = min(lag, seen.Delay(w.DueHere, w.DueHere.Add(lag+credit)))
 	}
 	v.Ended = append(v.Ended, Ended{h.Outcome, *e, lag, delay})
+	early := max(b.Early, w.Unsure)
+	if credit > 0 {
+		early = max(early, b.Credit)
+	}
 	switch {
 	case e.DetectedAt.IsZero():
 		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
-	case reckoned < -max(b.Early, w.Unsure) || told < 0:
+	case reckoned < -early || told < 0:
 		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
 		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was held up",

@@ -53,6 +53,8 @@ func TestJudge(t *testing.T) {
 			e := s.Task.History[0].Evidence
 			e.DetectedAt, e.OutageCreditMs = v1.At(e.DetectedAt.Add(5*time.Second)), 5000
 		}, ""},
+		{"an outage is credited 53 ms too much, of which 3 are its lag", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 53 }, ""},
+		{"and one more", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 54 }, "51ms early"},
 		{"an outage before a deadline", func(w *Expect, s *Seen) {
 			w.Attempts[0].Timeout, s.Task.History[0].Evidence.OutageCreditMs = 0, 5000
 		}, ""},

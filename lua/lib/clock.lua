@@ -6,21 +6,41 @@ local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 
 local MAX_HOLD_MS = 2000 -- a hold that seems to last longer was set before the clock was put back
 
--- How far shard time runs in `gap` wall ms after m. `held` (lib/hold.lua) says until when it stands, until when it runs
--- at half speed, and until when at a tenth: the slowest of those that are not over.
-local function ran_in(gap, m, held)
-  local ran = math.max(0, math.min(gap, MAX_STEP_MS))
-  if not held or ran == 0 then return ran end
+-- For how many of the first `moved` wall ms after m time is held back: how long it stands, then how long it runs at a
+-- tenth, then at half speed. `held` (lib/hold.lua) says until when each would last: the slowest counts.
+local function held_in(moved, m, held)
   local still, half, slow = string.match(held, '^(%d+)\t(%d+)\t(%d+)\t')
   local function before(hold)
     local ms = (tonumber(hold) or 0) - m
-    return ms > MAX_HOLD_MS and 0 or math.max(0, math.min(ms, ran))
+    return ms > MAX_HOLD_MS and 0 or math.max(0, math.min(ms, moved))
   end
   still, half, slow = before(still), before(half), before(slow)
   slow = math.max(0, slow - still)
-  half = math.max(0, half - still - slow)
-  return ran - still - math.ceil(0.9 * slow) - math.ceil(half / 2)
+  return still, slow, math.max(0, half - still - slow)
 end
+
+-- How far shard time runs in `ms` wall ms after `from` when it runs one ms in `of`. It does where the wall clock shows
+-- a multiple of that, so that many short steps come to what one long one does.
+local function one_in(of, from, ms) return math.floor((from + ms) / of) - math.floor(from / of) end
+
+-- How far it runs while it is held back at a tenth, and then at half speed.
+local function slowed(m, still, slow, half)
+  return one_in(10, m + still, slow), one_in(2, m + still + slow, half)
+end
+
+-- How far shard time runs in `gap` wall ms after m. After a gap in which nothing landed it is another time at least, so
+-- that it can be told who was heard before and who after.
+local function ran_in(gap, m, held)
+  local moved = math.max(0, math.min(gap, MAX_STEP_MS))
+  if not held or moved == 0 then return moved end
+  local still, slow, half = held_in(moved, m, held)
+  local at_tenth, at_half = slowed(m, still, slow, half)
+  return math.max(gap > moved and 1 or 0, moved - still - slow - half + at_tenth + at_half)
+end
+
+-- What has been lost since the last step, as shard_time found it: entries of what is to be written to outages, oldest
+-- first, as {shard time at the end, ms that were lost, ms that were not}. nil: nothing.
+local unfolding
 
 -- Returns shard time as of now and the wall ms since its last step. A shard without a clock begins at wall time.
 local function shard_time(clock)
@@ -28,5 +48,12 @@ local function shard_time(clock)
   local L, m = tonumber(c[1]), tonumber(c[2])
   if not L or not m then return now, 0 end
   local gap = now - m
-  return L + ran_in(gap, m, c[3]), gap
+  local ran = ran_in(gap, m, c[3])
+  L = L + ran
+  if gap > ran and gap > 0 then
+    local moved = math.min(gap, MAX_STEP_MS)
+    local last = gap > moved and 1 or 0 -- see lib/step.lua
+    unfolding = {{L - last, moved - ran, ran - last}, {L - last, gap - moved, 0}}
+  end
+  return L, gap
 end

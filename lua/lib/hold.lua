@@ -1,18 +1,13 @@
 -- Purpose: holds shard time back for a moment. Needs clock and a step that has just been written.
 
 -- From now on it stands for `still` ms, runs at half speed for `half` ms, or at a tenth for `slow` ms, 0: as was said
--- before. A tenth is for holds in which beats may land: it still tells when somebody was heard, to ten ms. An entry of
--- what is lost is about one speed, so that a part of it can be reckoned: it ends where another hold begins.
+-- before. A tenth is for holds in which beats may land: it still tells when somebody was heard, to ten ms.
 local function hold(clock, L, still, half, slow)
   local until_still, until_half, until_slow, open =
     string.match(redis.call('HGET', clock, 'h') or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
   local function later(before, ms)
     before = tonumber(before) or 0
     if before - now > MAX_HOLD_MS then before = 0 end
-    if ms > 0 and before <= now and open == '1' then
-      open = ''
-      redis.call('HINCRBY', clock, 'o', 1)
-    end
     return string.format('%.0f', ms == 0 and before or math.max(before, now + ms))
   end
   local held = later(until_still, still) .. '\t' .. later(until_half, half) .. '\t' .. later(until_slow, slow)

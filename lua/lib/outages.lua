@@ -7,7 +7,7 @@ local function tell_outages(clock, outages, events)
   local c = redis.call('HMGET', clock, 'o', 'h')
   local untold = tonumber(c[1]) or 0
   if untold == 0 then return end
-  local open = c[2] and string.match(c[2], '\t1$') and 1 or 0 -- the newest is not over
+  local open = c[2] and string.match(c[2], '\t%d$') and 1 or 0 -- the newest is not over
   local last = math.max(0, untold - MAX_TOLD)
   for i = untold - 1, last, -1 do
     local _, from, lost = string.match(redis.call('LINDEX', outages, i + open) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')

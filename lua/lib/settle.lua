@@ -76,17 +76,24 @@ local function free_first()
   freed = true
 end
 
--- Wall ms since shard time `since` in which shard time did not run. Of an entry that `since` lies in it is a share.
+-- How much of what an outage lost came after shard time `since`, or nil when all of it was before. In its midst it is a
+-- share, as of who was heard at the end of that ms: nobody is said to have been silent for longer than he was.
+local function lost_after(since, L, lost, ran)
+  if L < since or L == since and ran > 0 then return nil end
+  return ran > 0 and math.floor(lost * math.min(1, (L - since - 1) / ran)) or lost
+end
+
+-- Wall ms since shard time `since` in which shard time did not run.
 local outages = {}
 local function outage_credit(since)
   local credit, i = 0, 0
+  for _, piece in ipairs(unfolding or {}) do credit = credit + (lost_after(since, unpack(piece)) or 0) end
   while true do
     outages[i] = outages[i] or redis.call('LINDEX', OUTAGES, i) or ''
     local L, _, lost, ran = string.match(outages[i], '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
-    L, ran = tonumber(L), tonumber(ran)
-    if not L or L < since or L == since and ran > 0 then return credit end
-    local share = ran > 0 and math.min(1, (L - since) / ran) or 1
-    credit, i = credit + math.floor(lost * share), i + 1
+    lost = L and lost_after(since, tonumber(L), tonumber(lost), tonumber(ran))
+    if not lost then return credit end
+    credit, i = credit + lost, i + 1
   end
 end
 

@@ -3,32 +3,59 @@
 local WRITE_AFTER_MS = 50
 local LONGEST_MS = 60000 -- of one entry about time that was held back
 
--- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. Time that is held back falls
--- behind a little in each step; that is one entry, which is open until the hold is over. o counts those to be told.
+-- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. An entry is about one speed,
+-- so that a part of it can be reckoned: 1 it stood, 2 it ran at a tenth, 3 at half speed, since beats were refused; 5
+-- it stood since nothing landed. Of 4, full speed, nothing is kept. Time that is held back falls behind a little in
+-- each step; that is one entry, which is open until the hold is over. o counts those to be told.
 local function record(clock, outages, L, m, gap, ran, held)
-  local still, half, slow, open = string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
-  local function lasts(hold) return tonumber(hold) > now and hold - now <= MAX_HOLD_MS end
-  local holding = still and (lasts(still) or lasts(half) or lasts(slow))
-  local from, lost = m, gap - ran
-  if open == '1' then
-    local _, since, before, all = string.match(redis.call('LINDEX', outages, 0) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
-    if since then
-      from, lost, ran = tonumber(since), lost + tonumber(before), ran + tonumber(all)
-    else
-      open = '' -- the store lost the entry
+  local until_still, until_half, until_slow, open = string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
+  local moved = math.min(gap, MAX_STEP_MS)
+  local still, slow, half = 0, 0, 0
+  if held then still, slow, half = held_in(moved, m, held) end
+  local full = moved - still - slow - half
+  local at_tenth, at_half = slowed(m, still, slow, half)
+  local lasted, passed = {still, slow, half, full, gap - moved}, {0, at_tenth, at_half, full, 0}
+  if gap > moved then -- time stood before its last ms, so that who lands now is known to have come after
+    local last = full > 0 and 4 or passed[3] > 0 and 3 or passed[2] > 0 and 2
+    if last then lasted[last], passed[last] = lasted[last] - 1, passed[last] - 1 end
+  end
+
+  open = tonumber(open)
+  local at, wall, since, told = L - ran, m, nil, 0
+  for speed = 1, 5 do
+    if lasted[speed] > 0 then
+      at = at + passed[speed]
+      local lost, all = lasted[speed] - passed[speed], passed[speed]
+      local from
+      if open == speed then
+        local before = redis.call('LINDEX', outages, 0) or ''
+        local _, began, was_lost, was_all = string.match(before, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+        from = began -- nil: the store lost the entry
+        if from then lost, all = lost + was_lost, all + was_all end
+      elseif open then
+        told = told + 1
+      end
+      since = tonumber(from) or speed == 5 and m or wall
+      local entry = string.format('%.0f\t%.0f\t%.0f\t%.0f', at, since, lost, all)
+      if from then
+        redis.call('LSET', outages, 0, entry)
+      elseif lost > 0 then
+        redis.call('LPUSH', outages, entry)
+        redis.call('LTRIM', outages, 0, 999)
+      end
+      open = lost > 0 and speed or nil
+      wall = wall + lasted[speed]
     end
   end
-  local entry = string.format('%.0f\t%.0f\t%.0f\t%.0f', L, from, lost, ran)
-  if open == '1' then
-    redis.call('LSET', outages, 0, entry)
-  elseif lost > 0 then
-    redis.call('LPUSH', outages, entry)
-    redis.call('LTRIM', outages, 0, 999)
+
+  local function lasts(hold) return hold and tonumber(hold) > now and hold - now <= MAX_HOLD_MS end
+  local speed = lasts(until_still) and 1 or lasts(until_slow) and 2 or lasts(until_half) and 3
+  if open and (open ~= speed or now - since >= LONGEST_MS) then
+    told, open = told + 1, nil
   end
-  open = lost > 0 and holding and now - from < LONGEST_MS
-  if lost > 0 and not open then redis.call('HINCRBY', clock, 'o', 1) end
-  if holding then
-    redis.call('HSET', clock, 'h', still .. '\t' .. half .. '\t' .. slow .. '\t' .. (open and '1' or ''))
+  if told > 0 then redis.call('HINCRBY', clock, 'o', told) end
+  if speed then
+    redis.call('HSET', clock, 'h', until_still .. '\t' .. until_half .. '\t' .. until_slow .. '\t' .. (open or ''))
   elseif held then
     redis.call('HDEL', clock, 'h')
   end

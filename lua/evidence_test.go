@@ -1,0 +1,134 @@
+package lua_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// heardTask is a running task whose beats land in the shard, and are looked for there.
+type heardTask struct {
+	*keptTime
+	id   string
+	last time.Time // when its last beat landed
+}
+
+func (h *heardTask) member() string { return "a/b/" + h.id + "#1.f" }
+
+func (h *heardTask) create() {
+	h.Helper()
+	ctx := context.Background()
+	h.store.Client.HSet(ctx, key("task:a/b/"+h.id), "s", "R", "a", 1, "f", "f", "t", 60000)
+	if err := h.store.Client.ZAdd(ctx, key("beats:60000"), redis.Z{Score: 0, Member: h.member()}).Err(); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// beat lands as the task's only beat in a batch.
+func (h *heardTask) beat() {
+	h.Helper()
+	keys := []string{key("clock"), key("outages"), key("progress"), key("cancels"), key("beats:60000")}
+	r, err := h.store.Client.Eval(context.Background(), h.store.Scripts.Get("beat").Source, keys, 1<<20, h.member()).Slice()
+	if err != nil {
+		h.Fatal(err)
+	}
+	if dead := r[1].([]any); len(dead) > 0 {
+		h.Fatalf("%s is not live", h.id)
+	}
+	h.last = h.store.Clock.Now()
+}
+
+// off tells by how much later than it was the task is said to have been heard.
+func (h *heardTask) off() time.Duration {
+	h.Helper()
+	keys := make([]string, 0, 17)
+	for _, name := range []string{"clock", "outages", "timeouts", "timers", "due", "ix", "events", "progress", "cancels", "ready", "held", "outbox"} {
+		keys = append(keys, key(name))
+	}
+	for _, name := range []string{"task:a/b/", "doc:a/b/", "history:a/b/"} {
+		keys = append(keys, key(name+h.id))
+	}
+	keys = append(keys, key("run:a/b/"+h.id), key("beats:60000"))
+	r, err := h.store.Client.Eval(context.Background(), h.store.Scripts.Get("get").Source, keys, "a/b", h.id, "glance").Slice()
+	if err != nil {
+		h.Fatal(err)
+	}
+	now := time.UnixMilli(r[0].(int64))
+	silent, err := strconv.ParseInt(r[5].(string), 10, 64)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return now.Add(-time.Duration(silent+r[6].(int64)) * time.Millisecond).Sub(h.last.Truncate(time.Millisecond))
+}
+
+// Whatever befalls a shard's time, in any order and several at once (it stands, runs at a tenth or at half speed, nothing
+// lands for a while), when somebody was last heard is told as it was, to 50 ms: the wall time that five ms of shard time
+// take at a tenth. What lands while time stands, or in the same ms of shard time, is left out: that is one moment.
+func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		k := &keptTime{T: t, store: s}
+		k.tick("a")
+		k.uses(60000)
+		tasks := []*heardTask{{keptTime: k, id: "t1"}, {keptTime: k, id: "t2"}, {keptTime: k, id: "t3"}}
+		for _, of := range tasks {
+			of.create()
+			of.beat()
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		between := func(least, most int) int { return least + random.IntN(most-least) }
+		var stands, lastBeat time.Time
+		var story []string
+		for range 1000 {
+			did := ""
+			switch act := random.IntN(12); {
+			case act < 4:
+				if s.Clock.Now().Before(stands) {
+					break
+				}
+				of := tasks[random.IntN(len(tasks))]
+				of.beat()
+				lastBeat = of.last
+				did = "beat of " + of.id
+			case act < 6:
+				k.tick("a")
+				did = "tick"
+			case act < 9:
+				k.tick("a!")
+				did = "tick of a replica that is cut off"
+			case act < 10:
+				still, half := 0, 0
+				if random.IntN(2) == 0 && s.Clock.Now().After(lastBeat.Add(10*time.Millisecond)) {
+					still = between(1, 400)
+					if end := s.Clock.Now().Add(time.Duration(still+10) * time.Millisecond); end.After(stands) {
+						stands = end
+					}
+				} else {
+					half = between(1, 700)
+				}
+				if err := s.Client.Eval(context.Background(), s.Scripts.Get("hold").Source, []string{key("clock"), key("outages")}, still, half).Err(); err != nil {
+					t.Fatal(err)
+				}
+				did = fmt.Sprintf("hold %d %d", still, half)
+			}
+			d := time.Duration(between(1, 120)) * time.Millisecond
+			if random.IntN(12) == 0 {
+				d = time.Duration(between(200, 5000)) * time.Millisecond
+			}
+			s.Clock.Advance(d)
+			story = append(story, did, d.String())
+			for _, of := range tasks {
+				if off := of.off(); off.Abs() > 50*time.Millisecond {
+					outages := s.Client.LRange(context.Background(), key("outages"), 0, 4).Val()
+					t.Fatalf("%s is said to have been heard %v later than it was; before that: %q; outages: %q", of.id, off, story[max(0, len(story)-30):], outages)
+				}
+			}
+		}
+	})
+}
