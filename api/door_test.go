@@ -132,6 +132,9 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 				if got := c.ends(); strings.HasPrefix(name, "half") && !strings.HasPrefix(got, "HTTP/1.1 503 ") {
 					t.Errorf("%q", got)
 				}
+				if t.Failed() {
+					t.FailNow() // the others would be waited for as long
+				}
 			}
 			late := e.dial()
 			if status, body := late.send(e.beatOf()).status(); status != 200 {
