@@ -174,14 +174,17 @@ func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
 		looked, took, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		later.After("ready", sync.OnceFunc(func() { close(looked); <-took }))
 		c.After("ready", sync.OnceFunc(func() {
-			later.advance(10 * time.Second)
+			later.advance(16 * time.Second) // a turn lasts 1.5 times the harness's redis-timeout of 10 s
 			go func() {
 				defer close(done)
 				if _, err := later.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 2, ClaimID: "c1"}); err != nil {
 					c.Error(err)
 				}
 			}()
-			<-looked
+			select {
+			case <-looked:
+			case <-done: // it failed
+			}
 		}))
 		c.After("claim", sync.OnceFunc(func() { close(took) }))
 		got := ids(c.claim("w1", 1, named("c1")))
