@@ -22,10 +22,9 @@ const promptTimeout = time.Second // redis-timeout
 // prompt is an API on a real Redis that can be made to hang or be slow, with a worker and tasks.
 type prompt struct {
 	*env
-	tr      *tracker.Tracker
-	server  *redistest.Server
-	proxy   *faultproxy.Proxy
-	sweeper *tracker.Sweeper
+	tr     *tracker.Tracker
+	server *redistest.Server
+	proxy  *faultproxy.Proxy
 
 	worker *v1.RegisterWorkerResponse
 	task   *v1.TaskEnvelope
