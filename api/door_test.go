@@ -101,6 +101,22 @@ func (e *env) waitingOf(w *connWatch, n int) {
 	until(e.t, func() bool { return count() == n }, func() string { return fmt.Sprintf("%d connections wait for bytes, want %d", count(), n) })
 }
 
+// taken waits until the server has taken a connection and waits for its bytes.
+func (e *env) taken(c *client) {
+	e.t.Helper()
+	w := e.s.watch
+	until(e.t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for in := range w.conns {
+			if in.RemoteAddr().String() == c.LocalAddr().String() {
+				return in.reading.Load()
+			}
+		}
+		return false
+	}, func() string { return "the server has not taken a connection" })
+}
+
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
 func TestStrangersCannotHoldAllConnections(t *testing.T) {
 	const most = 8
@@ -125,7 +141,9 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 			}
 			e.waiting(most)
 			for range 3 * most { // and each newcomer that shows nothing is the next to go, in its turn
-				hold(e.dial())
+				c := e.dial()
+				hold(c)
+				e.taken(c)
 				e.waiting(most)
 			}
 			for _, c := range strangers {
