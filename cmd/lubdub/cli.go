@@ -30,14 +30,14 @@ type cli struct {
 
 // settings are the flags of every command that takes the whole configuration.
 type settings struct {
-	File     string        `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
+	File     string        `name:"config" short:"c" type:"setting" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
 	Settings config.Config `embed:""`
 }
 
 // load reads the effective configuration of the command that was selected.
 func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*config.Loaded, error) {
 	return loadConfig(config.Input{
-		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: flagsSet(k), BadFlags: a.badFlags, Problems: a.unknownFlags, Defaults: defaults,
+		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: flagsSet(k), BadFlags: a.badFlags, Problems: a.strays, Defaults: defaults,
 	})
 }
 
@@ -69,7 +69,7 @@ func (m *mistake) Unwrap() error { return m.error }
 // run is main without the process around it. It gives the exit code.
 func (a *app) run(args []string) (code int) {
 	var c cli
-	a.badFlags, a.unknownFlags = map[string]string{}, nil
+	a.badFlags, a.strays = map[string]string{}, nil
 	parser, err := kong.New(&c,
 		kong.Name("lubdub"),
 		kong.Description("Lubdub hears the heartbeats of tasks and tells within milliseconds who has gone silent."),
@@ -83,6 +83,7 @@ func (a *app) run(args []string) (code int) {
 	if err != nil {
 		panic(err) // a mistake in a struct tag, which every test meets
 	}
+	leaveEnums(parser.Model)
 	// Kong ends the process after it has printed help; here that is a return.
 	defer func() {
 		switch r := recover().(type) {
@@ -105,7 +106,7 @@ func (a *app) run(args []string) (code int) {
 		err = &mistake{err}
 	}
 	a.complain(err)
-	if k == nil || len(a.unknownFlags) > 0 {
+	if k == nil || len(a.strays) > 0 {
 		fmt.Fprintf(a.stderr, "lubdub: 'lubdub %s' tells what there is\n", helpFor(args, parser.Model))
 	}
 	if errors.As(err, new(*mistake)) {
@@ -114,29 +115,38 @@ func (a *app) run(args []string) (code int) {
 	return exitFailed
 }
 
-// parse reads the command line. Flags that do not exist are collected, not only the first one; a command that loads the
-// configuration tells them with all other mistakes, and of any other command they are the error.
+// leaveEnums lets the configuration judge which words a setting may have: kong would end with the first wrong one.
+func leaveEnums(model *kong.Application) {
+	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && flag.Tag.Type == "setting" {
+			flag.Enum, flag.Tag.Enum = "", ""
+		}
+		return next(nil)
+	})
+}
+
+// parse reads the command line. Flags that do not exist, and arguments that no command takes, are collected, not only the
+// first one; a command that loads the configuration tells them with all other mistakes, and of any other command they are
+// the error.
 func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	k, err := parser.Parse(args)
-	for unknown := unknownFlag.FindStringSubmatch(message(err)); unknown != nil; unknown = unknownFlag.FindStringSubmatch(message(err)) {
-		rest := without(args, unknown[1])
+	for stray := strayIn(err); stray != ""; stray = strayIn(err) {
+		rest := without(args, stray)
 		if len(rest) == len(args) {
 			break
 		}
-		a.unknownFlags, args = append(a.unknownFlags, err.Error()), rest
+		a.strays, args = append(a.strays, err.Error()), rest
 		k, err = parser.Parse(args)
 	}
-	if len(a.unknownFlags) == 0 && err == nil {
+	if len(a.strays) == 0 && err == nil {
 		return k, nil
 	}
-	if err == nil {
-		if _, loads := k.Selected().Target.Addr().Interface().(loader); loads {
-			return k, nil
-		}
+	if err == nil && loads(k) {
+		return k, nil
 	}
 	var all []error
-	for _, unknown := range a.unknownFlags {
-		all = append(all, errors.New(unknown))
+	for _, stray := range a.strays {
+		all = append(all, errors.New(stray))
 	}
 	return nil, errors.Join(append(all, err)...)
 }
@@ -146,23 +156,44 @@ type loader interface {
 	load(*app, *kong.Context, map[string]string) (*config.Loaded, error)
 }
 
-var unknownFlag = regexp.MustCompile(`^unknown flag (--?[^\s,=]+)`)
-
-func message(err error) string {
-	if err == nil {
-		return ""
+func loads(k *kong.Context) bool {
+	node := k.Selected()
+	if node == nil {
+		return false
 	}
-	return err.Error()
+	_, ok := node.Target.Addr().Interface().(loader)
+	return ok
 }
 
-// without leaves a flag out, and what seems to be its value.
-func without(args []string, flag string) []string {
+var (
+	unknownFlag   = regexp.MustCompile(`^unknown flag (--?[^\s,=]+)`)
+	strayArgument = regexp.MustCompile(`^unexpected argument ([^\s,=]+)`)
+)
+
+// strayIn gives what of the command line kong's error calls unknown, or "". Without a command that loads the configuration
+// an argument is what was meant for one.
+func strayIn(err error) string {
+	failed := new(kong.ParseError)
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	if flag := unknownFlag.FindStringSubmatch(err.Error()); flag != nil {
+		return flag[1]
+	}
+	if argument := strayArgument.FindStringSubmatch(err.Error()); argument != nil && loads(failed.Context) {
+		return argument[1]
+	}
+	return ""
+}
+
+// without leaves an argument out, and what seems to be its value when it is a flag.
+func without(args []string, stray string) []string {
 	for i, arg := range args {
-		if name, _, _ := strings.Cut(arg, "="); name != flag {
+		if name, _, _ := strings.Cut(arg, "="); name != stray {
 			continue
 		}
 		n := 1
-		if i > 0 && arg == flag && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+		if i > 0 && arg == stray && strings.HasPrefix(stray, "-") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 			n = 2
 		}
 		return slices.Concat(args[:i], args[i+n:])
@@ -192,17 +223,20 @@ func helpFor(args []string, model *kong.Application) string {
 }
 
 // parseSetting reads a flag with the parser that reads variables and files. What cannot be read is told by the
-// configuration, with its other mistakes.
+// configuration, with its other mistakes. A number below zero is a value, though it looks like a flag.
 func (a *app) parseSetting(k *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := k.Scan.PopValueInto("value", &text); err != nil {
-		return err
+	if next := k.Scan.Peek(); !next.IsValue() && !belowZero.MatchString(next.String()) {
+		a.badFlags[k.Value.Name] = "it has no value; write for example --" + k.Value.Name + "=" + k.Value.Flag.FormatPlaceHolder()
+		return nil
 	}
+	text := k.Scan.Pop().String()
 	if err := config.Parse(text, target); err != nil {
 		a.badFlags[k.Value.Name] = err.Error()
 	}
 	return nil
 }
+
+var belowZero = regexp.MustCompile(`^-[0-9.]`)
 
 // explain adds a setting's default and variable to its help.
 func explain(v *kong.Value) string {

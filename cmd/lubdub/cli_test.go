@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,11 +107,46 @@ func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
+// Whatever is wrong with the value of whichever flag hides nothing: it is told once, and the other mistakes with it.
+func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey}, slices.Concat([]string{"config", "check"}, args, []string{"--max-connections", "some"})...)
+		if code != exitMistake || stdout != "" || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, `"some" is not a whole number`) {
+			t.Errorf("%q: %d, not told once: %q\n%s%s", args, code, want, stdout, stderr)
+		}
+	}
+	for _, f := range config.Fields() {
+		flag, told := "--"+f.Name, f.Name+" (flag --"+f.Name+"): "
+		switch {
+		case f.EnvOnly || f.Name == "max-connections":
+			continue
+		case len(f.Enum) > 0:
+			check(told+`"x" is not one of `, flag, "x")
+		case f.Unit == "count":
+			check(told+"-3 is below ", flag, "-3")
+			check(told+`"many" is not a whole number`, flag, "many")
+		case f.Unit == "duration":
+			check(told+"-3s is below ", flag, "-3s")
+			check(told+`"3" has no unit`, flag, "3")
+		}
+		check(told+"it has no value", flag)
+	}
+	check("config (flag --config): it has no value", "--config")
+	check("unexpected argument stray", "stray")
+	code, _, stderr := command(nil, "config", "check", "--listen", "nope", "--durability", "x", "--log-level", "y", "stray", "--shards", "-3", "--no-such", "--redis")
+	for _, want := range []string{`"nope"`, `durability (flag --durability): "x"`, `log-level (flag --log-level): "y"`, "unexpected argument stray", "-3 is below", "unknown flag --no-such", "redis (flag --redis): it has no value", "there is no signing key"} {
+		if code != exitMistake || strings.Count(stderr, want) != 1 {
+			t.Errorf("%q is not told once in\n%s", want, stderr)
+		}
+	}
+}
+
 // No command may run with a flag that it does not know, or with a value that it could not read.
 func TestMistakenFlagsRunNothing(t *testing.T) {
 	for _, args := range []string{
 		"version --no-such", "config reference --no-such", "config print --shards many", "config print --no-such=1", "token --role admin --no-such x",
-		"dev --shards many --for 1ms", "serve --shards many", "health --no-such", "plan --no-such", "help --no-such",
+		"dev --shards many --for 1ms", "serve --shards many", "health --no-such", "plan --no-such", "help --no-such", "dev --durability many", "serve --no-such --shards", "token --role admin --no-such --signing-keys-file",
 	} {
 		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey}, strings.Fields(args)...)
 		if code != exitMistake || stdout != "" || !strings.Contains(stderr, "many") && !strings.Contains(stderr, "unknown flag --no-such") {

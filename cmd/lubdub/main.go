@@ -19,8 +19,8 @@ type app struct {
 	environ        []string
 
 	// What is wrong with the command line, for the configuration to tell with its other mistakes.
-	badFlags     map[string]string // values that cannot be read, by flag
-	unknownFlags []string
+	badFlags map[string]string // values that cannot be read, by flag
+	strays   []string          // flags that do not exist, arguments that no command takes
 }
 
 // Exit codes.

@@ -28,7 +28,7 @@ func (c *tokenCmd) Run(a *app, k *kong.Context) error {
 		return &mistake{err}
 	}
 	cfg, err := loadConfig(config.Input{
-		File: c.File, Environ: a.environ, Flags: &config.Config{SigningKeysFile: c.SigningKeysFile}, FlagsSet: flagsSet(k),
+		File: c.File, Environ: a.environ, Flags: &config.Config{SigningKeysFile: c.SigningKeysFile}, FlagsSet: flagsSet(k), BadFlags: a.badFlags,
 	})
 	if err != nil {
 		return err

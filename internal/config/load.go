@@ -85,13 +85,13 @@ func Load(in Input) (*Loaded, error) {
 	}
 	ps = append(ps, l.applyEnviron(in.Environ)...)
 	for _, name := range in.FlagsSet {
-		f, ok := Lookup(name)
-		if !ok {
-			continue // a flag of the command's own
-		}
 		if bad := in.BadFlags[name]; bad != "" {
 			ps.addf("%s (flag --%s): %s", name, name, bad)
 			continue
+		}
+		f, ok := Lookup(name)
+		if !ok {
+			continue // a flag of the command's own
 		}
 		f.copy(&l.Config, in.Flags)
 		l.sources[name] = Source{Layer: FromFlag, Where: "--" + name}
