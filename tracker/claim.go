@@ -113,27 +113,27 @@ func (c *claim) run(ctx context.Context) ([]*Envelope, error) {
 	for {
 		if c.room == 0 {
 			if err := c.awaitRoom(ctx); err != nil {
-				return nil, err
+				return c.inVain(err)
 			}
 		}
 		if c.room == 0 {
-			return nil, c.refused()
+			return c.inVain(c.refused())
 		}
 		tasks, err := c.await(ctx)
 		switch {
 		case err != nil:
-			return nil, err
+			return c.inVain(err)
 		case c.over:
 			return c.follow()
 		case len(tasks) > 0:
 			return c.answered(tasks)
 		case ctx.Err() != nil:
-			return nil, c.refused()
+			return c.inVain(c.refused())
 		}
 	}
 }
 
-// awaitRoom waits until the full worker has a free place, or the wait is over.
+// awaitRoom waits until the full worker has a free place, the claim is answered under its id, or the wait is over.
 func (c *claim) awaitRoom(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest()
@@ -145,6 +145,10 @@ func (c *claim) awaitRoom(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-c.nudge:
+			if c.overtaken() {
+				timer.Stop()
+				return nil
+			}
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -210,8 +214,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over,
-// and when the worker has no free place any more.
+// await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over, when
+// another request makes the claim, and when the worker has no free place any more.
 func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 	room := c.t.rooms.of(c.t.root, c.Scope, c.Queue)
 	w := room.join(c)
@@ -235,6 +239,9 @@ func (c *claim) await(ctx context.Context) ([]*Envelope, error) {
 		case <-late.C: // the queue could not be looked through in time
 			return nil, asUnavailable("claim", c.t.store.late())
 		case <-c.nudge:
+			if c.overtaken() {
+				return nil, nil
+			}
 			nudged = true
 		case o := <-w.offers:
 			if o.err != nil {

@@ -111,7 +111,33 @@ func (c *claim) answered(tasks []*Envelope) ([]*Envelope, error) {
 	return c.follow()
 }
 
-// follow gives the answer of the later request that makes the claim instead, should it have one soon.
+// overtaken tells whether another request with its id has got tasks. What cannot be learnt now the end of the wait asks.
+func (c *claim) overtaken() bool {
+	if c.mark == "" || c.making {
+		return false
+	}
+	code, _, _, err := c.step("look")
+	c.over = err == nil && code == claimAnswered
+	return c.over
+}
+
+// inVain answers a claim that gets nothing for the reason given, none when its wait is over: as the request with its id
+// that has got tasks meanwhile, or that takes some just now.
+func (c *claim) inVain(reason error) ([]*Envelope, error) {
+	if code := CodeOf(reason); c.mark == "" || code == Unavailable || code == Overloaded {
+		return nil, reason
+	}
+	switch code, _, _, err := c.step("look"); {
+	case err != nil:
+		return nil, err
+	case code == claimAnswered, code == claimBusy:
+		return c.follow()
+	}
+	return nil, reason
+}
+
+// follow gives the answer of the later request that makes the claim instead, should it have one soon. While that one takes
+// nobody knows whether there is one.
 func (c *claim) follow() ([]*Envelope, error) {
 	c.listen()
 	for until := time.Now().Add(claimFollow); ; {
@@ -121,7 +147,10 @@ func (c *claim) follow() ([]*Envelope, error) {
 			return nil, err
 		case code == claimAnswered:
 			return c.marked()
-		case c.server.Err() != nil || c.t.store.isLate(nil) || !time.Now().Before(until):
+		case c.server.Err() == nil && !c.t.store.isLate(nil) && time.Now().Before(until):
+		case code == claimBusy:
+			return nil, asUnavailable("claim", errClaimBusy())
+		default:
 			return nil, nil
 		}
 		c.awaitNudge(time.Until(until))

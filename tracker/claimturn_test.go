@@ -1,6 +1,9 @@
 package tracker_test
 
 import (
+	"context"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -100,6 +103,77 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 				c.wantCode(err, "")
 				c.wantIDs(got, "t1")
 			})
+		})
+	}
+}
+
+// Requests with one id that wait side by side on several replicas all get the tasks that one of them takes, and do not sit
+// out their waits for that.
+func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
+	claims(t, func(c *crew) {
+		trackers := []*tracker.Tracker{c.Tracker, newHarness(c.TB, c.store).Tracker}
+		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1000 })
+		for round := range 24 {
+			id, task, answers := fmt.Sprintf("c%d", round), fmt.Sprintf("t%d", round), []<-chan []*tracker.Envelope{}
+			for i := range 2 + round%4 {
+				answers = append(answers, c.awaitFor(c.ctx, trackers[(i+round)%2], "w1", 1, time.Minute, named(id)))
+				if round%3 == 0 { // else they meet on their way
+					c.waitingOn(trackers, i+1)
+				}
+			}
+			if round%3 != 1 { // else the task may come first
+				c.waitingOn(trackers, len(answers))
+			}
+			c.queue(task, "x")
+			for i, answer := range answers {
+				select {
+				case got := <-answer:
+					c.wantIDs(got, task)
+				case <-time.After(20 * time.Second):
+					c.Fatalf("round %d: request %d of %d sits out its wait", round, i, len(answers))
+				}
+			}
+		}
+	})
+}
+
+func (c *crew) waitingOn(trackers []*tracker.Tracker, n int) {
+	for {
+		sum := 0
+		for _, tr := range trackers {
+			sum += tr.WaitingClaims()
+		}
+		if sum == n {
+			return
+		}
+		runtime.Gosched() // until the claims' goroutines have run
+	}
+}
+
+// A claim whose wait ends asks what became of its id: it never says that there is nothing while another may have taken.
+func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
+	for what, want := range map[string]tracker.Code{"": "", "make": tracker.Overloaded} {
+		turns(t, func(c *crew, another func(string), _ func(time.Duration) ([]*tracker.Envelope, error)) {
+			c.claim("w1", 1) // there is nothing any more
+			ctx, cancel := context.WithCancel(c.ctx)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				tasks, err := c.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+				if len(tasks) > 0 {
+					c.Errorf("it got %v", ids(tasks))
+				}
+				ended <- err
+			}()
+			c.waiting(1)
+			eventually(c.TB.(*testing.T), "it lets others take", func() bool {
+				return c.store.Client.HGet(c.ctx, c.ClaimKey(scope, c.ids["w1"], "c1"), "s").Val() == "wait"
+			})
+			if what != "" {
+				another(what) // no word is sent of that
+			}
+			cancel()
+			c.wantCode(<-ended, want)
 		})
 	}
 }

@@ -559,11 +559,21 @@ func bytesOf(reply any) int {
 
 // ClaimStep does a step of a claim's record as another request does, which may take tasks for so long.
 func (t *Tracker) ClaimStep(scope Scope, worker, claimID, request, what string, turn time.Duration) error {
-	sum := sha256.Sum256([]byte(claimID))
-	shard := t.store.shardOf(scope, worker)
-	key := t.store.keys[shard].claim(scope, worker, base64.RawURLEncoding.EncodeToString(sum[:15]))
+	shard, key := t.claimKey(scope, worker, claimID)
 	_, err := t.store.do("test", newCall(shard, t.store.scripts.Get("claimed"), []string{key}, request, ms(claimLife), what, ms(turn)))
 	return err
+}
+
+func (t *Tracker) claimKey(scope Scope, worker, claimID string) (shard int, key string) {
+	sum := sha256.Sum256([]byte(claimID))
+	shard = t.store.shardOf(scope, worker)
+	return shard, t.store.keys[shard].claim(scope, worker, base64.RawURLEncoding.EncodeToString(sum[:15]))
+}
+
+// ClaimKey is the key of a claim's record.
+func (t *Tracker) ClaimKey(scope Scope, worker, claimID string) string {
+	_, key := t.claimKey(scope, worker, claimID)
+	return key
 }
 
 // BreakLooks has every look at a queue panic.
