@@ -15,7 +15,8 @@
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
-local PLACE_AGAIN_MS = 1000 -- until a task that found no worker is placed again
+-- A task that finds no worker is placed again after as long as it has waited, within these bounds.
+local PLACE_AGAIN_MS, MAX_PLACE_AGAIN_MS = 1000, 30000
 local reply = {}
 for n = 1, (#ARGV - 2) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n, 3 * n + 2)
@@ -41,7 +42,8 @@ for n = 1, (#ARGV - 2) / 3 do
       redis.call('DEL', task.key, task.doc, task.history)
     elseif kind == 'p' and live and f.s == 'Q' and f.pl and not f.pn then
       result = f.n and 0 or 5
-      redis.call('ZADD', DUE, f.n or now + PLACE_AGAIN_MS, entry)
+      local pause = math.max(PLACE_AGAIN_MS, math.min(now - (tonumber(f.rd) or now), MAX_PLACE_AGAIN_MS))
+      redis.call('ZADD', DUE, f.n or now + pause, entry)
     end
   end
   reply[#reply + 1] = result

@@ -155,13 +155,11 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 		placed, places = nil, nil
 		clear(mine)
 	}
-	type pool struct {
-		left  []*Worker
-		found *Selection
-		err   error
-		by    *placer
+	type ours struct {
+		pool
+		by *placer
 	}
-	pools := map[string]*pool{} // candidates are read once for all that ask the same
+	pools := map[string]*ours{} // candidates are read once for all that ask the same
 	for _, c := range batch {
 		if c.Placement == "" || c.err != nil || c.done || !c.NotBefore.IsZero() {
 			continue
@@ -170,7 +168,7 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 		key := s.key()
 		p := pools[key]
 		if p == nil {
-			p = &pool{by: &placer{t: t, op: "create", patience: placementLife, mine: mine, settle: settle}}
+			p = &ours{by: &placer{t: t, op: "create", patience: placementLife, mine: mine, settle: settle}}
 			p.left, p.found, p.err = t.candidates("create", s)
 			pools[key] = p
 		}
@@ -181,11 +179,7 @@ func (t *Tracker) placeBatch(batch []*creation) (givenBack func()) {
 		if len(places) > 0 && time.Since(since) > placementLife/4 {
 			settle()
 		}
-		found := Selection{Considered: p.found.Considered, Rejected: map[Filter]int{}}
-		for f, n := range p.found.Rejected {
-			found.Rejected[f] = n
-		}
-		at, err := p.by.place(s, slices.Clone(p.left), &found)
+		at, err := p.by.place(s, slices.Clone(p.left), p.found.clone())
 		if c.err = err; err != nil {
 			failed = append(failed, c)
 			continue
@@ -224,62 +218,6 @@ func placementSelector(scope Scope, queue, kind, runtime string, labels map[stri
 func (s *Selector) key() string {
 	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
 	return string(b)
-}
-
-// placeAgain chooses workers for placed tasks that have none. A ranked sweeper does it beside its rounds; a task that
-// finds no worker is looked at again a second later.
-func (s *Sweeper) placeAgain(refs []*taskRef, ranked bool) {
-	if len(refs) == 0 {
-		return
-	}
-	if !ranked {
-		s.placeAll(refs)
-		return
-	}
-	if s.placing.CompareAndSwap(false, true) { // else they come due again
-		s.beside.Go(func() {
-			defer s.t.store.contain("placing tasks again")
-			defer s.placing.Store(false)
-			s.placeAll(refs)
-		})
-	}
-}
-
-// placeAll places tasks one by one, but for those that ask the same as one that nobody could take.
-func (s *Sweeper) placeAll(refs []*taskRef) {
-	nobody := map[string]bool{}
-	for _, r := range refs {
-		if s.ended.Load() {
-			return
-		}
-		s.t.replace(r, nobody)
-	}
-}
-
-// replace places one task that waits in its queue. nobody holds, by selector, what no worker could take, and learns.
-func (t *Tracker) replace(r *taskRef, nobody map[string]bool) {
-	const op = "place"
-	v, err := t.get(op, r, listed)
-	if err != nil || v.State != Queued {
-		return
-	}
-	s := placementSelector(v.Scope, v.Queue, v.Type, v.Runtime, v.WorkerLabels, v.placement)
-	if nobody[s.key()] {
-		return
-	}
-	left, found, err := t.candidates(op, s)
-	if err != nil {
-		return
-	}
-	p, err := (&placer{t: t, op: op, mine: map[string]int{}}).place(s, left, found) // it comes again: no need to wait
-	if err != nil {
-		nobody[s.key()] = true
-		return
-	}
-	k := t.store.keys[r.shard]
-	c := newCall(r.shard, t.store.scripts.Get("repin"), append(t.keysOf(r), k.fences), r.scope.String(), r.id, p.worker.ID)
-	t.store.doAll(op, []*call{c})
-	t.unreserve(op, []*placement{p})
 }
 
 // unpinShard frees the placed tasks that wait in a shard for a worker which will not claim them.

@@ -3,6 +3,7 @@ package tracker
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -55,6 +56,14 @@ type Selection struct {
 	Worker     *Worker // nil: none was left
 	Considered int     // workers of the queue
 	Rejected   map[Filter]int
+
+	up int // workers of the queue that are ONLINE and fresh, whatever they can do
+}
+
+func (s *Selection) clone() *Selection {
+	c := *s
+	c.Rejected = maps.Clone(s.Rejected)
+	return &c
 }
 
 // Codes of a selection that left nobody.
@@ -136,6 +145,9 @@ func (t *Tracker) candidates(op string, s *Selector) ([]*Worker, *Selection, err
 	selection := &Selection{Rejected: map[Filter]int{}}
 	left, err := t.readCandidates(t.store.doAll, op, refs, s.Queue, func(w *Worker) bool {
 		selection.Considered++
+		if w.passes(ByStatus, s) && w.passes(ByFreshness, s) {
+			selection.up++
+		}
 		for _, f := range Filters {
 			if f != ByCapacity && !w.passes(f, s) {
 				selection.Rejected[f]++

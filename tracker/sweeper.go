@@ -30,7 +30,8 @@ type Sweeper struct {
 	recordless map[string]int64                    // worker id → shard time at which it was first found without a record, ms; under mu
 	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
 	beside     sync.WaitGroup                      // what runs beside the rounds
-	placing    atomic.Bool                         // tasks are being placed again beside the rounds
+	placeless  placeless                           // what is placed again beside the rounds
+	vacancies  vacancies                           // what no worker could take
 	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
 	life       context.Context                     // of Run or RunOnce
 	brake      *brake
@@ -108,6 +109,7 @@ func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper {
 	s := &Sweeper{
 		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.shards()), idle: make([]map[string]int64, t.store.shards()),
 		audits: make([]audit, t.store.shards()), recordless: map[string]int64{}, probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
+		vacancies: newVacancies(),
 	}
 	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
 	return s
