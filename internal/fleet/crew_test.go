@@ -68,6 +68,16 @@ func TestALateWorkerRegistersAnew(t *testing.T) {
 	}
 }
 
+// A worker that is to be killed and was late before, though nobody noticed, is no victim: another one is.
+func TestALateVictimIsNotJudged(t *testing.T) {
+	server := newFake()
+	server.crew.lateVictim = 2 * time.Second
+	s := show(t, server, 40*time.Second, withCrew)
+	if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 || s.Mishaps != 1 {
+		t.Errorf("%v, %d mishaps\n%s", err, s.Mishaps, s)
+	}
+}
+
 // Outages and lost answers of all calls cost retries and nothing else.
 func TestTheCrewRidesAnOutageOut(t *testing.T) {
 	server := newFake()

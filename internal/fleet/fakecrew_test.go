@@ -17,9 +17,11 @@ type fakeCrew struct {
 	claims  map[string]any         // what was answered, by worker and claim id
 	claimed int
 	given   int
+	victim  *fakeWorker // the first that is to be killed
 
 	slowClaim  time.Duration // how long the answer to a claim takes
 	slowBeat   time.Duration // and that to the first beat of each worker called hand-0
+	lateVictim time.Duration // and that to the first beat of the first worker that is to be killed: its silence is found so much later
 	mute       bool          // the silence of workers is never found
 	killWorker bool          // workers that beat are declared dead after 2 s
 	keep       bool          // what a dead worker held is given to nobody
@@ -58,6 +60,8 @@ func (f *fake) wait(path string) time.Duration {
 		defer f.mu.Unlock()
 		if w := f.crew.workers[strings.Split(path, "/")[3]]; w != nil && w.name == "hand-0" && w.beats == 1 {
 			return f.crew.slowBeat
+		} else if w == f.crew.victim && w != nil && w.beats == 1 {
+			return f.crew.lateVictim
 		}
 	}
 	return 0
@@ -84,7 +88,11 @@ func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
 	}
 	w.beats++
 	if !f.crew.mute {
-		w.silent.Reset(fakeWorkerTimeout * time.Millisecond)
+		timeout := fakeWorkerTimeout * time.Millisecond
+		if w == f.crew.victim && w.beats == 1 {
+			timeout += f.crew.lateVictim
+		}
+		w.silent.Reset(timeout)
 	}
 	return 200, v1.WorkerHeartbeatResponse{Accepted: true, ServerTime: v1.At(time.Now())}
 }
@@ -97,6 +105,9 @@ func (f *fake) register(in []byte) (int, any) {
 	_ = json.Unmarshal(in, &q)
 	w := &fakeWorker{name: q.Name, held: map[*fakeTask]bool{}}
 	w.WorkerID, w.Status = fmt.Sprintf("wkr_%d", len(f.crew.workers)), v1.Online
+	if q.Name == "doomed" && f.crew.victim == nil {
+		f.crew.victim = w
+	}
 	die := func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()

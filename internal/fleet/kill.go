@@ -84,7 +84,10 @@ func (c *crew) doom(ctx context.Context, register v1.RegisterWorkerRequest, n in
 		}
 		if err == nil {
 			victim.retire(false)
-			return victim
+			if !victim.late() {
+				return victim
+			}
+			err = errLate // though Lubdub let it live: what is taken from it is excused, and proves nothing
 		}
 		c.refused(ctx, victim, err)
 	}
@@ -116,6 +119,8 @@ func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
 	}
 	return victim.beat(ctx)
 }
+
+var errLate = errors.New("it was itself silent for too long before it was to die")
 
 // errSlow: what a worker claimed first may soon be taken from it again, since it has only got it.
 var errSlow = errors.New("it took too long to claim its jobs")
