@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
@@ -78,6 +79,41 @@ func TestContractReasons(t *testing.T) {
 		// A refusal tells the code, whatever was given.
 		if e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline); e.Reason != "DEREGISTERED" {
 			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// What was given for a drain stays when the drain has come to its end, in each way in which it may; an end of another kind,
+// and a drain that was taken back, are told by their own reason.
+func TestContractTheReasonOfADrainStays(t *testing.T) {
+	contract(t, func(t *testing.T, l *live) {
+		op := l.control(RoleOperator)
+		for end, want := range map[string]string{
+			"DRAINED": "upgrade", "DRAIN_DEADLINE": "upgrade", "DEREGISTERED": "upgrade", "FORCED_OFFLINE": "FORCED_OFFLINE", "resumed": "DRAINED",
+		} {
+			w := l.register(`{"queue":"default","types":["x"]}`)
+			path := "/v1/workers/" + w.WorkerID
+			body := `{"reason":"upgrade"}`
+			if end == "DRAIN_DEADLINE" {
+				body = `{"reason":"upgrade","deadlineMs":500}`
+			}
+			l.do("POST", path+"/drain", op, body).want(200).contains(`{"statusReason":"upgrade","endReason":null}`)
+			code := end
+			switch end {
+			case "DEREGISTERED":
+				l.mine(w, "deregister", "").want(200)
+			case "FORCED_OFFLINE":
+				l.do("POST", path+"/offline", op, "").want(200)
+			case "resumed":
+				code = "DRAINED"
+				l.do("POST", path+"/resume", op, "").want(200)
+				l.do("POST", path+"/drain", op, "").want(200)
+				l.pass(2 * time.Second)
+			default:
+				l.pass(2 * time.Second)
+			}
+			l.sweep()
+			l.do("GET", path, op, "").want(200).contains(`{"status":"OFFLINE","statusReason":"` + want + `","endReason":"` + code + `"}`)
 		}
 	})
 }

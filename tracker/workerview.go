@@ -66,7 +66,7 @@ func (t *Tracker) readWorker(r *workerRef, now time.Time, silent string, f map[s
 	w := &Worker{
 		Scope: r.scope, ID: r.id, Name: f["n"], Queue: f["q"], MachineID: f["m"], Hostname: f["h"], PID: atoi(f["p"]), Version: f["v"],
 		Types: splitNames(f["y"]), Runtimes: splitNames(f["rn"]), ProbeURL: f["u"],
-		Status: statusOf(f["s"]), StatusReason: cmp.Or(f["gr"], f["r"]), EndReason: WorkerReason(f["r"]), MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]), elsewhere: atoi(f["ae"]),
+		Status: statusOf(f["s"]), StatusReason: endedFor(f), EndReason: WorkerReason(f["r"]), MaxConcurrent: atoi(f["mc"]), ActiveCount: atoi(f["a"]), elsewhere: atoi(f["ae"]),
 		TotalCompleted: parseInt(f["tc"]), TotalFailed: parseInt(f["tf"]),
 		RegisteredAt: parseMs(f["c"]), LastHeartbeatAt: parseMs(f["lb"]), DeregisteredAt: parseMs(f["e"]), DrainDeadline: parseMs(f["dd"]),
 		Interval: duration(f["i"], 0), Timeout: duration(f["t"], 0),
@@ -92,6 +92,22 @@ func (t *Tracker) readWorker(r *workerRef, now time.Time, silent string, f map[s
 		w.Liveness = Fresh
 	}
 	return w
+}
+
+// machineDrained stands for the reason of a drain with the machine when none was given.
+const machineDrained = "MACHINE_DRAINED"
+
+// endedFor is what was given as the reason of the worker's end, or of the drain that came to its end with it; without
+// either it is the code.
+func endedFor(f map[string]string) string {
+	given := f["gr"]
+	switch WorkerReason(f["r"]) {
+	case WorkerDrained, WorkerDrainDeadline, WorkerDeregistered:
+		if f["dr"] != machineDrained {
+			given = cmp.Or(given, f["dr"])
+		}
+	}
+	return cmp.Or(given, f["r"])
 }
 
 func splitNames(s string) []string {

@@ -186,8 +186,8 @@ type Worker struct {
 	Runtimes    []string          `json:"runtimes"`
 	Labels      map[string]string `json:"labels"`
 	Status      WorkerStatus      `json:"status"`
-	// StatusReason is what was given as the reason of its drain or of its end; where nothing was given for its end, the
-	// same as endReason.
+	// StatusReason is what was given as the reason of its drain or of its end. That of a drain stays when the worker ends
+	// DRAINED, DRAIN_DEADLINE or DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason.
 	StatusReason *string `json:"statusReason"`
 	// EndReason is why it is OFFLINE: HEARTBEAT_TIMEOUT, SUPERSEDED, DEREGISTERED, DRAINED, DRAIN_DEADLINE or
 	// FORCED_OFFLINE.
