@@ -24,7 +24,7 @@ deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
 
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
-	go test -race -count=1 -timeout 20m ./...
+	go test -race -count=1 -timeout 30m ./...
 
 test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
