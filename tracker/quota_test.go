@@ -35,15 +35,13 @@ func (h *harness) wantTooMany(err error, setting string) {
 // admittedAgain waits until a count has seen that there is room.
 func (h *harness) admittedAgain(try func() error) {
 	h.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	until(h, func() bool {
 		err := try()
-		if err == nil {
-			return
-		}
-		if tracker.CodeOf(err) != tracker.Overloaded || time.Since(began) > 30*time.Second {
+		if err != nil && tracker.CodeOf(err) != tracker.Overloaded {
 			h.Fatalf("there is room: %v", err)
 		}
-	}
+		return err == nil
+	})
 }
 
 // A tenant has so many live tasks, over all its workspaces and shards, and not one more; another tenant is not held back.

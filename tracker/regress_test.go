@@ -109,7 +109,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 }
 
 // until waits for what does not depend on the test's clock.
-func until(t *testing.T, good func() bool) {
+func until(t testing.TB, good func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !good(); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
