@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,37 +102,13 @@ func (p *prompt) ask(r *route) (status int, retryAfter string, took time.Duratio
 	return res.StatusCode, res.Header.Get("Retry-After"), time.Since(start), err
 }
 
-// ownDelay measures how late this process is by itself, until the result is called.
-func ownDelay() (most func() time.Duration) {
-	var worst atomic.Int64
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		const nap = 5 * time.Millisecond
-		for {
-			start := time.Now()
-			select {
-			case <-over:
-				return
-			case <-time.After(nap):
-				worst.Store(max(worst.Load(), int64(time.Since(start)-nap)))
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(over)
-		<-ended
-		return time.Duration(worst.Load())
-	}
-}
-
 // everyRoute asks each route several times at once, and holds every answer to its time.
 func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status int, retryAfter string)) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	took := map[*route]time.Duration{}
-	late := ownDelay()
+	late := redistest.OwnDelay()
 	for _, r := range routes {
 		for range each {
 			all.Go(func() {

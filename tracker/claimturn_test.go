@@ -38,7 +38,7 @@ func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
 	turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
 		another("make")
 		asked := c.CountScripts()
-		own, most := ownDelay(), time.Duration(0)
+		own, most := redistest.OwnDelay(), time.Duration(0)
 		for _, wait := range []time.Duration{0, turnTimeout / 2} {
 			start := time.Now()
 			_, err := ask(wait)

@@ -104,7 +104,7 @@ func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
 				t.Fatal(err)
 			}
 			ask := crowd(t, tr, attempts, w.WorkerID)
-			own := ownDelay()
+			own := redistest.OwnDelay()
 			var first, second, slow waits
 			if err := server.Freeze(); err != nil {
 				t.Fatal(err)
@@ -127,30 +127,6 @@ func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
 				return err == nil
 			})
 		})
-	}
-}
-
-// ownDelay measures how late this process is by itself, until the result is called.
-func ownDelay() (most func() time.Duration) {
-	var worst time.Duration
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		const nap = 5 * time.Millisecond
-		for {
-			start := time.Now()
-			select {
-			case <-over:
-				return
-			case <-time.After(nap):
-				worst = max(worst, time.Since(start)-nap)
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(over)
-		<-ended
-		return worst
 	}
 }
 
@@ -178,7 +154,7 @@ func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = frozen.Thaw() }()
-	own := ownDelay()
+	own := redistest.OwnDelay()
 	var theirs, others waits
 	var all sync.WaitGroup
 	for range 3 {
