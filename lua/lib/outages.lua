@@ -1,6 +1,6 @@
 -- Purpose: what became of the time that a shard lost. Entries of the list, newest first: shard time at the end, wall ms
 -- at the beginning, ms that were lost and ms that were not, TAB-separated. Needs clock.
-local MAX_TOLD = 50 -- a call
+local MAX_TOLD = 20 -- a call, of each shard
 
 -- Tells of outages that are over, oldest first.
 local function tell_outages(clock, outages, events)
