@@ -5,11 +5,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/lua"
@@ -62,20 +65,52 @@ var rules = []struct {
 }
 
 func TestHeaders(t *testing.T) {
-	for _, dir := range []string{".", "lib"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no scripts in %s: %v", dir, err)
+	files, err := filepath.Glob("*/*.lua")
+	if err != nil || len(files) < len(lua.Load().Names()) {
+		t.Fatalf("found %d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, w := range lint(string(text), dir == "lib") {
-				t.Errorf("%s: %s", file, w)
-			}
+		for _, w := range lint(string(text), filepath.Dir(file) == "lib") {
+			t.Errorf("%s: %s", file, w)
 		}
+	}
+}
+
+// Go names a script by its operation alone, so no two rooms may have one of the same name.
+func TestNamesAreUniqueOverAllRooms(t *testing.T) {
+	folder := fstest.MapFS{"beats/hold.lua": {Data: []byte("return 1")}, "sweep/find.lua": {Data: []byte("return 2")}}
+	if names := lua.LoadWithClockFrom(folder, "").Names(); !slices.Equal(names, []string{"find", "hold"}) {
+		t.Errorf("composed %v", names)
+	}
+	folder["sweep/hold.lua"] = &fstest.MapFile{Data: []byte("return 3")}
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, `"hold"`) {
+			t.Errorf("two scripts of one name: %s", said)
+		}
+	}()
+	lua.LoadWithClockFrom(folder, "")
+}
+
+// A room holds scripts and nothing else; one that stands elsewhere would not be composed.
+func TestEveryScriptStandsInARoom(t *testing.T) {
+	composed := len(lua.Load().Names())
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if filepath.Ext(path) != ".lua" {
+			return err
+		}
+		if strings.Count(filepath.ToSlash(path), "/") != 1 {
+			t.Errorf("%s: a script stands in the folder of its room, a fragment in lib", path)
+		} else if filepath.Dir(path) != "lib" {
+			composed--
+		}
+		return err
+	})
+	if err != nil || composed != 0 {
+		t.Errorf("%d scripts are composed that do not stand in a room: %v", composed, err)
 	}
 }
 

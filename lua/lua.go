@@ -7,11 +7,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 )
 
-//go:embed *.lua lib/*.lua
+//go:embed */*.lua
 var files embed.FS
+
+// fragments is the folder of what scripts share; every other one is a room, with the scripts that it runs.
+const fragments = "lib"
 
 // Script is one operation: a whole .lua file with its library fragments put in.
 type Script struct {
@@ -85,22 +90,29 @@ func (s *Set) Names() []string { return s.names }
 
 func compose(folder fs.FS, clock string) *Set {
 	set := &Set{byName: map[string]*Script{}}
-	paths, err := fs.Glob(folder, "*.lua")
+	files, err := fs.Glob(folder, "*/*.lua")
 	if err != nil {
 		panic(err) // the pattern is a good one
 	}
-	for _, path := range paths {
-		name := strings.TrimSuffix(path, ".lua")
-		src := strings.ReplaceAll(include(folder, path), redisClock, clock)
-		set.byName[name] = newScript(name, src)
+	for _, file := range files {
+		room, base := path.Split(file)
+		if path.Clean(room) == fragments {
+			continue
+		}
+		name := strings.TrimSuffix(base, ".lua")
+		if set.byName[name] != nil {
+			panic(fmt.Sprintf("lua: two rooms have a script named %q", name))
+		}
+		set.byName[name] = newScript(name, strings.ReplaceAll(include(folder, file), redisClock, clock))
 		set.names = append(set.names, name)
 	}
+	slices.Sort(set.names)
 	return set
 }
 
 // include returns a file with each line `--#include lib/x.lua` replaced by that fragment.
-func include(folder fs.FS, path string) string {
-	raw, err := fs.ReadFile(folder, path)
+func include(folder fs.FS, file string) string {
+	raw, err := fs.ReadFile(folder, file)
 	if err != nil {
 		panic(fmt.Sprintf("lua: %v", err))
 	}

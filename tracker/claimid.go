@@ -10,7 +10,7 @@ import (
 // claimLife is how long a claim id stands for the tasks that were claimed with it.
 const claimLife = time.Hour
 
-// What a claim's record answers; lua/claimed.lua says the same.
+// What a claim's record answers; lua/queues/claimed.lua says the same.
 const (
 	claimMine int64 = iota
 	claimBusy
