@@ -3,10 +3,16 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /lubdub ./cmd/lubdub
+# The commit and its date in RFC 3339: the image is built without the repository.
+ARG COMMIT=
+ARG DATE=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.commit=${COMMIT} -X main.date=${DATE}" -o /lubdub ./cmd/lubdub
 
 FROM scratch
+ARG COMMIT=
+ARG DATE=
+LABEL org.opencontainers.image.title="Lubdub" org.opencontainers.image.version="0.1.0" \
+  org.opencontainers.image.revision="${COMMIT}" org.opencontainers.image.created="${DATE}"
 # Roots for rediss:// without redis-tls-ca-file, and for whatever else is dialled by TLS. They come with the build's image
 # and not inside the binary, so that they are renewed with the image, and others can be mounted over them.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

@@ -2,8 +2,10 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-COMMIT_BUILT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null)
+# What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
+COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
+DATE_BUILT ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS = -s -w -X main.commit=$(COMMIT_BUILT) -X main.date=$(DATE_BUILT)
 FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
 GENERATED := lua/testdata/golden.txt docs/configuration.md
@@ -18,7 +20,7 @@ demo: build ## the same for about 20 s, then a summary; fails if any verdict was
 	bin/lubdub dev --for 20s --check
 
 build: ## one static binary: bin/lubdub
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT_BUILT)' -o bin/lubdub ./cmd/lubdub
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/lubdub ./cmd/lubdub
 
 deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh

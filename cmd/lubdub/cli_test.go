@@ -28,8 +28,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"nothing", nil, "", exitOK, "Usage: lubdub <command>", ""},
 		{"help", nil, "serve --help", exitOK, "LUBDUB_ADMIN_LISTEN", ""},
-		{"version", nil, "version", exitOK, "lubdub devel (go1.", ""},
-		{"version as a flag", nil, "--version", exitOK, "lubdub devel (go1.", ""},
+		{"version", nil, "version", exitOK, "lubdub " + release + " (", ""},
+		{"version as a flag", nil, "--version", exitOK, "lubdub " + release + " (", ""},
 		{"help as a command", nil, "help", exitOK, "Usage: lubdub <command>", ""},
 		{"help for a command", nil, "help config check", exitOK, "Usage: lubdub config check", ""},
 		{"help for no command", nil, "help srve", exitMistake, "", `did you mean "serve"`},

@@ -5,9 +5,6 @@ import (
 	"os"
 )
 
-// version and commit of the build; the Makefile sets them.
-var version, commit = "devel", ""
-
 func main() {
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
 	os.Exit(a.run(os.Args[1:]))

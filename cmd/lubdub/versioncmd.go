@@ -1,9 +1,46 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"runtime/debug"
+	"strings"
 )
+
+// release is the version that this tree becomes or has become: the newest heading of CHANGELOG.md.
+const release = "0.1.0"
+
+// version, commit and the commit's date, in RFC 3339, as -ldflags '-X main.version=…' gives them. What is empty comes
+// from release and from what the go command notes in every program that it builds in a checkout.
+var version, commit, date string
+
+func init() {
+	info, _ := debug.ReadBuildInfo()
+	built := noted(info)
+	version, commit, date = cmp.Or(version, release), cmp.Or(commit, built.commit), cmp.Or(date, built.date)
+}
+
+// source is the commit that a program was built from. Its fields are empty when that is unknown.
+type source struct{ commit, date string }
+
+// noted returns what the go command has noted. A tree with changes of its own is no commit: it is told as 1a2b3c4-dirty.
+func noted(info *debug.BuildInfo) (s source) {
+	if info == nil {
+		return s
+	}
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			s.commit = setting.Value[:min(7, len(setting.Value))] + s.commit
+		case setting.Key == "vcs.time":
+			s.date = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			s.commit += "-dirty"
+		}
+	}
+	return s
+}
 
 type versionCmd struct{}
 
@@ -13,5 +50,12 @@ func (*versionCmd) Run(a *app) error {
 }
 
 func versionLine() string {
-	return fmt.Sprintf("lubdub %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	about := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if date != "" {
+		about = append([]string{date}, about...)
+	}
+	if commit != "" {
+		about = append([]string{"commit " + commit}, about...)
+	}
+	return fmt.Sprintf("lubdub %s (%s)", version, strings.Join(about, ", "))
 }
