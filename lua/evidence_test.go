@@ -112,7 +112,7 @@ func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 				} else {
 					half = between(1, 700)
 				}
-				if err := s.Client.Eval(context.Background(), s.Scripts.Get("hold").Source, []string{key("clock"), key("outages")}, still, half).Err(); err != nil {
+				if err := s.Client.Eval(context.Background(), s.Scripts.Get("slowclock").Source, []string{key("clock"), key("outages")}, still, half).Err(); err != nil {
 					t.Fatal(err)
 				}
 				did = fmt.Sprintf("hold %d %d", still, half)

@@ -82,13 +82,13 @@ func TestHeaders(t *testing.T) {
 
 // Go names a script by its operation alone, so no two rooms may have one of the same name.
 func TestNamesAreUniqueOverAllRooms(t *testing.T) {
-	folder := fstest.MapFS{"beats/hold.lua": {Data: []byte("return 1")}, "sweep/find.lua": {Data: []byte("return 2")}}
-	if names := lua.LoadWithClockFrom(folder, "").Names(); !slices.Equal(names, []string{"find", "hold"}) {
+	folder := fstest.MapFS{"beats/tick.lua": {Data: []byte("return 1")}, "sweep/find.lua": {Data: []byte("return 2")}}
+	if names := lua.LoadWithClockFrom(folder, "").Names(); !slices.Equal(names, []string{"find", "tick"}) {
 		t.Errorf("composed %v", names)
 	}
-	folder["sweep/hold.lua"] = &fstest.MapFile{Data: []byte("return 3")}
+	folder["sweep/tick.lua"] = &fstest.MapFile{Data: []byte("return 3")}
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, `"hold"`) {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, `"tick"`) {
 			t.Errorf("two scripts of one name: %s", said)
 		}
 	}()

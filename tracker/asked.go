@@ -56,7 +56,7 @@ func (t *Tracker) labelsOf(entries []*readyEntry) askedLabels {
 			for i, e := range group {
 				keys[i] = t.store.keys[shard].doc(taskName(e.ref.scope, e.ref.id))
 			}
-			calls = append(calls, newCall(shard, t.store.scripts.Get("asked"), keys))
+			calls = append(calls, newCall(shard, t.store.scripts.Get("asked_labels"), keys))
 			groups = append(groups, group)
 		}
 	}

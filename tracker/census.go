@@ -205,7 +205,7 @@ func (s *Sweeper) countHeld(c *census, held map[int]int) error {
 				keys = append(keys, k.beats(timeout))
 				args = append(args, timeout)
 			}
-			calls = append(calls, newCall(shard, s.t.store.scripts.Get("census_held"), keys, args...))
+			calls = append(calls, newCall(shard, s.t.store.scripts.Get("census_spared"), keys, args...))
 		}
 		if err := s.execEvery(calls); err != nil {
 			return err

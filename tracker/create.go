@@ -82,7 +82,7 @@ func (t *Tracker) reserve(batch []*creation, want func(*creation) bool) {
 		}
 		shard := t.store.shardOf(c.Scope, c.IdempotencyKey)
 		key := t.store.keys[shard].idempotency(c.Scope, c.IdempotencyKey)
-		calls = append(calls, newCall(shard, t.store.scripts.Get("reserve"), []string{key},
+		calls = append(calls, newCall(shard, t.store.scripts.Get("idempotency_key"), []string{key},
 			c.IdempotencyHash, c.TaskID, c.fence, life, created, c.WorkerID))
 		asked = append(asked, c)
 	}

@@ -87,7 +87,7 @@ func (t *Tracker) holdTime() {
 			}
 			if stands+half > 0 {
 				k := t.store.keys[shard]
-				calls = append(calls, newCall(shard, t.store.scripts.Get("hold"), []string{k.clock, k.outages}, ms(stands), ms(half)))
+				calls = append(calls, newCall(shard, t.store.scripts.Get("slowclock"), []string{k.clock, k.outages}, ms(stands), ms(half)))
 			}
 		}
 		if len(calls) > 0 {

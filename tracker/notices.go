@@ -112,7 +112,7 @@ func (t *Tracker) noticedCalls(shard int, key string, putOff any, entries []stri
 		for _, e := range part {
 			args = append(args, e)
 		}
-		calls = append(calls, newCall(shard, t.store.scripts.Get("noticed"), []string{key}, args...))
+		calls = append(calls, newCall(shard, t.store.scripts.Get("notices_done"), []string{key}, args...))
 	}
 	return calls
 }

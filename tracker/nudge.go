@@ -87,7 +87,7 @@ func (c *claim) wake() {
 func (t *Tracker) tellWhenFree(worker string) {
 	calls := make([]*call, t.store.shards())
 	for shard, k := range t.store.keys {
-		calls[shard] = newCall(shard, t.store.scripts.Get("free"), []string{k.held, k.fences}, worker)
+		calls[shard] = newCall(shard, t.store.scripts.Get("tell_when_free"), []string{k.held, k.fences}, worker)
 	}
 	t.store.doAll("claim", calls)
 }

@@ -95,7 +95,7 @@ func (t *Tracker) nextAttempt(op string, r *taskRef, from int, worker string) (*
 		return nil, err
 	}
 	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
-	c := newCall(r.shard, t.store.scripts.Get("attempt"), t.keysOf(r), r.scope.String(), r.id, from,
+	c := newCall(r.shard, t.store.scripts.Get("next_attempt"), t.keysOf(r), r.scope.String(), r.id, from,
 		newFence(), int64(life/time.Second), ms(startTimeout(before.Queue, before.StartTimeout, life)), worker)
 	t.store.doDurably(op, c)
 	if c.err != nil {

@@ -32,7 +32,7 @@ var mutants = []mutant{
 	{"sweepers write before they have freed anything", "lua/lib/settle.lua", "  free_first()\n", "", ofTracker, "^TestRetentionFreesAFullStore$"},
 	{"the same completion again is refused", "lua/beats/complete.lua", "and was == outcome and reported then", "and false then", ofTracker, "^(TestLifecycle|TestRetries)$"},
 	{"another outcome of an ended attempt is acknowledged", "lua/beats/complete.lua", "and was == outcome and reported then", "and reported then", ofTracker, "^TestLifecycle$"},
-	{"an idempotency key stands for nothing", "lua/tasks/reserve.lua", "if not r[1] then", "if true then", ofTracker, "^TestIdempotentCreation$"},
+	{"an idempotency key stands for nothing", "lua/tasks/idempotency_key.lua", "if not r[1] then", "if true then", ofTracker, "^TestIdempotentCreation$"},
 	{"a fenced worker may claim", "lua/queues/claim.lua", "return not fenced and not redis.call", "return not redis.call", ofTracker, "^TestAFencedWorkerClaimsNothing$"},
 	{"a claim goes beyond the worker's capacity", "lua/workers/worker_reserve.lua", "math.min(want, max - others - held)", "want", ofTracker, "^TestClaimRespectsCapacity$"},
 	{"a claim's id is forgotten", "lua/queues/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', string.format('%.0f', now + ARGV[4]), 't', ARGV[4])\n", "", ofTracker, "^TestClaimID$"},

@@ -14,7 +14,7 @@
 -- Cost: O(number of replicas) for each shard, one event for each outage that is to be told
 --#include lib/clock.lua
 --#include lib/step.lua
---#include lib/hold.lua
+--#include lib/slowclock.lua
 --#include lib/cutoff.lua
 --#include lib/outages.lua
 local KEYS_PER_SHARD = 21

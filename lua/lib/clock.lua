@@ -7,7 +7,7 @@ local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local MAX_HOLD_MS = 2000 -- a hold that seems to last longer was set before the clock was put back
 
 -- For how many of the first `moved` wall ms after m time is held back: how long it stands, then how long it runs at a
--- tenth, then at half speed. `held` (lib/hold.lua) says until when each would last: the slowest counts.
+-- tenth, then at half speed. `held` (lib/slowclock.lua) says until when each would last: the slowest counts.
 local function held_in(moved, m, held)
   local still, half, slow = string.match(held, '^(%d+)\t(%d+)\t(%d+)\t')
   local function before(hold)

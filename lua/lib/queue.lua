@@ -54,7 +54,7 @@ local function held_entry(task)
 end
 
 -- Frees the place that the current attempt takes at its worker, and tells a claim of that worker which waits for one
--- (free.lua asks for that).
+-- (tell_when_free.lua asks for that).
 local function let_go(task)
   write('ZREM', HELD, held_entry(task))
   local asked = '~' .. task.f.w

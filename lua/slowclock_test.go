@@ -31,7 +31,10 @@ func TestHold(t *testing.T) {
 			t.Helper()
 			return eval("find", []string{key("clock"), key("timers")}, "L", 0, 0, 0).([]any)[1].(int64)
 		}
-		hold := func(still, half int) { t.Helper(); eval("hold", []string{key("clock"), key("outages")}, still, half) }
+		hold := func(still, half int) {
+			t.Helper()
+			eval("slowclock", []string{key("clock"), key("outages")}, still, half)
+		}
 		start := tick()
 		for i, step := range []struct {
 			still, half int // a hold, first of all

@@ -7,7 +7,7 @@
 -- Cost: O(1)
 --#include lib/clock.lua
 --#include lib/step.lua
---#include lib/hold.lua
+--#include lib/slowclock.lua
 local L = step(KEYS[1], KEYS[2], 1)
 hold(KEYS[1], L, tonumber(ARGV[1]), tonumber(ARGV[2]), 0)
 return L
