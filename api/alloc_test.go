@@ -62,7 +62,7 @@ func (h *hot) once(t testing.TB) {
 }
 
 func singleBeat(t testing.TB) *hot {
-	token, _, err := testKeys(t).mintTask(testAttempt(), tracker.DefaultTokenTTL, true)
+	token, _, err := mintTask(testKeys(t), testAttempt(), tracker.DefaultTokenTTL, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func manyBeats(t testing.TB, n int) *hot {
 		}
 		a := testAttempt()
 		a.TaskID = fmt.Sprintf("task_%d", i)
-		token, _, err := testKeys(t).mintTask(a, tracker.DefaultTokenTTL, true)
+		token, _, err := mintTask(testKeys(t), a, tracker.DefaultTokenTTL, true)
 		if err != nil {
 			t.Fatal(err)
 		}

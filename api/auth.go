@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -12,7 +13,7 @@ import (
 func (w *wire) bearer() []byte {
 	const scheme = "bearer "
 	a := w.authorization
-	if w.authorized != 1 || len(a) <= len(scheme) || len(a) > len(scheme)+maxTokenBytes {
+	if w.authorized != 1 || len(a) <= len(scheme) || len(a) > len(scheme)+token.MaxBytes {
 		return nil
 	}
 	if !bytes.EqualFold(a[:len(scheme)], []byte(scheme)) {
@@ -24,7 +25,7 @@ func (w *wire) bearer() []byte {
 // taskToken verifies a task token, nearly always from the cache. raw may be borrowed. A nil token comes with
 // the refusal: 401 for one that does not hold, 403 for a good one of another kind.
 func (s *Server) taskToken(raw []byte, now time.Time, count *hotStripe) (*taskToken, *refusal) {
-	if t := s.tokens.get(raw, now.UnixMilli()); t != nil {
+	if t := s.tokens.Get(raw, now.UnixMilli()); t != nil {
 		count.cacheHits.Add(1)
 		return t, nil
 	}
@@ -36,18 +37,18 @@ func (s *Server) verifyTask(raw []byte, now time.Time) (*taskToken, *refusal) {
 		return nil, errUnauthorized
 	}
 	own := string(raw) // the cache outlives the request
-	c, err := s.keys.verify(own, now)
+	c, err := s.keys.Verify(own, now)
 	switch {
 	case err != nil:
 		s.metrics.badTokens.Inc()
 		return nil, errUnauthorized
-	case c.Kind != kindTask:
+	case c.Kind != token.KindTask:
 		return nil, errNotTask
 	}
 	s.metrics.cacheMisses.Inc()
-	t := newTaskToken(own, c, s.tracker.Attempt(attemptOf(c)))
-	s.tokens.put(t, now.UnixMilli())
-	return t, nil
+	e := newTaskToken(own, c, s.tracker.Attempt(attemptOf(c)))
+	s.tokens.Put(e, now.UnixMilli())
+	return &e.Value, nil
 }
 
 // checkTask holds a task id against the one that the token is for.
@@ -101,8 +102,8 @@ func (c *call) authorize() error {
 }
 
 // claims verifies the request's token, which is no task's.
-func (c *call) claims() (*claims, error) {
-	k, err := c.s.keys.verify(string(c.wire.bearer()), c.now)
+func (c *call) claims() (*token.Claims, error) {
+	k, err := c.s.keys.Verify(string(c.wire.bearer()), c.now)
 	if err == nil {
 		known(c.ctx)
 	}
@@ -115,11 +116,11 @@ func (c *call) authorizeControl() error {
 		c.s.metrics.badTokens.Inc()
 		return errUnauthorized
 	}
-	if k.Kind != kindControl {
+	if k.Kind != token.KindControl {
 		return forbidden("The token is not a control token; make one with: lubdub token --role viewer")
 	}
-	if grants[Role(k.Role)]&c.route.needs == 0 {
-		return forbidden("The role " + k.Role + " may not do this; it takes " + rolesFor(c.route.needs))
+	if permitted[k.Role]&c.route.needs == 0 {
+		return forbidden("The role " + string(k.Role) + " may not do this; it takes " + rolesFor(c.route.needs))
 	}
 	c.control = k
 	if c.id != "" {
@@ -133,17 +134,6 @@ func invalidIDUnless(field, id string) error {
 		return nil
 	}
 	return invalidID(field)
-}
-
-// rolesFor names the roles that have a bit.
-func rolesFor(needs roleSet) string {
-	var names []string
-	for _, r := range Roles {
-		if grants[r]&needs != 0 {
-			names = append(names, string(r))
-		}
-	}
-	return strings.Join(names, " or ")
 }
 
 // scope settles the scope of a control call: what the body says (empty for calls without), else the query,
@@ -179,11 +169,11 @@ func (c *call) half(field, body, own string) (string, error) {
 		asked = body
 	}
 	switch {
-	case asked == "" && own == Wildcard:
+	case asked == "" && own == token.Wildcard:
 		return "", invalidField(field, field+" is missing; the token opens every one, so the request must say which it is about")
 	case asked == "":
 		return own, nil
-	case own != Wildcard && asked != own:
+	case own != token.Wildcard && asked != own:
 		return "", forbidden("The token does not open this " + strings.TrimSuffix(field, "Id"))
 	}
 	return asked, nil

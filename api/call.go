@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -21,11 +22,11 @@ type call struct {
 	route *route
 	now   time.Time
 
-	id      string     // of the path
-	query   url.Values // checked against the route's
-	token   *taskToken // with forTask
-	control *claims    // with forControl and forWorker
-	bySelf  bool       // control is the claims of the path's own worker
+	id      string        // of the path
+	query   url.Values    // checked against the route's
+	token   *taskToken    // with forTask
+	control *token.Claims // with forControl and forWorker
+	bySelf  bool          // control is the claims of the path's own worker
 }
 
 func (c *call) local() time.Time { return c.s.local(c.ctx) }

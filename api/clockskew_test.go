@@ -38,7 +38,7 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 					t.Error("nobody is warned")
 				}
 
-				control := l.control(RoleViewer) // an hour
+				control := l.control(roleViewer) // an hour
 				l.store.Clock.Advance(29 * time.Minute)
 				_ = l.tr.Tick()
 				var fresh v1.HeartbeatResponse

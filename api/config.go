@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -71,7 +72,7 @@ const DefaultIdleTimeout = 90 * time.Second
 // be given.
 type Config struct {
 	Tracker   Tracker
-	Keys      *Keyring
+	Keys      *token.Keyring
 	PublicURL string // what envelopes carry as callbackBaseUrl, for example https://lubdub.example.com
 	Version   string // of the build; empty: "devel"
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -23,7 +24,7 @@ func TestContractBatches(t *testing.T) {
 			}
 		}
 		l.badItems = true
-		l.do("POST", "/v1/tasks:batch", l.control(RoleDispatcher), `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"a"},{"bogus":1},{"taskId":"c","queue":"q"}]}`).want(200).into(&created)
+		l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher), `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"a"},{"bogus":1},{"taskId":"c","queue":"q"}]}`).want(200).into(&created)
 		var statuses []int
 		for _, r := range created.Results {
 			statuses = append(statuses, r.Status)
@@ -60,14 +61,14 @@ func TestContractLists(t *testing.T) {
 			want[id] = true
 			l.create(`{"taskId":"` + id + `","runId":"run_a","labels":{"odd":"` + fmt.Sprint(i%2 == 1) + `"}}`)
 		}
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"q1","queue":"default","type":"mail","runId":"run_b"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"q1","queue":"default","type":"mail","runId":"run_b"}`).want(201)
 
 		walk := func(query string) (ids []string, total *int) {
 			t.Helper()
 			path := "/v1/tasks?" + query
 			for {
 				var list v1.TaskList
-				l.do("GET", path, l.control(RoleViewer), "").want(200).into(&list)
+				l.do("GET", path, l.control(roleViewer), "").want(200).into(&list)
 				for _, task := range list.Tasks {
 					ids = append(ids, task.TaskID)
 				}
@@ -90,13 +91,13 @@ func TestContractLists(t *testing.T) {
 			}
 		}
 		var page v1.TaskList
-		l.do("GET", "/v1/tasks?runId=run_a&pageSize=10", l.control(RoleViewer), "").want(200).into(&page)
+		l.do("GET", "/v1/tasks?runId=run_a&pageSize=10", l.control(roleViewer), "").want(200).into(&page)
 		l.create(`{"taskId":"t045","runId":"run_a"}`) // behind the page's end in no order but its id's
 		var rest []string
 		path := "/v1/tasks?runId=run_a&pageSize=10&pageToken="
 		for token := page.NextPageToken; token != ""; {
 			var next v1.TaskList
-			l.do("GET", path+token, l.control(RoleViewer), "").want(200).into(&next)
+			l.do("GET", path+token, l.control(roleViewer), "").want(200).into(&next)
 			for _, task := range next.Tasks {
 				rest = append(rest, task.TaskID)
 			}
@@ -112,20 +113,20 @@ func TestContractRuns(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		one := l.create(`{"taskId":"a","runId":"r"}`)
 		l.create(`{"taskId":"b","runId":"r"}`)
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"c","runId":"r","queue":"q"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"c","runId":"r","queue":"q"}`).want(201)
 		l.call(one, "started", `{"attempt":1}`).want(200)
-		l.do("GET", "/v1/runs/r", l.control(RoleViewer), "").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
-		l.do("POST", "/v1/runs/r/cancel", l.control(RoleOperator), `{"reason":"stop"}`).want(202)
-		l.do("GET", "/v1/runs/r", l.control(RoleViewer), "").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
+		l.do("GET", "/v1/runs/r", l.control(roleViewer), "").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
+		l.do("POST", "/v1/runs/r/cancel", l.control(roleOperator), `{"reason":"stop"}`).want(202)
+		l.do("GET", "/v1/runs/r", l.control(roleViewer), "").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
 		l.call(one, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"stop"}`)
-		l.do("GET", "/v1/runs/none", l.control(RoleViewer), "").refused(404, "run_not_found")
-		l.do("GET", "/v1/tasks/none", l.control(RoleViewer), "").refused(404, "task_not_found")
+		l.do("GET", "/v1/runs/none", l.control(roleViewer), "").refused(404, "run_not_found")
+		l.do("GET", "/v1/tasks/none", l.control(roleViewer), "").refused(404, "task_not_found")
 	})
 }
 
 func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,"maxBackoffMs":60000}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,"maxBackoffMs":60000}}`).want(201)
 		made, err := l.tr.Dispatch(context.Background(), tracker.Scope{Tenant: "acme", Workspace: "prod"}, "a", 0, "w1")
 		if err != nil {
 			t.Fatal(err)
@@ -156,9 +157,9 @@ func TestContractRefusalsChangeNothing(t *testing.T) {
 			{"/v1/tasks/" + e.TaskID + "/heartbeat", e.TaskToken, `{"attempt":2}`},
 			{"/v1/tasks/" + e.TaskID + "/completed", e.TaskToken, `{"attempt":1,"outcome":"FAILED"}`},
 			{"/v1/tasks/" + e.TaskID + "/completed", e.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED"} ` + `x`},
-			{"/v1/tasks", l.control(RoleViewer), `{}`},
-			{"/v1/tasks", l.control(RoleAdmin), `{"bogus":1}`},
-			{"/v1/tasks/none/cancel", l.control(RoleAdmin), ``},
+			{"/v1/tasks", l.control(roleViewer), `{}`},
+			{"/v1/tasks", l.control(roleAdmin), `{"bogus":1}`},
+			{"/v1/tasks/none/cancel", l.control(roleAdmin), ``},
 		} {
 			if a := l.do("POST", c.path, c.token, c.body); a.status < 400 || a.status >= 500 {
 				t.Errorf("%s %s: %d", c.path, c.body, a.status)
@@ -186,7 +187,7 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 		if err := l.store.Client.Del(context.Background(), keys...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		l.do("GET", "/v1/tasks/"+lost.TaskID, l.control(RoleViewer), "").refused(404, "task_not_found")
+		l.do("GET", "/v1/tasks/"+lost.TaskID, l.control(roleViewer), "").refused(404, "task_not_found")
 		l.call(lost, "heartbeat", `{"attempt":1}`).want(200)
 		if task := l.get(lost.TaskID); task.State != v1.Running || task.Attempt != 1 {
 			t.Errorf("got %+v", task)
@@ -210,15 +211,15 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.pass(0)
-			l.do("GET", "/v1/workers/"+w.WorkerID, l.control(RoleViewer), "").refused(404, v1.CodeWorkerNotFound)
-			l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(RoleOperator), "").refused(404, v1.CodeWorkerNotFound)
+			l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
+			l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), "").refused(404, v1.CodeWorkerNotFound)
 			ask(w).want(200)
 			if got := l.workerNow(w.WorkerID); got.Name == nil || *got.Name != "mailer-1" || got.Labels["region"] != "us-east-1" || len(got.Types) != 1 {
 				t.Errorf("after a %s: %+v", first, got)
 			}
 		}
 		w := l.register(mailer)
-		renewed, _ := l.keys.renewedWorker(claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
+		renewed, _ := renewedWorker(l.keys, claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
 		l.store.Client.FlushDB(context.Background())
 		l.pass(0)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", renewed, "").want(200) // a renewed token is as good
@@ -247,9 +248,9 @@ func TestContractJSONComesBackAsItWent(t *testing.T) {
 	})
 }
 
-func claimsOf(t *testing.T, l *live, token string) *claims {
+func claimsOf(t *testing.T, l *live, token string) *token.Claims {
 	t.Helper()
-	c, err := l.keys.verify(token, l.now())
+	c, err := l.keys.Verify(token, l.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestContractTimesOutsideTheYearsThatCanBeWritten(t *testing.T) {
 			l.call(e, "started", `{"attempt":1,"startedAt":"`+at+`"}`).refused(400, "invalid_request")
 			l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at+`"}`).refused(400, "invalid_request")
 			l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","completedAt":"`+at+`"}`).refused(400, "invalid_request")
-			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"q","notBefore":"`+at+`"}`).refused(400, "invalid_request")
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q","notBefore":"`+at+`"}`).refused(400, "invalid_request")
 		}
 		for _, at := range []string{"9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z"} {
 			l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at+`"}`).want(200)
@@ -281,7 +282,7 @@ func TestContractRepeatAfterTheDeadline(t *testing.T) {
 		deadline := l.now().Add(time.Minute).UTC().Format(time.RFC3339)
 		body, item := `{"deadline":"`+deadline+`"}`, `{"tasks":[{"deadline":"`+deadline+`","idempotencyKey":"k2"}]}`
 		create := func(path, body, key string) *answer {
-			return l.do("POST", path, l.control(RoleDispatcher), body, "Idempotency-Key", key)
+			return l.do("POST", path, l.control(roleDispatcher), body, "Idempotency-Key", key)
 		}
 		one, batch := create("/v1/tasks", body, "k1").want(201), create("/v1/tasks:batch", item, "").want(200)
 		l.pass(2 * time.Minute)
@@ -295,6 +296,6 @@ func TestContractRepeatAfterTheDeadline(t *testing.T) {
 		if e := create("/v1/tasks", body, "k3").refused(400, "invalid_request"); e.Field != "deadline" {
 			t.Errorf("%+v", e)
 		}
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).refused(400, "invalid_request")
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).refused(400, "invalid_request")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -76,7 +77,7 @@ func (l *live) sweep() {
 func (l *live) create(body string) *v1.TaskEnvelope {
 	l.t.Helper()
 	var e v1.TaskEnvelope
-	l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).want(201).into(&e)
+	l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).want(201).into(&e)
 	return &e
 }
 
@@ -89,7 +90,7 @@ func (l *live) call(e *v1.TaskEnvelope, op, body string) *answer {
 func (l *live) get(id string) *v1.Task {
 	l.t.Helper()
 	var task v1.Task
-	l.do("GET", "/v1/tasks/"+id, l.control(RoleViewer), "").want(200).into(&task)
+	l.do("GET", "/v1/tasks/"+id, l.control(roleViewer), "").want(200).into(&task)
 	return &task
 }
 
@@ -149,8 +150,8 @@ func TestContractCancel(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), `{"reason":"user_requested"}`).want(202).contains(`{"cancelRequested":true,"cancelReason":"user_requested","state":"RUNNING"}`)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), `{"reason":"user_requested"}`).want(202)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), `{"reason":"user_requested"}`).want(202).contains(`{"cancelRequested":true,"cancelReason":"user_requested","state":"RUNNING"}`)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), `{"reason":"user_requested"}`).want(202)
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"user_requested"}`)
 		l.call(e, "completed", seedCancelled).want(200).contains(`{"finalState":"CANCELLED"}`)
 		task := l.get(e.TaskID)
@@ -158,10 +159,10 @@ func TestContractCancel(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 		sameJSON(t, task.PartialProgress, field(t, seedCancelled, "partialProgress"))
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), "").want(202).contains(`{"state":"CANCELLED","cancelReason":"user_requested"}`)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), "").want(202).contains(`{"state":"CANCELLED","cancelReason":"user_requested"}`)
 
 		idle := l.create(short)
-		l.do("POST", "/v1/tasks/"+idle.TaskID+"/cancel", l.control(RoleOperator), "").want(202).contains(`{"state":"CANCELLED"}`)
+		l.do("POST", "/v1/tasks/"+idle.TaskID+"/cancel", l.control(roleOperator), "").want(202).contains(`{"state":"CANCELLED"}`)
 		l.call(idle, "started", seedStarted).want(409).contains(seedStartedConflict)
 	})
 }
@@ -171,7 +172,7 @@ func TestContractCancelGrace(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(`{"heartbeatIntervalMs":20000,"heartbeatTimeoutMs":60000,"cancelGracePeriodMs":1000}`)
 		l.call(e, "started", `{"attempt":1}`).want(200)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(RoleOperator), "").want(202)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), "").want(202)
 		l.pass(5 * time.Second)
 		l.sweep()
 		if task := l.get(e.TaskID); task.State != v1.Running {
@@ -218,12 +219,12 @@ func TestContractZombie(t *testing.T) {
 		l.call(e, "completed", seedSucceeded).want(409).contains(`{"error":"task_already_terminal","state":"FAILED"}`)
 
 		var next v1.TaskEnvelope
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).want(201).into(&next)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(201).into(&next)
 		if next.Attempt != 2 || next.LastProgress == nil || string(next.LastProgress.Message) != `"one third"` || next.TaskToken == e.TaskToken {
 			t.Fatalf("got %+v", next)
 		}
 		var again v1.TaskEnvelope
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).want(201).into(&again)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(201).into(&again)
 		if again.TaskToken != next.TaskToken {
 			t.Error("the same fromAttempt got another token")
 		}
@@ -231,7 +232,7 @@ func TestContractZombie(t *testing.T) {
 		l.call(&next, "heartbeat", `{"attempt":2}`).want(200)
 		l.call(&next, "completed", strings.Replace(seedSucceeded, `"attempt": 1`, `"attempt": 2`, 1)).want(200)
 		l.call(e, "completed", seedSucceeded).want(409).contains(`{"error":"attempt_mismatch","expectedAttempt":2,"receivedAttempt":1}`)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":2}`).refused(409, "task_already_terminal")
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":2}`).refused(409, "task_already_terminal")
 	})
 }
 
@@ -239,12 +240,12 @@ func TestContractMismatchBeforeTheNextEnds(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).want(201)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(201)
 		for op, body := range map[string]string{"started": seedStarted, "heartbeat": seedHeartbeat, "completed": seedSucceeded} {
 			l.call(e, op, body).want(409).contains(`{"error":"attempt_mismatch","expectedAttempt":2,"receivedAttempt":1}`)
 		}
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":7}`).refused(409, "attempt_mismatch")
-		l.do("POST", "/v1/tasks/none/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).refused(404, "task_not_found")
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":7}`).refused(409, "attempt_mismatch")
+		l.do("POST", "/v1/tasks/none/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).refused(404, "task_not_found")
 	})
 }
 
@@ -252,22 +253,22 @@ func TestContractIdempotency(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		deadline := l.now().Add(90 * time.Minute).Format(time.RFC3339)
 		body := `{"taskKey":"k","deadline":"` + deadline + `"}`
-		first := l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body, "Idempotency-Key", "one").want(201)
+		first := l.do("POST", "/v1/tasks", l.control(roleDispatcher), body, "Idempotency-Key", "one").want(201)
 		l.pass(time.Second)
-		if again := l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body, "Idempotency-Key", "one").want(201); again.body != first.body {
+		if again := l.do("POST", "/v1/tasks", l.control(roleDispatcher), body, "Idempotency-Key", "one").want(201); again.body != first.body {
 			t.Errorf("a repeat got\n%s\nwant\n%s", again.body, first.body)
 		}
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskKey":"other"}`, "Idempotency-Key", "one").refused(409, "idempotency_mismatch")
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"mine"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskKey":"other"}`, "Idempotency-Key", "one").refused(409, "idempotency_mismatch")
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"mine"}`).want(201)
 		before := l.store.Dump(t)
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"mine"}`).refused(409, "task_exists")
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"mine"}`).refused(409, "task_exists")
 		if after := l.store.Dump(t); fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Error("a refused creation changed the store")
 		}
-		l.do("POST", "/v1/tasks?workspaceId=test", l.controlFor(RoleDispatcher, "acme", Wildcard), `{"taskId":"mine"}`).want(201)
+		l.do("POST", "/v1/tasks?workspaceId=test", l.controlFor(roleDispatcher, "acme", token.Wildcard), `{"taskId":"mine"}`).want(201)
 
-		queued := l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201).contains(`{"state":"QUEUED","attempt":0}`)
-		if again := l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201); again.body != queued.body {
+		queued := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201).contains(`{"state":"QUEUED","attempt":0}`)
+		if again := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201); again.body != queued.body {
 			t.Errorf("a repeat got\n%s\nwant\n%s", again.body, queued.body)
 		}
 	})

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
 func TestCreateHandsEveryFieldOn(t *testing.T) {
 	e := newEnv(t)
-	a := e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{
+	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{
 		"taskId":"t1","runId":"r1","taskKey":"raw/events ü","assetId":"a1","tenantId":"acme","workspaceId":"prod","type":"send_email","queue":"default",
 		"runtime":"python3.11","workerLabels":{"region":"us"},"placement":{"strategy":"leastLoaded"},
 		"payload": {"b": 1, "a": ["<x>", 12345678901234567890]},"resources":{ "cpu": 2 },"labels":{"team":"x=y"},
@@ -41,22 +42,22 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 
 func TestCreatePins(t *testing.T) {
 	e := newEnv(t)
-	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"queue":"q","workerId":"w1"}`).want(201)
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q","workerId":"w1"}`).want(201)
 	if got := e.fake.lastCreated(); got.WorkerID != "w1" {
 		t.Errorf("got %+v", got)
 	}
-	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"queue":"q","workerId":"w1","placement":{"strategy":"random"}}`).refused(400, v1.CodeInvalidRequest)
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q","workerId":"w1","placement":{"strategy":"random"}}`).refused(400, v1.CodeInvalidRequest)
 }
 
 func TestCreateFillsDefaults(t *testing.T) {
 	e := newEnv(t)
-	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"taskKey":null,"retry":null,"deadline":null,"labels":null,"payload":null,"heartbeatTimeoutMs":null}`).want(201).
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"taskKey":null,"retry":null,"deadline":null,"labels":null,"payload":null,"heartbeatTimeoutMs":null}`).want(201).
 		contains(`{"assetId":null,"taskKey":null,"deadline":null,"resources":{}}`)
 	got := e.fake.lastCreated()
 	if got.HeartbeatTimeout != 90*time.Second || got.HeartbeatInterval != 30*time.Second || got.CancelGrace != 30*time.Second || got.Payload != nil || got.NoRenewToken || got.Retry != nil {
 		t.Errorf("got %+v", got)
 	}
-	e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{"queue":"q"}`).want(201).contains(`{"heartbeatTimeoutMs":null}`)
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q"}`).want(201).contains(`{"heartbeatTimeoutMs":null}`)
 	if got := e.fake.lastCreated(); got.HeartbeatTimeout != 0 {
 		t.Errorf("a queue task got a timeout of its own: %v", got.HeartbeatTimeout)
 	}
@@ -64,7 +65,7 @@ func TestCreateFillsDefaults(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	e := newEnv(t)
-	one, tenant, all := e.control(RoleAdmin), e.controlFor(RoleAdmin, "acme", Wildcard), e.controlFor(RoleAdmin, Wildcard, Wildcard)
+	one, tenant, all := e.control(roleAdmin), e.controlFor(roleAdmin, "acme", token.Wildcard), e.controlFor(roleAdmin, token.Wildcard, token.Wildcard)
 	for _, c := range []struct {
 		name, token, query, body string
 		status                   int
@@ -111,7 +112,7 @@ func TestRoles(t *testing.T) {
 		{"POST", "/v1/tasks/task_1/cancel", ""}, {"POST", "/v1/runs/run_1/cancel", "{}"},
 		{"POST", "/v1/tasks", "{}"}, {"POST", "/v1/tasks:batch", `{"tasks":[{}]}`}, {"POST", "/v1/tasks/task_1/attempts", `{"fromAttempt":1}`},
 	}
-	for role, may := range map[Role]int{RoleViewer: 3, RoleOperator: 5, RoleDispatcher: 8, RoleAdmin: 8, RoleEnroll: 0} {
+	for role, may := range map[token.Role]int{roleViewer: 3, roleOperator: 5, roleDispatcher: 8, roleAdmin: 8, roleEnroll: 0} {
 		for i, c := range calls {
 			a := e.do(c.method, c.path, e.control(role), c.body)
 			if i < may && a.status >= 300 || i >= may && a.status != 403 {
@@ -125,7 +126,7 @@ func TestIdempotencyHashesMeaning(t *testing.T) {
 	e := newEnv(t)
 	hash := func(body, key string) string {
 		t.Helper()
-		e.do("POST", "/v1/tasks", e.control(RoleAdmin), body, "Idempotency-Key", key).want(201)
+		e.do("POST", "/v1/tasks", e.control(roleAdmin), body, "Idempotency-Key", key).want(201)
 		n := e.fake.lastCreated()
 		if n.IdempotencyKey != key || key != "" && len(n.IdempotencyHash) != 64 {
 			t.Fatalf("key %q, hash %q", n.IdempotencyKey, n.IdempotencyHash)
@@ -155,16 +156,16 @@ func TestIdempotencyHashesMeaning(t *testing.T) {
 		t.Error("a hash without a key")
 	}
 	for _, bad := range []string{strings.Repeat("x", 256), "ü", "a\tb"} {
-		e.do("POST", "/v1/tasks", e.control(RoleAdmin), `{}`, "Idempotency-Key", bad).refused(400, "invalid_request")
+		e.do("POST", "/v1/tasks", e.control(roleAdmin), `{}`, "Idempotency-Key", bad).refused(400, "invalid_request")
 	}
 	hash(`{}`, strings.Repeat("x", 255))
 }
 
 func TestTheSameAttemptGetsTheSameEnvelope(t *testing.T) {
 	e := newEnv(t)
-	first := e.do("POST", "/v1/tasks", e.control(RoleAdmin), `{"taskId":"t"}`, "Idempotency-Key", "k").want(201)
+	first := e.do("POST", "/v1/tasks", e.control(roleAdmin), `{"taskId":"t"}`, "Idempotency-Key", "k").want(201)
 	e.advance(5 * time.Minute)
-	if again := e.do("POST", "/v1/tasks", e.control(RoleAdmin), `{"taskId":"t"}`, "Idempotency-Key", "k").want(201); again.body != first.body {
+	if again := e.do("POST", "/v1/tasks", e.control(roleAdmin), `{"taskId":"t"}`, "Idempotency-Key", "k").want(201); again.body != first.body {
 		t.Errorf("got\n%s\nwant\n%s", again.body, first.body)
 	}
 }
@@ -182,7 +183,7 @@ func TestBatchOfCreations(t *testing.T) {
 	}
 	e.badItems = true
 	var got v1.CreateTasksResponse
-	e.do("POST", "/v1/tasks:batch", e.control(RoleDispatcher), `{"tasks":[
+	e.do("POST", "/v1/tasks:batch", e.control(roleDispatcher), `{"tasks":[
 		{"taskId":"a"}, {"taskId":"b","queue":"q","idempotencyKey":"k"}, {"taskId":"taken"}, {"taskId":"a/b"}, {"bogus":1}, {"taskId":5}, 7,
 		{"tenantId":"evil"}, {"heartbeatTimeoutMs":1}, {"taskId":"away"}, {"idempotencyKey":"ü"}, {"taskId":"last"}]}`).want(200).into(&got)
 	want := []struct {
@@ -226,7 +227,7 @@ func TestNextAttempt(t *testing.T) {
 		made.Envelope.LastProgress = &tracker.Progress{Pct: "30", Message: `"half \u00fc way"`}
 		return made, nil
 	}
-	a := e.do("POST", "/v1/tasks/task_1/attempts", e.control(RoleDispatcher), `{"fromAttempt":1}`).want(201).
+	a := e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher), `{"fromAttempt":1}`).want(201).
 		contains(`{"taskId":"task_1","attempt":2,"state":"DISPATCHED","lastProgress":{"progressPct":30,"message":"half ü way"}}`)
 	if !strings.Contains(a.body, `"half \u00fc way"`) {
 		t.Errorf("the message was written anew: %s", a.body)
@@ -234,5 +235,5 @@ func TestNextAttempt(t *testing.T) {
 	e.fake.nextAttempt = func(s tracker.Scope, id string, _ int) (*tracker.Created, error) {
 		return &tracker.Created{Task: fakeTask(tracker.NewTask{Scope: s, TaskID: id, Queue: "q"})}, nil
 	}
-	e.do("POST", "/v1/tasks/task_1/attempts", e.control(RoleDispatcher), `{"fromAttempt":1}`).want(202).contains(`{"taskId":"task_1","state":"QUEUED"}`)
+	e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher), `{"fromAttempt":1}`).want(202).contains(`{"taskId":"task_1","state":"QUEUED"}`)
 }

@@ -43,8 +43,8 @@ func TestContractDepthOfJSON(t *testing.T) {
 			for _, levels := range []int{101, 9_990} {
 				says := fmt.Sprintf(`{"error":"invalid_request","field":"%s"}`, field)
 				message := fmt.Sprintf("%s is nested %d levels deep; use at most 100, or send it as a string", field, levels)
-				l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body(levels)).want(400).contains(says)
-				l.do("POST", "/v1/tasks:batch", l.control(RoleDispatcher), `{"tasks":[`+body(levels)+`]}`).want(200).contains(`{"results":[` + strings.TrimSuffix(says, "}") + `,"status":400,"message":"` + message + `"}]}`)
+				l.do("POST", "/v1/tasks", l.control(roleDispatcher), body(levels)).want(400).contains(says)
+				l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher), `{"tasks":[`+body(levels)+`]}`).want(200).contains(`{"results":[` + strings.TrimSuffix(says, "}") + `,"status":400,"message":"` + message + `"}]}`)
 			}
 		}
 		fields = append(keptAsSent(reflect.TypeFor[v1.CompletedRequest]()), "error")

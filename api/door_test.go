@@ -168,7 +168,7 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 // Every way of showing a token counts, and who has shown one does not give way.
 func TestWhoHasShownATokenStays(t *testing.T) {
 	e := newDoor(t)
-	worker, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 		{"POST /v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`}, {"POST /v1/tasks/task_1/heartbeat?", e.task(), `{"attempt":1}`},
 		{"POST /v1/tasks/task_1/heartbeat", worker, `{"attempt":1}`}, {"POST /v1/tasks/task_1/started", e.task(), `{"attempt":1}`},
 		{"POST /v1/tasks/task_1/started", worker, `{"attempt":1}`}, {"POST /v1/heartbeats", "", item(e.task())}, {"POST /v1/heartbeats", worker, `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`},
-		{"GET /v1/tasks/task_1", e.control(RoleViewer), ""}, {"POST /v1/workers/" + fakeWorkerID + "/heartbeat", worker, `{}`},
+		{"GET /v1/tasks/task_1", e.control(roleViewer), ""}, {"POST /v1/workers/" + fakeWorkerID + "/heartbeat", worker, `{}`},
 	}
 	e = newDoor(t, func(c *Config) { c.MaxConns, c.ReadTimeout, c.IdleTimeout = len(requests), time.Hour, time.Hour })
 	var conns []*client

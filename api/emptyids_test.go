@@ -10,7 +10,7 @@ import (
 func TestEmptyIDsAreRefused(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		e, w := l.create(short), l.register(mailer)
-		dispatcher, operator, viewer, enroll := l.control(RoleDispatcher), l.control(RoleOperator), l.control(RoleViewer), l.control(RoleEnroll)
+		dispatcher, operator, viewer, enroll := l.control(roleDispatcher), l.control(roleOperator), l.control(roleViewer), l.control(roleEnroll)
 		task := "/v1/tasks/" + e.TaskID
 		for _, c := range []struct{ path, token, body, field string }{
 			{task + "/started", e.TaskToken, `{"attempt":1,"workerId":""}`, "workerId"},

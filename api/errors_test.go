@@ -55,11 +55,11 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 			var answers []*answer
 			switch c.status {
 			case 404:
-				answers = append(answers, e.do("GET", "/v1/tasks/task_1", e.control(RoleAdmin), ""))
+				answers = append(answers, e.do("GET", "/v1/tasks/task_1", e.control(roleAdmin), ""))
 			case 410:
 				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`))
 			default:
-				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`), e.do("POST", "/v1/tasks", e.control(RoleAdmin), `{}`))
+				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`), e.do("POST", "/v1/tasks", e.control(roleAdmin), `{}`))
 			}
 			for _, a := range answers {
 				got := a.refused(c.status, c.code)
@@ -108,7 +108,7 @@ func TestBadBodies(t *testing.T) {
 		t.Error("a bad completion reached the domain")
 		return tracker.Completed{}, nil
 	}
-	admin, task := e.control(RoleAdmin), e.task()
+	admin, task := e.control(roleAdmin), e.task()
 	paths := map[string]string{
 		"/v1/tasks/task_1/started": task, "/v1/tasks/task_1/heartbeat": task, "/v1/tasks/task_1/completed": task, "/v1/heartbeats": "",
 		"/v1/tasks": admin, "/v1/tasks:batch": admin, "/v1/tasks/task_1/attempts": admin,
@@ -152,7 +152,7 @@ func TestContentTypes(t *testing.T) {
 
 func TestWrongFieldsAreNamed(t *testing.T) {
 	e := newEnv(t)
-	admin, task := e.control(RoleAdmin), e.task()
+	admin, task := e.control(roleAdmin), e.task()
 	long := strings.Repeat("x", 600)
 	for _, c := range []struct{ path, token, body, code, field string }{
 		{"/v1/tasks/task_1/heartbeat", task, `{}`, "invalid_request", "attempt"},
@@ -257,7 +257,7 @@ func TestCallbacksSkipUnknownFields(t *testing.T) {
 func TestPathsThatAreNotThere(t *testing.T) {
 	e := newEnv(t)
 	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/events", "/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
-		e.do("GET", path, e.control(RoleAdmin), "").refused(404, "not_found")
+		e.do("GET", path, e.control(roleAdmin), "").refused(404, "not_found")
 	}
 }
 
@@ -269,7 +269,7 @@ func TestAPanicIsA500AndTheServerLives(t *testing.T) {
 	if got := a.refused(500, "internal_error"); got.RequestID != "my-id" || a.header.Get("X-Request-Id") != "my-id" {
 		t.Errorf("got %+v", got)
 	}
-	e.do("GET", "/v1/tasks/task_1", e.control(RoleAdmin), "").refused(500, "internal_error")
+	e.do("GET", "/v1/tasks/task_1", e.control(roleAdmin), "").refused(500, "internal_error")
 	if log := e.log.String(); !contains(log, "boom", "request_id=my-id", "errors_test.go") || strings.Contains(log, "eyJ") {
 		t.Errorf("the log has no panic, or a token: %s", log)
 	}

@@ -60,7 +60,7 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 	e := newEnv(t)
 	beats := 0
 	e.fake.beat = func(*tracker.Beat) { beats++ }
-	worker, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
+	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 		if r.method != "POST" {
 			continue
 		}
-		tokens := []string{e.control(RoleAdmin)}
+		tokens := []string{e.control(roleAdmin)}
 		switch r.access {
 		case forTask, forItems:
 			tokens = []string{e.task(), worker}

@@ -135,7 +135,7 @@ func (s *Server) appendBeat(dst []byte, b *tracker.Beat, t *taskToken, now time.
 	dst = clock.append(dst, b.At)
 	dst = append(dst, `,"nextHeartbeatMs":`...)
 	dst = strconv.AppendInt(dst, t.next, 10)
-	if f := s.keys.renewed(t, now); f != nil {
+	if f := renewed(s.keys, t, now); f != nil {
 		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
 		dst = append(dst, f.text...)
 		dst = append(dst, `","tokenExpiresAt":`...)

@@ -105,7 +105,7 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 		strings.Replace(item("noattempt", ""), `"attempt":1,`, ``, 1),
 		strings.Replace(item("noid", ""), `"taskId":"noid",`, ``, 1),
 		`{"taskId":"token","attempt":1,"taskToken":5}`,
-		`{"taskId":"ctl","attempt":1,"taskToken":"` + e.control(RoleAdmin) + `"}`,
+		`{"taskId":"ctl","attempt":1,"taskToken":"` + e.control(roleAdmin) + `"}`,
 		item("last", ""),
 	}
 	want := []struct {
@@ -148,7 +148,7 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 	}
 	// An Authorization header opens nothing here: 401 when it does not hold, 403 when it is another kind.
 	var got v1.HeartbeatsResponse
-	e.do("POST", "/v1/heartbeats", e.control(RoleAdmin), `{"heartbeats":[`+items[4]+`,`+items[0]+`]}`).want(200).into(&got)
+	e.do("POST", "/v1/heartbeats", e.control(roleAdmin), `{"heartbeats":[`+items[4]+`,`+items[0]+`]}`).want(200).into(&got)
 	if got.Results[0].Status != 403 || got.Results[1].Status != 200 {
 		t.Errorf("got %+v", got)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -32,7 +33,7 @@ type env struct {
 	t      *testing.T
 	s      *Server
 	fake   *fakeTracker
-	keys   *Keyring
+	keys   *token.Keyring
 	ln     *fasthttputil.InmemoryListener
 	client *http.Client
 	log    *syncBuffer
@@ -80,9 +81,9 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 	return e
 }
 
-func testKeys(t testing.TB) *Keyring {
+func testKeys(t testing.TB) *token.Keyring {
 	t.Helper()
-	k, err := NewKeyring(Key{ID: "k1", Secret: []byte(strings.Repeat("1", MinKeyBytes))})
+	k, err := token.NewKeyring(token.Key{ID: "k1", Secret: []byte(strings.Repeat("1", token.MinKeyBytes))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +105,26 @@ func (e *env) advance(d time.Duration) {
 	e.clock = e.clock.Add(d)
 }
 
-// control makes a control token of the scope acme/prod.
-func (e *env) control(role Role) string { return e.controlFor(role, "acme", "prod") }
+// The roles, for tests that call a token `token`.
+const (
+	roleViewer     = token.RoleViewer
+	roleSubmitter  = token.RoleSubmitter
+	roleOperator   = token.RoleOperator
+	roleDispatcher = token.RoleDispatcher
+	roleEnroll     = token.RoleEnroll
+	roleAdmin      = token.RoleAdmin
+)
 
-func (e *env) controlFor(role Role, tenant, workspace string) string {
+// control makes a control token of the scope acme/prod.
+func (e *env) control(role token.Role) string { return e.controlFor(role, "acme", "prod") }
+
+func (e *env) controlFor(role token.Role, tenant, workspace string) string {
 	e.t.Helper()
-	token, _, err := e.keys.MintControl(ControlToken{Role: role, Tenant: tenant, Workspace: workspace, TTL: time.Hour}, e.now())
+	text, _, err := e.keys.MintControl(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: time.Hour}, e.now())
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return token
+	return text
 }
 
 func testAttempt() *tracker.Attempt {
@@ -130,7 +141,7 @@ func (e *env) task(change ...func(*tracker.Attempt)) string {
 	for _, f := range change {
 		f(a)
 	}
-	token, _, err := e.keys.mintTask(a, time.Hour, true)
+	token, _, err := mintTask(e.keys, a, time.Hour, true)
 	if err != nil {
 		e.t.Fatal(err)
 	}

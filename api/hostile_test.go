@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -59,14 +60,14 @@ var traps = []struct {
 	}, "401", "unauthorized"},
 	{"crit is not enforced", forged(goodSecret, map[string]any{"crit": []string{"x"}}, nil), "401", "unauthorized"},
 	{"a token of any length is parsed", func(e *env) string {
-		return beatWith(forge(e.t, jwtHeader(map[string]any{"x": strings.Repeat("A", maxTokenBytes)}), goodClaims(fakeTime), goodSecret))
+		return beatWith(forge(e.t, jwtHeader(map[string]any{"x": strings.Repeat("A", token.MaxBytes)}), goodClaims(fakeTime), goodSecret))
 	}, "401", "unauthorized"},
 	{"and a good token opens", forged(goodSecret, nil, nil), "200", "acknowledged"},
 }
 
 const base64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-var goodSecret = []byte(strings.Repeat("1", MinKeyBytes))
+var goodSecret = []byte(strings.Repeat("1", token.MinKeyBytes))
 
 func plain(line string) func(*env) string {
 	return func(*env) string { return line + " HTTP/1.1\nHost: x\nConnection: close\n\n" }

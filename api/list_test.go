@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -18,7 +19,7 @@ func TestListFilters(t *testing.T) {
 		got = f
 		return &tracker.TaskPage{Total: -1}, nil
 	}
-	a := e.do("GET", "/v1/tasks?state=RUNNING&runId=r1&workerId=w1&queue=q1&type=t1&label=a%3Db%3Dc&label=team=&liveness=LATE&pageSize=7", e.control(RoleViewer), "").want(200)
+	a := e.do("GET", "/v1/tasks?state=RUNNING&runId=r1&workerId=w1&queue=q1&type=t1&label=a%3Db%3Dc&label=team=&liveness=LATE&pageSize=7", e.control(roleViewer), "").want(200)
 	want := tracker.TaskFilter{
 		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, State: tracker.Running, RunID: "r1", WorkerID: "w1", Queue: "q1", Type: "t1",
 		Labels: map[string]string{"a": "b=c", "team": ""}, Liveness: tracker.Late, PageSize: 7,
@@ -42,14 +43,14 @@ func TestBadQueriesAreNamed(t *testing.T) {
 		"label=x": "label", "label==x": "label", "label=a=1&label=a=2": "label", "pageSize=ten": "pageSize", "pageSize=1.5": "pageSize", "pageSize=": "pageSize", "pageSize=-": "pageSize",
 		"pageToken=!": "pageToken", "pageToken=": "pageToken", "pageToken=AAAA": "pageToken", "bogus=1": "bogus", "State=RUNNING": "State", "state=RUNNING&state=FAILED": "state", "%zz": "query",
 	} {
-		a := e.do("GET", "/v1/tasks?"+query, e.control(RoleViewer), "")
+		a := e.do("GET", "/v1/tasks?"+query, e.control(roleViewer), "")
 		var got v1.Error
 		a.want(400).into(&got)
 		if got.Field != want || got.Message == "" {
 			t.Errorf("%s: %+v, want the field %s", query, got, want)
 		}
 	}
-	e.do("GET", "/v1/tasks/task_1?state=RUNNING", e.control(RoleViewer), "").refused(400, "invalid_request")
+	e.do("GET", "/v1/tasks/task_1?state=RUNNING", e.control(roleViewer), "").refused(400, "invalid_request")
 	e.do("GET", "/livez?x=1", "", "").refused(400, "invalid_request")
 }
 
@@ -64,7 +65,7 @@ func TestPageSizeIsClamped(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 100, "?pageSize=1": 1, "?pageSize=0": 1, "?pageSize=-5": 1, "?pageSize=100": 100, "?pageSize=101": 100, "?pageSize=99999999999999999999": 100, "?pageSize=-99999999999999999999": 1,
 	} {
-		if e.do("GET", "/v1/tasks"+query, e.control(RoleViewer), "").want(200); got != want {
+		if e.do("GET", "/v1/tasks"+query, e.control(roleViewer), "").want(200); got != want {
 			t.Errorf("%s: %d, want %d", query, got, want)
 		}
 	}
@@ -90,10 +91,10 @@ func TestPagesWalkTheWholeListAndKeepToTheirFilter(t *testing.T) {
 	}
 	var got []string
 	path := "/v1/tasks?state=DISPATCHED&pageSize=10"
-	var token string
+	var next string
 	for {
 		var list v1.TaskList
-		e.do("GET", path, e.control(RoleViewer), "").want(200).into(&list)
+		e.do("GET", path, e.control(roleViewer), "").want(200).into(&list)
 		for _, task := range list.Tasks {
 			got = append(got, task.TaskID)
 		}
@@ -103,16 +104,16 @@ func TestPagesWalkTheWholeListAndKeepToTheirFilter(t *testing.T) {
 		if list.NextPageToken == "" {
 			break
 		}
-		token = list.NextPageToken
-		path = "/v1/tasks?state=DISPATCHED&pageSize=7&pageToken=" + token // another size is fine
+		next = list.NextPageToken
+		path = "/v1/tasks?state=DISPATCHED&pageSize=7&pageToken=" + next // another size is fine
 	}
 	if !reflect.DeepEqual(got, all) {
 		t.Errorf("got %v, want %v", got, all)
 	}
 	for _, other := range []string{"state=FAILED&", "", "state=DISPATCHED&runId=r&"} {
-		e.do("GET", "/v1/tasks?"+other+"pageToken="+token, e.control(RoleViewer), "").refused(400, "invalid_request")
+		e.do("GET", "/v1/tasks?"+other+"pageToken="+next, e.control(roleViewer), "").refused(400, "invalid_request")
 	}
-	e.do("GET", "/v1/tasks?tenantId=x&workspaceId=y&state=DISPATCHED&pageToken="+token, e.controlFor(RoleViewer, Wildcard, Wildcard), "").refused(400, "invalid_request")
+	e.do("GET", "/v1/tasks?tenantId=x&workspaceId=y&state=DISPATCHED&pageToken="+next, e.controlFor(roleViewer, token.Wildcard, token.Wildcard), "").refused(400, "invalid_request")
 }
 
 // The task of the contract, field by field.
@@ -136,7 +137,7 @@ func TestTaskViewIsTheContractsTask(t *testing.T) {
 		}, nil
 	}
 	var got any
-	e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200).into(&got)
+	e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").want(200).into(&got)
 	var want any
 	if err := json.Unmarshal([]byte(`{"taskId":"task_1","runId":"run_1","taskKey":"raw.events","assetId":"asset_1","tenantId":"acme","workspaceId":"prod","queue":"default","type":"send_email","labels":{"team":"x"},
  "state":"RUNNING","attempt":2,"workerId":"wkr_1","liveness":"FRESH","progressPct":45,"message":"partition 5 of 10","createdAt":"2025-01-15T10:05:00.000Z","dispatchedAt":"2025-01-15T10:05:01.000Z","startedAt":"2025-01-15T10:05:02.000Z","lastHeartbeatAt":"2025-01-15T10:05:03.000Z","reportedHeartbeatAt":"2025-01-15T10:05:04.000Z","completedAt":null,"finishedAt":null,
@@ -153,15 +154,15 @@ func TestTaskViewIsTheContractsTask(t *testing.T) {
 
 func TestRunsCountEveryState(t *testing.T) {
 	e := newEnv(t)
-	e.do("GET", "/v1/runs/run_1", e.control(RoleViewer), "").want(200).
+	e.do("GET", "/v1/runs/run_1", e.control(roleViewer), "").want(200).
 		contains(`{"runId":"run_1","tenantId":"acme","workspaceId":"prod","totalCount":2,"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":2,"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
-	e.do("POST", "/v1/runs/run_1/cancel", e.control(RoleOperator), `{"reason":"x"}`).want(202).contains(`{"runId":"run_1"}`)
-	e.do("GET", "/v1/runs/-", e.control(RoleViewer), "").refused(400, "invalid_id")
+	e.do("POST", "/v1/runs/run_1/cancel", e.control(roleOperator), `{"reason":"x"}`).want(202).contains(`{"runId":"run_1"}`)
+	e.do("GET", "/v1/runs/-", e.control(roleViewer), "").refused(400, "invalid_id")
 }
 
 func TestCancelTellsTheReason(t *testing.T) {
 	e := newEnv(t)
-	e.do("POST", "/v1/tasks/task_1/cancel", e.control(RoleOperator), `{"reason":"user \"x\" asked"}`).want(202).contains(`{"taskId":"task_1","cancelRequested":true,"cancelReason":"user \"x\" asked"}`)
-	e.do("POST", "/v1/tasks/task_1/cancel", e.control(RoleOperator), ``).want(202).contains(`{"cancelReason":null}`)
-	e.do("POST", "/v1/tasks/task_1/cancel", e.control(RoleOperator), `{}`).want(202)
+	e.do("POST", "/v1/tasks/task_1/cancel", e.control(roleOperator), `{"reason":"user \"x\" asked"}`).want(202).contains(`{"taskId":"task_1","cancelRequested":true,"cancelReason":"user \"x\" asked"}`)
+	e.do("POST", "/v1/tasks/task_1/cancel", e.control(roleOperator), ``).want(202).contains(`{"cancelReason":null}`)
+	e.do("POST", "/v1/tasks/task_1/cancel", e.control(roleOperator), `{}`).want(202)
 }

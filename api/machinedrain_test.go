@@ -10,9 +10,9 @@ import (
 // A drained machine takes no new work until it is resumed, as a worker and an operator see it.
 func TestContractMachineDrain(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		op := l.control(RoleOperator)
+		op := l.control(roleOperator)
 		old := l.register(mailer)
-		l.do("POST", "/v1/tasks", l.control(RoleSubmitter), `{"taskId":"t1","queue":"default","type":"send_email"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleSubmitter), `{"taskId":"t1","queue":"default","type":"send_email"}`).want(201)
 		l.do("POST", "/v1/machines/host-7/drain", op, `{"reason":"new kernel","deadlineMs":600000}`).want(200).
 			contains(`{"matched":1,"draining":1,"dryRun":false,"workerIds":["` + old.WorkerID + `"]}`)
 		var m v1.Machine
@@ -46,7 +46,7 @@ func TestContractMachineDrain(t *testing.T) {
 		}
 		for _, call := range []string{"drain", "resume"} {
 			l.do("POST", "/v1/machines/nowhere/"+call, op, "").refused(404, v1.CodeMachineNotFound)
-			l.do("POST", "/v1/machines/host-7/"+call, l.controlFor(RoleOperator, "other", "prod"), "").refused(404, v1.CodeMachineNotFound)
+			l.do("POST", "/v1/machines/host-7/"+call, l.controlFor(roleOperator, "other", "prod"), "").refused(404, v1.CodeMachineNotFound)
 		}
 		if after := l.store.Dump(t); len(after) != len(before) {
 			t.Error("what was refused changed the store")

@@ -118,10 +118,10 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}, func() float64 { return float64(max(s.http.GetOpenConnectionsCount(), 0)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_token_cache_entries", Help: "Verified task tokens in the cache, expired ones included until their place is taken.",
-		}, func() float64 { return float64(s.tokens.size.Load()) }),
+		}, func() float64 { return float64(s.tokens.Len()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lubdub_http_token_cache_evictions_total", Help: "Tokens that lost their place in the cache while they still held: it is too small.",
-		}, func() float64 { return float64(s.tokens.evictions.Load()) }),
+		}, func() float64 { return float64(s.tokens.Evictions()) }),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err

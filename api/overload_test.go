@@ -23,7 +23,7 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 		<-finish
 		return fakeCreated(n, 1), nil
 	}
-	admin := e.control(RoleAdmin)
+	admin := e.control(roleAdmin)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { e.do("POST", "/v1/tasks", admin, `{}`).want(201) })

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -28,7 +29,7 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	switch {
 	case err != nil:
 		return nil, errUnauthorized
-	case k.Kind != kindWorker:
+	case k.Kind != token.KindWorker:
 		return nil, errNotTask
 	case !tracker.ValidID(taskID):
 		return nil, invalidID("taskId")
@@ -49,7 +50,7 @@ func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
 	return tokenOf(found[0]), nil
 }
 
-func scopeOf(k *claims) tracker.Scope {
+func scopeOf(k *token.Claims) tracker.Scope {
 	return tracker.Scope{Tenant: k.Tenant, Workspace: k.Workspace}
 }
 
@@ -88,7 +89,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		switch r := it.body.check(); {
 		case err != nil:
 			it.refusal = errUnauthorized
-		case k.Kind != kindWorker:
+		case k.Kind != token.KindWorker:
 			it.refusal = errNotWorker
 		case it.body.seen&fieldTaskID == 0:
 			it.refusal = invalidField("taskId", "taskId is missing")

@@ -24,7 +24,7 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 		l.do("POST", "/v1/tasks/t1/completed", other.WorkerToken, `{"attempt":1,"outcome":"SUCCEEDED"}`).refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/tasks/pushed/started", w.WorkerToken, `{"attempt":1,"workerId":"`+w.WorkerID+`"}`).refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/tasks/none/heartbeat", w.WorkerToken, `{"attempt":1}`).refused(403, v1.CodeForbidden)
-		l.do("POST", "/v1/tasks/t1/heartbeat", l.control(RoleAdmin), `{"attempt":1}`).refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/tasks/t1/heartbeat", l.control(roleAdmin), `{"attempt":1}`).refused(403, v1.CodeForbidden)
 		own("heartbeat", `{"attempt":2}`).refused(403, v1.CodeForbidden)
 		own("heartbeat", `{"attempt":0}`).refused(400, v1.CodeInvalidRequest)
 		own("heartbeat", `[]`).refused(400, v1.CodeInvalidJSON)
@@ -61,7 +61,7 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 	e := newEnv(t)
 	e.fake.doubts = true
-	worker, _, err := e.keys.mintWorker(testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
 		if task := l.get("t1"); task.State != v1.Running || string(task.ProgressPct) != "12.5" || string(task.Message) != `"on it"` {
 			t.Errorf("%+v", task)
 		}
-		l.do("POST", "/v1/tasks/t1/cancel", l.control(RoleOperator), `{"reason":"why"}`).want(202)
-		l.do("POST", "/v1/tasks/t2/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).want(202)
+		l.do("POST", "/v1/tasks/t1/cancel", l.control(roleOperator), `{"reason":"why"}`).want(202)
+		l.do("POST", "/v1/tasks/t2/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(202)
 		l.sweep()
 		l.mine(w, "heartbeat", "").want(200).contains(`{"cancelTasks":[{"taskId":"t1","attempt":1,"reason":"why"}],"lostTasks":[{"taskId":"t2","attempt":1,"error":"attempt_mismatch"}]}`)
 		for { // its delivery is recorded in the background

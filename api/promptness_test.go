@@ -43,10 +43,10 @@ func newPrompt(t *testing.T) *prompt {
 		c.Tracker = p.tr
 	})
 	p.readClock = time.Now
-	p.do("POST", "/v1/workers", p.control(RoleAdmin), `{"queue":"q","types":["t"],"machineId":"m1"}`).want(201).into(&p.worker)
-	p.do("POST", "/v1/tasks", p.control(RoleAdmin), `{"taskId":"t1","runId":"r1"}`).want(201).into(&p.task)
+	p.do("POST", "/v1/workers", p.control(roleAdmin), `{"queue":"q","types":["t"],"machineId":"m1"}`).want(201).into(&p.worker)
+	p.do("POST", "/v1/tasks", p.control(roleAdmin), `{"taskId":"t1","runId":"r1"}`).want(201).into(&p.task)
 	for i := range 20 {
-		p.do("POST", "/v1/tasks", p.control(RoleAdmin), fmt.Sprintf(`{"taskId":"q%d","queue":"q","type":"t"}`, i)).want(201)
+		p.do("POST", "/v1/tasks", p.control(roleAdmin), fmt.Sprintf(`{"taskId":"q%d","queue":"q","type":"t"}`, i)).want(201)
 	}
 	return p
 }
@@ -73,7 +73,7 @@ func (p *prompt) request(r *route) (path, token, body string) {
 	case r.access == forTask || r.access == forItems:
 		token = p.task.TaskToken
 	case r.access == forControl:
-		token = p.control(RoleAdmin)
+		token = p.control(roleAdmin)
 		if r.op == opList {
 			path += "?type=t"
 		}
@@ -177,7 +177,7 @@ func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
 			})
 			p.proxy.Delay(0)
 			for {
-				a := p.do("GET", "/v1/tasks/q19", p.control(RoleAdmin), "")
+				a := p.do("GET", "/v1/tasks/q19", p.control(roleAdmin), "")
 				if a.status == 200 {
 					break
 				}

@@ -21,7 +21,7 @@ func (l *live) claim(w *v1.RegisterWorkerResponse, body string) []v1.TaskEnvelop
 // queue creates a task of the queue default and type send_email.
 func (l *live) queue(fields string) {
 	l.t.Helper()
-	l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","type":"send_email"`+fields+`}`).want(201).contains(`{"state":"QUEUED"}`)
+	l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"send_email"`+fields+`}`).want(201).contains(`{"state":"QUEUED"}`)
 }
 
 func TestContractClaim(t *testing.T) {
@@ -89,7 +89,7 @@ func TestContractClaimRefusals(t *testing.T) {
 		const path = "/v1/queues/default/claim"
 		l.do("POST", path, "", "").refused(401, v1.CodeUnauthorized)
 		l.do("POST", path, other.WorkerToken, "").refused(403, v1.CodeForbidden)
-		l.do("POST", path, l.control(RoleAdmin), "").refused(403, v1.CodeForbidden)
+		l.do("POST", path, l.control(roleAdmin), "").refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/queues/.bad/claim", w.WorkerToken, "").refused(400, v1.CodeInvalidID)
 		for body, field := range map[string]string{
 			`{"types":[]}`:        "types",
@@ -120,7 +120,7 @@ func TestContractClaimRefusals(t *testing.T) {
 		}
 		l.store.Clock.Advance(25 * time.Hour)
 		l.sweep()
-		fresh, _, err := l.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"},
+		fresh, _, err := mintWorker(l.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
 			&tracker.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
 		if err != nil {
 			t.Fatal(err)
@@ -131,10 +131,10 @@ func TestContractClaimRefusals(t *testing.T) {
 
 func TestContractQueues(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[]}`)
-		l.do("GET", "/v1/queues/default", l.control(RoleViewer), "").refused(404, "queue_not_found")
-		l.do("POST", "/v1/queues/typo/pause", l.control(RoleOperator), "").want(200).contains(`{"queue":"typo","paused":true,"created":true}`)
-		l.do("POST", "/v1/queues/typo/resume", l.control(RoleOperator), "").want(200)
+		l.do("GET", "/v1/queues", l.control(roleViewer), "").want(200).contains(`{"queues":[]}`)
+		l.do("GET", "/v1/queues/default", l.control(roleViewer), "").refused(404, "queue_not_found")
+		l.do("POST", "/v1/queues/typo/pause", l.control(roleOperator), "").want(200).contains(`{"queue":"typo","paused":true,"created":true}`)
+		l.do("POST", "/v1/queues/typo/resume", l.control(roleOperator), "").want(200)
 		w := l.register(mailer)
 		l.queue("")
 		l.queue(`,"workerLabels":{"gpu":"a100"}`)
@@ -143,18 +143,18 @@ func TestContractQueues(t *testing.T) {
 			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"running":0,"outstanding":2,"oldestWaitMs":2000,
 				"types":[{"type":"send_email","depth":2,"oldestWaitMs":2000,"unrunnable":1}],"workers":{"online":1,"draining":0,"offline":0}}`, paused)
 		}
-		l.do("GET", "/v1/queues", l.control(RoleViewer), "").want(200).contains(`{"queues":[` + queue(false) + `]}`)
-		l.do("POST", "/v1/queues/default/pause", l.control(RoleViewer), "").refused(403, v1.CodeForbidden)
-		l.do("POST", "/v1/queues/default/pause", l.control(RoleOperator), "").want(200).contains(queue(true))
-		l.do("POST", "/v1/queues/default/pause", l.control(RoleOperator), `{"x":1}`).refused(400, v1.CodeUnknownField)
+		l.do("GET", "/v1/queues", l.control(roleViewer), "").want(200).contains(`{"queues":[` + queue(false) + `]}`)
+		l.do("POST", "/v1/queues/default/pause", l.control(roleViewer), "").refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/queues/default/pause", l.control(roleOperator), "").want(200).contains(queue(true))
+		l.do("POST", "/v1/queues/default/pause", l.control(roleOperator), `{"x":1}`).refused(400, v1.CodeUnknownField)
 		if got := l.claim(w, ""); len(got) != 0 {
 			t.Fatalf("a paused queue handed out %+v", got)
 		}
-		l.do("POST", "/v1/queues/default/resume", l.control(RoleOperator), "{}").want(200).contains(queue(false))
+		l.do("POST", "/v1/queues/default/resume", l.control(roleOperator), "{}").want(200).contains(queue(false))
 		if got := l.claim(w, ""); len(got) != 1 {
 			t.Fatalf("%+v", got)
 		}
-		l.do("GET", "/v1/queues/default", l.control(RoleViewer), "").want(200).contains(`{"queue":"default","depth":1,"running":1,"outstanding":2}`)
-		l.do("POST", "/v1/queues/none/resume", l.control(RoleOperator), "").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
+		l.do("GET", "/v1/queues/default", l.control(roleViewer), "").want(200).contains(`{"queue":"default","depth":1,"running":1,"outstanding":2}`)
+		l.do("POST", "/v1/queues/none/resume", l.control(roleOperator), "").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
 	})
 }

@@ -37,7 +37,7 @@ func TestContractReasons(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		const reason = `its "disk" is 90 % full, ünd`
 		body := `{"reason":` + strconv.Quote(reason) + `}`
-		op := l.control(RoleOperator)
+		op := l.control(roleOperator)
 		for call, c := range map[string]struct{ status, statusReason, endReason, event, key string }{
 			"drain":      {"DRAINING", reason, "", "worker.draining", "reason"},
 			"resume":     {"ONLINE", "", "", "worker.resumed", "reason"},
@@ -87,7 +87,7 @@ func TestContractReasons(t *testing.T) {
 // and a drain that was taken back, are told by their own reason.
 func TestContractTheReasonOfADrainStays(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		op := l.control(RoleOperator)
+		op := l.control(roleOperator)
 		for end, want := range map[string]string{
 			"DRAINED": "upgrade", "DRAIN_DEADLINE": "upgrade", "DEREGISTERED": "upgrade", "FORCED_OFFLINE": "FORCED_OFFLINE", "resumed": "DRAINED",
 		} {

@@ -216,7 +216,7 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 					c.configure(cfg)
 				}
 			})
-			worker, _, err := e.keys.mintWorker(testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"}, e.now())
+			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 // A registration is repeatable by the header and by the field: the very same answer, token included, and nobody superseded.
 func TestContractARepeatedRegistration(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		enroll := l.control(RoleEnroll)
+		enroll := l.control(roleEnroll)
 		withID := strings.Replace(mailer, `{`, `{"registrationId":"r-1",`, 1)
 		first := l.do("POST", "/v1/workers", enroll, withID).want(201)
 		var w v1.RegisterWorkerResponse
@@ -73,6 +73,6 @@ func TestContractARepeatedRegistration(t *testing.T) {
 			t.Error("what was refused changed the store")
 		}
 		// A task's key is another thing.
-		l.do("POST", "/v1/tasks", l.control(RoleSubmitter), `{"queue":"default","type":"x"}`, "Idempotency-Key", "r-1").want(201)
+		l.do("POST", "/v1/tasks", l.control(roleSubmitter), `{"queue":"default","type":"x"}`, "Idempotency-Key", "r-1").want(201)
 	})
 }

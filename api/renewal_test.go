@@ -18,7 +18,7 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 			l.pass(0)
 		}
 		later(45 * time.Minute)
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(RoleOperator), "").want(200)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), "").want(200)
 		l.pass(time.Second)
 		l.sweep()
 		if now := l.workerNow(w.WorkerID); now.Status != v1.Offline {
@@ -40,7 +40,7 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 				t.Fatalf("%v after its end a beat is answered %d: %s", l.now(), a.status, a.body)
 			}
 		}
-		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(RoleViewer), "").refused(404, v1.CodeWorkerNotFound)
+		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
 	}, func(o *tracker.Options) { o.OfflineRetention = tracker.MinOfflineRetention })
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -34,13 +35,13 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
-	worker, _, err := e.keys.mintWorker(testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	bearers := map[string]string{"t": e.task(), "w": worker}
 	foreign := map[string]string{}
-	for _, r := range Roles {
+	for _, r := range token.Roles {
 		letter := string(r[0])
 		if bearers[letter] != "" {
 			t.Fatalf("the role %s has the letter of another bearer", r)
@@ -92,7 +93,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 // expired makes an admin's token that has just ended.
 func (e *env) expired(t *testing.T) string {
 	t.Helper()
-	token, _, err := e.keys.MintControl(ControlToken{Role: RoleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, e.now().Add(-time.Hour))
+	token, _, err := e.keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, e.now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,17 +103,17 @@ func (e *env) expired(t *testing.T) string {
 // A refusal names the roles that would do, and the role that only submits is known wherever roles are.
 func TestRolesAreNamed(t *testing.T) {
 	e := newEnv(t)
-	submitter := e.control(RoleSubmitter)
+	submitter := e.control(roleSubmitter)
 	if r := e.do("GET", "/v1/workers", submitter, "").refused(403, "forbidden"); !contains(r.Message, "submitter", "viewer or operator or dispatcher or admin") {
 		t.Errorf("%s", r.Message)
 	}
-	if r := e.do("POST", "/v1/tasks", e.control(RoleViewer), "{}").refused(403, "forbidden"); !contains(r.Message, "submitter or dispatcher or admin") {
+	if r := e.do("POST", "/v1/tasks", e.control(roleViewer), "{}").refused(403, "forbidden"); !contains(r.Message, "submitter or dispatcher or admin") {
 		t.Errorf("%s", r.Message)
 	}
 	e.do("POST", "/v1/tasks", submitter, `{"queue":"default","type":"x"}`).want(201)
 	e.do("POST", "/v1/tasks/task_1/cancel", submitter, "").want(202)
-	for _, r := range Roles {
-		if grants[r] == 0 {
+	for _, r := range token.Roles {
+		if permitted[r] == 0 {
 			t.Errorf("the role %s opens nothing", r)
 		}
 		if !contains(securitySchemes["controlToken"].(obj)["description"].(string), string(r)) {
@@ -125,7 +126,7 @@ func TestRolesAreNamed(t *testing.T) {
 func TestContractATaskForAWorkerThatIsNotThere(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		submitter := l.control(RoleSubmitter)
+		submitter := l.control(roleSubmitter)
 		body := func(id string) string { return `{"queue":"default","type":"send_email","workerId":"` + id + `"}` }
 		l.do("POST", "/v1/tasks", submitter, body(w.WorkerID)).want(201)
 		for _, id := range []string{"mailer-1", fakeWorkerID} {

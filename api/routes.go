@@ -73,8 +73,8 @@ type route struct {
 	pattern string // a segment {…} takes an id
 	op      string
 	access  access
-	needs   roleSet  // one bit; with forControl
-	query   []string // parameters that it takes besides the scope's
+	needs   permissions // one bit; with forControl
+	query   []string    // parameters that it takes besides the scope's
 	handle  func(*call) (status int, body any, err error)
 
 	index    int // in routes

@@ -120,7 +120,7 @@ func TestSeed001LateResult(t *testing.T) {
 // Section 8: the envelope has every field, in camelCase.
 func TestSeed001TaskEnvelope(t *testing.T) {
 	e := newEnv(t)
-	a := e.do("POST", "/v1/tasks", e.control(RoleDispatcher), `{
+	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{
 		"taskId":"task_01HGW5N7XHJM4GX29KZRXQP6N9","runId":"run_01HGW5N7XHJM4GX29KZRXQP6N8","assetId":"asset_1","taskKey":"raw.events",
 		"resources":{"cpu":2,"memoryBytes":1073741824},"deadline":"2025-01-15T11:00:00Z"}`).want(201)
 	a.contains(`{

@@ -33,7 +33,7 @@ func (l *live) wantWorker(id string, status v1.WorkerStatus, schedulable bool) *
 func (l *live) wantMachine(id string, status v1.WorkerStatus) *v1.Machine {
 	l.t.Helper()
 	var m v1.Machine
-	l.do("GET", "/v1/machines/"+id, l.control(RoleViewer), "").want(200).into(&m)
+	l.do("GET", "/v1/machines/"+id, l.control(roleViewer), "").want(200).into(&m)
 	if m.Status != status {
 		l.t.Fatalf("the machine is %s, want %s", m.Status, status)
 	}
@@ -101,7 +101,7 @@ func TestStaleDetectionScenarios(t *testing.T) {
 	scenario("repeated sweeps process a stale worker once", func(t *testing.T, l *live) {
 		w := l.register(on("m1", 1))
 		l.pass(workerTimeout)
-		admin := l.controlFor(RoleAdmin, "*", "*")
+		admin := l.controlFor(roleAdmin, "*", "*")
 		l.do("POST", "/v1/system:sweep", admin, "").want(200).contains(`{"success":true}`)
 		var r v1.SweepResponse
 		l.do("POST", "/v1/system:sweep", admin, "").want(200).into(&r)
@@ -119,7 +119,7 @@ func TestHeartbeatValidationScenarios(t *testing.T) {
 		t.Run(name, func(t *testing.T) { contract(t, test) })
 	}
 	choose := func(l *live) *answer {
-		return l.do("POST", "/v1/workers:select", l.control(RoleViewer), `{"queue":"default"}`)
+		return l.do("POST", "/v1/workers:select", l.control(roleViewer), `{"queue":"default"}`)
 	}
 	scenario("fresh below the timeout, stale from it on", func(t *testing.T, l *live) {
 		w := l.register(on("m1", 1))
@@ -174,7 +174,7 @@ func TestLifecycleScenarios(t *testing.T) {
 	queue := func(l *live, body string) string {
 		l.t.Helper()
 		var task v1.Task
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).want(201).into(&task)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).want(201).into(&task)
 		return task.TaskID
 	}
 	scenario("no type poisoning: a task that nobody here can run blocks none behind it", func(t *testing.T, l *live) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
@@ -20,10 +21,10 @@ import (
 type Server struct {
 	cfg     Config
 	tracker Tracker
-	keys    *Keyring
+	keys    *token.Keyring
 	log     *slog.Logger
 
-	tokens  *tokenCache
+	tokens  *token.Cache[taskToken]
 	metrics *metrics
 	ready   readiness
 	ids     requestIDs
@@ -56,7 +57,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
-		tokens: newTokenCache(cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
+		tokens: token.NewCache[taskToken](cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
 		watch:      newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
 		adminWatch: newConnWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout),
 	}

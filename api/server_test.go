@@ -154,7 +154,7 @@ func TestMetricsHaveNoIDs(t *testing.T) {
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{}`).want(400)
 	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`).want(200)
-	e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200)
+	e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").want(200)
 	e.do("GET", "/nowhere/task_1", "", "").want(404)
 	for name, want := range map[string]float64{"lubdub_http_beats_accepted_total": 2, "lubdub_http_token_cache_hits_total": 2, "lubdub_http_token_cache_misses_total": 1, "lubdub_http_token_cache_entries": 1} {
 		if got := e.metric(name); got != want {

@@ -12,7 +12,7 @@ import (
 func TestContractClaimEnvelopeIsWhole(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"bare"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"bare"}`).want(201)
 		a := l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"max":500}`).want(200)
 		for _, field := range []string{`"taskId":"bare"`, `"type":null`, `"queue":"default"`, `"labels":{}`, `"payload":null`, `"resources":{}`, `"taskKey":null`, `"deadline":null`} {
 			if !strings.Contains(a.body, field) {
@@ -32,19 +32,19 @@ func TestContractCreationTellsItsWorker(t *testing.T) {
 			`{"taskId":"p2","queue":"default","type":"send_email","workerId":"` + w.WorkerID + `"}`,
 		} {
 			for range 2 {
-				l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body, "Idempotency-Key", body[11:13]).want(201).contains(want)
+				l.do("POST", "/v1/tasks", l.control(roleDispatcher), body, "Idempotency-Key", body[11:13]).want(201).contains(want)
 			}
-			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), body).refused(409, v1.CodeTaskExists)
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).refused(409, v1.CodeTaskExists)
 		}
 		l.mine(w, "deregister", "").want(200)
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"taskId":"p1","queue":"default","placement":{"strategy":"random"}}`).refused(409, v1.CodeTaskExists)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"p1","queue":"default","placement":{"strategy":"random"}}`).refused(409, v1.CodeTaskExists)
 	})
 }
 
 // Every timeout is rounded up to two significant digits, and shown so.
 func TestContractTimeoutsAreRounded(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
 			want(201).contains(`{"startTimeoutMs":13000,"runTimeoutMs":110000,"heartbeatTimeoutMs":2100}`)
 	})
 }
@@ -59,7 +59,7 @@ func TestContractHostnames(t *testing.T) {
 				t.Errorf("%s became %s", hostname, w.MachineID)
 			}
 			seen[w.MachineID] = true
-			l.do("GET", "/v1/machines/"+w.MachineID, l.control(RoleViewer), "").want(200).contains(`{"workers":{"online":1,"draining":0,"offline":0}}`)
+			l.do("GET", "/v1/machines/"+w.MachineID, l.control(roleViewer), "").want(200).contains(`{"workers":{"online":1,"draining":0,"offline":0}}`)
 			again := l.register(`{"queue":"default","types":["x"],"hostname":"` + hostname + `","pid":7}`)
 			if old := l.workerNow(w.WorkerID); old.Status != v1.Offline || *old.StatusReason != "SUPERSEDED" || again.MachineID != w.MachineID {
 				t.Errorf("%s: %+v", hostname, old)

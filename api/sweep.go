@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
@@ -12,7 +13,7 @@ func (c *call) sweep() (int, any, error) {
 	if err := c.optionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
 	}
-	if c.control.Tenant != Wildcard || len(c.query) > 0 {
+	if c.control.Tenant != token.Wildcard || len(c.query) > 0 {
 		if _, err := c.scope("", ""); err != nil {
 			return 0, nil, err
 		}
@@ -39,4 +40,4 @@ func (c *call) sweep() (int, any, error) {
 }
 
 // opens tells whether a token for one half of a scope, or for all, is for this one.
-func opens(own, half string) bool { return own == Wildcard || own == half }
+func opens(own, half string) bool { return own == token.Wildcard || own == half }

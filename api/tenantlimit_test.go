@@ -65,13 +65,13 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, func(c *Config) { c.TenantBeats, c.TenantCalls = 2, 1 })
-			e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").want(200)
+			e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").want(200)
 			for i, want := range []int{200, 200, 429} {
 				if got := send(e); got != want {
 					t.Errorf("%d: %d, want %d", i, got, want)
 				}
 			}
-			e.do("GET", "/v1/tasks/task_1", e.control(RoleViewer), "").refused(429, "overloaded") // counted apart
+			e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").refused(429, "overloaded") // counted apart
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 func TestCreationsOfABatchCountOneByOne(t *testing.T) {
 	e := newEnv(t, func(c *Config) { c.TenantCalls = 3 })
 	var answer struct{ Results []struct{ Status int } }
-	e.do("POST", "/v1/tasks:batch", e.controlFor(RoleAdmin, "*", "*"), `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"tenantId":"acme","workspaceId":"w"},`, 4)+`{"tenantId":"other","workspaceId":"w"},`, ",")+`]}`).want(200).into(&answer)
+	e.do("POST", "/v1/tasks:batch", e.controlFor(roleAdmin, "*", "*"), `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"tenantId":"acme","workspaceId":"w"},`, 4)+`{"tenantId":"other","workspaceId":"w"},`, ",")+`]}`).want(200).into(&answer)
 	for i, want := range []int{201, 201, 201, 429, 201} {
 		if got := answer.Results[i].Status; got != want {
 			t.Errorf("%d: %d, want %d", i, got, want)
@@ -184,7 +184,7 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 				domain.fakeTracker = c.Tracker.(*fakeTracker)
 				c.Tracker = domain
 			})
-			token, _, err := e.keys.mintWorker(tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+			token, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 func TestOnlyHS256Opens(t *testing.T) {
 	e := newEnv(t)
 	for alg, want := range map[*jwt.SigningMethodHMAC]int{jwt.SigningMethodHS256: 200, jwt.SigningMethodHS384: 401, jwt.SigningMethodHS512: 401} {
-		token := jwt.NewWithClaims(alg, jwt.MapClaims(goodClaims(fakeTime)))
-		token.Header["kid"] = e.keys.first.ID
-		text, err := token.SignedString(e.keys.first.Secret)
+		beats := jwt.NewWithClaims(alg, jwt.MapClaims(goodClaims(fakeTime)))
+		beats.Header["kid"] = "k1"
+		text, err := beats.SignedString(goodSecret)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 func (l *live) whole(id string) map[string]any {
 	l.t.Helper()
 	var task map[string]any
-	l.do("GET", "/v1/tasks/"+id, l.control(RoleViewer), "").want(200).into(&task)
+	l.do("GET", "/v1/tasks/"+id, l.control(roleViewer), "").want(200).into(&task)
 	return task
 }
 
@@ -50,10 +50,10 @@ func same(t *testing.T, what, got, want string) {
 func TestContractACancelIsRepeatable(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		cancel := func(id string) *answer {
-			return l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(RoleOperator), `{"reason":"first"}`)
+			return l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(roleOperator), `{"reason":"first"}`)
 		}
 		pushed, queued := l.create(short).TaskID, "waits"
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"waits"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"waits"}`).want(201)
 		for _, id := range []string{pushed, queued} {
 			for range 3 {
 				cancel(id).want(202).contains(`{"state":"CANCELLED","cancelRequested":true,"cancelReason":"first"}`)
@@ -114,7 +114,7 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
 		l.pass(time.Second)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(RoleDispatcher), `{"fromAttempt":1}`).want(201)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(201)
 		same(t, "superseded", fields(lastEnd(l.whole(e.TaskID)), "outcome", "lastHeartbeatAt"), `outcome="SUPERSEDED" lastHeartbeatAt="`+at(-time.Second)+`"`)
 		same(t, "the attempt after it", fields(l.whole(e.TaskID), "lastHeartbeatAt", "completedAt"), `lastHeartbeatAt=null completedAt=null`)
 	})
@@ -124,7 +124,7 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 func TestContractAFailedAttemptKeepsItsMetrics(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"t","retry":{"maxAttempts":3,"initialBackoffMs":0}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"t","retry":{"maxAttempts":3,"initialBackoffMs":0}}`).want(201)
 		many := make([]string, 100)
 		for i := range many {
 			many[i] = fmt.Sprintf(`"m%03d":"%s"`, i, strings.Repeat("x", 50))
@@ -156,7 +156,7 @@ func TestContractRetriesExhausted(t *testing.T) {
 		w := l.register(mailer)
 		fail := func(policy, category string, times int) map[string]any {
 			id := fmt.Sprintf("%s-%d", category, times)
-			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"`+id+`","retry":`+policy+`}`).want(201).contains(`{"failures":0,"losses":0}`)
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"`+id+`","retry":`+policy+`}`).want(201).contains(`{"failures":0,"losses":0}`)
 			for range times {
 				got := l.claim(w, `{}`)
 				l.call(&got[0], "completed", fmt.Sprintf(`{"attempt":%d,"outcome":"FAILED","error":{"category":"%s"}}`, got[0].Attempt, category)).want(200)
@@ -172,7 +172,7 @@ func TestContractRetriesExhausted(t *testing.T) {
 		same(t, "not retryable", fields(task, "state", "retriesExhausted", "losses"), `state="FAILED" retriesExhausted=absent losses=0`)
 		same(t, "its attempt", fields(lastEnd(task), "willRetry", "retriesExhausted"), `willRetry=absent retriesExhausted=absent`)
 
-		l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"lost","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"retry":{"maxLosses":0}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"lost","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"retry":{"maxLosses":0}}`).want(201)
 		got := l.claim(w, `{}`)
 		l.call(&got[0], "started", `{"attempt":1}`).want(200)
 		l.pass(2250 * time.Millisecond)
@@ -191,7 +191,7 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 			pid++
 			w := l.register(fmt.Sprintf(process, pid))
 			id := fmt.Sprintf("t%d", pid)
-			l.do("POST", "/v1/tasks", l.control(RoleDispatcher), `{"queue":"default","taskId":"`+id+`"}`).want(201)
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"`+id+`"}`).want(201)
 			got := l.claim(w, `{}`)
 			l.call(&got[0], "started", `{"attempt":1}`).want(200)
 			l.mine(w, "heartbeat", `{}`).want(200)
@@ -199,11 +199,11 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 			end(w)
 			l.sweep()
 			task := l.whole(id)
-			l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(RoleOperator), "").want(202) // nobody else claims it
+			l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(roleOperator), "").want(202) // nobody else claims it
 			return lastEnd(task)["evidence"].(map[string]any)
 		}
 		operator := func(w *v1.RegisterWorkerResponse, call, body string) {
-			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+call, l.control(RoleOperator), body).want(200)
+			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+call, l.control(roleOperator), body).want(200)
 		}
 		names := []string{"workerReason", "silentMs", "timeoutMs", "massExpiryHeld"}
 		for reason, end := range map[string]func(w *v1.RegisterWorkerResponse){

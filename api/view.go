@@ -80,7 +80,7 @@ func progressView(p *tracker.Progress) *v1.Progress {
 // it is asked for.
 func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 	t, a := e.Task, e.Attempt
-	token, expires, err := s.keys.mintTask(a, e.TokenTTL, e.RenewToken)
+	token, expires, err := mintTask(s.keys, a, e.TokenTTL, e.RenewToken)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func TestBodiesUpToTheLimitAreTaken(t *testing.T) {
 
 func TestEncodedPathsThatMeanNoHarmWork(t *testing.T) {
 	e := newEnv(t)
-	got := e.raw("POST /v1/tasks%3Abatch HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.control(RoleAdmin) + "\nContent-Length: 14\n\n{\"tasks\":[{}]}")
+	got := e.raw("POST /v1/tasks%3Abatch HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.control(roleAdmin) + "\nContent-Length: 14\n\n{\"tasks\":[{}]}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Error(got)
 	}

@@ -50,7 +50,7 @@ func (c *call) registerWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := c.s.keys.mintWorker(scope, r, r.At) // a repeat gets the same
+	token, expires, err := mintWorker(c.s.keys, scope, r, r.At) // a repeat gets the same
 	if err != nil {
 		return 0, nil, err
 	}
@@ -126,7 +126,7 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	var token string
 	var expires time.Time
 	if !heard.Ended { // no token outlives its worker's record
-		token, expires = c.s.keys.renewedWorker(c.control, c.now)
+		token, expires = renewedWorker(c.s.keys, c.control, c.now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),

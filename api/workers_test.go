@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
@@ -13,7 +14,7 @@ import (
 func (l *live) register(body string) *v1.RegisterWorkerResponse {
 	l.t.Helper()
 	var r v1.RegisterWorkerResponse
-	l.do("POST", "/v1/workers", l.control(RoleEnroll), body).want(201).into(&r)
+	l.do("POST", "/v1/workers", l.control(roleEnroll), body).want(201).into(&r)
 	return &r
 }
 
@@ -26,7 +27,7 @@ func (l *live) mine(w *v1.RegisterWorkerResponse, call, body string) *answer {
 func (l *live) workerNow(id string) *v1.Worker {
 	l.t.Helper()
 	var w v1.Worker
-	l.do("GET", "/v1/workers/"+id, l.control(RoleViewer), "").want(200).into(&w)
+	l.do("GET", "/v1/workers/"+id, l.control(roleViewer), "").want(200).into(&w)
 	return &w
 }
 
@@ -42,24 +43,24 @@ func TestContractWorker(t *testing.T) {
 			contains(`{"accepted":true,"shouldDrain":false,"cancelTasks":[],"lostTasks":[],"heartbeatIntervalMs":10000,"heartbeatTimeoutMs":30000}`)
 		l.mine(w, "heartbeat", "").want(200)
 		l.pass(812 * time.Millisecond)
-		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(RoleViewer), "").want(200).contains(`{"name":"mailer-1","tenantId":"acme","workspaceId":"prod","queue":"default",
+		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").want(200).contains(`{"name":"mailer-1","tenantId":"acme","workspaceId":"prod","queue":"default",
 			"machineId":"host-7","hostname":"host-7","pid":4711,"version":"1.2.3","types":["send_email"],"runtimes":["python"],"labels":{"region":"us-east-1"},
 			"status":"ONLINE","statusReason":null,"liveness":"FRESH","schedulable":true,"unschedulableReasons":[],"maxConcurrent":10,"activeCount":2,"heldCount":0,
 			"totalCompleted":5,"totalFailed":1,"lastHeartbeatAgeMs":812,"deregisteredAt":null,"drainDeadline":null,"uptimePct24h":100,"staleCount24h":0,"flapping":false,
 			"heartbeatIntervalMs":10000,"heartbeatTimeoutMs":30000}`)
-		l.do("GET", "/v1/machines/host-7", l.control(RoleViewer), "").want(200).contains(`{"machineId":"host-7","status":"ONLINE","workers":{"online":1,"draining":0,"offline":0},"flapping":false,"staleCount24h":0}`)
-		l.do("GET", "/v1/machines", l.control(RoleViewer), "").want(200).contains(`{"totalCount":1}`)
+		l.do("GET", "/v1/machines/host-7", l.control(roleViewer), "").want(200).contains(`{"machineId":"host-7","status":"ONLINE","workers":{"online":1,"draining":0,"offline":0},"flapping":false,"staleCount24h":0}`)
+		l.do("GET", "/v1/machines", l.control(roleViewer), "").want(200).contains(`{"totalCount":1}`)
 
 		l.mine(w, "drain", `{"reason":"deploy","deadlineMs":60000}`).want(200).contains(`{"status":"DRAINING","statusReason":"deploy"}`)
 		l.mine(w, "heartbeat", "").want(200).contains(`{"shouldDrain":true}`)
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/resume", l.control(RoleOperator), "").want(200).contains(`{"status":"ONLINE","drainDeadline":null}`)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/resume", l.control(roleOperator), "").want(200).contains(`{"status":"ONLINE","drainDeadline":null}`)
 		l.mine(w, "deregister", "").want(200).contains(`{"status":"OFFLINE","statusReason":"DEREGISTERED"}`)
 		e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline)
 		if e.Reason != "DEREGISTERED" {
 			t.Errorf("%+v", e)
 		}
 		l.mine(w, "drain", "").refused(410, v1.CodeWorkerOffline)
-		l.do("GET", "/v1/machines/host-7", l.control(RoleViewer), "").want(200).contains(`{"status":"OFFLINE"}`)
+		l.do("GET", "/v1/machines/host-7", l.control(roleViewer), "").want(200).contains(`{"status":"OFFLINE"}`)
 
 		other := l.register(mailer)
 		l.mine(other, "deregister", `{"drain":true}`).want(200).contains(`{"status":"DRAINING"}`)
@@ -80,20 +81,20 @@ func TestContractWorkerTokens(t *testing.T) {
 		for _, path := range []string{"heartbeat", "drain", "deregister"} {
 			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+path, other.WorkerToken, "").refused(403, v1.CodeForbidden)
 			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+path, "", "").refused(401, v1.CodeUnauthorized)
-			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+path, l.control(RoleEnroll), "").refused(403, v1.CodeForbidden)
+			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+path, l.control(roleEnroll), "").refused(403, v1.CodeForbidden)
 		}
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", l.control(RoleAdmin), "").refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", l.control(roleAdmin), "").refused(403, v1.CodeForbidden)
 		for _, path := range []string{"resume", "offline"} {
 			l.do("POST", "/v1/workers/"+w.WorkerID+"/"+path, w.WorkerToken, "").refused(403, v1.CodeForbidden)
 		}
 		l.do("GET", "/v1/workers/"+w.WorkerID, w.WorkerToken, "").refused(403, v1.CodeForbidden)
-		l.do("GET", "/v1/workers", l.control(RoleEnroll), "").refused(403, v1.CodeForbidden)
-		l.do("POST", "/v1/workers", l.control(RoleDispatcher), mailer).refused(403, v1.CodeForbidden)
+		l.do("GET", "/v1/workers", l.control(roleEnroll), "").refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/workers", l.control(roleDispatcher), mailer).refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/workers", w.WorkerToken, mailer).refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat?tenantId=other", w.WorkerToken, "").refused(403, v1.CodeForbidden)
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.controlFor(RoleOperator, "other", "prod"), "").refused(404, v1.CodeWorkerNotFound)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.controlFor(roleOperator, "other", "prod"), "").refused(404, v1.CodeWorkerNotFound)
 
-		tied, _, err := l.keys.MintControl(ControlToken{Role: RoleEnroll, Tenant: "acme", Workspace: "prod", Queue: "reports", TTL: time.Hour}, l.now())
+		tied, _, err := l.keys.MintControl(token.Control{Role: roleEnroll, Tenant: "acme", Workspace: "prod", Queue: "reports", TTL: time.Hour}, l.now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +147,7 @@ func TestContractWorkerBadInput(t *testing.T) {
 			{`{"queue":"q","types":["x"],"name":"a\nb"}`, "name"},
 			{`{"queue":"q","types":["x"],"size":1}`, "size"},
 		} {
-			a := l.do("POST", "/v1/workers", l.control(RoleEnroll), c.body).want(400)
+			a := l.do("POST", "/v1/workers", l.control(roleEnroll), c.body).want(400)
 			var e v1.Error
 			if a.into(&e); e.Field != c.field || !strings.Contains(e.Message, c.field) {
 				t.Errorf("%s: field %q, want %q, and in the message: %s", c.body, e.Field, c.field, a.body)
@@ -170,17 +171,17 @@ func TestContractWorkerBadInput(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"nosuch", "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"} {
-			l.do("GET", "/v1/workers/"+id, l.control(RoleViewer), "").refused(404, v1.CodeWorkerNotFound)
+			l.do("GET", "/v1/workers/"+id, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
 			for _, call := range []string{"drain", "resume", "offline", "deregister"} {
-				l.do("POST", "/v1/workers/"+id+"/"+call, l.control(RoleOperator), "").refused(404, v1.CodeWorkerNotFound)
+				l.do("POST", "/v1/workers/"+id+"/"+call, l.control(roleOperator), "").refused(404, v1.CodeWorkerNotFound)
 			}
 		}
-		l.do("GET", "/v1/workers/a%20b", l.control(RoleViewer), "").refused(400, v1.CodeInvalidID)
-		l.do("GET", "/v1/machines/none", l.control(RoleViewer), "").refused(404, v1.CodeMachineNotFound)
+		l.do("GET", "/v1/workers/a%20b", l.control(roleViewer), "").refused(400, v1.CodeInvalidID)
+		l.do("GET", "/v1/machines/none", l.control(roleViewer), "").refused(404, v1.CodeMachineNotFound)
 		for _, query := range []string{"status=SLEEPING", "liveness=x", "schedulable=maybe", "queue=a%20b", "label=x", "size=3", "pageToken=x", "pageSize=x"} {
-			l.do("GET", "/v1/workers?"+query, l.control(RoleViewer), "").want(400)
+			l.do("GET", "/v1/workers?"+query, l.control(roleViewer), "").want(400)
 		}
-		op := l.control(RoleOperator)
+		op := l.control(roleOperator)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", op, `{"deadlineMs":0}`).refused(400, v1.CodeInvalidRequest)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", op, `{"deadline":1}`).refused(400, v1.CodeUnknownField)
 		l.do("POST", "/v1/workers:drain", op, `{"selector":{}}`).refused(400, v1.CodeInvalidRequest)
@@ -210,14 +211,14 @@ func TestContractWorkerLists(t *testing.T) {
 		for i := range 5 {
 			ids = append(ids, l.register(fmt.Sprintf(`{"queue":"q%d","types":["x","y%d"],"runtimes":["r%d"],"machineId":"m%d","labels":{"n":"%d"},"maxConcurrent":1}`, i%2, i, i%2, i%3, i)).WorkerID)
 		}
-		l.do("POST", "/v1/workers/"+ids[4]+"/offline", l.control(RoleOperator), "").want(200).contains(`{"status":"OFFLINE","statusReason":"FORCED_OFFLINE"}`)
-		l.do("POST", "/v1/workers/"+ids[3]+"/drain", l.control(RoleOperator), "").want(200)
+		l.do("POST", "/v1/workers/"+ids[4]+"/offline", l.control(roleOperator), "").want(200).contains(`{"status":"OFFLINE","statusReason":"FORCED_OFFLINE"}`)
+		l.do("POST", "/v1/workers/"+ids[3]+"/drain", l.control(roleOperator), "").want(200)
 		list := func(query string) (got []string, total int) {
 			t.Helper()
 			next := ""
 			for {
 				var page v1.WorkerList
-				l.do("GET", "/v1/workers?pageSize=2&"+query+next, l.control(RoleViewer), "").want(200).into(&page)
+				l.do("GET", "/v1/workers?pageSize=2&"+query+next, l.control(roleViewer), "").want(200).into(&page)
 				for _, w := range page.Workers {
 					got = append(got, w.WorkerID)
 				}
@@ -241,38 +242,38 @@ func TestContractWorkerLists(t *testing.T) {
 			}
 		}
 		var page v1.WorkerList
-		l.do("GET", "/v1/workers?pageSize=2", l.control(RoleViewer), "").want(200).into(&page)
-		l.do("GET", "/v1/workers?queue=q0&pageToken="+page.NextPageToken, l.control(RoleViewer), "").refused(400, v1.CodeInvalidRequest)
+		l.do("GET", "/v1/workers?pageSize=2", l.control(roleViewer), "").want(200).into(&page)
+		l.do("GET", "/v1/workers?queue=q0&pageToken="+page.NextPageToken, l.control(roleViewer), "").refused(400, v1.CodeInvalidRequest)
 		var machines v1.MachineList
-		l.do("GET", "/v1/machines?pageSize=2", l.control(RoleViewer), "").want(200).into(&machines)
+		l.do("GET", "/v1/machines?pageSize=2", l.control(roleViewer), "").want(200).into(&machines)
 		if len(machines.Machines) != 2 || machines.TotalCount != 3 || machines.Machines[0].MachineID != "m0" {
 			t.Fatalf("%+v", machines)
 		}
 		var rest v1.MachineList
-		l.do("GET", "/v1/machines?pageToken="+machines.NextPageToken, l.control(RoleViewer), "").want(200).into(&rest)
+		l.do("GET", "/v1/machines?pageToken="+machines.NextPageToken, l.control(roleViewer), "").want(200).into(&rest)
 		if len(rest.Machines) != 1 || rest.Machines[0].MachineID != "m2" || rest.NextPageToken != "" {
 			t.Fatalf("%+v", rest)
 		}
-		l.do("POST", "/v1/machines/m1/drain", l.control(RoleOperator), `{"reason":"maintenance"}`).want(200).contains(`{"matched":1,"draining":1,"dryRun":false}`)
-		l.do("POST", "/v1/workers:drain", l.control(RoleOperator), `{"selector":{"labels":{"n":"0"}},"dryRun":true}`).want(200).contains(`{"matched":1,"draining":0,"dryRun":true}`)
+		l.do("POST", "/v1/machines/m1/drain", l.control(roleOperator), `{"reason":"maintenance"}`).want(200).contains(`{"matched":1,"draining":1,"dryRun":false}`)
+		l.do("POST", "/v1/workers:drain", l.control(roleOperator), `{"selector":{"labels":{"n":"0"}},"dryRun":true}`).want(200).contains(`{"matched":1,"draining":0,"dryRun":true}`)
 	})
 }
 
 func TestContractSweep(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		l.do("POST", "/v1/system:sweep", l.controlFor(RoleOperator, "*", "*"), "").refused(403, v1.CodeForbidden)
-		admin := l.control(RoleAdmin)
+		l.do("POST", "/v1/system:sweep", l.controlFor(roleOperator, "*", "*"), "").refused(403, v1.CodeForbidden)
+		admin := l.control(roleAdmin)
 		l.do("POST", "/v1/system:sweep", admin, "").want(200)
 		l.do("POST", "/v1/system:sweep?tenantId=.", admin, "").refused(400, v1.CodeInvalidID)
 		l.do("POST", "/v1/system:sweep?tenantId=other", admin, "").refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/system:sweep?workspaceId=other", admin, "").refused(403, v1.CodeForbidden)
-		l.do("POST", "/v1/system:sweep", l.controlFor(RoleAdmin, "*", "*"), "").want(200) // it is about every tenant
-		l.do("POST", "/v1/system:sweep?tenantId=acme", l.controlFor(RoleAdmin, "*", "*"), "").refused(400, v1.CodeInvalidRequest)
-		l.do("POST", "/v1/system:sweep?tenantId=acme&workspaceId=prod", l.controlFor(RoleAdmin, "*", "*"), "{}").want(200)
+		l.do("POST", "/v1/system:sweep", l.controlFor(roleAdmin, "*", "*"), "").want(200) // it is about every tenant
+		l.do("POST", "/v1/system:sweep?tenantId=acme", l.controlFor(roleAdmin, "*", "*"), "").refused(400, v1.CodeInvalidRequest)
+		l.do("POST", "/v1/system:sweep?tenantId=acme&workspaceId=prod", l.controlFor(roleAdmin, "*", "*"), "{}").want(200)
 		l.do("POST", "/v1/system:sweep", admin, `{"now":true}`).refused(400, v1.CodeUnknownField)
 		l.do("POST", "/v1/system:sweep", admin, `{}`, "Content-Type", "text/plain").want(415)
-		l.do("POST", "/v1/workers", l.controlFor(RoleEnroll, "other", "prod"), `{"queue":"q","types":["x"],"machineId":"theirs"}`).want(201)
+		l.do("POST", "/v1/workers", l.controlFor(roleEnroll, "other", "prod"), `{"queue":"q","types":["x"],"machineId":"theirs"}`).want(201)
 		l.pass(30 * time.Second)
 		var r v1.SweepResponse
 		l.do("POST", "/v1/system:sweep", admin, "").want(200).into(&r)
@@ -288,7 +289,7 @@ func TestContractSweep(t *testing.T) {
 
 func TestContractSelectAndPlace(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
-		viewer, dispatcher := l.control(RoleViewer), l.control(RoleDispatcher)
+		viewer, dispatcher := l.control(roleViewer), l.control(roleDispatcher)
 		l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).
 			contains(`{"error":"no_matching_workers","considered":0,"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":0,"full":0}}`)
 		w := l.register(strings.Replace(mailer, `"maxConcurrent":10`, `"maxConcurrent":1`, 1))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
@@ -84,9 +84,9 @@ func (c *devCmd) defaults() map[string]string {
 }
 
 // devKeyring is the configured one, else a random one.
-func devKeyring(cfg *config.Loaded) (*api.Keyring, error) {
+func devKeyring(cfg *config.Loaded) (*token.Keyring, error) {
 	if cfg.SigningKeys != "" || cfg.SigningKeysFile != "" {
 		return keyring(cfg)
 	}
-	return api.NewKeyring(api.NewKey("dev"))
+	return token.NewKeyring(token.NewKey("dev"))
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/fleet"
 	"github.com/lubdub-io/lubdub/internal/redistest"
@@ -137,14 +137,14 @@ func TestCheckFailsWithoutSweeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := keys.MintControl(api.ControlToken{Role: api.RoleDispatcher, Tenant: "t", Workspace: "w", TTL: time.Hour}, time.Now())
+	dispatch, _, err := keys.MintControl(token.Control{Role: token.RoleDispatcher, Tenant: "t", Workspace: "w", TTL: time.Hour}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- p.run(ctx, func() {}) }()
-	f := fleet.New(fleet.Options{BaseURL: p.apiURL(), Token: token, Tenant: "t", Workspace: "w", Rate: 20, Patience: 500 * time.Millisecond,
+	f := fleet.New(fleet.Options{BaseURL: p.apiURL(), Token: dispatch, Tenant: "t", Workspace: "w", Rate: 20, Patience: 500 * time.Millisecond,
 		Only: func(name string) bool { return name == "crashes" || name == "steady" }})
 	f.Run(ctx, 500*time.Millisecond)
 	cancel()

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 )
 
 // guide is a walk through the life of a task, as a shell script to be pasted whole or line by line.
-func guide(base string, keys *api.Keyring, withFleet bool) (string, error) {
-	mint := func(role api.Role, tenant, workspace string) (string, error) {
-		token, _, err := keys.MintControl(api.ControlToken{Role: role, Tenant: tenant, Workspace: workspace, TTL: 24 * time.Hour}, time.Now())
-		return token, err
+func guide(base string, keys *token.Keyring, withFleet bool) (string, error) {
+	mint := func(role token.Role, tenant, workspace string) (string, error) {
+		text, _, err := keys.MintControl(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: 24 * time.Hour}, time.Now())
+		return text, err
 	}
-	admin, err := mint(api.RoleAdmin, "default", "default")
+	admin, err := mint(token.RoleAdmin, "default", "default")
 	if err != nil {
 		return "", err
 	}
 	text := strings.NewReplacer("{base}", base, "{admin}", admin, "{id}", strings.ToLower(rand.Text()[:5])).Replace(walk)
 	if withFleet {
-		viewer, err := mint(api.RoleViewer, fleetTenant, fleetWorkspace)
+		viewer, err := mint(token.RoleViewer, fleetTenant, fleetWorkspace)
 		if err != nil {
 			return "", err
 		}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
@@ -16,7 +16,7 @@ var errNoKey = errors.New("there is no signing key, and without one no token can
 	"or put the same text into a file and name it with --signing-keys-file. ('lubdub dev' needs none.)")
 
 // keyring reads the signing keys from where the configuration says.
-func keyring(cfg *config.Loaded) (*api.Keyring, error) {
+func keyring(cfg *config.Loaded) (*token.Keyring, error) {
 	text, from := cfg.SigningKeys, "LUBDUB_SIGNING_KEYS"
 	if cfg.SigningKeysFile != "" {
 		b, err := os.ReadFile(cfg.SigningKeysFile)
@@ -31,10 +31,10 @@ func keyring(cfg *config.Loaded) (*api.Keyring, error) {
 		}
 		return nil, &mistake{errNoKey}
 	}
-	keys, err := api.ParseKeys(text)
+	keys, err := token.ParseKeys(text)
 	if err == nil {
-		var ring *api.Keyring
-		if ring, err = api.NewKeyring(keys...); err == nil {
+		var ring *token.Keyring
+		if ring, err = token.NewKeyring(keys...); err == nil {
 			return ring, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/probe"
@@ -36,7 +37,7 @@ type process struct {
 }
 
 // open takes the addresses, connects to Redis and wires the parts. Nothing is served until run.
-func open(ctx context.Context, cfg *config.Loaded, keys *api.Keyring, log *slog.Logger) (*process, error) {
+func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slog.Logger) (*process, error) {
 	takeRedisLog(log)
 	p := &process{cfg: cfg, log: log}
 	if err := p.open(ctx, keys); err != nil {
@@ -46,7 +47,7 @@ func open(ctx context.Context, cfg *config.Loaded, keys *api.Keyring, log *slog.
 	return p, nil
 }
 
-func (p *process) open(ctx context.Context, keys *api.Keyring) (err error) {
+func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	// Addresses come first: a port in use is found before anything reaches Redis.
 	if p.admin, err = listen("admin-listen", p.cfg.AdminListen); err != nil {
 		return err

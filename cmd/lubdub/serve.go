@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
 
@@ -41,8 +41,8 @@ func (c *serveCmd) Run(a *app, k *kong.Context) error {
 
 // adminKeys are keys that nobody has: a process without the role api serves only pages that ask for no token, and
 // must not be given the real keys for that.
-func adminKeys() *api.Keyring {
-	keys, err := api.NewKeyring(api.NewKey("none"))
+func adminKeys() *token.Keyring {
+	keys, err := token.NewKeyring(token.NewKey("none"))
 	if err != nil {
 		panic(err) // a new key is a good one
 	}

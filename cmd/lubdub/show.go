@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/fleet"
 )
 
 // show runs server and fleet side by side. It is over when its time is or with a signal; a server that ends by
 // itself ends it too.
-func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *api.Keyring) error {
+func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *token.Keyring) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
 	signalled := ctx.Done()
@@ -41,7 +41,7 @@ func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *api
 }
 
 // perform is what is to be seen while the server runs.
-func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *api.Keyring) error {
+func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *token.Keyring) error {
 	if !c.Check {
 		text, err := guide(p.apiURL(), keys, !c.NoFleet)
 		if err != nil {
@@ -58,20 +58,20 @@ func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *
 		<-ctx.Done()
 		return nil
 	}
-	token, _, err := keys.MintControl(api.ControlToken{
-		Role: api.RoleDispatcher, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
+	dispatch, _, err := keys.MintControl(token.Control{
+		Role: token.RoleDispatcher, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
 	}, time.Now())
 	if err != nil {
 		return err
 	}
-	enroll, _, err := keys.MintControl(api.ControlToken{
-		Role: api.RoleEnroll, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
+	enroll, _, err := keys.MintControl(token.Control{
+		Role: token.RoleEnroll, Tenant: fleetTenant, Workspace: fleetWorkspace, TTL: 365 * 24 * time.Hour,
 	}, time.Now())
 	if err != nil {
 		return err
 	}
 	f := fleet.New(fleet.Options{
-		BaseURL: p.apiURL(), Token: token, EnrollToken: enroll, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
+		BaseURL: p.apiURL(), Token: dispatch, EnrollToken: enroll, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
 		Told:   func(text string) { screen.print("mishap  " + text) },
 		Killed: func(k fleet.Kill) { screen.print("killed  " + k.String()) },
 		Judged: func(v fleet.Verdict) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
@@ -23,7 +23,7 @@ type tokenCmd struct {
 
 // Run prints the token and nothing else, so that it can be put into a variable.
 func (c *tokenCmd) Run(a *app, k *kong.Context) error {
-	wanted := api.ControlToken{Role: api.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL}
+	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL}
 	if err := wanted.Check(); err != nil { // a key would not help
 		return &mistake{err}
 	}
@@ -37,10 +37,10 @@ func (c *tokenCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	token, _, err := keys.MintControl(wanted, time.Now())
+	text, _, err := keys.MintControl(wanted, time.Now())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, token)
+	_, err = fmt.Fprintln(a.stdout, text)
 	return err
 }

@@ -59,6 +59,7 @@ var rules = []rule{
 	{"tracker", []string{module + "/api", module + "/cmd", module + "/client", module + "/bench", "github.com/valyala/fasthttp", "github.com/golang-jwt"},
 		"the domain knows no HTTP and no tokens"},
 	{"api/v1", []string{module + "/", "github.com/", "golang.org/", "go.uber.org/"}, "wire types need the standard library only"},
+	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},
 	{"client", []string{module + "/tracker", module + "/lua", module + "/cmd", module + "/internal", "github.com/redis", "github.com/valyala"},
 		"users of the SDK link neither Redis nor fasthttp"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
@@ -120,6 +121,7 @@ func TestArrowsAreChecked(t *testing.T) {
 		{ImportPath: module + "/lua", Deps: []string{module + "/tracker"}},
 		{ImportPath: module + "/api", Imports: []string{"github.com/redis/go-redis/v9"}},
 		{ImportPath: module + "/api/v1", Deps: []string{"github.com/valyala/fasthttp"}},
+		{ImportPath: module + "/api/token", Deps: []string{module + "/tracker"}},
 		{ImportPath: module + "/cmd/lubdub", Deps: []string{module + "/internal/redistest"}},
 	} {
 		if len(violations(p)) == 0 {

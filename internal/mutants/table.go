@@ -13,6 +13,7 @@ type mutant struct {
 const (
 	ofTracker = "./tracker"
 	ofAPI     = "./api"
+	ofToken   = "./api/token"
 )
 
 var mutants = []mutant{
@@ -51,11 +52,11 @@ var mutants = []mutant{
 	{"a full lane takes more", "tracker/lane.go", "case len(s.pending) >= s.limit:", "case len(s.pending) >= 1<<30:", ofTracker, "^(TestSmallLaneIsExact|TestLaneGivesEachItemOneFate)$"},
 	{"a claim takes types that its worker cannot run", "tracker/ready.go", "k.kind != \"\" && !slices.Contains(c.can.Types, k.kind):", "false:", ofTracker, "^TestClaimsThatWaitTogetherGetTheirOwnTypes$"},
 
-	{"any algorithm signs a token", "api/token.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "", ofAPI, "^TestOnlyHS256Opens$"},
-	{"a token needs no expiry", "api/token.go", "		jwt.WithExpirationRequired(),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
-	{"anybody's token opens", "api/token.go", "		jwt.WithIssuer(tokenIssuer),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
-	{"an unknown kid has an empty key", "api/token.go", "	if !known {\n", "	if !known && kid == \"\" {\n", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"any algorithm signs a token", "api/token/claims.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "", ofAPI, "^TestOnlyHS256Opens$"},
+	{"a token needs no expiry", "api/token/claims.go", "		jwt.WithExpirationRequired(),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"anybody's token opens", "api/token/claims.go", "		jwt.WithIssuer(issuer),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
+	{"an unknown kid has an empty key", "api/token/claims.go", "	if !known {\n", "	if !known && kid == \"\" {\n", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
 	{"a token opens every attempt of its task", "api/auth.go", "if t.attempt.Number == attempt {", "if t.attempt.Number > 0 {", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
 	{"a token opens every task", "api/auth.go", "case t.attempt.TaskID == string(id):", "case len(id) > 0:", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
-	{"a remembered token outlives its expiry", "api/tokencache.go", "if t.expires <= now {", "if t.expires < 0 {", ofAPI, "^TestTokenCacheNeverFindsAnExpiredToken$"},
+	{"a remembered token outlives its expiry", "api/token/cache.go", "if e.Expires <= now {", "if e.Expires < 0 {", ofToken, "^TestTokenCacheNeverFindsAnExpiredToken$"},
 }

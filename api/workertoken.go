@@ -3,34 +3,31 @@ package api
 import (
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
-
-const kindWorker = "worker"
 
 // workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
 const workerTokenLife = tracker.WorkerTokenTTL
 
 // mintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
-func (k *Keyring) mintWorker(scope tracker.Scope, r *tracker.Registered, now time.Time) (token string, expires time.Time, err error) {
-	iat, exp := lifetime(now, workerTokenLife)
-	token, err = k.sign(&claims{
-		Kind: kindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace, Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue,
-		Record: r.Record,
-	}, iat, exp)
-	return token, exp, err
+func mintWorker(k *token.Keyring, scope tracker.Scope, r *tracker.Registered, now time.Time) (string, time.Time, error) {
+	return k.Mint(&token.Claims{
+		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,
+		Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue, Record: r.Record,
+	}, now, workerTokenLife)
 }
 
 // renewedWorker gives the token that a worker's beat at now should answer with, "" when it is not time yet.
-func (k *Keyring) renewedWorker(c *claims, now time.Time) (token string, expires time.Time) {
+func renewedWorker(k *token.Keyring, c *token.Claims, now time.Time) (text string, expires time.Time) {
 	if now.Before(c.ExpiresAt.Add(-workerTokenLife / 3)) {
 		return "", time.Time{}
 	}
-	token, expires, err := k.mintWorker(scopeOf(c), &tracker.Registered{WorkerID: c.Worker, MachineID: c.Machine, Queue: c.Queue, Record: c.Record}, now)
+	text, expires, err := k.Mint(c, now, workerTokenLife)
 	if err != nil {
 		return "", time.Time{} // signing a struct of plain fields does not fail; the old token still holds
 	}
-	return token, expires
+	return text, expires
 }
 
 // authorizeWorker lets in the token of the path's worker, or, where the route has roles, a control token.
@@ -40,9 +37,9 @@ func (c *call) authorizeWorker() error {
 	case err != nil:
 		c.s.metrics.badTokens.Inc()
 		return errUnauthorized
-	case k.Kind == kindControl && c.route.needs != 0:
+	case k.Kind == token.KindControl && c.route.needs != 0:
 		return c.authorizeControl()
-	case k.Kind != kindWorker:
+	case k.Kind != token.KindWorker:
 		return forbidden("The token is not a worker's; use the workerToken of the registration")
 	case !tracker.ValidID(c.id):
 		return invalidID(c.route.idField())

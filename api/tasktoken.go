@@ -4,13 +4,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // taskToken is a verified task token with everything that a callback needs of it. It is immutable but for
 // fresh, and shared by all callbacks that bring it.
 type taskToken struct {
-	raw     string // own copy
 	attempt *tracker.Attempt
 	expires int64 // ms since the epoch
 	renewAt int64 // ms since the epoch, from when on beats answer with a fresh token; 0: never
@@ -31,9 +31,9 @@ type freshToken struct {
 	until   int64 // ms since the epoch; past it another one is made
 }
 
-func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *claims {
-	return &claims{
-		Kind: kindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
+func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *token.Claims {
+	return &token.Claims{
+		Kind: token.KindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
 		Run: a.RunID, Task: a.TaskID, Attempt: a.Number, Fence: a.Fence,
 		TimeoutMs: a.Timeout.Milliseconds(), IntervalMs: a.Interval.Milliseconds(),
 		IssuedMs: a.IssuedAt.UnixMilli(), Worker: a.WorkerID, DeadlineMs: a.Deadline, LifeMs: life.Milliseconds(), Renew: renew,
@@ -41,14 +41,12 @@ func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *claims {
 }
 
 // mintTask makes the token of an attempt as of its dispatch. It is the same token however often it is made.
-func (k *Keyring) mintTask(a *tracker.Attempt, life time.Duration, renew bool) (token string, expires time.Time, err error) {
-	iat, exp := lifetime(a.IssuedAt, life)
-	token, err = k.sign(taskClaims(a, life, renew), iat, exp)
-	return token, exp, err
+func mintTask(k *token.Keyring, a *tracker.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
+	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
 }
 
 // attemptOf gives the attempt that a task token names; complete fills in what the domain adds.
-func attemptOf(c *claims) tracker.Attempt {
+func attemptOf(c *token.Claims) tracker.Attempt {
 	return tracker.Attempt{
 		Scope:  tracker.Scope{Tenant: c.Tenant, Workspace: c.Workspace},
 		TaskID: c.Task, RunID: c.Run, Number: c.Attempt, Fence: c.Fence,
@@ -60,11 +58,10 @@ func attemptOf(c *claims) tracker.Attempt {
 	}
 }
 
-func newTaskToken(raw string, c *claims, a *tracker.Attempt) *taskToken {
-	t := &taskToken{
-		raw: raw, expires: c.ExpiresAt.UnixMilli(), next: a.Interval.Milliseconds(),
-		life: time.Duration(c.LifeMs) * time.Millisecond, beside: *a,
-	}
+func newTaskToken(text string, c *token.Claims, a *tracker.Attempt) *token.Entry[taskToken] {
+	e := &token.Entry[taskToken]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	t := &e.Value
+	t.expires, t.next, t.life, t.beside = e.Expires, a.Interval.Milliseconds(), time.Duration(c.LifeMs)*time.Millisecond, *a
 	t.attempt = &t.beside
 	if a.Timeout > 0 {
 		t.next = min(t.next, a.Timeout.Milliseconds()/2)
@@ -72,11 +69,11 @@ func newTaskToken(raw string, c *claims, a *tracker.Attempt) *taskToken {
 	if c.Renew {
 		t.renewAt = t.expires - c.LifeMs/3
 	}
-	return t
+	return e
 }
 
 // renewed gives the token that a beat at now should answer with, nil when it is not time yet.
-func (k *Keyring) renewed(t *taskToken, now time.Time) *freshToken {
+func renewed(k *token.Keyring, t *taskToken, now time.Time) *freshToken {
 	ms := now.UnixMilli()
 	if t.renewAt == 0 || ms < t.renewAt {
 		return nil
@@ -84,8 +81,7 @@ func (k *Keyring) renewed(t *taskToken, now time.Time) *freshToken {
 	if f := t.fresh.Load(); f != nil && ms < f.until {
 		return f
 	}
-	iat, exp := lifetime(now, t.life)
-	text, err := k.sign(taskClaims(t.attempt, t.life, true), iat, exp)
+	text, exp, err := k.Mint(taskClaims(t.attempt, t.life, true), now, t.life)
 	if err != nil {
 		return nil // signing a struct of plain fields does not fail; the old token still holds
 	}

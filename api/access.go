@@ -1,0 +1,48 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/lubdub-io/lubdub/api/token"
+)
+
+// permissions is a set of what roles may do.
+type permissions uint8
+
+const (
+	mayReadTasks permissions = 1 << iota // and runs
+	mayRead                              // workers, machines and queues
+	mayCancel
+	mayCreate
+	mayOperate
+	mayDispatch // new attempts
+	mayEnroll
+	mayAdmin
+)
+
+const (
+	viewing     = mayReadTasks | mayRead
+	operating   = viewing | mayCancel | mayOperate
+	dispatching = operating | mayCreate | mayDispatch
+)
+
+// permitted says what each role may do. A route asks for one of the bits.
+var permitted = map[token.Role]permissions{
+	token.RoleViewer:     viewing,
+	token.RoleSubmitter:  mayCreate | mayReadTasks | mayCancel,
+	token.RoleOperator:   operating,
+	token.RoleDispatcher: dispatching,
+	token.RoleEnroll:     mayEnroll,
+	token.RoleAdmin:      dispatching | mayEnroll | mayAdmin,
+}
+
+// rolesFor names the roles that have a bit.
+func rolesFor(needs permissions) string {
+	var names []string
+	for _, r := range token.Roles {
+		if permitted[r]&needs != 0 {
+			names = append(names, string(r))
+		}
+	}
+	return strings.Join(names, " or ")
+}

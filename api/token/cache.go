@@ -1,0 +1,123 @@
+package token
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// Cache remembers verified tokens, each with a value that was made of its claims. It is a fixed table of sets of eight: a
+// look-up reads one cache line of tags and follows one pointer, takes no lock and allocates nothing. A token's place comes
+// from the end of its signature, which is as random as a hash and costs nothing; what decides is the comparison of the whole
+// token. None is found past its expiry. Whoever calls Put has verified the token; a cache belongs to one Keyring, so that
+// what a key has signed is forgotten with it.
+type Cache[T any] struct {
+	sets    []set[T]
+	mask    uint64
+	writers [64]sync.Mutex // of sets, by index modulo 64
+
+	size      atomic.Int64
+	evictions atomic.Uint64
+}
+
+// Entry is a remembered token. Value stands in it, not behind a pointer: with many tokens a look-up waits for each line of
+// memory that it touches.
+type Entry[T any] struct {
+	Token   string // an own copy, not a request's
+	Expires int64  // ms since the epoch
+	Value   T
+}
+
+const ways = 8
+
+type set[T any] struct {
+	tags    [ways]atomic.Uint64
+	entries [ways]atomic.Pointer[Entry[T]]
+}
+
+// NewCache returns a cache of at least n tokens, n rounded up to a power of two.
+func NewCache[T any](n int) *Cache[T] {
+	sets := uint64(1)
+	if n > ways {
+		sets = 1 << bits.Len64(uint64((n+ways-1)/ways)-1)
+	}
+	return &Cache[T]{sets: make([]set[T], sets), mask: sets - 1}
+}
+
+// Len returns how many tokens are remembered, expired ones included until their place is taken.
+func (c *Cache[T]) Len() int64 { return c.size.Load() }
+
+// Evictions returns how many tokens have lost their place while they still held.
+func (c *Cache[T]) Evictions() uint64 { return c.evictions.Load() }
+
+// place returns a token's set and its tag, which is never 0.
+func (c *Cache[T]) place(token []byte) (set uint64, tag uint64, ok bool) {
+	if len(token) < 24 {
+		return 0, 0, false
+	}
+	// Characters of base64 carry six random bits each and the last one less, so the set is drawn from a mix.
+	tag = binary.LittleEndian.Uint64(token[len(token)-9:])
+	set = tag ^ binary.LittleEndian.Uint64(token[len(token)-17:])
+	set *= 0x9e3779b97f4a7c15
+	return (set >> 32) & c.mask, tag | 1, true
+}
+
+// Get returns the value of a token that still holds at now (ms since the epoch), nil when there is none. The token may be
+// borrowed.
+func (c *Cache[T]) Get(token []byte, now int64) *T {
+	i, tag, ok := c.place(token)
+	if !ok {
+		return nil
+	}
+	set := &c.sets[i]
+	for w := range ways {
+		if set.tags[w].Load() != tag {
+			continue
+		}
+		if e := set.entries[w].Load(); e != nil && e.Token == string(token) {
+			if e.Expires <= now {
+				return nil
+			}
+			return &e.Value
+		}
+	}
+	return nil
+}
+
+// Put remembers a token. In a full set it takes the place of an expired one, else of the one that expires
+// first.
+func (c *Cache[T]) Put(e *Entry[T], now int64) {
+	i, tag, ok := c.place([]byte(e.Token))
+	if !ok {
+		return
+	}
+	mu := &c.writers[i%uint64(len(c.writers))]
+	mu.Lock()
+	defer mu.Unlock()
+	set := &c.sets[i]
+	victim := 0
+	var soonest int64
+	for w := range ways {
+		old := set.entries[w].Load()
+		if old == nil {
+			victim, soonest = w, -1
+			break
+		}
+		if old.Token == e.Token {
+			return // a neighbour was faster
+		}
+		if w == 0 || old.Expires < soonest {
+			victim, soonest = w, old.Expires
+		}
+	}
+	switch {
+	case soonest < 0:
+		c.size.Add(1)
+	case soonest > now:
+		c.evictions.Add(1)
+	}
+	// A reader in between finds a tag without its token, or a token that is not the one it looks for: a miss.
+	set.tags[victim].Store(tag)
+	set.entries[victim].Store(e)
+}

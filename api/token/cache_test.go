@@ -1,0 +1,104 @@
+package token
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+func cached(t testing.TB, k *Keyring, id string, life time.Duration) *Entry[string] {
+	t.Helper()
+	c := testClaims()
+	c.Task = id
+	text, expires, err := k.Mint(c, testTime, life)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Entry[string]{Token: text, Expires: expires.UnixMilli(), Value: id}
+}
+
+func TestTokenCacheIsBoundedAndKeepsTheNewest(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](64)
+	now := testTime.UnixMilli()
+	const n = 1000
+	for i := range n {
+		c.Put(cached(t, k, fmt.Sprintf("task_%d", i), time.Hour+time.Duration(i)*time.Second), now)
+	}
+	if size := c.Len(); size > 64 || size < 48 {
+		t.Errorf("%d tokens in a cache of 64", size)
+	}
+	if got := int64(c.Evictions()) + c.Len(); got != n {
+		t.Errorf("%d evicted or kept, want %d", got, n)
+	}
+	if last := cached(t, k, fmt.Sprintf("task_%d", n-1), time.Hour+(n-1)*time.Second); c.Get([]byte(last.Token), now) == nil {
+		t.Error("the newest token, which lives longest, is gone")
+	}
+}
+
+func TestTokenCacheNeverFindsAnExpiredToken(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](8)
+	token := cached(t, k, "task_1", time.Hour)
+	c.Put(token, testTime.UnixMilli())
+	if c.Get([]byte(token.Token), token.Expires-1) != &token.Value {
+		t.Error("not found in its last millisecond")
+	}
+	if c.Get([]byte(token.Token), token.Expires) != nil {
+		t.Error("found when it had expired")
+	}
+	for i := range 8 { // fills the set; the expired one must go first
+		c.Put(cached(t, k, fmt.Sprintf("other_%d", i), 2*time.Hour), token.Expires)
+	}
+	if got := c.Evictions(); got != 0 {
+		t.Errorf("%d living tokens were evicted though an expired one was there", got)
+	}
+}
+
+func TestTokenCacheComparesTheWholeToken(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](8)
+	token := cached(t, k, "task_1", time.Hour)
+	c.Put(token, testTime.UnixMilli())
+	for i := range len(token.Token) {
+		forged := []byte(token.Token)
+		forged[i] ^= 1
+		if c.Get(forged, testTime.UnixMilli()) != nil {
+			t.Fatalf("a token that differs at %d was found", i)
+		}
+	}
+	for _, short := range []string{"", "x", token.Token[len(token.Token)-20:]} {
+		if c.Get([]byte(short), testTime.UnixMilli()) != nil {
+			t.Fatalf("%q was found", short)
+		}
+	}
+}
+
+func TestTokenCacheUnderRaces(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](16)
+	now := testTime.UnixMilli()
+	tokens := make([]*Entry[string], 64)
+	for i := range tokens {
+		tokens[i] = cached(t, k, fmt.Sprintf("task_%d", i), time.Hour)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				for _, token := range tokens {
+					if got := c.Get([]byte(token.Token), now); got == nil {
+						c.Put(token, now)
+					} else if *got != token.Value {
+						t.Error("found another token")
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if size := c.Len(); size > 16 {
+		t.Errorf("%d tokens in a cache of 16", size)
+	}
+}

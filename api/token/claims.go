@@ -1,0 +1,133 @@
+package token
+
+import (
+	"errors"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	issuer   = "lubdub"
+	audience = "lubdub"
+
+	// MaxBytes is more than any token of ours has, with every id at its longest; a longer one does not hold.
+	MaxBytes = 3072
+	// MaxLife is how long a token that Mint makes may hold.
+	MaxLife = 2 * time.Hour
+)
+
+// Kind says whose a token is.
+type Kind string
+
+// The kinds of tokens.
+const (
+	KindTask    Kind = "task"    // opens the callbacks of one attempt
+	KindWorker  Kind = "worker"  // opens what one registered worker does
+	KindControl Kind = "control" // opens what its role may do in its scope
+)
+
+// Claims is what a token says. Which fields are set depends on its kind.
+type Claims struct {
+	jwt.RegisteredClaims
+	Kind      Kind   `json:"knd"`
+	Tenant    string `json:"ten"`
+	Workspace string `json:"wsp"`
+
+	// Task tokens.
+	Run        string `json:"run,omitempty"`
+	Task       string `json:"tsk,omitempty"`
+	Attempt    int    `json:"att,omitempty"`
+	Fence      string `json:"fen,omitempty"`
+	TimeoutMs  int64  `json:"hbt,omitempty"` // heartbeat timeout; 0: lives by its worker's beat
+	IntervalMs int64  `json:"hbi,omitempty"`
+	IssuedMs   int64  `json:"dsp,omitempty"` // when the attempt was dispatched
+	DeadlineMs int64  `json:"ddl,omitempty"` // of the task
+	LifeMs     int64  `json:"ttl,omitempty"` // a renewal keeps it
+	Renew      bool   `json:"rnw,omitempty"`
+
+	// Worker tokens; task tokens have the worker too when one was chosen.
+	Worker  string   `json:"wkr,omitempty"`
+	Machine string   `json:"mch,omitempty"`
+	Record  []string `json:"reg,omitempty"` // of the registration, should the store lose it
+
+	// Control tokens; worker tokens have the queue too.
+	Role  Role   `json:"rol,omitempty"`
+	Queue string `json:"que,omitempty"`
+}
+
+// Mint returns the token of the claims, which holds for a life from a moment on, and its end. The same claims, moment, life
+// and key give the same token, always. Both ends are whole seconds, as every JWT library expects; they are rounded up
+// together, so that the token ends neither too early nor, but when its life is MaxLife, up to a second late.
+func (k *Keyring) Mint(c *Claims, from time.Time, life time.Duration) (token string, expires time.Time, err error) {
+	iat, exp := lifetime(from, life)
+	token, err = k.sign(c, iat, exp)
+	return token, exp, err
+}
+
+func lifetime(from time.Time, life time.Duration) (iat, exp time.Time) {
+	exp = ceilSecond(from.Add(life))
+	if latest := from.Add(MaxLife); life <= MaxLife && exp.After(latest) {
+		exp = latest.Truncate(time.Second)
+	}
+	return exp.Add(-life.Truncate(time.Second)), exp
+}
+
+func ceilSecond(t time.Time) time.Time {
+	if f := t.Truncate(time.Second); !f.Equal(t) {
+		return f.Add(time.Second)
+	}
+	return t
+}
+
+func (k *Keyring) sign(c *Claims, iat, exp time.Time) (string, error) {
+	signed := *c
+	signed.Issuer = issuer
+	signed.Audience = jwt.ClaimStrings{audience}
+	signed.IssuedAt = jwt.NewNumericDate(iat)
+	signed.ExpiresAt = jwt.NewNumericDate(exp)
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, &signed)
+	t.Header["kid"] = k.first.ID
+	return t.SignedString(k.secret[k.first.ID])
+}
+
+var errToken = errors.New("the token does not hold")
+
+// Verify returns what a token says that holds at the given time. Why one does not hold is for tests: clients are never told.
+func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
+	if len(token) == 0 || len(token) > MaxBytes {
+		return nil, errToken
+	}
+	k.verified.Add(1)
+	var c Claims
+	_, err := jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithExpirationRequired(),
+		jwt.WithIssuer(issuer),
+		jwt.WithAudience(audience),
+		jwt.WithStrictDecoding(),
+		jwt.WithTimeFunc(func() time.Time { return now }),
+	).ParseWithClaims(token, &c, k.keyOf)
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Verifications returns how many tokens were verified, whatever came of it: each costs ten times what a beat does, so
+// callers keep a Cache in front of it.
+func (k *Keyring) Verifications() uint64 { return k.verified.Load() }
+
+// keyOf returns the key of a token. An unknown kid must be an error: an empty key would verify a token that was
+// signed with an empty key.
+func (k *Keyring) keyOf(t *jwt.Token) (any, error) {
+	if _, critical := t.Header["crit"]; critical {
+		return nil, errToken // extensions that we would have to understand, and do not
+	}
+	kid, _ := t.Header["kid"].(string)
+	secret, known := k.secret[kid]
+	if !known {
+		return nil, errToken
+	}
+	return secret, nil
+}

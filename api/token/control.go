@@ -1,0 +1,72 @@
+package token
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Role is what a control token may do.
+type Role string
+
+// The roles.
+const (
+	RoleViewer     Role = "viewer"     // reads
+	RoleSubmitter  Role = "submitter"  // creates tasks, reads and cancels them; nothing of workers or queues
+	RoleOperator   Role = "operator"   // what a viewer may, cancels, drains, and pauses queues
+	RoleDispatcher Role = "dispatcher" // what an operator may, and creates tasks and attempts
+	RoleEnroll     Role = "enroll"     // registers workers and nothing else
+	RoleAdmin      Role = "admin"      // everything
+)
+
+// Roles lists every role.
+var Roles = []Role{RoleViewer, RoleSubmitter, RoleOperator, RoleDispatcher, RoleEnroll, RoleAdmin}
+
+// Wildcard stands in a control token for every tenant or every workspace.
+const Wildcard = "*"
+
+// Control is what MintControl makes a token of.
+type Control struct {
+	Role      Role
+	Tenant    string        // an id or Wildcard
+	Workspace string        // an id or Wildcard
+	Queue     string        // with RoleEnroll only; empty: any queue
+	TTL       time.Duration // at least a second
+}
+
+// Check returns what is wrong with the token that c describes, or nil.
+func (c Control) Check() error {
+	switch {
+	case !slices.Contains(Roles, c.Role):
+		return fmt.Errorf("unknown role %q; use one of %s", c.Role, roleNames())
+	case c.Tenant != Wildcard && !validID(c.Tenant):
+		return fmt.Errorf("the tenant %q is neither a valid id nor %s", c.Tenant, Wildcard)
+	case c.Workspace != Wildcard && !validID(c.Workspace):
+		return fmt.Errorf("the workspace %q is neither a valid id nor %s", c.Workspace, Wildcard)
+	case c.Queue != "" && (c.Role != RoleEnroll || !validID(c.Queue)):
+		return fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
+	case c.TTL < time.Second:
+		return fmt.Errorf("the token's life %s is shorter than a second", c.TTL)
+	}
+	return nil
+}
+
+// MintControl returns a control token that holds from now on, in whole seconds, and its end.
+func (k *Keyring) MintControl(c Control, now time.Time) (token string, expires time.Time, err error) {
+	if err := c.Check(); err != nil {
+		return "", time.Time{}, err
+	}
+	iat := now.Truncate(time.Second)
+	exp := iat.Add(c.TTL.Truncate(time.Second))
+	token, err = k.sign(&Claims{Kind: KindControl, Role: c.Role, Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue}, iat, exp)
+	return token, exp, err
+}
+
+func roleNames() string {
+	names := make([]string, len(Roles))
+	for i, r := range Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
