@@ -33,6 +33,7 @@ const (
 // notMeasured has scripts that neither the story nor what comes after it runs, and why their cost needs no test.
 var notMeasured = map[string]string{
 	"claimed":       "it reads and writes one hash of three fields",
+	"schema":        "it reads and writes one hash of three fields",
 	"worker_count":  "one ZCOUNT",
 	"worker_probed": "it needs a worker that answers; it reads one record, as worker_expire reads fifty",
 }

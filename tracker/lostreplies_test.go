@@ -22,6 +22,7 @@ var notInTheStory = map[string]string{
 	"worker_count":    "it sets the pace of beats, and is asked again in the next slot",
 	"worker_probed":   "it needs a worker that answers; without it that one is asked again at the next look",
 	"claimed":         "a claim whose request died makes the next one wait until its time has ended, and here time stands: TestHistories",
+	"schema":          "it runs before the story: TestALostAnswerOfAStepIsMadeGood",
 }
 
 // Redis runs a script and the reply is lost: whoever called it asks again, and everything ends as if nothing had been

@@ -72,6 +72,7 @@ func Open(ctx context.Context, opts Options) (*Tracker, error) {
 	life, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	t.watching.Go(t.store.guard("watching for eviction", func() { t.watchEviction(life) }))
+	t.watching.Go(t.store.guard("watching the version of the stored format", func() { t.store.watchSchema(life) }))
 	return t, nil
 }
 
@@ -89,7 +90,10 @@ func (s *store) begin(ctx context.Context, settled func(shards int, founded bool
 	s.unsettled = make([]atomic.Int64, shards)
 	s.scripts = s.scripts.For(s.database())
 	settled(shards, founded)
-	return s.drawMap(ctx)
+	if err := s.drawMap(ctx); err != nil {
+		return err
+	}
+	return s.settleSchema(ctx, schemaSteps)
 }
 
 func (o *Options) setDefaults() error {
