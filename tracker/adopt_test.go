@@ -33,6 +33,7 @@ func hosted(n *tracker.NewWorker) {
 
 // A worker whose record the store lost is what it was, once its token has been shown; it dies of its silence like any other.
 func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		r := h.register(hosted)
 		h.advance(2 * time.Second)
@@ -68,6 +69,7 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 
 // Whoever registered anew meanwhile keeps the identity: the old one is superseded, as it would have been before.
 func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		old := h.register(hosted)
 		h.empty()
@@ -85,6 +87,7 @@ func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 
 // A token has room for so much: a worker with very many types keeps what it holds and must register again for more.
 func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		r := h.register(hosted, func(n *tracker.NewWorker) {
 			for i := range 200 {
@@ -109,6 +112,7 @@ func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
 
 // An adopted task keeps its deadline.
 func TestAnAdoptedTaskHasItsDeadline(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.Deadline = "t1", h.store.Clock.Now().Add(time.Minute) })
 		h.running(func(n *tracker.NewTask) { n.TaskID = "t2" })
@@ -128,6 +132,7 @@ func TestAnAdoptedTaskHasItsDeadline(t *testing.T) {
 // A store that lost everything is told how many shards the deployment has: a replica that starts later must not choose
 // another number.
 func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.empty()
 		if tr := open(t, tracker.Options{RedisURL: h.store.URL, Scripts: h.store.Scripts}); tr.Shards() != h.Shards() {
@@ -138,6 +143,7 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 
 // An adopted worker claims no more than it has room for beside what it holds already.
 func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		r := c.register(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", []string{"x"}, 3 })
 		c.ids["w1"] = r.WorkerID

@@ -64,6 +64,7 @@ func (h *harness) wantSweep(held, zombies int) {
 }
 
 func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(100)
 		silent, alive := tasks[:60], tasks[60:]
@@ -98,6 +99,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 }
 
 func TestBrakeLetsFewDie(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ silent, alive int }{
 		"two in five":             {40, 60},
 		"all, but of a few":       {49, 0},
@@ -119,6 +121,7 @@ func TestBrakeLetsFewDie(t *testing.T) {
 }
 
 func TestBrakeIsOffByDefault(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.herd(100)
 		h.advance(brakeTimeout + justOver)
@@ -128,6 +131,7 @@ func TestBrakeIsOffByDefault(t *testing.T) {
 
 // A beat of a held task makes it one like all others: alive, and held once more when it goes silent with them.
 func TestBrakeIsArmedAgainByABeat(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(60)
 		h.advance(brakeTimeout + justOver)
@@ -155,6 +159,7 @@ func TestBrakeIsArmedAgainByABeat(t *testing.T) {
 
 // Beats are spread over time, and so are expiries: those that are held already still count as silent.
 func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(100)
 		for i := range tasks { // over 4 s, each its own time
@@ -182,6 +187,7 @@ func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 
 // Each scope is judged by itself, however thinly it is spread over the shards.
 func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		other := func(n *tracker.NewTask) { n.Scope = tracker.Scope{Tenant: "big", Workspace: "prod"} }
 		alive, dead := h.herd(150, other), h.herd(30, other)
@@ -202,6 +208,7 @@ func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 
 // Timeouts of many lengths are one scope.
 func TestBrakeCountsEveryTimeout(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		long := h.herd(30, func(n *tracker.NewTask) { n.HeartbeatTimeout = 12 * time.Second })
 		h.herd(30)
@@ -218,6 +225,7 @@ func TestBrakeCountsEveryTimeout(t *testing.T) {
 }
 
 func TestBrakeHoldsWorkers(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		registry := prometheus.NewRegistry()
 		c := &crew{newHarness(t, s, braked, func(o *tracker.Options) { o.Registerer = registry }), map[string]string{}}
@@ -292,6 +300,7 @@ func gathered(t *testing.T, g prometheus.Gatherer, name, label string) float64 {
 
 // Silent workers tell that their tasks are silent for the same reason, and the other way round.
 func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		few := h.herd(5, func(n *tracker.NewTask) { n.HeartbeatTimeout = 30 * time.Second })
 		for i := range 60 {
@@ -307,6 +316,7 @@ func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 
 // What the brake remembers goes when it is over.
 func TestBrakeForgets(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(60)
 		h.advance(brakeTimeout + justOver)
@@ -330,6 +340,7 @@ func TestBrakeForgets(t *testing.T) {
 // TestBrakeModel holds the brake against its rule in plain words: when as much of a scope is silent for 60 % of its
 // timeout, whatever is overdue and has beaten since it was last held is held; whatever else is overdue dies.
 func TestBrakeModel(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {

@@ -12,6 +12,7 @@ import (
 // A sweeper asks the brake, and takes after that. What is not silent for its timeout when the brake looks is not held,
 // and a moment later the script that takes would find it overdue.
 func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
+	t.Parallel()
 	t.Run("tasks", func(t *testing.T) {
 		contract(t, func(h *harness) {
 			first := h.herd(1)
@@ -47,6 +48,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 
 // While it is not known whether the brake holds nobody dies, and whatever does not end for silence still ends.
 func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{"census", "census_silent", "brake_engage", "brake_tasks"} {
 		for _, lost := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%v", script, lost), func(t *testing.T) {
@@ -77,6 +79,7 @@ func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 
 // The sentinel of a set is not counted as silent, also when it moves up since somebody else goes.
 func TestBrakeCountsWhileOthersGo(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(61)
 		h.advance(brakeTimeout + justOver)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOperatorsReleaseTheBrake(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.herd(60)
 		for i := range 60 {
@@ -50,6 +51,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 
 // While a release lists what is held, holds of others end.
 func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		one := func(o *tracker.Options) { o.Shards = 1 }
 		other := newHarness(t, h.store, one)
@@ -81,6 +83,7 @@ func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
 
 // A sweeper that has just found that it is to hold does not know of the release; the shards do.
 func TestAReleaseOvertakesTheCensus(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.herd(60)
 		h.advance(500 * time.Millisecond)
@@ -96,6 +99,7 @@ func TestAReleaseOvertakesTheCensus(t *testing.T) {
 }
 
 func TestOperatorsReleaseHeldWorkers(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for i := range 60 {
 			h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })

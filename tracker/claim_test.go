@@ -81,6 +81,7 @@ func (c *crew) wantIDs(tasks []*tracker.Envelope, want ...string) {
 }
 
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.wantIDs(c.claim("w1", 10))
@@ -110,6 +111,7 @@ func TestClaim(t *testing.T) {
 
 // A task that nobody here can run never blocks those behind it, however many there are.
 func TestNoTypePoisoning(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1", func(n *tracker.NewWorker) {
 			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
@@ -143,6 +145,7 @@ func TestNoTypePoisoning(t *testing.T) {
 
 // A flood of one type does not starve another: the types take turns, and each goes by age.
 func TestClaimsAreFairAcrossTypes(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1", func(n *tracker.NewWorker) { n.Types = []string{"flood", "rare"} })
 		for i := range 40 {
@@ -182,6 +185,7 @@ func oneShard(c *crew, shard int) func(*tracker.NewTask) {
 }
 
 func TestClaimsOldestFirst(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		for _, id := range []string{"t3", "t1", "t2"} {
@@ -200,6 +204,7 @@ func TestClaimsOldestFirst(t *testing.T) {
 
 // However many claim at once, each task goes to exactly one of them, and none is left.
 func TestClaimsRace(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		const workers, tasks = 8, 60
 		for i := range tasks {
@@ -243,6 +248,7 @@ func TestClaimsRace(t *testing.T) {
 }
 
 func TestClaimRespectsCapacity(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 3 })
 		for i := range 5 {
@@ -269,6 +275,7 @@ func TestClaimRespectsCapacity(t *testing.T) {
 
 // The same claim again gets the same tasks, whatever became of the first answer.
 func TestClaimID(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -304,6 +311,7 @@ func TestClaimID(t *testing.T) {
 
 // A claim's reply that got lost is found by the start timeout.
 func TestStartTimeoutAfterAClaim(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("t1", "x")
@@ -334,6 +342,7 @@ func TestStartTimeoutAfterAClaim(t *testing.T) {
 }
 
 func TestClaimRefusals(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		for _, name := range []string{"draining", "offline"} {
@@ -375,6 +384,7 @@ func TestClaimRefusals(t *testing.T) {
 
 // What is on its way to other claims does not hide what stands behind it, however much it is.
 func TestAClaimBehindManyOffers(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		c := &crew{h, map[string]string{}}
 		for i := range 350 {

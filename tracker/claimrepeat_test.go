@@ -16,6 +16,7 @@ func named(id string) func(*tracker.ClaimRequest) {
 
 // A claim stays the claim that it was: nothing is claimed anew under its id once its tasks are done.
 func TestAClaimIDIsNotUsedTwice(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("t1", "x")
@@ -36,6 +37,7 @@ func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 
 // A claim that got nothing has not been made: the same id may get something later.
 func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.wantIDs(c.claim("w1", 1, named("c1")))
@@ -46,6 +48,7 @@ func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
 
 // What a claim has got it is told again whatever its worker's status is by then; only a new one is refused.
 func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("t1", "x")
@@ -72,6 +75,7 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 
 // Requests with one claim id that race get one answer, on whichever replicas they are.
 func TestAClaimIDRace(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		trackers := []*tracker.Tracker{c.Tracker, newHarness(c.TB, c.store).Tracker}
 		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
@@ -105,6 +109,7 @@ func TestAClaimIDRace(t *testing.T) {
 
 // A request that waits does not hold up a later one with its id, and answers like it.
 func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		waits := make(chan []string)
@@ -134,6 +139,7 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 // Of a claim whose answer from one shard got lost nobody knows what it took there: the worker is not given more than it
 // may hold.
 func TestALostClaimReplyCountsAsUsed(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		lossy := newHarness(c.TB, c.store)
 		lossy.FailCalls("claim", true, func(n int) bool { return n == 0 })
@@ -166,6 +172,7 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 
 // A request whose time was over when it took something answers as the later one that makes the claim by then.
 func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		later := newHarness(c.TB, c.store)

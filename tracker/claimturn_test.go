@@ -60,6 +60,7 @@ func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
 
 // It is woken by what the other comes to: the same tasks, or none, so that it may take them itself.
 func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"wait", "done"} {
 		turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
 			another("make")
@@ -94,6 +95,7 @@ func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 
 // The mark of a request that died holds up nobody for longer than a request may take, also when the clock is put back.
 func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			turns(t, func(c *crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
@@ -110,6 +112,7 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 // Requests with one id that wait side by side on several replicas all get the tasks that one of them takes, and do not sit
 // out their waits for that.
 func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		trackers := []*tracker.Tracker{c.Tracker, newHarness(c.TB, c.store).Tracker}
 		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1000 })
@@ -152,6 +155,7 @@ func (c *crew) waitingOn(trackers []*tracker.Tracker, n int) {
 
 // A claim whose wait ends asks what became of its id: it never says that there is nothing while another may have taken.
 func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
+	t.Parallel()
 	for what, want := range map[string]tracker.Code{"": "", "make": tracker.Overloaded} {
 		turns(t, func(c *crew, another func(string), _ func(time.Duration) ([]*tracker.Envelope, error)) {
 			c.claim("w1", 1) // there is nothing any more

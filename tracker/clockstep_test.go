@@ -19,6 +19,7 @@ var (
 // The store's clock is put ten minutes on, and ten minutes back. No live task or worker dies of it, and the dead are found
 // in time, as if it had not happened.
 func TestASteppedClockKillsNobody(t *testing.T) {
+	t.Parallel()
 	for _, step := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		t.Run(step.String(), func(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Store) {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestIdempotentCreation(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		n := tracker.NewTask{Scope: scope, IdempotencyKey: "k1", IdempotencyHash: "h1"}
 		if err := n.Validate(h.store.Clock.Now()); err != nil {
@@ -40,6 +41,7 @@ func TestIdempotentCreation(t *testing.T) {
 }
 
 func TestAdoption(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
 		for i, hear := range []func() error{
@@ -80,8 +82,10 @@ func TestAdoption(t *testing.T) {
 
 // Whatever of a page lies in one shard: every task is listed once, in the order of ids, and the last page says so.
 func TestPagesOfAnySpread(t *testing.T) {
+	t.Parallel()
 	for _, shards := range []int{1, 3, 16} {
 		t.Run(fmt.Sprint(shards), func(t *testing.T) {
+			t.Parallel()
 			contract(t, func(h *harness) {
 				const n = 40
 				var want []string
@@ -123,6 +127,7 @@ func TestPagesOfAnySpread(t *testing.T) {
 }
 
 func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for range 501 {
 			h.create(func(n *tracker.NewTask) { n.RunID = "r1" })
@@ -137,6 +142,7 @@ func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
 // Pages stay right while tasks come, go and change state between them: whoever was there all the time is seen
 // once.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		attempts := map[string]*tracker.Attempt{}
 		for i := range 30 {
@@ -193,6 +199,7 @@ func TestPages(t *testing.T) {
 
 // Of two creations of one id in a batch the first wins, whatever else is under way.
 func TestBatchKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for round := range 20 {
 			var tasks []tracker.NewTask
@@ -215,6 +222,7 @@ func TestBatchKeepsItsOrder(t *testing.T) {
 // A repeat gets the first answer as long as the key is kept, also when the deadline has passed meanwhile. A key that is
 // not known, or whose task never came to be, is refused as without a key, and is free for a better body.
 func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		late := func(key string, change ...func(*tracker.NewTask)) tracker.NewTask {
 			n := tracker.NewTask{Scope: scope, IdempotencyKey: key, IdempotencyHash: "h1", Deadline: h.store.Clock.Now().Add(time.Minute)}
@@ -287,6 +295,7 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 
 // A filtered list looks at its tasks by the hundred, however small its pages are.
 func TestAFilteredListOfSmallPages(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, redistest.Real(t))
 	var batch []tracker.NewTask
 	for i := range 300 {

@@ -19,6 +19,7 @@ import (
 // TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs
 // twice under one attempt number, and none is claimed by a worker that cannot run it.
 func TestCrewModel(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {

@@ -49,6 +49,7 @@ func (h *harness) spoil(id, name string) (mend func()) {
 // Balancers that were told 503 for an outage keep clients away for a while after it. Nobody dies of that while; who has
 // been silent since before is found after it.
 func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
+	t.Parallel()
 	withBalancers(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		dead := "dead"
@@ -79,6 +80,7 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 // A replica that drains holds nobody's time while another one serves, and that of all when it is the last; a deployment
 // that starts again holds it until balancers can have noticed.
 func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
+	t.Parallel()
 	withBalancers(t, func(h *harness) {
 		h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		other := newHarness(h.TB, h.store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
@@ -110,6 +112,7 @@ func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 
 // The first start of a deployment holds nothing: nobody can have been cut off.
 func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		for _, founds := range []bool{true, false} {
 			h := newHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
@@ -129,6 +132,7 @@ func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 // One part of the store is away. Balancers that count its 503s keep clients from the healthy part, too: its time is held
 // while clearly fewer of its clients are heard than before, and only then.
 func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
+	t.Parallel()
 	withBalancers(t, func(h *harness) {
 		var attempts []*tracker.Attempt
 		var one *tracker.Attempt
@@ -170,6 +174,7 @@ func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 
 // Who was heard in the middle of a hold is credited what was held after that, and no more.
 func TestEvidenceOfABeatInAHold(t *testing.T) {
+	t.Parallel()
 	withBalancers(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		h.SetDraining()

@@ -9,6 +9,7 @@ import (
 
 // An idle worker that drains is seen draining for a second and then ends, whether or not it was told by then.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		w, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{Reason: "deploy"})
@@ -39,6 +40,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestDrainBySelf(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		if _, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{BySelf: true}); err != nil {
@@ -57,6 +59,7 @@ func TestDrainBySelf(t *testing.T) {
 // A worker whose drain has ended it before a beat could tell it is told by its next one, or it would take the refusal
 // for a reason to register anew, and what was drained would be back.
 func TestADrainThatEndedIsTold(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		if _, err := h.DrainWorker(h.ctx, scope, id, tracker.Drain{Reason: "deploy"}); err != nil {
@@ -84,6 +87,7 @@ func TestADrainThatEndedIsTold(t *testing.T) {
 }
 
 func TestDrainResumeAndDeadline(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		for range 2 {
@@ -121,6 +125,7 @@ func TestDrainResumeAndDeadline(t *testing.T) {
 }
 
 func TestDrainMany(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		on := func(machine, queue, region string) string {
 			return h.register(func(n *tracker.NewWorker) {

@@ -25,6 +25,7 @@ const dueSweepers = 8
 // which a task can come due. Every attempt ends exactly once, the one who was told so ended it, and the events in the
 // streams are exactly the transitions that the tasks went through.
 func TestSweepersAgainstCompleters(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		n := *dueTasks
 		if s.Kind == "miniredis" {

@@ -176,6 +176,7 @@ func TestFsync(t *testing.T) {
 }
 
 func TestDurabilityNeedsARealRedis(t *testing.T) {
+	t.Parallel()
 	s := redistest.Miniredis(t)
 	for _, o := range []tracker.Options{
 		{RedisURL: s.URL, Durability: tracker.Fsync},

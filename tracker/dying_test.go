@@ -15,6 +15,7 @@ import (
 // A sweeper that dies between any two of its calls to Redis leaves nothing that another one would not finish: a dead
 // worker's attempts are taken exactly once, wherever the first one died.
 func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		for calls := 0; !recoverAfterDeath(t, s, calls); calls++ {
 			if calls > 500 {

@@ -58,6 +58,7 @@ func wantEvicts(t *testing.T, registry *prometheus.Registry, want string) {
 // A server that is set to evict while Lubdub runs, or that does not say any more whether it is, is told within a minute, by
 // log, metric and readiness.
 func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartServer(t)
 	tr, log, registry := openLogged(t, s.URL())
 	c := s.Client()
@@ -99,6 +100,7 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 
 // Lubdub does not start where it cannot see whether keys may be dropped.
 func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartServer(t)
 	c := s.Client()
 	defer func() { _ = c.Close() }()
@@ -114,6 +116,7 @@ func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 // Every node of a Cluster is looked at, the replicas too: one that evicts is found wherever it is, and told when it is set
 // later or promoted.
 func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, 2*time.Second)
 	set := func(s *redistest.Server, policy string) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 
 // After a failover that lost an attempt, its number is given out again: the two are told apart by their fences.
 func TestFence(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		twin := *a
@@ -29,6 +30,7 @@ func TestFence(t *testing.T) {
 
 // While a cancel is pending the worker's outcome stands, and nothing is retried.
 func TestNothingIsRetriedUnderCancel(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for _, id := range []string{"fails", "dies"} {
 			h.create(queued, func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
@@ -60,6 +62,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 
 // Progress is handed over: what a partial report leaves out stands, and the next attempt gets the last one.
 func TestProgressIsHandedOver(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		for _, r := range []string{"", "1768471200500\tw1\t10\t\"ten\"", "\t\t20\t", "1768471201000\t\t\t"} {

@@ -11,6 +11,7 @@ import (
 // An attempt that the store has lost, and whose worker has ended and was recovered, ends as the others that the worker
 // held: nobody would ever take it again.
 func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		for name, reason := range map[string]tracker.WorkerReason{"forced": tracker.WorkerForced, "deregistered": tracker.WorkerDeregistered} {
 			c.hire(name)

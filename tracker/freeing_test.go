@@ -35,6 +35,7 @@ func (h *harness) limitMemory(bytes int) {
 // Above maxmemory Redis refuses whatever may grow. What is past its retention still goes, tasks and workers alike, though
 // verdicts fall due beside it; and once there is room again all goes on.
 func TestRetentionFreesAFullStore(t *testing.T) {
+	t.Parallel()
 	s, _ := redistest.Own(t)
 	h := newHarness(t, s)
 	payload := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)

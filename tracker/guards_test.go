@@ -14,6 +14,7 @@ import (
 // A shard's clock comes back older than the beats that it once scored, as from a backup of a part. Beats go on landing,
 // and no score falls: who beat last would look longer silent than he was, and die of it.
 func TestScoresNeverFallWithARestoredClock(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		h.advance(time.Second)
@@ -57,6 +58,7 @@ func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 // The grace period of a cancel runs from the delivery of the first reply that carried it, not from the request: a
 // worker that could not know yet is not late.
 func TestGraceRunsFromTheDelivery(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", time.Second })
 		if _, err := h.Cancel(h.ctx, scope, "t1", ""); err != nil {
@@ -87,6 +89,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 
 // However much is overdue, one look at it is bounded.
 func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		key, clock := "lubdub:{0}:timers", "lubdub:{0}:clock"
 		var many []redis.Z
@@ -105,6 +108,7 @@ func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 
 // A task stands in the list of its state and in no other: the counts, which are read from the lists, are exact.
 func TestATaskIsInOneList(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.create(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" }).Envelope.Attempt
 		want := func(state tracker.State) {
@@ -134,6 +138,7 @@ func TestATaskIsInOneList(t *testing.T) {
 
 // Claims that wait together are served by one look, and each gets only what its own worker can run.
 func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })

@@ -34,6 +34,7 @@ func (h *harness) keep(d time.Duration, between func()) {
 // Redis may refuse large batches and take empty beats, as it does near its memory limit. Time stands for the shards of the
 // refused beats, so nobody dies of it, and goes on when they land again.
 func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.ShardOf(scope, "t1"))
@@ -64,6 +65,7 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 
 // A store that lost the entry about the time that is being held back still takes beats.
 func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.ShardOf(scope, "t1"))
@@ -82,6 +84,7 @@ func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
 
 // When Redis refuses everything nothing needs to be held, and nothing is when it is over: the dead are found at once.
 func TestTimeIsNotHeldByAnOutage(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		h.keep(time.Second, func() {})
@@ -105,6 +108,7 @@ func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 
 // A full front end cannot hear everyone. Time runs at half speed for as long.
 func TestTimeRunsAtHalfSpeedWhileBeatsAreShed(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := newHarness(t, s, func(o *tracker.Options) { o.MaxPendingBeats = 2 })
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })

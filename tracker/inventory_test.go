@@ -11,6 +11,7 @@ import (
 
 // What two beats running miss is lost, however soon the second one follows; and the worker is told.
 func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		a := c.holding("w1", 1)[0]
@@ -25,6 +26,7 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 // Beats that are under way together were sent before the worker had the answer of the first: they count as one,
 // whichever comes first.
 func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		var none tracker.WorkerBeat
@@ -45,6 +47,7 @@ func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 
 // A beat that was overtaken by a later one, or comes again, says nothing about what is missing by now.
 func TestAnOldInventoryTakesNothing(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		a := c.holding("w1", 1)[0]
@@ -66,6 +69,7 @@ func TestAnOldInventoryTakesNothing(t *testing.T) {
 
 // What a claim has just taken the worker cannot list while that claim's answer is not out.
 func TestInventoryDuringAClaim(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		a := c.holding("w1", 1)[0]
@@ -87,6 +91,7 @@ func TestInventoryDuringAClaim(t *testing.T) {
 
 // Of more misses than one inventory can have the second beat finds the same ones as the first.
 func TestInventoryThatMissesVeryMany(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		const n = tracker.MaxMissed + 200
 		c.hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
@@ -114,6 +119,7 @@ func TestInventoryThatMissesVeryMany(t *testing.T) {
 
 // What the store cannot tell of an attempt is no news of its loss: its own token is heard all the while.
 func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
+	t.Parallel()
 	live := func(c *crew, what string, a *tracker.Attempt) {
 		c.Helper()
 		for range 2 {

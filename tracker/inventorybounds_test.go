@@ -22,6 +22,7 @@ func strangers(n int) []tracker.OwnedAttempt {
 // A worker lists what it may hold, and some that have ended without its knowing. A longer list is refused, and changes
 // nothing.
 func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register(func(n *tracker.NewWorker) { n.MaxConcurrent = 10 }).WorkerID
 		h.advance(time.Second)
@@ -60,6 +61,7 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 
 // Scripts about the largest inventory, and about all that it misses, are short.
 func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
+	t.Parallel()
 	h := timed(t)
 	r := h.register(func(n *tracker.NewWorker) { n.MaxConcurrent = tracker.MaxMaxConcurrent })
 	const held = 3000

@@ -14,6 +14,7 @@ import (
 // However often a task fails, and however much each failure says, what is kept of it stays small: each error in the
 // history has its own fields and fits into 2 KiB, and the newest is whole where the task says why it failed last.
 func TestHistoryKeepsErrorsShort(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		const tries = tracker.MaxHistory + 5
 		id := h.create(func(n *tracker.NewTask) {
@@ -67,6 +68,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 
 // The error of an attempt that failed is the task's until the next attempt, and not that of what ends it while it waits.
 func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		fails := func(id string) {
 			h.create(func(n *tracker.NewTask) {
@@ -102,6 +104,7 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 
 // A store that lost entries in the middle of a history still finds the others, and none in place of those it lost.
 func TestHistoriesWithHolesAreSearched(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.create(func(n *tracker.NewTask) {
 			n.Queue, n.HeartbeatTimeout = "default", 0
@@ -137,6 +140,7 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 
 // Whoever names the same attempts again and again has each looked up once, few in a script.
 func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		var names []tracker.OwnedAttempt
 		for n := range 1000 {
@@ -171,6 +175,7 @@ func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 
 // Nothing waited for once is nothing however often it is doubled.
 func TestNoBackoffStaysNone(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		const tries = 200
 		id := h.create(func(n *tracker.NewTask) {

@@ -11,6 +11,7 @@ import (
 func queued(n *tracker.NewTask) { n.Queue, n.Type = "default", "send_email" }
 
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		c := h.create(func(n *tracker.NewTask) {
 			n.TaskID, n.Key, n.Labels = "t1", "raw.events", map[string]string{"team": "x"}
@@ -53,6 +54,7 @@ func TestLifecycle(t *testing.T) {
 }
 
 func TestZombie(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		h.advance(2 * time.Second)
@@ -98,6 +100,7 @@ func TestZombie(t *testing.T) {
 
 // An outage of the store must cost a worker at most one step of shard time.
 func TestOutageKillsNobody(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		h.advance(time.Second)
@@ -128,6 +131,7 @@ func TestOutageKillsNobody(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
 		for _, reason := range []string{"user_requested", "again"} {
@@ -175,6 +179,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.create(queued, func(n *tracker.NewTask) {
 			n.TaskID = "t1"

@@ -18,6 +18,7 @@ func text(n int) json.RawMessage {
 // A list reads of each task what it looks at, and of those that it shows what it shows; and a page of large tasks is
 // short, with the rest behind it.
 func TestListsReadWhatTheyShow(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		const n = 40
 		var all []string

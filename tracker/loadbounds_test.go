@@ -9,6 +9,7 @@ import (
 
 // Counting what many workers hold is a matter of moments, whether all that is held is looked at or each is counted.
 func TestScriptsAboutLoadsAreShort(t *testing.T) {
+	t.Parallel()
 	h := timed(t, func(o *tracker.Options) { o.Shards = 1 })
 	const crew = 1100
 	ids := make([]string, crew)

@@ -42,6 +42,7 @@ func (c *crew) waiting(n int) {
 
 // A claim that waits gets a task as soon as there is one, on whichever replica it waits.
 func TestLongPollWakesAcrossReplicas(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		other := newHarness(c.TB, c.store)
 		c.hire("w1")
@@ -62,6 +63,7 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 
 // Of those who wait the one who can run it gets it, though others wait longer.
 func TestLongPollWakesTheOneWhoCan(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2", func(n *tracker.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
@@ -85,6 +87,7 @@ func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 
 // What becomes ready wakes as well: a backoff that is over, a queue that goes on, a dead worker's task.
 func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -133,6 +136,7 @@ func (c *crew) retireHolder() {
 // A claim that waits leaves with nothing when its wait is over, its server stops or it is asked to, and what it was
 // offered meanwhile is free for others.
 func TestLongPollEnds(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		ctx, cancel := context.WithCancel(c.ctx)
@@ -149,6 +153,7 @@ func TestLongPollEnds(t *testing.T) {
 
 // Idle claims cost nothing while nothing becomes ready for them, and what they cannot run wakes none of them.
 func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		ctx, cancel := context.WithCancel(c.ctx)
 		defer cancel()
@@ -204,6 +209,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 
 // A paused queue takes tasks and hands none out; what it shows says so.
 func TestPausedQueuesHandNothingOut(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("t1", "x")
@@ -228,6 +234,7 @@ func TestPausedQueuesHandNothingOut(t *testing.T) {
 
 // A type with work and no worker that can run it is shown.
 func TestQueues(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")

@@ -10,6 +10,7 @@ import (
 // A claim counts as its worker's beat: until the verdict has fallen nobody who asks for work is dead, whether or not a
 // sweeper is there to look; after it nobody is alive.
 func TestAClaimCountsAsABeat(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w")
 		held := c.holding("w", 1)[0]
@@ -44,6 +45,7 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 // A claim that waits says nothing about its worker: once that has been silent for its timeout the claim gets nothing,
 // though no sweeper has looked, until the worker is heard again.
 func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("silent")
 		got := c.awaitFor(c.ctx, c.Tracker, "silent", 1, time.Minute)

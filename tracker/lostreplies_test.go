@@ -28,6 +28,7 @@ var notInTheStory = map[string]string{
 // Redis runs a script and the reply is lost: whoever called it asks again, and everything ends as if nothing had been
 // lost. One story in which every script runs is told again and again, with the reply of another call lost each time.
 func TestEveryLostReplyIsMadeGood(t *testing.T) {
+	t.Parallel()
 	s := redistest.Real(t)
 	calls, want := tell(t, s, "", 0)
 	told := 0
@@ -88,7 +89,7 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 // observe tells what became of every task, worker, machine, run and queue, and how often each event was told.
 func (c *story) observe() map[string]string {
 	c.Helper()
-	end := map[string]string{}
+	end, told := map[string]string{}, c.eventsBySubject()
 	for _, id := range c.tasks {
 		var task *tracker.Task
 		c.sure("get "+id, func() (err error) { task, err = c.Get(c.ctx, scope, id); return err })
@@ -98,13 +99,13 @@ func (c *story) observe() map[string]string {
 		}
 		end["task "+id] = fmt.Sprintf("%s %s, attempt %d of %s, %d failures, %d losses, cancel %v, output %s, lives %s",
 			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output, strings.Join(lives, "; "))
-		end["events of "+id] = fmt.Sprint(c.events(id))
+		end["events of "+id] = fmt.Sprint(told[id])
 	}
 	for name, id := range c.ids {
 		var w *tracker.Worker
 		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.ctx, scope, id); return err })
 		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed, w.StaleCount, w.TotalCompleted)
-		events := c.events(id)
+		events := told[id]
 		delete(events, "worker.selected")
 		end["events of "+name] = fmt.Sprint(events)
 	}

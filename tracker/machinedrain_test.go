@@ -44,6 +44,7 @@ func (c *crew) gets(id string) string {
 // Who registers on a drained machine, while its workers drain or long after they have gone, is DRAINING, is told so by its
 // beats, claims nothing and does not end by being idle, until the machine is resumed.
 func TestADrainedMachineTakesNoNewWork(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		old := c.register(at("m1")).WorkerID
 		elsewhere := c.register(at("m2")).WorkerID
@@ -113,6 +114,7 @@ func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 // A drain that a worker has of its own outlasts the machine's; a worker that is resumed alone works on a drained machine,
 // and one that waits there may be drained, and goes.
 func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		own, with, alone := c.register(at("m1")).WorkerID, c.register(at("m1")).WorkerID, c.register(at("m1")).WorkerID
 		c.queue("t1", "x")
@@ -155,6 +157,7 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 // A host is drained for longer than the records of its workers are kept, and comes back. The machine that nobody ever
 // resumes is forgotten after thirty days without a worker, one that has none when it is resumed at once.
 func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
+	t.Parallel()
 	day := 24 * time.Hour
 	claims(t, func(c *crew) {
 		gone := func(machine string) {
@@ -213,6 +216,7 @@ func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 
 // What a lost store leaves of a machine's drain is repaired.
 func TestReconcilerRepairsMachineDrains(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		first := c.register(at("m1")).WorkerID
 		c.drainMachine("m1", tracker.Drain{})
@@ -245,6 +249,7 @@ func TestReconcilerRepairsMachineDrains(t *testing.T) {
 
 // An adopted worker waits on a drained machine, too, and finishes what it holds.
 func TestAnAdoptedWorkerOnADrainedMachine(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		keeper, lost := c.register(at("m1")), c.register(at("m1"))
 		c.drainMachine("m1", tracker.Drain{Reason: "kernel"})

@@ -18,6 +18,7 @@ import (
 // TestModel drives random operations, with the clock in hand, against a plain model of a task's life: no Redis,
 // no scripts, no sorted sets; only what the design says must happen.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {

@@ -13,6 +13,7 @@ import (
 // Several ask for attempts after each other's. Whoever asks gets the envelope of the attempt after the one that it
 // named, or a refusal: never that of one which somebody else has asked for since.
 func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, redistest.Real(t))
 	h.create(func(n *tracker.NewTask) { n.TaskID = "t1" })
 	const last = 300
@@ -37,6 +38,7 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 
 // What an attempt reported at its end is the task's while that attempt is the last one, and no longer.
 func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
+	t.Parallel()
 	failed := tracker.Completion{
 		Outcome: tracker.Failed, Category: "USER_CODE", Output: json.RawMessage(`{"o":1}`), Metrics: json.RawMessage(`{"m":1}`),
 		Error: json.RawMessage(`{"category":"USER_CODE"}`), CancelledDuringPhase: "load", PartialProgress: json.RawMessage(`{"p":1}`),

@@ -32,6 +32,7 @@ func (c *crew) wantNotices(got []tracker.TaskNotice, want ...tracker.TaskNotice)
 
 // A worker's one beat keeps all its tasks alive; none of them beats by itself.
 func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		held := c.holding("w1", 20)
@@ -45,6 +46,7 @@ func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 
 // A task without a timeout of its own is as alive as its worker, also in lists.
 func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		id := c.holding("w1", 1)[0].TaskID
@@ -72,6 +74,7 @@ func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 
 // A task with a timeout of its own as well dies at the earlier of the two, and its worker is told.
 func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		own := func(n *tracker.NewTask) { n.HeartbeatTimeout = 8 * time.Second }
@@ -95,6 +98,7 @@ func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 
 // A cancel is repeated by each beat of the worker until its delivery is recorded; only then its grace begins.
 func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		held := c.holding("w1", 2, func(n *tracker.NewTask) { n.CancelGrace = 2 * time.Second })
@@ -122,6 +126,7 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 
 // What an operator takes from a worker is told to it too.
 func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		held := c.holding("w1", 2)
@@ -152,6 +157,7 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 
 // An inventory says what runs, names what is lost, and what two beats running miss is taken from the worker.
 func TestInventory(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -198,6 +204,7 @@ func TestInventory(t *testing.T) {
 
 // What an inventory misses once and lists again is not lost.
 func TestInventoryMissesOnceOnly(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		a := c.holding("w1", 1)[0]
@@ -215,6 +222,7 @@ func TestInventoryMissesOnceOnly(t *testing.T) {
 
 // Only attempts that were dispatched to a worker are its own, and those that it had before as well.
 func TestOwned(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -248,6 +256,7 @@ func TestOwned(t *testing.T) {
 // A claimed attempt that the store lost is adopted from its token, with the worker that holds it: it is recovered with
 // that worker.
 func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		a := c.holding("w1", 1)[0]

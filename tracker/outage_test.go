@@ -130,6 +130,7 @@ func backAgain(t *testing.T, tr *tracker.Tracker) {
 
 // A full lane answers at once and in words; nothing that was let in is lost.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartServer(t)
 	tr := open(t, tracker.Options{RedisURL: s.URL(), MaxPendingBeats: 8})
 	a := newTask(t, tr, "t1")
@@ -165,6 +166,7 @@ func TestOverload(t *testing.T) {
 }
 
 func TestStartUpChecks(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartServer(t)
 	open(t, tracker.Options{RedisURL: s.URL(), Shards: 4})
 	if tr := open(t, tracker.Options{RedisURL: s.URL()}); tr.Shards() != 4 {

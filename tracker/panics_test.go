@@ -14,6 +14,7 @@ import (
 // A bug in whatever runs beside the callers is told with its place, and nobody hangs for it: who waits, in whichever lane,
 // and who comes later is answered 503.
 func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
+	t.Parallel()
 	for script, where := range map[string]string{
 		"beat": "the lane of beats", "worker_beat": "a lane of calls", "names": "a lane of calls", "complete": "a lane of calls",
 		"list": "a lane of calls", "tick": "the lane of beats", "peek": "sweeping tasks", "worker_peek": "sweeping workers",

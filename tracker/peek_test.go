@@ -39,6 +39,7 @@ func (h *harness) timeouts() (timeouts, sets []string) {
 // Whatever timeouts somebody once thought of, a look at the shards costs what those in use cost: the others are dropped
 // after a minute, and come back with the first attempt that lives by them.
 func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		all := allTimeouts()
 		with := func(d time.Duration) func(*tracker.NewTask) {
@@ -115,6 +116,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 
 // An attempt that comes to life right before its timeout is dropped stays, and so does its timeout.
 func TestATimeoutThatIsUsedAgainStays(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		wait := h.create(func(n *tracker.NewTask) { n.TaskID, n.Queue = "t1", "default" }).Task
 		h.sweep()

@@ -11,6 +11,7 @@ import (
 // A task that names a worker which is not there would wait for ever: it is refused, changes nothing, and a repeat whose
 // first request found the worker gets its answer though the worker has gone.
 func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		there := h.register().WorkerID
 		for name, id := range map[string]string{"no id of a worker": "w9", "never registered": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000", "a shard that is not": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9FFF"} {

@@ -11,6 +11,7 @@ import (
 // Placed tasks that find no worker are looked at ever less often, and the workers that are gone are read for all of
 // them at once: what waits in vain costs Redis next to nothing. A worker that comes gets them soon all the same.
 func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
+	t.Parallel()
 	const tasks, workers, asked = 30, 30, 3 // asked: tasks differ in what they ask for
 	contract(t, func(h *harness) {
 		for i := range workers {

@@ -10,6 +10,7 @@ import (
 
 // The answer to a creation says for whom the task waits, and a repeat says the same, whatever has become of that worker.
 func TestACreationTellsItsWorker(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		first := h.register().WorkerID
 		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
@@ -39,6 +40,7 @@ func TestACreationTellsItsWorker(t *testing.T) {
 
 // That a task exists is the answer whether or not a worker could have been found for another one.
 func TestAPlacedTaskThatExists(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
@@ -94,6 +96,7 @@ func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 
 // What a worker says that it works on counts as load, but for what it has claimed, which is counted already.
 func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		busy, idle := h.register().WorkerID, h.register().WorkerID
 		says := func(id string, n int) { h.beatWorker(id, func(b *tracker.WorkerBeat) { b.Active = &n }) }
@@ -131,6 +134,7 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 
 // Liveness is computed from the last beat, whatever the status.
 func TestLivenessOfAnEndedWorker(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		if _, err := h.RetireWorker(h.ctx, scope, id, tracker.WorkerDeregistered, ""); err != nil {

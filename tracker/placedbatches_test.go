@@ -12,6 +12,7 @@ import (
 // Two batches that want the same places do not wait for each other: all places are filled, none twice, and the rest is
 // told that there is none.
 func TestTwoPlacedBatchesAtOnce(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		const places = 40
 		h := newHarness(t, s)

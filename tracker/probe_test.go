@@ -32,6 +32,7 @@ func withOptions(t *testing.T, change func(*tracker.Options), test func(h *harne
 
 // A late worker's probe URL is asked before it is declared dead. An answer is not a beat: it helps three times.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	var alive atomic.Bool
 	var asked atomic.Int64
 	withOptions(t, func(o *tracker.Options) {
@@ -91,6 +92,7 @@ func TestProbe(t *testing.T) {
 
 // More workers than the deployment's ceiling allows beat less often, and their timeouts keep their multiple.
 func TestIntervalsStretchUnderLoad(t *testing.T) {
+	t.Parallel()
 	withOptions(t, func(o *tracker.Options) { o.MaxBeatsPerSecond = 1 }, func(h *harness) {
 		var ids []string
 		for range 10 {

@@ -48,6 +48,7 @@ func (h *harness) fillQueue(count int, change func(i int, n *tracker.NewTask)) {
 
 // What more sets of worker labels ask for than are remembered is looked up many at a time.
 func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
+	t.Parallel()
 	h := timed(t)
 	const sets = 12_000
 	h.fillQueue(sets, func(i int, n *tracker.NewTask) { n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)} })
@@ -83,6 +84,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 
 // The scripts about the largest sets of labels, and about a worker that could run a thousand types, are short.
 func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
+	t.Parallel()
 	h := timed(t)
 	h.fillQueue(2000, func(i int, n *tracker.NewTask) {
 		n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)}
@@ -112,6 +114,7 @@ func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 
 // A workspace has so many paused queues at most, and nobody reads those of others.
 func TestPausedQueuesAreBounded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		pause := func(s tracker.Scope, i int) error {
 			_, err := h.PauseQueue(h.ctx, s, fmt.Sprintf("invented-%d", i))
@@ -153,6 +156,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 
 // Pausing a queue of which nothing was known says so: its name may be mistyped.
 func TestOneQueue(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		known := func(name string) *tracker.Queue {
 			c.Helper()

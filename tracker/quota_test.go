@@ -47,6 +47,7 @@ func (h *harness) admittedAgain(try func() error) {
 // A tenant has so many live tasks, over all its workspaces and shards, and not one more; another tenant is not held back.
 // What has finished makes room.
 func TestATenantHasSoManyLiveTasks(t *testing.T) {
+	t.Parallel()
 	const most = 20
 	contract(t, func(h *harness) {
 		for i := range most {
@@ -74,6 +75,7 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 
 // A repeat of a creation that was admitted gets its answer, and of a batch what fits is created.
 func TestAQuotaLeavesRepeatsAlone(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		keyed := func(key string) tracker.NewTask {
 			n := tracker.NewTask{Scope: scope, Queue: "q", IdempotencyKey: key, IdempotencyHash: "body"}
@@ -101,6 +103,7 @@ func TestAQuotaLeavesRepeatsAlone(t *testing.T) {
 // Each replica counts what all have created. Together they admit at most what the others do between two counts beyond the
 // limit: here, all at once, as many each.
 func TestAQuotaHoldsAcrossReplicas(t *testing.T) {
+	t.Parallel()
 	const most = 30
 	contract(t, func(h *harness) {
 		limited := func(o *tracker.Options) { o.TenantTasks = most }
@@ -128,6 +131,7 @@ func TestAQuotaHoldsAcrossReplicas(t *testing.T) {
 
 // A tenant's tasks take so many bytes, counted from what is stored to within a tenth; what is forgotten makes room.
 func TestATenantStoresSoManyBytes(t *testing.T) {
+	t.Parallel()
 	const each, most = 100_000, 1_500_000
 	large := func(n *tracker.NewTask) { n.Payload = []byte(`"` + strings.Repeat("x", each-2) + `"`) }
 	limited := func(o *tracker.Options) { o.TenantBytes = most }
@@ -168,6 +172,7 @@ func TestATenantStoresSoManyBytes(t *testing.T) {
 // A tenant has so many workers that are not OFFLINE. One that takes another's place, and one that registers again with
 // its key, are let through.
 func TestATenantHasSoManyWorkers(t *testing.T) {
+	t.Parallel()
 	const most = 3
 	contract(t, func(h *harness) {
 		register := func(i int, change ...func(*tracker.NewWorker)) (*tracker.Registered, error) {
@@ -217,6 +222,7 @@ func (h *harness) mustHold(r *tracker.Registered, err error) string {
 
 // Counting what a tenant has is a matter of moments, however many workspaces it has and whatever its tasks take.
 func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
+	t.Parallel()
 	h := timed(t, func(o *tracker.Options) { o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1_000_000, 1<<50, 1_000_000 })
 	h.fillQueue(20_000, func(i int, n *tracker.NewTask) { n.Scope.Workspace = fmt.Sprintf("ws-%d", i) })
 	size := 1000.0

@@ -50,6 +50,7 @@ func advance(t *testing.T, tr *Tracker, s *redistest.Store, d time.Duration) {
 
 // A beat that arrives between find and take wins.
 func TestBeatBetweenFindAndTake(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := openOn(t, s)
 		alive, dead := startOne(t, tr, s, "alive"), startOne(t, tr, s, "dead")
@@ -83,6 +84,7 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 // Completers, beaters and several sweepers race over the same due attempts: each ends exactly once, with exactly
 // one event.
 func TestOneTransitionWins(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := openOn(t, s)
 		const tasks = 60
@@ -138,6 +140,7 @@ func TestOneTransitionWins(t *testing.T) {
 
 // The replicas that keep time share the slots of each shard: in every slot exactly one has its turn.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	s := redistest.Real(t)
 	var trs []*Tracker
 	for range 3 {

@@ -89,6 +89,7 @@ func (h *harness) wantRepairs(want ...string) {
 }
 
 func TestReconcilerRepairsTasks(t *testing.T) {
+	t.Parallel()
 	const ghost = "acme/prod/ghost"
 	running := func(c *crew) *tracker.Attempt {
 		return c.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
@@ -264,6 +265,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 }
 
 func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
+	t.Parallel()
 	// Without its recovery an ended worker holds its tasks for good. Its fences may be long forgotten.
 	forget := func(c *crew, id string) {
 		c.remove(workerKey(id, "recoveries"), "acme/prod/"+id)

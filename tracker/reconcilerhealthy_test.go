@@ -13,6 +13,7 @@ import (
 
 // Every shard is some sweeper's to walk over.
 func TestReconcilerLeavesNoShardOut(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for range 400 { // some in each shard
 			h.create()
@@ -32,6 +33,7 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 
 // A healthy store has nothing to repair, whatever goes on in it meanwhile.
 func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		for i := range 4 {
 			c.hire(fmt.Sprintf("w%d", i))

@@ -8,6 +8,7 @@ import (
 )
 
 func TestReconcilerRepairsWorkers(t *testing.T) {
+	t.Parallel()
 	const ghost = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
 	end := func(c *crew) string {
 		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerForced, ""); err != nil {

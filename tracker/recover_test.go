@@ -29,6 +29,7 @@ func (c *crew) holding(worker string, n int, change ...func(*tracker.NewTask)) [
 
 // A dead worker's tasks are requeued in every shard, exactly once, with the evidence of its silence.
 func TestADeadWorkersTasksAreRecovered(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -64,6 +65,7 @@ func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 
 // maxLosses stops a poison pill: a task whose workers die of it is requeued that often and fails then.
 func TestMaxLossesStopsAPoisonPill(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.queue("pill", "x", func(n *tracker.NewTask) {
 			p := tracker.DefaultRetryPolicy
@@ -87,6 +89,7 @@ func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 
 // Deregistration is no loss: what the worker held is free for others at once.
 func TestDeregistrationIsNoLoss(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.hire("w2")
@@ -109,6 +112,7 @@ func TestDeregistrationIsNoLoss(t *testing.T) {
 
 // Between the verdict on a worker and its recovery, a completion by the task's token still wins.
 func TestACompletionBeforeRecoveryWins(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		held := c.holding("w1", 3)
@@ -128,6 +132,7 @@ func TestACompletionBeforeRecoveryWins(t *testing.T) {
 
 // Several sweepers at once take each attempt once.
 func TestSweepersShareARecovery(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		held := c.holding("w1", 60)
@@ -153,6 +158,7 @@ func TestSweepersShareARecovery(t *testing.T) {
 
 // A claim that is still under way when its worker ends finds the fence.
 func TestAFencedWorkerClaimsNothing(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("t1", "x")

@@ -12,6 +12,7 @@ import (
 // What dead workers held on nodes that answer is requeued while another one does not: however many they are, none waits
 // for what is stuck there.
 func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		const workers = 20 // more than recoveries go on at once
 		for i := range workers {
@@ -72,6 +73,7 @@ func eventuallyIn(c *crew, id string) {
 
 // Recoveries that a sweeper is at and cannot finish do not hide those behind them.
 func TestARecoveryBehindManyThatAreStuck(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.holding("w1", 3)

@@ -19,6 +19,7 @@ import (
 // A sweeper that dies between any two steps of a recovery leaves nothing undone: another one takes it up, every task is
 // recovered exactly once, and none is claimed by the dead worker in between.
 func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		// How many steps a whole recovery has is found by letting it live.
 		total := dieAfter(t, s, 1<<30)

@@ -8,6 +8,7 @@ import (
 
 // All recoveries of a shard are read in one go: a machine's workers live in one shard and die together.
 func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := openOn(t, s)
 		if err := tr.Tick(); err != nil {

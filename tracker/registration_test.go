@@ -34,6 +34,7 @@ func (h *harness) sameAnswer(what string, want, got *tracker.Registered) {
 // A duplicate of a registration gets the first answer and changes nothing, through whichever replica and however late:
 // while the worker lives, after a newer registration has superseded it, and after it has ended.
 func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
+	t.Parallel()
 	for name, process := range map[string]func(*tracker.NewWorker){
 		"a process with an identity": func(*tracker.NewWorker) {},
 		"without an identity":        func(n *tracker.NewWorker) { n.Hostname, n.PID = "", 0 },
@@ -78,6 +79,7 @@ func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 // A replica freezes between the two steps of a registration. What it does when it goes on is what the repeat has done
 // meanwhile, and it supersedes nobody who came after that; when the key is forgotten by then, it does nothing.
 func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
+	t.Parallel()
 	for name, meanwhile := range map[string]func(h *harness) (alive string, refused bool){
 		"repeated": func(h *harness) (string, bool) { return h.register(keyed("k1")).WorkerID, false },
 		"repeated, and superseded": func(h *harness) (string, bool) {
@@ -120,6 +122,7 @@ func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 
 // The key with another body is told apart, wherever the other body would put the worker.
 func TestARegistrationKeyWithAnotherBody(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.register(keyed("k1"))
 		before := h.store.Dump(t)
@@ -143,6 +146,7 @@ func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 
 // The interval that a stretched pace has chosen for the first answer is the repeat's, though the pace has changed.
 func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		first := h.register(keyed("k1"))
 		for range 40 {
@@ -155,6 +159,7 @@ func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
 // Processes that share an identity supersede each other with every registration. The third within minutes is told with
 // what to do about it, and again only when it goes on for long; a name or a machine of their own ends it.
 func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		pid1 := func(n *tracker.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-a", 1, "" }
 		var last string

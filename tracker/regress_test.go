@@ -14,6 +14,7 @@ import (
 // it for the first time; the store knows nothing of it. A replica that served the claim, or has opened the attempt before,
 // adopts it; one that knows as little as the store does passes no verdict.
 func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
+	t.Parallel()
 	s, server := redistest.Own(t)
 	served, other := newHarness(t, s), newHarness(t, s)
 	r := served.register(func(n *tracker.NewWorker) { n.MaxConcurrent = 100 })
@@ -120,6 +121,7 @@ func until(t testing.TB, good func() bool) {
 
 // Whether a shard's clock fell or is not there at all, writes are lost, and what is unknown is in doubt for two minutes.
 func TestALostStoreLeavesAttemptsInDoubtForAWhile(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.behindBalancers() // on the test's clock
 		names := []tracker.OwnedAttempt{{TaskID: "t1", Number: 1}}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,18 +14,29 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// running counts the goroutines that are in a function of the tracker.
+// marked has the goroutines that this one starts from now on, and those that they start, be told from those of other tests.
+func marked(t *testing.T) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
+}
+
+// running counts the goroutines of a marked test that are in a function of the tracker.
 func running(t *testing.T, functions ...string) map[string]int {
 	t.Helper()
 	var stacks bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
+	if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int{}
-	for stack := range strings.SplitSeq(stacks.String(), "\n\n") {
+	counts, ours := map[string]int{}, fmt.Sprintf(`"test":%q`, t.Name())
+	_, all, _ := strings.Cut(stacks.String(), "\n") // without the heading
+	for stack := range strings.SplitSeq(all, "\n\n") {
+		number, _, _ := strings.Cut(stack, " @ ") // of goroutines that are there
 		for _, f := range functions {
-			if strings.Contains(stack, f+"(") {
-				counts[f]++
+			if strings.Contains(stack, ours) && strings.Contains(stack, f+"+0x") {
+				n, err := strconv.Atoi(number)
+				if err != nil {
+					t.Fatalf("%v in\n%s", err, stack)
+				}
+				counts[f] += n
 			}
 		}
 	}
@@ -33,6 +45,8 @@ func running(t *testing.T, functions ...string) map[string]int {
 
 // Whoever was promoted is served, and of whom it replaced nothing stays: no lane, no sweeper, no probe; back and forth.
 func TestNothingStaysOfReplacedNodes(t *testing.T) {
+	t.Parallel()
+	marked(t)
 	c := redistest.StartCluster(t, 3, 1, 5*time.Second)
 	tr := open(t, tracker.Options{RedisURL: c.URL(), Shards: 12})
 	ctx, stop := context.WithCancel(t.Context())

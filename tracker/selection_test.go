@@ -40,6 +40,7 @@ func (h *harness) nobody(err error, code tracker.Code, considered int, rejected 
 
 // Each worker is counted at the first filter that it fails.
 func TestSelectionFilters(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		named := map[string]string{}
 		add := func(name string, change func(*tracker.NewWorker)) {
@@ -110,6 +111,7 @@ func TestSelectionFilters(t *testing.T) {
 }
 
 func TestSelectionStrategies(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		var ids []string
 		for i := range 3 {
@@ -158,6 +160,7 @@ func placed(strategy string) func(*tracker.NewTask) {
 
 // As many placed at once as there are places all find one, and none is filled beyond what it takes.
 func TestPlacementDoesNotHerd(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		const workers, each = 5, 4
 		for i := range workers {
@@ -195,6 +198,7 @@ func TestPlacementDoesNotHerd(t *testing.T) {
 
 // A batch spreads too, and each creation without a worker fails by itself.
 func TestPlacementOfABatch(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for i := range 3 {
 			h.register(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 2 })
@@ -228,6 +232,7 @@ func TestPlacementOfABatch(t *testing.T) {
 
 // Only the worker that was chosen gets a placed task; when it ends, drains or loses the task, it is placed again.
 func TestPlacedTasksArePlacedAgain(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		var ids []string
 		join := func() string {
@@ -299,6 +304,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 
 // A placed task that may not begin yet is placed when it may.
 func TestPlacementWaitsForNotBefore(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.create(placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID, n.NotBefore = "t1", h.store.Clock.Now().Add(5*time.Second) })
 		id := h.register().WorkerID
@@ -318,6 +324,7 @@ func TestPlacementWaitsForNotBefore(t *testing.T) {
 
 // A worker that ends between its selection and the creation leaves no task waiting for it.
 func TestPlacementOnAWorkerThatHasJustEnded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		gone := h.register().WorkerID
 		if _, err := h.RetireWorker(h.ctx, scope, gone, tracker.WorkerForced, ""); err != nil {

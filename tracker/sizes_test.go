@@ -57,6 +57,7 @@ func (h *harness) sizes() (list []string) {
 
 // What is counted of a task stays what it takes, whatever happens to it, and goes with it.
 func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		random := rand.New(rand.NewPCG(1, 2))

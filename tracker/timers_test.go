@@ -9,6 +9,7 @@ import (
 )
 
 func TestStartTimeout(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		h.create(func(n *tracker.NewTask) { n.TaskID, n.TokenTTL = "t1", 3*time.Second })
 		h.advance(2990 * time.Millisecond)
@@ -30,6 +31,7 @@ func TestStartTimeout(t *testing.T) {
 }
 
 func TestRunTimeout(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.RunTimeout = "t1", 3*time.Second })
 		h.advance(1500 * time.Millisecond)
@@ -44,6 +46,7 @@ func TestRunTimeout(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		deadline := h.store.Clock.Now().Add(5 * time.Second)
 		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.Deadline = "t1", deadline })
@@ -64,6 +67,7 @@ func TestDeadline(t *testing.T) {
 
 // At the end of its retention a finished task leaves nothing behind.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		for range 16 { // some in each shard, so that the sets which all tasks share exist already
 			h.create()
@@ -107,6 +111,7 @@ func withoutEvents(h *harness) map[string]any {
 
 // Reading, and every refusal, leaves the keyspace as it was.
 func TestRefusalsChangeNothing(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		done := h.running(func(n *tracker.NewTask) { n.TaskID = "t2" })

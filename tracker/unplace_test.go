@@ -8,6 +8,7 @@ import (
 
 // A placed task whose worker goes is free for others at once, and leaves nothing behind in the place that it had.
 func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.queue("p1", "x", func(n *tracker.NewTask) { n.Placement = "random" })

@@ -20,6 +20,7 @@ func (h *harness) newest(id string) tracker.HistoryEntry {
 
 // A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
 func TestVerdictsNameTheBrake(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		tasks := h.herd(60)
 		h.advance(brakeTimeout + justOver)
@@ -39,6 +40,7 @@ func TestVerdictsNameTheBrake(t *testing.T) {
 
 // The silence of a lost worker is what counted: an outage is told beside it.
 func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w")
 		a := c.holding("w", 1)[0]
@@ -56,6 +58,7 @@ func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 
 // Whichever part of a process finds what is to be told, it has one name.
 func TestAProcessHasOneName(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		a := c.running()
 		c.advance(2500 * time.Millisecond)
@@ -97,6 +100,7 @@ func TestAProcessHasOneName(t *testing.T) {
 
 // A history that a version before has written is read, by views, by repeats and by who asks whose an attempt was.
 func TestHistoriesOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w")
 		c.queue("t", "x")

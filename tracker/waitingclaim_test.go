@@ -11,6 +11,7 @@ import (
 
 // A claim that waits is refused as a new one would be as soon as its worker drains or ends, on whichever replica.
 func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		other := newHarness(c.TB, c.store)
 		for name, test := range map[string]struct {
@@ -47,6 +48,7 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 
 // A drain that comes between the claim's reservation and its first look is no less heard.
 func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		other := newHarness(c.TB, c.store)
 		c.hire("w0")
@@ -85,6 +87,7 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 
 // Should the word of it be lost, the end of the wait tells.
 func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		refused := make(chan error)
@@ -100,6 +103,7 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 
 // A full worker's claim that waits goes on when an attempt ends, however it ends and on whichever replica.
 func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		other := newHarness(c.TB, c.store)
 		c.OnlyWhenTold()
@@ -141,6 +145,7 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 
 // A claim that asks to be told after its worker has ended leaves nothing behind.
 func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		if _, err := c.RetireWorker(c.ctx, scope, c.ids["w1"], tracker.WorkerDeregistered, ""); err != nil {
@@ -156,6 +161,7 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 
 // A look that fails costs no task that was to be looked for its time: it is looked for again, without haste.
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		got := c.await(c.ctx, c.Tracker, "w1", 1)
@@ -172,6 +178,7 @@ func TestALookThatFailedIsTriedAgain(t *testing.T) {
 
 // A recovery stops with its sweeper, and what it left another one does.
 func TestARecoveryStopsWithItsSweeper(t *testing.T) {
+	t.Parallel()
 	claims(t, func(c *crew) {
 		c.hire("w1")
 		c.holding("w1", 5)

@@ -14,6 +14,7 @@ import (
 // Channels are the same in all databases of a Redis. What becomes ready in one wakes those who wait there, and nobody of
 // another deployment.
 func TestDatabasesDoNotWakeEachOther(t *testing.T) {
+	t.Parallel()
 	server := redistest.StartServer(t)
 	client := server.Client()
 	defer func() { _ = client.Close() }()

@@ -82,22 +82,33 @@ func (h *harness) wantWorker(id string, status tracker.WorkerStatus, reason trac
 // events counts the events of every shard by type, those of one subject only unless it is "".
 func (h *harness) events(subject string) map[string]int {
 	h.Helper()
-	count := map[string]int{}
+	return h.eventsBySubject()[subject]
+}
+
+// eventsBySubject counts the events of every shard by subject and type; under "" stand those of all subjects.
+func (h *harness) eventsBySubject() map[string]map[string]int {
+	h.Helper()
+	counts := map[string]map[string]int{"": {}}
 	for shard := range h.Shards() {
 		entries, err := h.store.Client.XRange(h.ctx, "lubdub:{"+strconv.Itoa(shard)+"}:events", "-", "+").Result()
 		if err != nil {
 			h.Fatal(err)
 		}
 		for _, e := range entries {
-			if subject == "" || e.Values["subject"] == subject {
-				count[e.Values["type"].(string)]++
+			kind := e.Values["type"].(string)
+			counts[""][kind]++
+			if subject, _ := e.Values["subject"].(string); subject != "" {
+				if counts[subject] == nil {
+					counts[subject] = map[string]int{}
+				}
+				counts[subject][kind]++
 			}
 			if data, ok := e.Values["data"].(string); ok && !json.Valid([]byte(data)) {
-				h.Fatalf("data of %v is no JSON: %s", e.Values["type"], data)
+				h.Fatalf("data of %v is no JSON: %s", kind, data)
 			}
 		}
 	}
-	return count
+	return counts
 }
 
 // advanceAlive moves the clock while these workers beat as they were told to.
@@ -112,6 +123,7 @@ func (h *harness) advanceAlive(d time.Duration, workers ...string) {
 }
 
 func TestWorkerRegistry(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		r := h.register(func(n *tracker.NewWorker) {
 			n.Name, n.Hostname, n.PID, n.Version = "mailer-1", "host-1", 4711, "1.2.3"
@@ -146,6 +158,7 @@ func TestWorkerRegistry(t *testing.T) {
 }
 
 func TestWorkerBeat(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		h.advance(4 * time.Second)
@@ -182,6 +195,7 @@ func ptr[T any](v T) *T { return &v }
 
 // Same scope, queue, machine, hostname and pid: the old registration is OFFLINE, SUPERSEDED.
 func TestWorkerIsSuperseded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		process := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
 		first := h.register(process)
@@ -209,6 +223,7 @@ func TestWorkerIsSuperseded(t *testing.T) {
 
 // Many registrations of one identity at once leave exactly one.
 func TestWorkerIdentityRace(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		var registering sync.WaitGroup
 		for range 8 {
@@ -228,6 +243,7 @@ func TestWorkerIdentityRace(t *testing.T) {
 }
 
 func TestWorkerStale(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		dead, alive := h.register().WorkerID, h.register(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
 		h.advanceAlive(15*time.Second, alive)
@@ -280,6 +296,7 @@ func TestWorkerStale(t *testing.T) {
 
 // A beat of a LATE worker makes it FRESH; it is told of again when it is late again.
 func TestWorkerComesBackInTime(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		for round := 1; round <= 2; round++ {
@@ -302,6 +319,7 @@ func TestWorkerComesBackInTime(t *testing.T) {
 
 // An outage of the store costs a worker one step of shard time at most.
 func TestOutageKillsNoWorker(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		h.advance(20 * time.Second)
@@ -320,6 +338,7 @@ func TestOutageKillsNoWorker(t *testing.T) {
 }
 
 func TestWorkerEnds(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a, b := h.register().WorkerID, h.register().WorkerID
 		w, err := h.RetireWorker(h.ctx, scope, a, tracker.WorkerDeregistered, "")
@@ -347,6 +366,7 @@ func TestWorkerEnds(t *testing.T) {
 
 // OFFLINE workers are gone after their retention, from every index.
 func TestWorkerRetention(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		before := h.store.Dump(h.TB)
 		process := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }

@@ -41,6 +41,7 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 
 // However much its workers said, and however many they are, what a tenant asks about them holds up Redis for moments only.
 func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
+	t.Parallel()
 	h := timed(t)
 	n := largestWorker(t)
 	const crew = 1000

@@ -10,6 +10,7 @@ import (
 
 // How often a worker went stale is counted for all that were started under its name; here its machine goes with it.
 func TestFlapping(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
 		var id string
@@ -46,6 +47,7 @@ func TestFlapping(t *testing.T) {
 // A machine goes stale when its last worker does: one death of a host is one, however many workers it had, and a worker
 // that dies beside others is none.
 func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		on := func(host string, n int) (ids []string) {
 			for range n {
@@ -82,6 +84,7 @@ func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
 }
 
 func TestUptime(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		a := h.register().WorkerID
 		h.advance(30 * time.Second) // never heard again: it was up for nothing that anybody knows of
@@ -106,6 +109,7 @@ func TestUptime(t *testing.T) {
 
 // What a worker's uptime was at its end it stays, whatever ended it.
 func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		silent, forced := h.register().WorkerID, h.register().WorkerID
 		h.advanceAlive(50*time.Second, silent, forced)
@@ -128,6 +132,7 @@ func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
 // A worker that the sweepers would never look at again is found by the walk over the index: one without a beat on record
 // is stale, one with a beat is looked at again.
 func TestLostWorkersAreFound(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		never, known := h.register().WorkerID, h.register().WorkerID
 		for shard := range h.Shards() {
@@ -153,6 +158,7 @@ func TestLostWorkersAreFound(t *testing.T) {
 
 // A worker whose record the store lost leaves nothing behind in the lists.
 func TestWorkersWithoutARecordLeaveTheLists(t *testing.T) {
+	t.Parallel()
 	contract(t, func(h *harness) {
 		id := h.register().WorkerID
 		for shard := range h.Shards() {
