@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -41,6 +42,12 @@ func newHot(t testing.TB, path, authorization, body string) *hot {
 type quietTracker struct{ *fakeTracker }
 
 func (quietTracker) Beat(b *tracker.Beat) { b.At = fakeTime }
+func (q quietTracker) Owned(context.Context, tracker.Scope, string, []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+	return quietOwned, nil
+}
+
+var quietOwned = []*tracker.Attempt{testAttempt()}
+
 func (q quietTracker) Beats(beats []*tracker.Beat) {
 	for _, b := range beats {
 		q.Beat(b)

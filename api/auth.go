@@ -3,13 +3,12 @@ package api
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// bearer gives the one token of a request, nil when there is none or more than one.
+// bearer returns the one token of a request, nil when there is none or more than one.
 func (w *wire) bearer() []byte {
 	const scheme = "bearer "
 	a := w.authorization
@@ -22,39 +21,10 @@ func (w *wire) bearer() []byte {
 	return bytes.TrimLeft(a[len(scheme):], " ")
 }
 
-// taskToken verifies a task token, nearly always from the cache. raw may be borrowed. A nil token comes with
-// the refusal: 401 for one that does not hold, 403 for a good one of another kind.
-func (s *Server) taskToken(raw []byte, now time.Time, count *hotStripe) (*taskToken, *refusal) {
-	if t := s.tokens.Get(raw, now.UnixMilli()); t != nil {
-		count.cacheHits.Add(1)
-		return t, nil
-	}
-	return s.verifyTask(raw, now)
-}
-
-func (s *Server) verifyTask(raw []byte, now time.Time) (*taskToken, *refusal) {
-	if len(raw) == 0 {
-		return nil, errUnauthorized
-	}
-	own := string(raw) // the cache outlives the request
-	c, err := s.keys.Verify(own, now)
+// checkTask holds a task id against the one that a task token is for.
+func checkTask(a *tracker.Attempt, id []byte) *refusal {
 	switch {
-	case err != nil:
-		s.metrics.badTokens.Inc()
-		return nil, errUnauthorized
-	case c.Kind != token.KindTask:
-		return nil, errNotTask
-	}
-	s.metrics.cacheMisses.Inc()
-	e := newTaskToken(own, c, s.tracker.Attempt(attemptOf(c)))
-	s.tokens.Put(e, now.UnixMilli())
-	return &e.Value, nil
-}
-
-// checkTask holds a task id against the one that the token is for.
-func (t *taskToken) checkTask(id []byte) *refusal {
-	switch {
-	case t.attempt.TaskID == string(id):
+	case a.TaskID == string(id):
 		return nil
 	case !tracker.ValidID(id):
 		return invalidID("taskId")
@@ -63,8 +33,8 @@ func (t *taskToken) checkTask(id []byte) *refusal {
 }
 
 // checkAttempt holds the attempt of a body against the token's.
-func (t *taskToken) checkAttempt(attempt int) *refusal {
-	if t.attempt.Number == attempt {
+func checkAttempt(a *tracker.Attempt, number int) *refusal {
+	if a.Number == number {
 		return nil
 	}
 	return forbidden("The token is another attempt's; send the attempt of the envelope that the token came with")
@@ -72,57 +42,60 @@ func (t *taskToken) checkAttempt(attempt int) *refusal {
 
 // authorize lets the request in or answers 401 or 403.
 func (c *call) authorize() error {
+	if c.route.access == forAll || c.route.access == forItems {
+		return nil
+	}
+	if r := c.authenticate(); r != nil {
+		return r
+	}
 	switch c.route.access {
 	case forTask:
-		t, r := c.s.taskToken(c.wire.bearer(), c.now, &c.s.metrics.hot.stripes[0])
-		if r == errNotTask {
-			return nil // a worker's, perhaps: judged when the body has named the attempt
-		}
-		if r == nil {
-			r = t.checkTask([]byte(c.id))
-		}
-		if r == nil {
-			r = c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.local())
-		}
-		if r != nil {
-			return r
-		}
-		c.token = t
-		known(c.ctx)
-	case forControl:
-		if err := c.authorizeControl(); err != nil {
-			return err
-		}
+		return c.authorizeTask()
 	case forWorker:
-		if err := c.authorizeWorker(); err != nil {
-			return err
-		}
+		return c.authorizeWorker()
+	}
+	return c.authorizeControl()
+}
+
+// authorizeTask lets in the token of the path's task. A worker's is judged when the body has named the attempt.
+func (c *call) authorizeTask() error {
+	a := c.who.task()
+	if a == nil {
+		return nil
+	}
+	if r := checkTask(a, []byte(c.id)); r != nil {
+		return r
+	}
+	if r := c.s.tenantBeats.take(a.Scope.Tenant, &c.who.bucket, c.local()); r != nil {
+		return r
+	}
+	c.attempt = a
+	return nil
+}
+
+// authorizeWorker lets in the token of the path's worker, or, where the route has roles, a control token.
+func (c *call) authorizeWorker() error {
+	switch {
+	case c.who.control() && c.route.needs != 0:
+		return c.authorizeControl()
+	case !c.who.worker():
+		return forbidden("The token is not a worker's; use the workerToken of the registration")
+	case !tracker.ValidID(c.id):
+		return invalidID(c.route.idField())
+	case c.route.idField() == "workerId" && c.who.claims.Worker != c.id:
+		return forbidden("The token is another worker's; use the workerToken of this worker's registration")
 	}
 	return nil
 }
 
-// claims verifies the request's token, which is no task's.
-func (c *call) claims() (*token.Claims, error) {
-	k, err := c.s.keys.Verify(string(c.wire.bearer()), c.now)
-	if err == nil {
-		known(c.ctx)
-	}
-	return k, err
-}
-
 func (c *call) authorizeControl() error {
-	k, err := c.claims()
-	if err != nil {
-		c.s.metrics.badTokens.Inc()
-		return errUnauthorized
-	}
-	if k.Kind != token.KindControl {
+	if !c.who.control() {
 		return forbidden("The token is not a control token; make one with: lubdub token --role viewer")
 	}
-	if permitted[k.Role]&c.route.needs == 0 {
-		return forbidden("The role " + string(k.Role) + " may not do this; it takes " + rolesFor(c.route.needs))
+	role := c.who.claims.Role
+	if permitted[role]&c.route.needs == 0 {
+		return forbidden("The role " + string(role) + " may not do this; it takes " + rolesFor(c.route.needs))
 	}
-	c.control = k
 	if c.id != "" {
 		return invalidIDUnless(c.route.idField(), c.id)
 	}
@@ -140,11 +113,11 @@ func invalidIDUnless(field, id string) error {
 // else the token. What the token does not open is 403, what is more than the tenant may send 429: a call counts once
 // for each scope that it settles, so each task of a batch does.
 func (c *call) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
-	tenant, err := c.half("tenantId", bodyTenant, c.control.Tenant)
+	tenant, err := c.half("tenantId", bodyTenant, c.who.claims.Tenant)
 	if err != nil {
 		return tracker.Scope{}, err
 	}
-	workspace, err := c.half("workspaceId", bodyWorkspace, c.control.Workspace)
+	workspace, err := c.half("workspaceId", bodyWorkspace, c.who.claims.Workspace)
 	if err != nil {
 		return tracker.Scope{}, err
 	}

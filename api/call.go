@@ -9,7 +9,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -22,11 +21,10 @@ type call struct {
 	route *route
 	now   time.Time
 
-	id      string        // of the path
-	query   url.Values    // checked against the route's
-	token   *taskToken    // with forTask
-	control *token.Claims // with forControl and forWorker
-	bySelf  bool          // control is the claims of the path's own worker
+	id      string           // of the path
+	query   url.Values       // checked against the route's
+	who     *principal       // whom it comes from; nil where the route asks for no token, or asks for each item's
+	attempt *tracker.Attempt // with forTask: the one that it is about
 }
 
 func (c *call) local() time.Time { return c.s.local(c.ctx) }

@@ -22,10 +22,10 @@ func (c *call) claimTasks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if c.control.Queue != c.id {
-		return 0, nil, forbidden("The worker registered for the queue " + c.control.Queue + "; it claims from that one only")
+	if c.who.claims.Queue != c.id {
+		return 0, nil, forbidden("The worker registered for the queue " + c.who.claims.Queue + "; it claims from that one only")
 	}
-	r := tracker.ClaimRequest{Scope: scope, WorkerID: c.control.Worker, Queue: c.id, Types: req.Types, Max: 1, ClaimID: req.ClaimID}
+	r := tracker.ClaimRequest{Scope: scope, WorkerID: c.who.claims.Worker, Queue: c.id, Types: req.Types, Max: 1, ClaimID: req.ClaimID}
 	if req.Max != nil {
 		r.Max = *req.Max
 	}

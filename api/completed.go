@@ -22,7 +22,7 @@ func (c *call) completed() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := c.s.tracker.Complete(c.context(), c.token.attempt, completion)
+	done, err := c.s.tracker.Complete(c.context(), c.attempt, completion)
 	if err != nil {
 		c.late(completion, err)
 		return 0, nil, err
@@ -43,7 +43,7 @@ func (c *call) late(completion tracker.Completion, err error) {
 	if code != tracker.AttemptMismatch && code != tracker.AlreadyTerminal {
 		return
 	}
-	a := c.token.attempt
+	a := c.attempt
 	current := a.Number
 	if e, ok := errors.AsType[*tracker.Error](err); ok && code == tracker.AttemptMismatch {
 		current = e.Expected

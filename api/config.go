@@ -80,7 +80,7 @@ type Config struct {
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
 	Gatherer   prometheus.Gatherer   // what /metrics tells; nil: the Registerer when it can, else nothing
 
-	TokenCacheSize int // verified task tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
+	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
 	MaxConns       int // open connections; one more is answered 503; 0: 16,384
 	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: 1,024
 	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB

@@ -97,12 +97,12 @@ func (l *live) get(id string) *v1.Task {
 // delivered returns when the delivery of a cancel is on record: the reply did not wait for that.
 func (l *live) delivered(e *v1.TaskEnvelope) {
 	l.t.Helper()
-	token, refused := l.s.taskToken([]byte(e.TaskToken), l.now(), &l.s.metrics.hot.stripes[0])
+	who, refused := l.s.authenticate([]byte(e.TaskToken), l.now(), &l.s.metrics.hot.stripes[0])
 	if refused != nil {
 		l.t.Fatal(refused)
 	}
 	for {
-		b := tracker.Beat{Attempt: token.attempt}
+		b := tracker.Beat{Attempt: who.task()}
 		if l.tr.Beat(&b); b.Err != nil || b.Cancel == nil {
 			l.t.Fatalf("%v %v", b.Err, b.Cancel)
 		}

@@ -154,7 +154,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		for _, op := range []string{opList, opListWorkers} {
-			c := call{s: s, now: fakeTime, control: &token.Claims{Tenant: "acme", Workspace: "prod"}}
+			c := call{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}}
 			for _, r := range routes {
 				if r.op == op {
 					c.route = r
@@ -206,7 +206,7 @@ func FuzzCreateBody(f *testing.F) {
 		if err := d.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %+v; encoding/json: %+v %v", body, got, want, err)
 		}
-		c := call{s: s, now: fakeTime, control: &token.Claims{Tenant: "acme", Workspace: "prod"}, route: &route{op: opCreate}, query: url.Values{}}
+		c := call{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}, route: &route{op: opCreate}, query: url.Values{}}
 		n, err := c.newTask(&got, "", headerIdempotencyKey)
 		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < tracker.MinTimeout || n.HeartbeatTimeout > tracker.MaxTimeout || !tracker.ValidID(n.Scope.Tenant)) {
 			t.Fatalf("%q became %+v", body, n)

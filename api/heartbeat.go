@@ -55,23 +55,57 @@ func (c *call) heartbeat() (int, any, error) {
 
 func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
 	now := s.now(ctx)
-	t, r := s.taskToken(w.bearer(), now, c.count)
-	own := r == errNotTask
-	if own {
-		t, r = s.ownBeat(ctx, w, id, &c.body)
-	}
+	who, r := s.authenticate(w.bearer(), now, c.count)
 	if r != nil {
 		return r
 	}
 	known(ctx)
-	if r := t.checkTask(id); r != nil {
-		return r
-	}
-	if !own { // which has taken
-		if r := s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, s.local(ctx)); r != nil {
+	a := who.task()
+	if a != nil {
+		if r := checkTask(a, id); r != nil {
+			return r
+		}
+		if r := s.tenantBeats.take(a.Scope.Tenant, &who.bucket, s.local(ctx)); r != nil {
 			return r
 		}
 	}
+	if r := c.read(ctx); r != nil {
+		return r
+	}
+	if a == nil { // a worker's token, perhaps, now that the body has named the attempt
+		if a, r = s.ownAttempt(ctx, opHeartbeat, who, string(id), c.body.attempt); r != nil {
+			return r
+		}
+	}
+	if r := checkAttempt(a, c.body.attempt); r != nil {
+		return r
+	}
+
+	c.report = c.body.appendReport(c.report[:0])
+	c.beat.Attempt, c.beat.Report, c.beat.Arrived = a, borrowed(c.report), ctx.Time()
+	s.tracker.Beat(&c.beat)
+	if c.beat.Err != nil {
+		return refusalOf(opHeartbeat, c.beat.Err)
+	}
+
+	if c.body.reportedMs != 0 {
+		c.count.skew.observeMs(c.body.reportedMs, c.beat.At)
+	}
+	c.out = append(c.out[:0], '{')
+	c.out = s.appendBeat(c.out, &c.beat, who, now, &c.stamp)
+	c.out = append(c.out, '}')
+	if c.beat.Cancel != nil && !c.beat.Cancel.Delivered {
+		s.writeDelivery(ctx, c.out, a)
+		return nil
+	}
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	c.out = ctx.Response.SwapBody(c.out) // instead of a copy; the buffer that was there serves the next beat
+	return nil
+}
+
+// read decodes the body and judges it.
+func (c *beatCall) read(ctx *fasthttp.RequestCtx) *refusal {
 	if r := checkContentType(&ctx.Request.Header); r != nil {
 		return r
 	}
@@ -82,34 +116,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	if !decodeBeat(body, &c.body) {
 		return syntaxOf(body)
 	}
-	if r := c.body.check(); r != nil {
-		return r
-	}
-	if r := t.checkAttempt(c.body.attempt); r != nil {
-		return r
-	}
-
-	c.report = c.body.appendReport(c.report[:0])
-	c.beat.Attempt, c.beat.Report, c.beat.Arrived = t.attempt, borrowed(c.report), ctx.Time()
-	s.tracker.Beat(&c.beat)
-	if c.beat.Err != nil {
-		return refusalOf(opHeartbeat, c.beat.Err)
-	}
-
-	if c.body.reportedMs != 0 {
-		c.count.skew.observeMs(c.body.reportedMs, c.beat.At)
-	}
-	c.out = append(c.out[:0], '{')
-	c.out = s.appendBeat(c.out, &c.beat, t, now, &c.stamp)
-	c.out = append(c.out, '}')
-	if c.beat.Cancel != nil && !c.beat.Cancel.Delivered {
-		s.writeDelivery(ctx, c.out, t.attempt)
-		return nil
-	}
-	ctx.SetStatusCode(fasthttp.StatusOK)
-	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	c.out = ctx.Response.SwapBody(c.out) // instead of a copy; the buffer that was there serves the next beat
-	return nil
+	return c.body.check()
 }
 
 func (b *beatBody) appendReport(dst []byte) []byte {
@@ -120,7 +127,7 @@ func (b *beatBody) appendReport(dst []byte) []byte {
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
-func (s *Server) appendBeat(dst []byte, b *tracker.Beat, t *taskToken, now time.Time, clock *stamp) []byte {
+func (s *Server) appendBeat(dst []byte, b *tracker.Beat, who *principal, now time.Time, clock *stamp) []byte {
 	if b.Cancel == nil {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
 	} else {
@@ -134,14 +141,22 @@ func (s *Server) appendBeat(dst []byte, b *tracker.Beat, t *taskToken, now time.
 	}
 	dst = clock.append(dst, b.At)
 	dst = append(dst, `,"nextHeartbeatMs":`...)
-	dst = strconv.AppendInt(dst, t.next, 10)
-	if f := renewed(s.keys, t, now); f != nil {
+	dst = strconv.AppendInt(dst, nextHeartbeat(b.Attempt).Milliseconds(), 10)
+	if f := renewedTask(s.keys, who, now); f != nil {
 		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
 		dst = append(dst, f.text...)
 		dst = append(dst, `","tokenExpiresAt":`...)
 		dst = clock.append(dst, f.expires)
 	}
 	return dst
+}
+
+// nextHeartbeat returns when an attempt's next beat should come: in time for one that is lost on the way.
+func nextHeartbeat(a *tracker.Attempt) time.Duration {
+	if a.Timeout > 0 {
+		return min(a.Interval, a.Timeout/2)
+	}
+	return a.Interval
 }
 
 // syntaxOf explains why a body did not decode.

@@ -28,7 +28,8 @@ type batchCall struct {
 type batchItem struct {
 	body    beatBody
 	beat    tracker.Beat
-	token   *taskToken
+	who     *principal       // of the item's own token, or of the request's
+	attempt *tracker.Attempt // the one that it is about
 	refusal *refusal
 }
 
@@ -137,7 +138,7 @@ func (b *batchCall) array(s *scanner) bool {
 			b.items = append(b.items, batchItem{})
 		}
 		it := &b.items[len(b.items)-1]
-		it.token, it.refusal = nil, nil
+		it.who, it.attempt, it.refusal = nil, nil, nil
 		if !it.body.decode(s, true) {
 			return false
 		}
@@ -170,25 +171,29 @@ func (c *call) judge(it *batchItem) *refusal {
 	if it.body.bad&fieldTaskToken != 0 {
 		return invalidField("taskToken", "taskToken is not a string")
 	}
-	t, r := c.s.taskToken(it.body.taskToken, c.now, &c.s.metrics.hot.stripes[0])
+	who, r := c.s.authenticate(it.body.taskToken, c.now, &c.s.metrics.hot.stripes[0])
 	if r != nil {
 		return r
 	}
 	known(c.ctx)
+	a := who.task()
+	if a == nil {
+		return errNotTask
+	}
 	if it.body.seen&fieldTaskID == 0 {
 		return invalidField("taskId", "taskId is missing")
 	}
-	if r := t.checkTask(it.body.taskID); r != nil {
+	if r := checkTask(a, it.body.taskID); r != nil {
 		return r
 	}
 	if r := it.body.check(); r != nil {
 		return r
 	}
-	it.token = t
-	if r := t.checkAttempt(it.body.attempt); r != nil {
+	if r := checkAttempt(a, it.body.attempt); r != nil {
 		return r
 	}
-	return c.s.tenantBeats.take(t.attempt.Scope.Tenant, &t.bucket, c.local())
+	it.who, it.attempt = who, a
+	return c.s.tenantBeats.take(a.Scope.Tenant, &who.bucket, c.local())
 }
 
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
@@ -202,7 +207,7 @@ func (b *batchCall) collect(arrived time.Time) {
 		}
 		start := len(b.report)
 		b.report = it.body.appendReport(b.report)
-		it.beat = tracker.Beat{Attempt: it.token.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
+		it.beat = tracker.Beat{Attempt: it.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
 		b.beats = append(b.beats, &it.beat)
 	}
 }
@@ -234,13 +239,13 @@ func (c *call) answerItems(b *batchCall) {
 			c.s.metrics.hot.stripes[0].skew.observeMs(it.body.reportedMs, it.beat.At)
 		}
 		b.out = append(b.out, `200,`...)
-		b.out = c.s.appendBeat(b.out, &it.beat, it.token, c.now, &b.stamp)
+		b.out = c.s.appendBeat(b.out, &it.beat, it.who, c.now, &b.stamp)
 		b.out = append(b.out, '}')
 		if it.beat.At.After(last) {
 			last = it.beat.At
 		}
 		if k := it.beat.Cancel; k != nil && !k.Delivered {
-			cancels = append(cancels, it.token.attempt)
+			cancels = append(cancels, it.attempt)
 		}
 	}
 	c.s.metrics.hot.stripes[0].accepted.Add(accepted)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -120,7 +121,14 @@ func (e *env) control(role token.Role) string { return e.controlFor(role, "acme"
 
 func (e *env) controlFor(role token.Role, tenant, workspace string) string {
 	e.t.Helper()
-	text, _, err := e.keys.MintControl(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: time.Hour}, e.now())
+	return e.controlOf(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: time.Hour})
+}
+
+// controlOf makes a control token, of the scope acme/prod unless it says another.
+func (e *env) controlOf(c token.Control) string {
+	e.t.Helper()
+	c.Tenant, c.Workspace = cmp.Or(c.Tenant, "acme"), cmp.Or(c.Workspace, "prod")
+	text, _, err := e.keys.MintControl(c, e.now())
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}, []string{"bound"}),
 		lateResults:   counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
 		badTokens:     counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
-		cacheMisses:   counter("lubdub_http_token_cache_misses_total", "Task tokens that held and had to be verified, since the cache did not know them."),
+		cacheMisses:   counter("lubdub_http_token_cache_misses_total", "Tokens that held and had to be verified, since the cache did not know them."),
 		panics:        counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
 		unparsed:      counter("lubdub_http_unparsed_requests_total", "What came and was no HTTP request that could be read whole."),
 		rejectedConns: counter("lubdub_http_connections_rejected_total", "Connections answered 503 because too many were open."),
@@ -108,7 +108,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_beats_accepted_total", Help: "Beats answered 200, alone or in batches.",
 		}, m.hot.accepted),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lubdub_http_token_cache_hits_total", Help: "Task tokens that the cache knew.",
+			Name: "lubdub_http_token_cache_hits_total", Help: "Tokens that the cache knew.",
 		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
@@ -117,7 +117,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
 		}, func() float64 { return float64(max(s.http.GetOpenConnectionsCount(), 0)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lubdub_http_token_cache_entries", Help: "Verified task tokens in the cache, expired ones included until their place is taken.",
+			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",
 		}, func() float64 { return float64(s.tokens.Len()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lubdub_http_token_cache_evictions_total", Help: "Tokens that lost their place in the cache while they still held: it is too small.",

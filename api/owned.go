@@ -1,11 +1,10 @@
 package api
 
 import (
-	"sync/atomic"
+	"context"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -23,73 +22,61 @@ var errInDoubt = &refusal{
 
 var errNotOwned = forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of the attempt's envelope")
 
-// ownToken gives what a task's token would be for an attempt of the worker whose token the request shows.
-func (c *call) ownToken(taskID string, attempt int) (*taskToken, *refusal) {
-	k, err := c.claims()
+// ownAttempt returns an attempt of the worker whose token the request shows.
+func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*tracker.Attempt, *refusal) {
 	switch {
-	case err != nil:
-		return nil, errUnauthorized
-	case k.Kind != token.KindWorker:
+	case !who.worker():
 		return nil, errNotTask
-	case !tracker.ValidID(taskID):
+	case !tracker.ValidID(task):
 		return nil, invalidID("taskId")
 	}
-	if r := c.s.tenantBeats.take(k.Tenant, nil, c.local()); r != nil { // for the look-up too, whatever comes of it
+	k := who.claims
+	if r := s.tenantBeats.take(k.Tenant, &who.bucket, s.local(ctx)); r != nil { // for the look-up too, whatever comes of it
 		return nil, r
 	}
-	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, []tracker.OwnedAttempt{{TaskID: taskID, Number: attempt}})
+	names := []tracker.OwnedAttempt{{TaskID: task, Number: number}}
+	found, err := s.tracker.Owned(arrived(context.Background(), ctx), scopeOf(k), k.Worker, names)
 	if err != nil {
-		return nil, refusalOf(c.route.op, err)
+		return nil, refusalOf(op, err)
 	}
-	switch found[0] {
+	return found[0], notOpened(found[0])
+}
+
+// notOpened returns why an attempt that was looked up is not opened, nil when it is.
+func notOpened(a *tracker.Attempt) *refusal {
+	switch a {
 	case nil:
-		return nil, errNotOwned
+		return errNotOwned
 	case tracker.AttemptInDoubt:
-		return nil, errInDoubt
+		return errInDoubt
 	}
-	return tokenOf(found[0]), nil
+	return nil
 }
 
-func scopeOf(k *token.Claims) tracker.Scope {
-	return tracker.Scope{Tenant: k.Tenant, Workspace: k.Workspace}
-}
-
-// tokenOf stands in for the token of an attempt. It is not renewed: the worker has its own.
-func tokenOf(a *tracker.Attempt) *taskToken {
-	t := &taskToken{attempt: a, next: a.Interval.Milliseconds()}
-	if a.Timeout > 0 {
-		t.next = min(t.next, a.Timeout.Milliseconds()/2)
+// asWorker does what a worker asks for. Where the store has lost the worker's record, it is taken up from its token first.
+func (c *call) asWorker(do func() error) error {
+	err := do()
+	if tracker.CodeOf(err) != tracker.WorkerNotFound || !c.who.worker() || len(c.who.claims.Record) == 0 {
+		return err
 	}
-	return t
-}
-
-// ownBeat is the beat of one task with its worker's token.
-func (s *Server) ownBeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, b *beatBody) (*taskToken, *refusal) {
-	if r := checkContentType(&ctx.Request.Header); r != nil {
-		return nil, r
+	k := c.who.claims
+	if err := c.s.tracker.AdoptWorker(c.context(), scopeOf(k), k.Worker, k.Record); err != nil {
+		return err
 	}
-	if !decodeBeat(ctx.Request.Body(), b) {
-		return nil, syntaxOf(ctx.Request.Body())
-	}
-	if r := b.check(); r != nil {
-		return nil, r
-	}
-	c := call{s: s, ctx: ctx, wire: *w, now: s.now(ctx), route: &route{op: opHeartbeat}}
-	return c.ownToken(string(id), b.attempt)
+	return do()
 }
 
 // ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
 func (c *call) ownItems(b *batchCall, bare []int) {
-	k, err := c.claims()
+	bad := c.authenticate()
 	var names []tracker.OwnedAttempt
 	var asked []*batchItem
-	var at atomic.Pointer[bucket]
 	for _, i := range bare {
 		it := &b.items[i]
 		switch r := it.body.check(); {
-		case err != nil:
-			it.refusal = errUnauthorized
-		case k.Kind != token.KindWorker:
+		case bad != nil:
+			it.refusal = bad
+		case !c.who.worker():
 			it.refusal = errNotWorker
 		case it.body.seen&fieldTaskID == 0:
 			it.refusal = invalidField("taskId", "taskId is missing")
@@ -98,7 +85,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		case r != nil:
 			it.refusal = r
 		default:
-			if it.refusal = c.s.tenantBeats.take(k.Tenant, &at, c.local()); it.refusal != nil {
+			if it.refusal = c.s.tenantBeats.take(c.who.claims.Tenant, &c.who.bucket, c.local()); it.refusal != nil {
 				continue
 			}
 			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
@@ -108,17 +95,13 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 	if len(asked) == 0 {
 		return
 	}
+	k := c.who.claims
 	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, names)
 	for i, it := range asked {
-		switch {
-		case err != nil:
+		if err != nil {
 			it.refusal = refusalOf(opHeartbeats, err)
-		case found[i] == nil:
-			it.refusal = errNotOwned
-		case found[i] == tracker.AttemptInDoubt:
-			it.refusal = errInDoubt
-		default:
-			it.token = tokenOf(found[i])
+			continue
 		}
+		it.who, it.attempt, it.refusal = c.who, found[i], notOpened(found[i])
 	}
 }

@@ -24,7 +24,7 @@ type Server struct {
 	keys    *token.Keyring
 	log     *slog.Logger
 
-	tokens  *token.Cache[taskToken]
+	tokens  *token.Cache[principal]
 	metrics *metrics
 	ready   readiness
 	ids     requestIDs
@@ -57,7 +57,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
-		tokens: token.NewCache[taskToken](cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
+		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
 		watch:      newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
 		adminWatch: newConnWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout),
 	}

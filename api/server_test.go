@@ -156,7 +156,10 @@ func TestMetricsHaveNoIDs(t *testing.T) {
 	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`).want(200)
 	e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").want(200)
 	e.do("GET", "/nowhere/task_1", "", "").want(404)
-	for name, want := range map[string]float64{"lubdub_http_beats_accepted_total": 2, "lubdub_http_token_cache_hits_total": 2, "lubdub_http_token_cache_misses_total": 1, "lubdub_http_token_cache_entries": 1} {
+	for name, want := range map[string]float64{
+		"lubdub_http_beats_accepted_total": 2, "lubdub_http_tokens_refused_total": 1,
+		"lubdub_http_token_cache_hits_total": 2, "lubdub_http_token_cache_misses_total": 2, "lubdub_http_token_cache_entries": 2,
+	} {
 		if got := e.metric(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}

@@ -19,7 +19,7 @@ func (c *call) started() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	ack, err := c.s.tracker.Start(c.context(), c.token.attempt, report)
+	ack, err := c.s.tracker.Start(c.context(), c.attempt, report)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,7 +36,7 @@ func (c *call) started() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	c.s.writeDelivery(c.ctx, b, c.token.attempt)
+	c.s.writeDelivery(c.ctx, b, c.attempt)
 	return fasthttp.StatusOK, nil, nil
 }
 
@@ -48,14 +48,14 @@ func (c *call) report(attempt int, worker string, at time.Time) (tracker.Report,
 	if worker != "" && !tracker.ValidID(worker) {
 		return tracker.Report{}, invalidID("workerId")
 	}
-	if c.token == nil {
-		t, r := c.ownToken(c.id, attempt)
+	if c.attempt == nil {
+		a, r := c.s.ownAttempt(c.ctx, c.route.op, c.who, c.id, attempt)
 		if r != nil {
 			return tracker.Report{}, r
 		}
-		c.token = t
+		c.attempt = a
 	}
-	if r := c.token.checkAttempt(attempt); r != nil {
+	if r := checkAttempt(c.attempt, attempt); r != nil {
 		return tracker.Report{}, r
 	}
 	return tracker.Report{WorkerID: worker, ReportedAt: at}, nil

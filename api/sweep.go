@@ -13,7 +13,7 @@ func (c *call) sweep() (int, any, error) {
 	if err := c.optionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
 	}
-	if c.control.Tenant != token.Wildcard || len(c.query) > 0 {
+	if c.who.claims.Tenant != token.Wildcard || len(c.query) > 0 {
 		if _, err := c.scope("", ""); err != nil {
 			return 0, nil, err
 		}
@@ -24,7 +24,7 @@ func (c *call) sweep() (int, any, error) {
 	}
 	machines := []string{}
 	for _, m := range r.Machines {
-		if opens(c.control.Tenant, m.Scope.Tenant) && opens(c.control.Workspace, m.Scope.Workspace) {
+		if opens(c.who.claims.Tenant, m.Scope.Tenant) && opens(c.who.claims.Workspace, m.Scope.Workspace) {
 			machines = append(machines, m.ID)
 		}
 	}

@@ -43,7 +43,7 @@ func (c *call) registerWorker() (int, any, error) {
 	if err := n.Validate(); err != nil {
 		return 0, nil, err
 	}
-	if own := c.control.Queue; own != "" && own != n.Queue {
+	if own := c.who.claims.Queue; own != "" && own != n.Queue {
 		return 0, nil, forbidden("The token registers workers of the queue " + own + " only")
 	}
 	r, err := c.s.tracker.Register(c.context(), n)
@@ -126,7 +126,7 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	var token string
 	var expires time.Time
 	if !heard.Ended { // no token outlives its worker's record
-		token, expires = renewedWorker(c.s.keys, c.control, c.now)
+		token, expires = renewedWorker(c.s.keys, c.who.claims, c.now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),

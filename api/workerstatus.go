@@ -19,7 +19,7 @@ func (c *call) deregisterWorker() (int, any, error) {
 	var w *tracker.Worker
 	err = c.asWorker(func() (err error) {
 		if req.Drain {
-			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.bySelf, Reason: req.Reason})
+			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.who.worker(), Reason: req.Reason})
 		} else {
 			w, err = c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered, req.Reason)
 		}
@@ -103,7 +103,7 @@ func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 // drain reads how to drain.
 func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
 	var d durations
-	drain := tracker.Drain{Reason: req.Reason, Deadline: d.positive("deadlineMs", req.DeadlineMs, time.Millisecond), BySelf: c.bySelf}
+	drain := tracker.Drain{Reason: req.Reason, Deadline: d.positive("deadlineMs", req.DeadlineMs, time.Millisecond), BySelf: c.who.worker()}
 	if d.err != nil {
 		return drain, d.err
 	}

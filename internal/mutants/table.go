@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{"a token needs no expiry", "api/token/claims.go", "		jwt.WithExpirationRequired(),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
 	{"anybody's token opens", "api/token/claims.go", "		jwt.WithIssuer(issuer),\n", "", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
 	{"an unknown kid has an empty key", "api/token/claims.go", "	if !known {\n", "	if !known && kid == \"\" {\n", ofAPI, "^TestTokensThatDoNotHoldAre401$"},
-	{"a token opens every attempt of its task", "api/auth.go", "if t.attempt.Number == attempt {", "if t.attempt.Number > 0 {", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
-	{"a token opens every task", "api/auth.go", "case t.attempt.TaskID == string(id):", "case len(id) > 0:", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a token opens every attempt of its task", "api/auth.go", "if a.Number == number {", "if a.Number > 0 {", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a token opens every task", "api/auth.go", "case a.TaskID == string(id):", "case len(id) > 0:", ofAPI, "^TestATaskTokenOpensItsAttemptOnly$"},
 	{"a remembered token outlives its expiry", "api/token/cache.go", "if e.Expires <= now {", "if e.Expires < 0 {", ofToken, "^TestTokenCacheNeverFindsAnExpiredToken$"},
 }

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// principal is whoever a request comes from: what its token says, verified once and then remembered, with what requests
+// need of it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
+type principal struct {
+	claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
+	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
+	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
+	attempt tracker.Attempt        // of a task's
+	life    time.Duration          // of a task's
+	fresh   atomic.Pointer[freshToken]
+}
+
+// freshToken is a renewed task token. All beats of a while answer with the same one.
+type freshToken struct {
+	text    string
+	expires time.Time
+	until   int64 // ms since the epoch; past it another one is made
+}
+
+// task returns the attempt that the principal's token is for; nil: it is a worker's or a control token.
+func (p *principal) task() *tracker.Attempt {
+	if p.claims != nil {
+		return nil
+	}
+	return &p.attempt
+}
+
+// worker reports whether the principal is a registered worker.
+func (p *principal) worker() bool { return p.claims != nil && p.claims.Kind == token.KindWorker }
+
+// control reports whether the principal has a role.
+func (p *principal) control() bool { return p.claims != nil && p.claims.Kind == token.KindControl }
+
+// authenticate returns the principal that a token stands for, nearly always from the cache, or 401 for one that does not
+// hold. The token may be borrowed.
+func (s *Server) authenticate(bearer []byte, now time.Time, count *hotStripe) (*principal, *refusal) {
+	if p := s.tokens.Get(bearer, now.UnixMilli()); p != nil {
+		count.cacheHits.Add(1)
+		return p, nil
+	}
+	return s.verify(bearer, now)
+}
+
+func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
+	text := string(bearer) // the cache outlives the request
+	c, err := s.keys.Verify(text, now)
+	if err != nil {
+		s.metrics.badTokens.Inc()
+		return nil, errUnauthorized
+	}
+	s.metrics.cacheMisses.Inc()
+	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	p := &e.Value
+	if c.Kind != token.KindTask {
+		p.claims = c
+	} else {
+		p.attempt, p.life = *s.tracker.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
+		if c.Renew {
+			p.renewAt = e.Expires - c.LifeMs/3
+		}
+	}
+	s.tokens.Put(e, now.UnixMilli())
+	return p, nil
+}
+
+// authenticate finds out whom the request comes from. It is called once for a request.
+func (c *call) authenticate() *refusal {
+	who, r := c.s.authenticate(c.wire.bearer(), c.now, &c.s.metrics.hot.stripes[0])
+	if r != nil {
+		return r
+	}
+	c.who = who
+	known(c.ctx)
+	return nil
+}
+
+// attemptOf returns the attempt that a task token names; the domain completes it.
+func attemptOf(c *token.Claims) tracker.Attempt {
+	return tracker.Attempt{
+		Scope: scopeOf(c), TaskID: c.Task, RunID: c.Run, Number: c.Attempt, Fence: c.Fence,
+		Timeout:  time.Duration(c.TimeoutMs) * time.Millisecond,
+		Interval: time.Duration(c.IntervalMs) * time.Millisecond,
+		IssuedAt: time.UnixMilli(c.IssuedMs).UTC(),
+		WorkerID: c.Worker,
+		Deadline: c.DeadlineMs,
+	}
+}
+
+func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *token.Claims {
+	return &token.Claims{
+		Kind: token.KindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
+		Run: a.RunID, Task: a.TaskID, Attempt: a.Number, Fence: a.Fence,
+		TimeoutMs: a.Timeout.Milliseconds(), IntervalMs: a.Interval.Milliseconds(),
+		IssuedMs: a.IssuedAt.UnixMilli(), Worker: a.WorkerID, DeadlineMs: a.Deadline, LifeMs: life.Milliseconds(), Renew: renew,
+	}
+}
+
+func scopeOf(c *token.Claims) tracker.Scope {
+	return tracker.Scope{Tenant: c.Tenant, Workspace: c.Workspace}
+}
+
+// mintTask makes the token of an attempt as of its dispatch. It is the same token however often it is made.
+func mintTask(k *token.Keyring, a *tracker.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
+	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
+}
+
+// renewedTask returns the token that a beat at now should answer with, nil when it is not time yet, or when the beat came
+// with a worker's token.
+func renewedTask(k *token.Keyring, p *principal, now time.Time) *freshToken {
+	ms := now.UnixMilli()
+	if p.renewAt == 0 || ms < p.renewAt {
+		return nil
+	}
+	if f := p.fresh.Load(); f != nil && ms < f.until {
+		return f
+	}
+	text, expires, err := k.Mint(taskClaims(&p.attempt, p.life, true), now, p.life)
+	if err != nil {
+		return nil // signing a struct of plain fields does not fail; the old token still holds
+	}
+	f := &freshToken{text: text, expires: expires, until: ms + p.life.Milliseconds()/3}
+	p.fresh.Store(f)
+	return f
+}
+
+// workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
+const workerTokenLife = tracker.WorkerTokenTTL
+
+// mintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
+func mintWorker(k *token.Keyring, scope tracker.Scope, r *tracker.Registered, now time.Time) (text string, expires time.Time, err error) {
+	return k.Mint(&token.Claims{
+		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,
+		Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue, Record: r.Record,
+	}, now, workerTokenLife)
+}
+
+// renewedWorker returns the token that a worker's beat at now should answer with, "" when it is not time yet.
+func renewedWorker(k *token.Keyring, c *token.Claims, now time.Time) (text string, expires time.Time) {
+	if now.Before(c.ExpiresAt.Add(-workerTokenLife / 3)) {
+		return "", time.Time{}
+	}
+	text, expires, err := k.Mint(c, now, workerTokenLife)
+	if err != nil {
+		return "", time.Time{} // signing a struct of plain fields does not fail; the old token still holds
+	}
+	return text, expires
+}

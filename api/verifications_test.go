@@ -1,0 +1,103 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// A request's token is verified once, whatever the route and whoever sends it; and not at all when the cache knows it.
+func TestATokenIsVerifiedOnce(t *testing.T) {
+	e := newEnv(t)
+	e.badItems = true // bodies are whatever passes the door
+	e.fake.owns = true
+	made := 0
+	bearers := map[string]func() string{
+		"task": func() string {
+			return e.task(func(a *tracker.Attempt) { a.IssuedAt = fakeTime.Add(time.Duration(made) * time.Second) })
+		},
+		"worker": func() string {
+			at := e.now().Add(time.Duration(made) * time.Second)
+			text, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "default"}, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		},
+	}
+	for _, r := range token.Roles {
+		bearers[string(r)] = func() string {
+			return e.controlOf(token.Control{Role: r, TTL: time.Hour + time.Duration(made)*time.Second})
+		}
+	}
+	paths := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default", "{runId}", "run_1", "{machineId}", "host-7")
+	bodies := map[string]string{"": `{"attempt":1,"outcome":"SUCCEEDED"}`, opHeartbeats: `{"heartbeats":[{"taskId":"task_1","attempt":1},{"taskId":"task_1","attempt":1}]}`}
+	for _, r := range routes {
+		if r.access == forAll {
+			continue
+		}
+		body := bodies[r.op]
+		if body == "" && r.method == "POST" {
+			body = bodies[""]
+		}
+		for name, mint := range bearers {
+			made++
+			bearer := mint()
+			for i, want := range []uint64{1, 0} {
+				before := e.keys.Verifications()
+				a := e.do(r.method, paths.Replace(r.pattern), bearer, body)
+				if got := e.keys.Verifications() - before; got != want {
+					t.Errorf("%s, request %d with the token of %s (answered %d): verified %d times, want %d", r, i+1, name, a.status, got, want)
+				}
+			}
+		}
+	}
+}
+
+// What the cache knows ends with its token, of every kind, and does not outlive the key that signed it.
+func TestARememberedTokenEnds(t *testing.T) {
+	e := newEnv(t)
+	e.fake.owns = true
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := e.control(roleAdmin)
+	task, _, err := mintTask(e.keys, testAttempt(), time.Hour, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := map[string]func(*env) *answer{
+		"task":    func(e *env) *answer { return e.do("POST", "/v1/tasks/task_1/heartbeat", task, `{"attempt":1}`) },
+		"worker":  func(e *env) *answer { return e.do("POST", "/v1/workers/"+fakeWorkerID+"/heartbeat", worker, "") },
+		"control": func(e *env) *answer { return e.do("GET", "/v1/tasks/task_1", admin, "") },
+	}
+	rotated := newEnv(t, func(c *Config) {
+		keys, err := token.NewKeyring(token.NewKey("k2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Keys = keys
+	})
+	for name, ask := range asks {
+		for range 2 {
+			ask(e).want(200)
+		}
+		if a := ask(rotated); a.status != 401 {
+			t.Errorf("%s: without its key it is answered %d", name, a.status)
+		}
+	}
+	e.advance(time.Hour - time.Millisecond)
+	for name, ask := range asks {
+		if a := ask(e); a.status != 200 {
+			t.Errorf("%s: in its last millisecond it is answered %d", name, a.status)
+		}
+	}
+	e.advance(time.Millisecond)
+	for _, ask := range asks {
+		ask(e).refused(401, "unauthorized")
+	}
+}
