@@ -57,8 +57,19 @@ func (s *Set) Get(name string) *Script {
 	return sc
 }
 
-// wakeChannel is where scripts say what wakes claims that wait, as they name it.
-const wakeChannel = "'lubdub:wake'"
+// What differs between deployments stands once in the scripts, in lib/wake.lua and lib/event.lua, and For puts it in.
+const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wait
+
+func eventsKept(n int) string { return fmt.Sprintf("EVENTS_KEPT = '%d'", n) }
+
+// DefaultEventsPerShard is how many events are kept where nothing else is said.
+const DefaultEventsPerShard = 10000
+
+// Deployment is what its scripts know of it.
+type Deployment struct {
+	Database       int // of Redis, in which it lives
+	EventsPerShard int // that a shard's stream keeps, about; 0: DefaultEventsPerShard
+}
 
 // WakeChannel is its name for a database: Redis has the same channels for all of them.
 func WakeChannel(database int) string {
@@ -68,11 +79,14 @@ func WakeChannel(database int) string {
 	return fmt.Sprintf("%s:%d", strings.Trim(wakeChannel, "'"), database)
 }
 
-// For gives the scripts as a deployment in that database runs them.
-func (s *Set) For(database int) *Set {
+// For gives the scripts as a deployment runs them.
+func (s *Set) For(d Deployment) *Set {
+	own := strings.NewReplacer(
+		wakeChannel, "'"+WakeChannel(d.Database)+"'",
+		eventsKept(DefaultEventsPerShard), eventsKept(cmp.Or(d.EventsPerShard, DefaultEventsPerShard)))
 	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
 	for name, script := range s.byName {
-		if src := strings.ReplaceAll(script.Source, wakeChannel, "'"+WakeChannel(database)+"'"); src != script.Source {
+		if src := own.Replace(script.Source); src != script.Source {
 			script = newScript(name, src)
 		}
 		set.byName[name] = script

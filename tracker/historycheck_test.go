@@ -78,7 +78,7 @@ func (h *histories) addEvents(events []storedEvent) {
 			s.What, t.Retry = "verdict", true
 		case e.Type == "task.dispatched" && k.queue:
 			s.What, t.Attempt = "dispatch", e.Attempt
-			dispatched[fmt.Sprintf("%s#%d", k.id, e.Attempt)] = e.Data.WorkerID
+			dispatched[fmt.Sprintf("%s#%d", k.id, e.Attempt)] = e.Worker
 		default:
 			continue
 		}

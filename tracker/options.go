@@ -24,6 +24,7 @@ type Options struct {
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 16, or 64 on Cluster
 	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
+	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s

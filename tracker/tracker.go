@@ -88,7 +88,7 @@ func (s *store) begin(ctx context.Context, settled func(shards int, founded bool
 		s.keys = append(s.keys, newShardKeys(i))
 	}
 	s.unsettled = make([]atomic.Int64, shards)
-	s.scripts = s.scripts.For(s.database())
+	s.scripts = s.scripts.For(lua.Deployment{Database: s.database(), EventsPerShard: s.opts.EventsPerShard})
 	settled(shards, founded)
 	if err := s.drawMap(ctx); err != nil {
 		return err
@@ -114,6 +114,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.HealthCheckPeriod < 0 {
 		return fmt.Errorf("the health check period is %v; use a positive time, or 0 where no balancer checks replicas", o.HealthCheckPeriod)
+	}
+	if o.EventsPerShard < 0 {
+		return fmt.Errorf("events per shard is %d; it must be at least 1, or 0 for the default", o.EventsPerShard)
 	}
 	if o.BrakeShare < 0 || o.BrakeShare > 100 {
 		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)

@@ -30,6 +30,7 @@ func TestPrecedence(t *testing.T) {
 		"finished-retention":        {"3h", "4h", "5h", "6h"},
 		"max-pending-beats":         {"11", "12", "13", "14"},
 		"max-pending-calls":         {"11", "12", "13", "14"},
+		"events-per-shard":          {"101", "102", "103", "104"},
 		"roles":                     {"api", "sweeper", "api,sweeper", "api"},
 		"listen":                    {":1", ":2", ":3", ":4"},
 		"admin-listen":              {":11", ":12", ":13", ":14"},

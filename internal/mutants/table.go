@@ -43,7 +43,7 @@ var mutants = []mutant{
 	{"what the brake does not hold yet is taken", "tracker/brake.go", "			case brakeLets:", "			case brakeLets, brakeAwaits:", ofTracker, "^TestWhatTheBrakeDoesNotHoldYetIsNotTaken$"},
 	{"losses have no end", "lua/lib/settle.lua", "if loss and count > tonumber(losses) or", "if", ofTracker, "^TestMaxLossesStopsAPoisonPill$"},
 	{"a task stays in the list of its state before", "lua/lib/task.lua", "  if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end\n", "", ofTracker, "^TestATaskIsInOneList$"},
-	{"a verdict has no event", "lua/lib/settle.lua", "  emit(task, 'task.failed', f.a, data)\n", "", ofTracker, "^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
+	{"a verdict has no event", "lua/lib/settle.lua", "  emit(task, 'task.failed', data)\n", "", ofTracker, "^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
 	{"an ended attempt leaves no history", "lua/lib/settle.lua", "if f.a > 0 and f.s ~= 'Q' then", "if false then", ofTracker, "^(TestZombie|TestSweepersAgainstCompleters)$"},
 	{"a dead worker's machine stays online", "lua/lib/worker.lua", "  return follow(w, v.ended)\n", "", ofTracker, "^TestWorkerStale$"},
 	{"a dead worker's tasks are not entered for recovery", "lua/lib/worker.lua", "  redis.call('ZADD', RECOVERIES, now, w.name)\n", "", ofTracker, "^(TestRecoveryIsResumedAfterEachStep|TestASweeperDiesBetweenAnyTwoSteps)$"},

@@ -49,6 +49,6 @@ if after then
 end
 if #ARGV > 18 then redis.call('HSET', task.doc, unpack(ARGV, 19)) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
-emit(task, 'task.' .. string.lower(outcome), attempt,
+emit(task, 'task.' .. string.lower(outcome),
   reason and '{"reason":"' .. reason .. '"' .. (exhausted and ',"retriesExhausted":true' or '') .. '}')
 return {OK, now, '', 0}

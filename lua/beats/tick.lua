@@ -16,6 +16,7 @@
 --#include lib/step.lua
 --#include lib/slowclock.lua
 --#include lib/cutoff.lua
+--#include lib/event.lua
 --#include lib/outages.lua
 local KEYS_PER_SHARD = 21
 
@@ -29,7 +30,7 @@ local function found(k)
   for _, i in ipairs({9, 12, 13, 16, 17}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end
   if redis.call('EXISTS', k[10]) == 0 then
-    redis.call('XADD', k[10], '*', 'type', 'system.shard_started', 'time', now)
+    write_event(k[10], 'system.shard_started', {})
   end
 end
 

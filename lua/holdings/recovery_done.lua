@@ -5,12 +5,14 @@
 -- Reply: 1 when the recovery is over, else 0
 -- Cost: O(log n)
 --#include lib/clock.lua
+--#include lib/event.lua
 local name = ARGV[1] .. '/' .. ARGV[2]
 if redis.call('SREM', KEYS[3], ARGV[3]) == 0 then return 0 end
 local taken = tonumber(ARGV[4])
-if redis.call('EXISTS', KEYS[4]) == 1 then taken = redis.call('HINCRBY', KEYS[4], 'rt', ARGV[4]) end
+local f = redis.call('HMGET', KEYS[4], 'm', 'q')
+if f[1] then taken = redis.call('HINCRBY', KEYS[4], 'rt', ARGV[4]) end
 if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
 redis.call('ZREM', KEYS[2], name)
-redis.call('XADD', KEYS[1], 'MAXLEN', '~', 10000, '*', 'type', 'worker.recovered', 'time', now, 'scope', ARGV[1],
-  'subject', ARGV[2], 'attempt', '', 'data', '{"attempts":' .. taken .. '}')
+write_event(KEYS[1], 'worker.recovered', {scope = ARGV[1], subject = ARGV[2], queue = f[2], worker = ARGV[2],
+  machine = f[1]}, '{"attempts":' .. taken .. '}')
 return 1

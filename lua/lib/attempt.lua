@@ -48,7 +48,7 @@ local function know(task, L, token)
     f.w = token.worker
     redis.call('HSET', task.key, 'w', f.w)
   end
-  emit(task, 'system.adopted', f.a, '{"known":' .. (known and 'true' or 'false') .. '}')
+  emit(task, 'system.adopted', '{"known":' .. (known and 'true' or 'false') .. '}')
 end
 
 local function adopt(task, L, token)

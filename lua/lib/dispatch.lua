@@ -25,5 +25,5 @@ local function dispatch(task, L, to)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
   if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
   redis.call('ZADD', TIMERS, L + to.start, 's:' .. member_of(task))
-  emit(task, 'task.dispatched', f.a, f.w and '{"workerId":"' .. f.w .. '"}')
+  emit(task, 'task.dispatched')
 end

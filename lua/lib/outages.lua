@@ -1,5 +1,5 @@
 -- Purpose: what became of the time that a shard lost. Entries of the list, newest first: shard time at the end, wall ms
--- at the beginning, ms that were lost and ms that were not, TAB-separated. Needs clock.
+-- at the beginning, ms that were lost and ms that were not, TAB-separated. Needs clock and event.
 local MAX_TOLD = 20 -- a call, of each shard
 
 -- Tells of outages that are over, oldest first.
@@ -12,8 +12,8 @@ local function tell_outages(clock, outages, events)
   for i = untold - 1, last, -1 do
     local _, from, lost = string.match(redis.call('LINDEX', outages, i + open) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
     if from then
-      redis.call('XADD', events, 'MAXLEN', '~', '10000', '*', 'type', 'system.outage_credited', 'time', now, 'data',
-        '{"shard":' .. string.match(clock, '{(%d+)}') .. ',"fromMs":' .. from .. ',"outageCreditMs":' .. lost .. '}')
+      write_event(events, 'system.outage_credited', {}, '{"shard":' .. string.match(clock, '{(%d+)}') .. ',"fromMs":'
+        .. from .. ',"outageCreditMs":' .. lost .. '}')
     end
   end
   redis.call('HSET', clock, 'o', last)

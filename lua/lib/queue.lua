@@ -1,5 +1,6 @@
 -- Purpose: a task among those that wait for a worker, and among those that a worker holds. Needs clock, shard and
 -- digits.
+--#include lib/wake.lua
 
 local function member_of(task) return task.name .. '#' .. digits(task.f.a) .. '.' .. (task.f.f or '') end
 
@@ -26,7 +27,7 @@ local function make_ready(task, since)
   task.f.rd = since or now
   redis.call('HSET', task.key, 'rd', task.f.rd)
   redis.call('ZADD', READY, 0, ready_entry(task))
-  if first then redis.call('PUBLISH', 'lubdub:wake', string.match(READY, '{(%d+)}') .. '/' .. class) end
+  if first then wake_queue(READY, class) end
 end
 
 local function unready(task)
@@ -60,7 +61,7 @@ local function let_go(task)
   local asked = '~' .. task.f.w
   if redis.call('ZSCORE', HELD, asked) then
     write('ZREM', HELD, asked)
-    redis.call('PUBLISH', 'lubdub:wake', 'w/' .. task.scope .. '/' .. task.f.w)
+    wake_worker(task.scope .. '/' .. task.f.w)
   end
 end
 

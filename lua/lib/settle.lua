@@ -65,7 +65,7 @@ local function requeue(task, reason, after)
     end
     make_ready(task)
   end
-  emit(task, 'task.retrying', f.a, '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
+  emit(task, 'task.retrying', '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
 -- Above maxmemory Redis refuses a command that may take memory only as the first with which a script writes. What ends
@@ -115,6 +115,7 @@ local function retry_mark(after, exhausted) return after and '1' or exhausted an
 -- task was requeued, else 1.
 local function verdict(task, v, retention)
   local f = task.f
+  actor = v.sweeper
   free_first()
   if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
   local score, report = leave(task)
@@ -140,12 +141,12 @@ local function verdict(task, v, retention)
       e = e})
   end
   if f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before is not this verdict's
-  if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', f.a, data) end
+  if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', data) end
   if after then
     requeue(task, v.reason, after)
     return 2
   end
   finish(task, 'F', v.reason, retention)
-  emit(task, 'task.failed', f.a, data)
+  emit(task, 'task.failed', data)
   return 1
 end

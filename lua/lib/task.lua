@@ -7,10 +7,9 @@
 -- ms), r reason, pn worker that it is pinned to, pl strategy by which it is placed, wl hash of the worker labels asked
 -- for, ci claim of this attempt, bh score that the mass expiry brake gave the attempt and bb its last beat before (both
 -- shard time), z what its documents and history take.
---#include lib/digits.lua
+--#include lib/event.lua
 --#include lib/queue.lua
 local KEYS_PER_TASK = 5
-local MAX_EVENTS = '10000' -- kept in each shard's stream, about
 local MAX_HISTORY = 100
 
 -- Reads the record at a task's key: its fields, or nil when there is none.
@@ -30,9 +29,10 @@ local function open_task(first, scope, id)
     beats = KEYS[first + 4]}
 end
 
-local function emit(task, type, attempt, data)
-  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', NOW,
-    'scope', task.scope, 'subject', task.id, 'attempt', digits(attempt), 'data', data or '{}')
+local function emit(task, type, data)
+  local f = task.f or {}
+  write_event(EVENTS, type, {scope = task.scope, subject = task.id, attempt = f.a and digits(f.a), run = f.u,
+    queue = f.q, kind = f.y, worker = f.w}, data)
 end
 
 -- Puts the task into the lists of its state, out of those of the state before (nil: it had none).
@@ -155,5 +155,5 @@ local function begin(task, L, worker)
   if f.rt then redis.call('ZADD', TIMERS, L + f.rt, 'r:' .. member) end
   ensure_beats(task.beats, f.t or '0')
   redis.call('ZADD', task.beats, L, member)
-  emit(task, 'task.started', f.a, f.w and '{"workerId":"' .. f.w .. '"}')
+  emit(task, 'task.started')
 end

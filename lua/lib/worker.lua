@@ -11,10 +11,11 @@
 -- and st what worker_register.lua remembers of its identity, br when the mass expiry brake held it, in shard time, si
 -- how long it had been silent when it ended and lg how long its end had been due, ms. Of a machine: s status (N, D or
 -- F), on online since, c first seen; while it is drained ds since when, dd deadline, dr reason given; rs last resumed.
+--#include lib/event.lua
+--#include lib/wake.lua
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
-local MAX_EVENTS = 10000 -- kept in each shard's stream, about
 local DAY_MS = 86400000
 local MAX_PERIODS = 500 -- online periods kept for a machine
 local FLAPPING = 3      -- times stale within a day
@@ -36,11 +37,15 @@ local function open_worker(first, scope, id)
 end
 
 -- Tells the claims of the worker that wait: they get nothing more.
-local function stop_claims(w) redis.call('PUBLISH', 'lubdub:wake', 'w/' .. w.name) end
+local function stop_claims(w) wake_worker(w.name) end
 
-local function tell(type, scope, subject, data)
-  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', type, 'time', now,
-    'scope', scope, 'subject', subject, 'attempt', '', 'data', data or '{}')
+local function emit(w, type, data)
+  write_event(EVENTS, type, {scope = w.scope, subject = w.id, queue = w.f.q, worker = w.id, machine = w.f.m}, data)
+end
+
+-- The same of the worker's machine.
+local function emit_machine(w, type, data)
+  write_event(EVENTS, type, {scope = w.scope, subject = w.f.m, queue = w.f.q, worker = w.id, machine = w.f.m}, data)
 end
 
 local function count_machine(members, status)
@@ -72,7 +77,7 @@ local function follow(w, ended)
     redis.call('HSET', w.machine, 'on', now)
   end
   local names = {N = 'machine.online', D = 'machine.draining', F = 'machine.offline'}
-  tell(names[is], w.scope, id, '{"workerId":"' .. w.id .. '"}')
+  emit_machine(w, names[is])
   return is
 end
 
@@ -97,15 +102,15 @@ local function enter(w)
   redis.call('HSET', w.key, 'md', 'w', 'ds', now, 'dr', m[2] or 'MACHINE_DRAINED')
   redis.call('ZREM', WORKERDUE, 'm:' .. w.scope .. '/' .. w.f.m)
   set_status(w, 'D')
-  tell('worker.draining', w.scope, w.id, '{"machineId":"' .. w.f.m .. '","deadlineMs":null,"machineDrained":true}')
+  emit(w, 'worker.draining', '{"deadlineMs":null,"machineDrained":true}')
 end
 
--- Takes the worker's drain back. `data`: JSON members of the event, beginning with a comma.
+-- Takes the worker's drain back. `data`: of the event.
 local function resume(w, data)
   redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt', 'md')
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
   set_status(w, 'N')
-  tell('worker.resumed', w.scope, w.id, '{"machineId":"' .. w.f.m .. '"' .. data .. '}')
+  emit(w, 'worker.resumed', data)
   follow(w)
 end
 
@@ -127,19 +132,20 @@ local function retire(w, v)
   if f.id and redis.call('GET', w.identity) == w.id then redis.call('DEL', w.identity) end
   for shard = 0, v.shards - 1 do redis.call('SADD', w.recovery, shard) end
   redis.call('ZADD', RECOVERIES, now, w.name)
-  tell('worker.offline', w.scope, w.id, '{"reason":"' .. v.reason .. '","machineId":"' .. f.m
-    .. '","lastHeartbeatAtMs":' .. (f.lb or 'null') .. (v.data or '') .. '}')
+  emit(w, 'worker.offline', '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (f.lb or 'null')
+    .. (v.data or '') .. '}')
   stop_claims(w)
   return follow(w, v.ended)
 end
 
--- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time, and tells of one that flaps.
-local function note_stale(w, key, event, subject)
+-- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time. Returns what is to be told of
+-- one that flaps, nil of others.
+local function note_stale(w, key)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
   redis.call('ZADD', key, now, string.format('%.0f', now) .. ':' .. w.id)
   redis.call('PEXPIRE', key, DAY_MS)
   local times = redis.call('ZCARD', key)
-  if times == FLAPPING then tell(event, w.scope, subject, '{"staleCount24h":' .. times .. '}') end
+  return times == FLAPPING and '{"staleCount24h":' .. times .. '}' or nil
 end
 
 -- Tells whether the mass expiry brake has held the worker since its last beat.

@@ -11,6 +11,7 @@
 --   takes and this one may not, 1 when there was one before, else 0, ms for which another one may take, else 0}
 -- Cost: O(1)
 --#include lib/clock.lua
+--#include lib/wake.lua
 local request, step = ARGV[1], ARGV[3]
 -- n: somebody asked to be woken; r: it was repeated
 local f = redis.call('HMGET', KEYS[1], 'o', 's', 'u', 't', 'n', 'r')
@@ -29,6 +30,6 @@ if known == 1 and not mine then redis.call('HSET', KEYS[1], 'r', 1) end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if f[5] and state ~= 'take' or f[6] and state == 'done' then
   redis.call('HDEL', KEYS[1], 'n')
-  redis.call('PUBLISH', 'lubdub:wake', 'w/' .. string.match(KEYS[1], ':claim:(.+)/'))
+  wake_worker(string.match(KEYS[1], ':claim:(.+)/'))
 end
 return {0, known, 0}

@@ -7,6 +7,7 @@
 -- Reply: {OK} or {REFUSED} when it would be more than the limit
 -- Cost: O(log n)
 --#include lib/codes.lua
+--#include lib/wake.lua
 local queue = ARGV[1]
 if ARGV[2] == '1' then
   local scope = string.match(queue, '^[^/]*/[^/]*/')
@@ -18,5 +19,5 @@ if ARGV[2] == '1' then
 else
   redis.call('ZREM', KEYS[1], queue)
 end
-if ARGV[3] == '1' then redis.call('PUBLISH', 'lubdub:wake', string.match(KEYS[1], '{(%d+)}') .. '/' .. queue) end
+if ARGV[3] == '1' then wake_queue(KEYS[1], queue) end
 return {OK}

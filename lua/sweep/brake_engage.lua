@@ -8,11 +8,11 @@
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/brake.lua
+--#include lib/event.lua
 local scope = ARGV[1]
 if stands('r:' .. scope) then return 0 end
 if not stands('e:' .. scope) then
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', 'type', 'system.mass_expiry_held', 'time', now,
-    'scope', scope, 'subject', '', 'attempt', '', 'data', ARGV[3])
+  write_event(KEYS[3], 'system.mass_expiry_held', {scope = scope}, ARGV[3])
 end
 remember_until('e:' .. scope, L + ARGV[2])
 return 1

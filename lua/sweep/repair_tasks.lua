@@ -19,13 +19,12 @@ local SET, FENCES = KEYS[13], KEYS[14]
 local L = shard_time(CLOCK)
 local kind, set_timeout, sweeper, retention = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local hash = kind == 'progress' or kind == 'cancels'
+actor = sweeper
 local done
 
 local function repaired(task, what)
   done[#done + 1] = what
-  redis.call('XADD', EVENTS, 'MAXLEN', '~', MAX_EVENTS, '*', 'type', 'system.repaired', 'time', NOW,
-    'scope', task.scope, 'subject', task.id, 'attempt', task.f and digits(task.f.a) or '',
-    'data', '{"what":"' .. what .. '"}')
+  emit(task, 'system.repaired', '{"what":"' .. what .. '"}')
 end
 
 local function in_set(key, member) return redis.call('ZSCORE', key, member) end

@@ -17,7 +17,8 @@ local done
 
 local function repaired(w, what)
   done[#done + 1] = what
-  tell('system.repaired', w.scope, w.id ~= '' and w.id or w.f.m, '{"what":"' .. what .. '"}')
+  local tell = w.id ~= '' and emit or emit_machine
+  tell(w, 'system.repaired', '{"what":"' .. what .. '"}')
 end
 
 local function ensure(w, what, key, score, member)
@@ -76,7 +77,7 @@ local function check(w)
     if f.md ~= 'w' then
       ensure(w, 'missing_drain', WORKERDUE, now, 'g:' .. w.name)
     elseif not waits(w) then
-      resume(w, '')
+      resume(w)
       repaired(w, 'stuck_drain')
     end
     return

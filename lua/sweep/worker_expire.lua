@@ -12,6 +12,7 @@
 --#include lib/worker.lua
 local L = shard_time(CLOCK)
 local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+actor = sweeper
 local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence
 local reply = {}
 for n = 1, (#ARGV - 4) / 3 do
@@ -31,13 +32,15 @@ for n = 1, (#ARGV - 4) / 3 do
     local over = not silent or silent >= tonumber(f.t) and (f.la or not ask)
     if over and may_end then
       if silent then lag = silent - f.t end
-      note_stale(w, w.stales, 'worker.flapping', w.id)
+      local flaps = note_stale(w, w.stales)
+      if flaps then emit(w, 'worker.flapping', flaps) end
       local machine = retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
         ended = beat and tonumber(f.lb), lag = lag,
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
           .. ',"sweeper":"' .. sweeper .. '"' .. (was_held(f) and ',"massExpiryHeld":true' or '')})
-      if machine == 'F' then note_stale(w, w.machine_stales, 'machine.flapping', f.m) end
+      local machine_flaps = machine == 'F' and note_stale(w, w.machine_stales)
+      if machine_flaps then emit_machine(w, 'machine.flapping', machine_flaps) end
       result = 2
     elseif over then -- since the brake was asked: the next sweep asks it again
     elseif 2 * silent >= 3 * f.i and not f.la then
@@ -46,8 +49,7 @@ for n = 1, (#ARGV - 4) / 3 do
       redis.call('HSET', w.key, 'la', now)
       redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
       if not f.px then
-        tell('worker.late', w.scope, w.id, '{"machineId":"' .. f.m .. '","silentMs":'
-          .. string.format('%.0f', silent) .. '}')
+        emit(w, 'worker.late', '{"silentMs":' .. string.format('%.0f', silent) .. '}')
       end
       result, url = 1, ask and f.u or ''
     else

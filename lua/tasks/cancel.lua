@@ -20,7 +20,7 @@ if state ~= 'Q' and state ~= 'D' and state ~= 'R' then return {TERMINAL, state} 
 task.f.cr = now
 redis.call('HSET', task.key, 'cr', now)
 if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
-emit(task, 'task.cancel_requested', task.f.a, reason ~= '' and '{"reason":' .. reason .. '}')
+emit(task, 'task.cancel_requested', reason ~= '' and '{"reason":' .. reason .. '}')
 if state == 'R' then
   redis.call('HSET', CANCELS, SENTINEL, '', member_of(task), (task.f.g or ARGV[4]) .. '\t\t' .. reason)
   tell_worker(task, 'c', reason)
@@ -31,5 +31,5 @@ local _, report = leave(task)
 if state == 'D' then remember(task, report, {outcome = 'CANCELLED'}) end
 if state == 'Q' then redis.call('HDEL', task.doc, 'error') end -- of the attempt that failed before
 finish(task, 'C', nil, tonumber(ARGV[5]))
-emit(task, 'task.cancelled', task.f.a)
+emit(task, 'task.cancelled')
 return {OK}

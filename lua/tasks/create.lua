@@ -41,7 +41,7 @@ for i = last + 2, #ARGV, 2 do bytes = bytes + #ARGV[i] end
 if bytes > LIGHT then weigh(task, bytes) end
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
-emit(task, 'task.created', task.f.a)
+emit(task, 'task.created')
 if task.f.pl and (not task.f.pn or redis.call('ZSCORE', KEYS[TASKS + KEYS_PER_TASK], task.f.pn)) then
   unplace(task, notBefore ~= '' and notBefore or now) -- it is placed when it is ready, or its worker has just ended
 end
@@ -52,6 +52,6 @@ elseif state == 'Q' then
 end
 if state == 'D' then
   redis.call('ZADD', TIMERS, L + ARGV[7], 's:' .. member_of(task))
-  emit(task, 'task.dispatched', 1)
+  emit(task, 'task.dispatched')
 end
 return {OK, now, f.pn or ''}

@@ -13,13 +13,14 @@
 local machine, members = KEYS[8], KEYS[9]
 local scope, id, empty = ARGV[1], ARGV[2], 'm:' .. ARGV[1] .. '/' .. ARGV[2]
 local f = redis.call('HMGET', machine, 's', 'ds', 'dd')
+local none = {scope = scope, f = {m = id}} -- no worker of it in particular
 if not f[1] then return {NOT_FOUND, now} end
 if ARGV[3] == 'resume' then
   if not f[2] then return {REPEATED, now} end
   redis.call('ZREM', WORKERDUE, empty)
   redis.call('HDEL', machine, 'ds', 'dd', 'dr')
   redis.call('HSET', machine, 'rs', now)
-  tell('machine.resumed', scope, id, '{"reason":' .. ARGV[6] .. '}')
+  emit_machine(none, 'machine.resumed', '{"reason":' .. ARGV[6] .. '}')
   if redis.call('ZCARD', members) == 0 then
     redis.call('DEL', machine, KEYS[10], KEYS[11])
     redis.call('ZREM', WORKERS, scope .. '/M/' .. id)
@@ -31,5 +32,5 @@ if deadline then redis.call('HSET', machine, 'dd', deadline) end
 if ARGV[5] ~= '' then redis.call('HSET', machine, 'dr', ARGV[5]) end
 if f[2] then return {REPEATED, now} end
 redis.call('HSET', machine, 'ds', now)
-tell('machine.drained', scope, id, '{"deadlineMs":' .. (deadline or 'null') .. ',"reason":' .. ARGV[6] .. '}')
+emit_machine(none, 'machine.drained', '{"deadlineMs":' .. (deadline or 'null') .. ',"reason":' .. ARGV[6] .. '}')
 return {OK, now}

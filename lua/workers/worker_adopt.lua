@@ -19,7 +19,7 @@ redis.call('HSET', w.key, 'bl', L, 'lb', now, 'hb', f.mc, unpack(ARGV, 5))
 f.bl, f.lb = L, now
 w.f = f
 redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
-tell('system.adopted', w.scope, w.id, '{"workerId":"' .. w.id .. '","machineId":"' .. f.m .. '"}')
+emit(w, 'system.adopted')
 enter(w)
 follow(w)
 local holder = f.id and redis.call('GET', w.identity)

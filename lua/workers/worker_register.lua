@@ -37,8 +37,7 @@ local function note_conflict(w, old)
   end
   if #recent < CONFLICT then return '' end
   redis.call('HSET', w.key, 'st', recent[1])
-  tell('worker.identity_conflict', w.scope, w.id, '{"queue":"' .. w.f.q .. '","machineId":"' .. w.f.m
-    .. '","superseded":"' .. old.id .. '","times":' .. #recent .. ',"withinMs":'
+  emit(w, 'worker.identity_conflict', '{"superseded":"' .. old.id .. '","times":' .. #recent .. ',"withinMs":'
     .. string.format('%.0f', now - recent[#recent])
     .. ',"remedy":"give each process a name, machineId or hostname of its own"}')
   return '1'
@@ -57,7 +56,7 @@ f.c, f.bl, f.lb = now, L, now
 w.f = f
 redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
 if f.id then redis.call('SET', w.identity, w.id) end
-tell('worker.registered', w.scope, w.id, '{"queue":"' .. f.q .. '","machineId":"' .. f.m .. '"}')
+emit(w, 'worker.registered')
 enter(w)
 local superseded, conflict = '', ''
 if ARGV[3] ~= '' then

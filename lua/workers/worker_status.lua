@@ -26,7 +26,7 @@ end
 local with_machine = ARGV[12] == '1'
 if action == 'resume' then
   if f.s == 'N' or with_machine and not f.md then return {REPEATED, now} end
-  resume(w, ',"reason":' .. ARGV[11])
+  resume(w, '{"reason":' .. ARGV[11] .. '}')
   return {OK, now}
 end
 if with_machine and f.md == 'w' then return {REPEATED, now} end -- it waits already
@@ -41,7 +41,7 @@ if with_machine then redis.call('HSET', w.key, 'md', 1) end
 if ARGV[10] ~= '' then redis.call('HSET', w.key, 'dr', ARGV[10]) end
 set_status(w, 'D')
 stop_claims(w)
-tell('worker.draining', w.scope, w.id, '{"machineId":"' .. f.m .. '","deadlineMs":'
-  .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null') .. ',"reason":' .. ARGV[11] .. '}')
+emit(w, 'worker.draining', '{"deadlineMs":' .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null')
+  .. ',"reason":' .. ARGV[11] .. '}')
 follow(w)
 return {OK, now}

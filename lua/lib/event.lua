@@ -1,0 +1,16 @@
+-- Purpose: writes what happened into a shard's stream of events. All events have the same fields in the same order, so
+-- that the stream keeps the names once for many of them; what is not known of one is empty. Needs clock.
+--#include lib/digits.lua
+local EVENTS_KEPT = '10000' -- in the stream of a shard, about: a setting, which For puts in (lua.go)
+
+-- Who does what this call tells of; a sweeper, of its verdicts and repairs. Empty: the script is not told.
+local actor = ''
+
+-- `of`: what is known of the scope, the subject and its attempt, and of the run, the queue, the kind (a task's type),
+-- the worker and the machine that filters ask for; `data`: the rest as JSON object, nil for none.
+local function write_event(stream, type, of, data)
+  redis.call('XADD', stream, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'time', NOW, 'scope', of.scope or '',
+    'subject', of.subject or '', 'attempt', of.attempt or '', 'run', of.run or '', 'queue', of.queue or '',
+    'kind', of.kind or '', 'worker', of.worker or '', 'machine', of.machine or '', 'by', actor,
+    'data', data or '{}')
+end

@@ -1,0 +1,80 @@
+package lua_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/lua"
+)
+
+// filesWith are the files under a folder that match, and how often.
+func filesWith(t *testing.T, folder, ext, text string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ext || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if n := strings.Count(string(source), text); n > 0 {
+			rel, _ := filepath.Rel(folder, path)
+			found[filepath.ToSlash(rel)] = n
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// What every reader of a stream or a channel relies on is written in one place.
+func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
+	for text, file := range map[string]string{"'XADD'": "lib/event.lua", "'PUBLISH'": "lib/wake.lua", "lubdub:wake": "lib/wake.lua"} {
+		if found := filesWith(t, ".", ".lua", text); len(found) != 1 || found[file] != 1 {
+			t.Errorf("%s stands in %v, not once and in %s", text, found, file)
+		}
+	}
+	if found := filesWith(t, "..", ".go", "lubdub:wake"); len(found) != 1 || found["lua/lua.go"] != 1 {
+		t.Errorf("Go names the channel in %v, not once and in lua/lua.go", found)
+	}
+}
+
+// What a deployment sets reaches every script in which it stands, and nothing else changes.
+func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
+	plain, same := lua.Load(), lua.Load().For(lua.Deployment{})
+	own := lua.Load().For(lua.Deployment{Database: 3, EventsPerShard: 500})
+	kept := regexp.MustCompile(`EVENTS_KEPT = '(\d+)'`)
+	wakes, tells := 0, 0
+	for _, name := range plain.Names() {
+		if plain.Get(name).SHA != same.Get(name).SHA {
+			t.Errorf("%s changed without a setting", name)
+		}
+		source := own.Get(name).Source
+		if strings.Contains(source, "lubdub:wake'") {
+			t.Errorf("%s wakes those of another database", name)
+		}
+		if m := kept.FindStringSubmatch(source); m != nil {
+			tells++
+			if m[1] != "500" {
+				t.Errorf("%s keeps %s events", name, m[1])
+			}
+		} else if strings.Contains(source, "'XADD'") {
+			t.Errorf("%s trims by something else than the setting", name)
+		}
+		if strings.Contains(source, "'lubdub:wake:3'") {
+			wakes++
+		}
+		back := strings.NewReplacer("lubdub:wake:3", "lubdub:wake", "EVENTS_KEPT = '500'", "EVENTS_KEPT = '10000'").Replace(source)
+		if back != plain.Get(name).Source {
+			t.Errorf("%s differs in something else", name)
+		}
+	}
+	if wakes == 0 || tells == 0 {
+		t.Errorf("%d scripts wake, %d tell", wakes, tells)
+	}
+}
