@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
+.PHONY: help run demo build check test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -24,6 +24,9 @@ build: ## one static binary: bin/lubdub
 
 deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
+
+check: lint ## the quick loop: lint, and on miniredis alone the tests of what has changed since they last passed; no Redis needed
+	go test -short -vet=off ./...
 
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 30m ./...

@@ -16,6 +16,7 @@ import (
 // limited starts a server whose limit of open files was lowered for good.
 func limited(t *testing.T, soft, hard int, args ...string) *running {
 	t.Helper()
+	skipIfShort(t)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)

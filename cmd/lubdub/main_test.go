@@ -79,9 +79,19 @@ type running struct {
 // long is more than anything in these tests takes; it is only waited for when something is broken.
 const long = time.Minute
 
+// skipIfShort leaves out what builds and runs the program where `go test -short` asks for the quick loop. It takes long, and
+// the go command, which keeps the results of tests until something changes that they have read, does not see it.
+func skipIfShort(t *testing.T) {
+	if testing.Short() {
+		t.Helper()
+		t.Skip("-short: no processes")
+	}
+}
+
 // launch starts the program with nothing but the given environment and arguments.
 func launch(t *testing.T, environ []string, args ...string) *running {
 	t.Helper()
+	skipIfShort(t)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +102,7 @@ func launch(t *testing.T, environ []string, args ...string) *running {
 // launchBy starts a command that becomes the program.
 func launchBy(t *testing.T, environ []string, path string, args ...string) *running {
 	t.Helper()
+	skipIfShort(t)
 	r := &running{t: t, cmd: exec.Command(path, args...), lines: make(chan string, 10_000), errs: &lockedBuffer{}, exited: make(chan struct{})}
 	r.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
 	r.cmd.Stderr = r.errs

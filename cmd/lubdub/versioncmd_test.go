@@ -23,6 +23,7 @@ func TestOneVersion(t *testing.T) {
 }
 
 func TestVersionOfABuild(t *testing.T) {
+	skipIfShort(t)
 	path := filepath.Join(t.TempDir(), "lubdub")
 	build := func(flags ...string) string {
 		t.Helper()

@@ -37,6 +37,9 @@ func block(t *testing.T, name string) string {
 // build makes the binary where the README says it is, under a root of the test's own.
 func build(t *testing.T) (root string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no processes")
+	}
 	root = t.TempDir()
 	cmd := exec.Command("go", "build", "-o", filepath.Join(root, "bin", "lubdub"), "./cmd/lubdub")
 	cmd.Dir = "../.."

@@ -42,12 +42,22 @@ func StartServer(t testing.TB, args ...string) *Server {
 
 func startServer(t testing.TB, conf string, args []string) *Server {
 	t.Helper()
+	skipIfShort(t)
 	s, err := newServer(conf, args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.remove)
 	return s
+}
+
+// skipIfShort leaves out what needs a real redis-server where `go test -short` asks for the quick loop, which is miniredis
+// alone. The gate never does.
+func skipIfShort(t testing.TB) {
+	if testing.Short() {
+		t.Helper()
+		t.Skip("-short: on miniredis only")
+	}
 }
 
 // binary finds redis-server. Tests must not pass without a real one, so its absence is a failure, not a skip.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
 	"net"
@@ -81,13 +82,16 @@ func TestAnotherServerIsNotTakenForOurs(t *testing.T) {
 // failing is a test that remembers how it was ended.
 type failing struct {
 	testing.TB
-	fatal []any
+	fatal   []any
+	skipped bool
 }
 
 func (f *failing) Helper()           {}
 func (f *failing) Fatal(args ...any) { f.fatal = args; runtime.Goexit() }
+func (f *failing) Skip(...any)       { f.skipped = true; runtime.Goexit() }
 
 func TestNoRedisIsAFailure(t *testing.T) {
+	skipIfShort(t)
 	t.Setenv("LUBDUB_TEST_REDIS_SERVER", "no-such-redis-server")
 	f := &failing{TB: t}
 	done := make(chan struct{})
@@ -104,6 +108,30 @@ func TestNoRedisIsAFailure(t *testing.T) {
 	}
 }
 
+// The quick loop starts no real server, whichever way a test asks for one.
+func TestShortIsMiniredisAlone(t *testing.T) {
+	short := flag.Lookup("test.short").Value
+	before := short.String()
+	_ = short.Set("true")
+	t.Cleanup(func() { _ = short.Set(before) })
+	for name, ask := range map[string]func(testing.TB){
+		"Real":         func(t testing.TB) { Real(t) },
+		"Own":          func(t testing.TB) { Own(t) },
+		"StartServer":  func(t testing.TB) { StartServer(t) },
+		"StartCluster": func(t testing.TB) { StartCluster(t, 3, 0, time.Second) },
+	} {
+		f := &failing{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ask(f)
+		}()
+		if <-done; !f.skipped {
+			t.Errorf("%s started a server", name)
+		}
+	}
+}
+
 // A test binary that is killed runs no Cleanup; its servers and folders must go all the same.
 func TestNothingOutlivesTheTestBinary(t *testing.T) {
 	if os.Getenv("REDISTEST_VICTIM") != "" {
@@ -114,6 +142,7 @@ func TestNothingOutlivesTheTestBinary(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux kills the children of a process that was killed")
 	}
+	skipIfShort(t)
 	victim := exec.Command(os.Args[0], "-test.run=^TestNothingOutlivesTheTestBinary$")
 	victim.Env = append(os.Environ(), "REDISTEST_VICTIM=1")
 	out, err := victim.StdoutPipe()

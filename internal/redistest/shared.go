@@ -33,6 +33,7 @@ func startShared() {
 // takeDatabase gives an empty database of the shared server until the end of the test.
 func takeDatabase(t testing.TB) (addr string, db int) {
 	t.Helper()
+	skipIfShort(t)
 	shared.once.Do(startShared)
 	if shared.err != nil {
 		t.Fatal(shared.err)

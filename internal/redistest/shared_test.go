@@ -19,6 +19,7 @@ func TestDatabasesAreApart(t *testing.T) {
 }
 
 func TestDatabasesComeBackEmpty(t *testing.T) {
+	skipIfShort(t)
 	var url string
 	t.Run("use", func(t *testing.T) {
 		s := Real(t)
