@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
+.PHONY: help run demo build check test dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -22,6 +22,20 @@ demo: build ## the same for about 20 s, then a summary; fails if any verdict was
 build: ## one static binary: bin/lubdub
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/lubdub ./cmd/lubdub
 
+# Nothing but the sources, the Go version and the commit's date goes into these files: whoever builds them again gets the same.
+DIST ?= bin/dist
+RELEASE = $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' cmd/lubdub/versioncmd.go)
+dist: ## static binaries for linux and darwin, amd64 and arm64, each with an SBOM, and SHA256SUMS: bin/dist
+	rm -rf $(DIST) && mkdir -p $(DIST) && cp LICENSE $(DIST)
+	for on in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
+	  CGO_ENABLED=0 GOOS=$${on%-*} GOARCH=$${on#*-} go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+	    -o $(DIST)/lubdub-$(RELEASE)-$$on ./cmd/lubdub || exit 1; \
+	done
+	go run ./internal/dist -version '$(RELEASE)' -date '$(DATE_BUILT)' $(DIST)
+
+test-dist: ## 'make dist' twice, in two folders and with nothing kept from before: the files are the same; about 5 minutes
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLongDist$$' ./internal/dist
+
 deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
 
@@ -31,7 +45,7 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 30m ./...
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-show test-dist mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
