@@ -114,6 +114,9 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		if err := h.SettleSchema(h.ctx, nil); err == nil {
 			h.Error("a program of version 0 may run where 1 is the least")
 		}
+		h.store.Client.HSet(h.ctx, meta, "schema", 1)
+		settle(made[:3], "step 2, step 3")
+		wantSchema(h, h.store, "an older program founded it anew", "3", "1")
 	})
 }
 
@@ -256,7 +259,10 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 		if got := h.store.Client.HGetAll(h.ctx, meta).Val(); !maps.Equal(got, map[string]string{"shards": "2", "schema": "1", "least": "0"}) {
 			h.Errorf("meta is %v", got)
 		}
-		open(h.TB.(*testing.T), tracker.Options{RedisURL: h.store.URL, Scripts: h.store.Scripts, Shards: 2})
+		made := []tracker.SchemaStep{{}, {Name: "while it is lost", Run: func() error { return h.store.Client.Del(h.ctx, meta).Err() }}}
+		if err := h.SettleSchema(h.ctx, made); err == nil || !strings.Contains(err.Error(), "start again") || h.store.Client.Exists(h.ctx, meta).Val() > 0 {
+			h.Errorf("lost in a step: %v", err)
+		}
 	})
 }
 

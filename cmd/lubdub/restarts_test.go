@@ -77,6 +77,7 @@ type restartLoad struct {
 	*testing.T
 	http  *http.Client
 	admin string
+	pause time.Duration // of a client between two tasks; 0: none
 
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -110,6 +111,7 @@ func (l *restartLoad) begin() {
 		l.working.Go(func() {
 			for n := 0; l.ctx.Err() == nil; n++ {
 				l.push(fmt.Sprintf("push-%d-%05d", i, n))
+				time.Sleep(l.pause)
 			}
 		})
 	}
@@ -130,7 +132,8 @@ func (l *restartLoad) begin() {
 // push is one pushed task's life, from its creation to its end.
 func (l *restartLoad) push(id string) {
 	var e v1.TaskEnvelope
-	if l.do("POST", "/v1/tasks", l.admin, id, v1.CreateTaskRequest{TaskID: id}, &e, http.StatusCreated) != nil {
+	timeout := time.Hour.Milliseconds() // longer than all of it
+	if l.do("POST", "/v1/tasks", l.admin, id, v1.CreateTaskRequest{TaskID: id, HeartbeatTimeoutMs: &timeout}, &e, http.StatusCreated) != nil {
 		return
 	}
 	l.promise(id, promised{})

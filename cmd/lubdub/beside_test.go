@@ -1,0 +1,274 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+var (
+	besideCommit = flag.String("beside-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837", "what runs beside this tree in TestReleasesBesideEachOther")
+	besideRolls  = flag.Int("beside-rolls", 1, "how often replicas are rolled from one release to the other, and back with the next; make test-upgrades has 10")
+	besideTasks  = flag.Int("beside-tasks", 100, "live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
+)
+
+// otherRelease is the program of besideCommit, built once. Without its paths the build cache keeps it.
+var otherRelease = sync.OnceValues(func() (string, error) {
+	source, path := filepath.Join(buildDir, "other"), filepath.Join(buildDir, "lubdub-other")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		return "", err
+	}
+	build := `git -C "$(git rev-parse --show-toplevel)" archive "$0" | tar -x -C "$1" && cd "$1" && go build -trimpath -ldflags '-X main.version=0.0.1' -o "$2" ./cmd/lubdub`
+	if out, err := exec.Command("sh", "-c", build, *besideCommit, source, path).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w: %s", *besideCommit, err, out)
+	}
+	return path, nil
+})
+
+// Two releases run beside each other on one store: replicas of the one are replaced by those of the other, one by one, under
+// load, and so they are when a release is taken back (docs/upgrades.md). Clients see nothing but a closed connection or a
+// 503 now and then: what was acknowledged stands, whoever beats lives, whoever dies is found, and what he held another one
+// ends.
+func TestReleasesBesideEachOther(t *testing.T) {
+	if out, err := exec.Command("git", "cat-file", "-e", *besideCommit+"^{commit}").CombinedOutput(); err != nil {
+		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; fetch all of it (git fetch --unshallow): %v %s", *besideCommit, err, out)
+	}
+	t.Parallel()
+	for name, olderFirst := range map[string]bool{"the-older-is-upgraded": true, "the-newer-is-taken-back": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			older, err := otherRelease()
+			if err != nil {
+				t.Fatal(err)
+			}
+			newer, err := binary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			from, to := newer, older
+			if olderFirst {
+				from, to = older, newer
+			}
+			began := time.Now()
+			s := newBeside(t, newer, from)
+			for range *besideRolls {
+				s.roll(to)
+				from, to = to, from
+			}
+			s.load.finish()
+			t.Logf("%d rolls in %v: %d tasks and %d requests acknowledged, %d tried again after 503, %d after a closed connection, %d failed, %d lost; %d beats, %d killed, %d dead found, %d tasks of dead workers ended by others",
+				*besideRolls, time.Since(began).Round(time.Millisecond), len(s.load.tasks), s.load.acknowledged.Load(), s.load.unavailable.Load(), s.load.closed.Load(),
+				s.load.failed.Load(), s.load.lost, s.landed.Load(), s.killed, len(s.mortal), s.inherited)
+		})
+	}
+}
+
+// beside is a deployment of two replicas, and those who use it.
+type beside struct {
+	*stage
+	load      *restartLoad
+	newer     string   // the program of this tree
+	versioned bool     // it has been there
+	addrs     []string // of the replicas, the oldest first
+	lives     int
+	inherited int // tasks of dead workers that others have ended
+
+	client *redis.Client
+	read   [stageShards]string // the last event that was read, by shard
+	mortal map[string]bool     // who may be declared dead; true: he was
+	killed int
+}
+
+func newBeside(t *testing.T, newer, release string) *beside {
+	balancer := &replicas{spread: spread{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	client := &http.Client{Transport: balancer, Timeout: 10 * time.Second}
+	s := &beside{newer: newer, mortal: map[string]bool{}}
+	s.stage = &stage{T: t, redis: redistest.StartServer(t, "--appendonly", "yes"), hosts: balancer, crowd: newCrowd(t, client, *outageTimeout)}
+	s.client = s.redis.Client()
+	t.Cleanup(func() { _ = s.client.Close() })
+	for range 2 {
+		s.join(release)
+	}
+	s.load = newRestartLoad(t, client)
+	s.load.pause = 50 * time.Millisecond
+	s.load.begin()
+	s.add(*besideTasks, false)
+	s.addWorkers(*besideTasks/5, false)
+	s.live()
+	return s
+}
+
+// join starts a replica and sends clients to it.
+func (s *beside) join(release string) {
+	s.Helper()
+	r := launchBy(s.T, withKey, release, "serve", "--redis", s.redis.URL(), "--shards", fmt.Sprint(stageShards), "--redis-timeout", "2s",
+		"--worker-heartbeat-interval", (*outageTimeout / 3).String(), "--health-check-period", "0s", "--public-url", "http://lubdub",
+		"--log-level", "warn", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	url, _ := r.urls()
+	s.fronts = append(s.fronts, r)
+	s.addrs = append(slices.Clone(s.addrs), strings.TrimPrefix(url, "http://"))
+	s.hosts.set(s.addrs)
+	s.versioned = s.versioned || release == s.newer
+}
+
+// leave stops the replica that has been there for longest.
+func (s *beside) leave() {
+	s.Helper()
+	leaves := s.fronts[0]
+	s.fronts, s.addrs = s.fronts[1:], s.addrs[1:]
+	s.hosts.set(s.addrs)
+	leaves.signal(syscall.SIGTERM)
+	if code := leaves.wait(); code != exitOK {
+		s.Fatalf("a replica ended with %d: %s", code, leaves.errs)
+	}
+}
+
+// roll replaces both replicas, one by one.
+func (s *beside) roll(release string) {
+	s.Helper()
+	for range 2 {
+		s.leave()
+		s.join(release)
+		s.live()
+	}
+}
+
+// live goes on until the replicas that are there now have done everything once: tasks and workers die and are found, what
+// they held others end, tasks come to their end.
+func (s *beside) live() {
+	s.Helper()
+	s.lives++
+	s.silent = make(chan struct{})
+	s.add(max(5, *besideTasks/10), true)
+	s.addWorkers(max(2, *besideTasks/50), true)
+	inherit := s.bequeath()
+	s.fallSilent()
+	s.load.awaitMore()
+	for _, id := range s.fallen() {
+		s.mortal[id] = false
+	}
+	until(s.T, "all the dead are found", func() bool {
+		s.readEvents()
+		for _, dead := range s.mortal {
+			if !dead {
+				return false
+			}
+		}
+		return true
+	})
+	inherit()
+	s.mu.Lock()
+	if len(s.refused) > 0 {
+		s.Errorf("%d beats of live ones were refused for good, such as %s", len(s.refused), s.refused[0])
+	}
+	s.mu.Unlock()
+	if got := s.client.HGet(s.ctx, "lubdub:{0}:meta", "schema").Val(); s.versioned && got == "" {
+		s.Error("the store does not say its version, though a replica has been there that knows of versions")
+	}
+	if s.Failed() {
+		s.FailNow()
+	}
+}
+
+// readEvents reads those that are new. Nobody is declared dead who lives, and no release repairs what the other has written.
+func (s *beside) readEvents() {
+	s.Helper()
+	for shard := range s.read {
+		since := "-"
+		if s.read[shard] != "" {
+			since = "(" + s.read[shard]
+		}
+		entries, err := s.client.XRange(s.ctx, fmt.Sprintf("lubdub:{%d}:events", shard), since, "+").Result()
+		s.must(err)
+		for _, v := range entries {
+			s.read[shard] = v.ID
+			e := event{kind: v.Values["type"].(string)}
+			e.subject, _ = v.Values["subject"].(string)
+			_, mortal := s.mortal[e.subject]
+			switch {
+			case e.kind == "system.repaired" || e.kind == "system.adopted":
+				s.Errorf("a store that lost nothing: %v", v.Values)
+			case !e.verdict() && e.kind != "task.failed":
+			case mortal:
+				s.mortal[e.subject] = true
+			case s.heldUp() > s.interval:
+				s.Logf("%s of %s, while clients were themselves held up for %v", e.kind, e.subject, s.heldUp())
+			default:
+				s.killed++
+				s.Errorf("of one who lives: %v", v.Values)
+			}
+		}
+	}
+}
+
+// fallen are those of the crowd who have fallen silent and are not known as mortal yet.
+func (s *beside) fallen() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, m := range s.members {
+		if _, known := s.mortal[id]; m.mortal && !known {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// bequeathed is how many tasks a worker holds that dies.
+const bequeathed = 5
+
+// bequeath has a worker claim tasks and beat no more. In the function that it gives another worker gets them, and ends them.
+func (s *beside) bequeath() (inherit func()) {
+	s.Helper()
+	queue := fmt.Sprintf("family-%d", s.lives)
+	for n := range bequeathed {
+		id := fmt.Sprintf("%s-%d", queue, n)
+		s.must(s.load.do("POST", "/v1/tasks", s.admin, id, v1.CreateTaskRequest{TaskID: id, Queue: queue, Type: "x"}, nil, http.StatusCreated))
+		s.mortal[id] = false
+	}
+	s.claimAll(s.hire(queue, "dies"), queue, 1)
+	return func() {
+		s.Helper()
+		heir := s.hire(queue, "heir")
+		for _, e := range s.claimAll(heir, queue, 2) {
+			s.must(s.load.do("POST", "/v1/tasks/"+e.TaskID+"/completed", e.TaskToken, "", v1.CompletedRequest{Attempt: e.Attempt, Outcome: v1.OutcomeSucceeded}, nil, http.StatusOK))
+			s.inherited++
+		}
+		s.must(s.load.do("POST", "/v1/workers/"+heir.WorkerID+"/deregister", heir.WorkerToken, "", struct{}{}, nil, http.StatusOK))
+	}
+}
+
+func (s *beside) hire(queue, name string) (w v1.RegisterWorkerResponse) {
+	s.Helper()
+	s.must(s.load.do("POST", "/v1/workers", s.admin, "", v1.RegisterWorkerRequest{Queue: queue, Types: []string{"x"}, Name: name}, &w, http.StatusCreated))
+	s.mortal[w.WorkerID] = false
+	return w
+}
+
+func (s *beside) claimAll(w v1.RegisterWorkerResponse, queue string, attempt int) (got []v1.TaskEnvelope) {
+	s.Helper()
+	wait, most := int64(500), bequeathed
+	for n := 0; len(got) < bequeathed && n < 100; n++ {
+		var some v1.ClaimResponse
+		claim := v1.ClaimRequest{Max: &most, WaitMs: &wait, ClaimID: fmt.Sprint(n)}
+		s.must(s.load.do("POST", "/v1/queues/"+queue+"/claim", w.WorkerToken, "", claim, &some, http.StatusOK))
+		got = append(got, some.Tasks...)
+	}
+	if len(got) != bequeathed || slices.ContainsFunc(got, func(e v1.TaskEnvelope) bool { return e.Attempt != attempt }) {
+		s.Fatalf("%d of %d tasks claimed from %s, and all of them should be attempt %d: %+v", len(got), bequeathed, queue, attempt, got)
+	}
+	return got
+}
