@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
-
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
 // admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the
@@ -27,10 +23,8 @@ func (a *admission) enter() *refusal {
 	}
 	a.underWay.Add(-1)
 	a.refused()
-	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, fmt.Sprintf(
-		"%d requests of the control plane are under way on this replica, which is its limit (max-control-requests), so that heartbeats keep their room; wait as Retry-After says, then retry, or add replicas", a.limit))
-	r.retryAfter = defaultRetryAfter
-	return r
+	return overloaded(fmt.Sprintf("%d requests of the control plane are under way on this replica, which is its limit (max-control-requests), "+
+		"so that heartbeats keep their room; wait as Retry-After says, then retry, or add replicas", a.limit))
 }
 
 func (a *admission) leave() { a.underWay.Add(-1) }

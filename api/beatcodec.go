@@ -1,12 +1,12 @@
 package api
 
 import (
-	"encoding/json"
 	"math"
 	"math/bits"
 	"strconv"
 	"unsafe"
 
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -48,27 +48,27 @@ func (f beatField) String() string { return beatFields[bits.TrailingZeros8(uint8
 // decodeBeat decodes the body of a single beat. It answers false when the body is not one JSON object; what
 // is wrong with a field is told by check.
 func decodeBeat(body []byte, b *beatBody) bool {
-	s := scanner{b: body}
-	return b.decode(&s, false) && s.end()
+	s := jsonscan.Scanner{Text: body}
+	return b.decode(&s, false) && s.End()
 }
 
 // decode takes one object. Unknown fields are skipped.
-func (b *beatBody) decode(s *scanner, item bool) bool {
+func (b *beatBody) decode(s *jsonscan.Scanner, item bool) bool {
 	*b = beatBody{}
-	if s.peek() != '{' {
+	if s.Peek() != '{' {
 		return false
 	}
-	for more := s.open('{', '}'); more; more = s.more('}') {
-		key, escaped, ok := s.str()
+	for more := s.Open('{', '}'); more; more = s.More('}') {
+		key, escaped, ok := s.Str()
 		if !ok {
 			return false
 		}
 		field := fieldOf(key, escaped, item)
-		if !s.next(':') {
+		if !s.Next(':') {
 			return false
 		}
 		if field == 0 {
-			ok = s.skip()
+			ok = s.Skip()
 		} else {
 			ok = b.take(s, field)
 		}
@@ -76,14 +76,11 @@ func (b *beatBody) decode(s *scanner, item bool) bool {
 			return false
 		}
 	}
-	return s.close('}')
+	return s.Close('}')
 }
 
 func fieldOf(key []byte, escaped, item bool) beatField {
-	name := unquoted(key)
-	if escaped {
-		name = unescape(key)
-	}
+	name := jsonscan.Unquote(key, escaped)
 	switch string(name) {
 	case "attempt":
 		return fieldAttempt
@@ -108,12 +105,12 @@ func fieldOf(key []byte, escaped, item bool) beatField {
 }
 
 // take takes the value of one field. A value of the wrong kind marks the field bad.
-func (b *beatBody) take(s *scanner, f beatField) bool {
+func (b *beatBody) take(s *jsonscan.Scanner, f beatField) bool {
 	b.twice |= b.named & f
 	b.named |= f
 	b.seen |= f
 	b.bad &^= f
-	if s.null() {
+	if s.Null() {
 		b.seen &^= f
 		switch f {
 		case fieldWorkerID:
@@ -132,11 +129,11 @@ func (b *beatBody) take(s *scanner, f beatField) bool {
 		return true
 	}
 	if f == fieldAttempt || f == fieldProgressPct {
-		if c := s.peek(); c != '-' && (c < '0' || c > '9') {
+		if c := s.Peek(); c != '-' && (c < '0' || c > '9') {
 			b.bad |= f
-			return s.skip()
+			return s.Skip()
 		}
-		lit, ok := s.number()
+		lit, ok := s.Number()
 		if !ok {
 			return false
 		}
@@ -150,30 +147,24 @@ func (b *beatBody) take(s *scanner, f beatField) bool {
 		}
 		return true
 	}
-	if s.peek() != '"' {
+	if s.Peek() != '"' {
 		b.bad |= f
-		return s.skip()
+		return s.Skip()
 	}
-	lit, escaped, ok := s.str()
+	lit, escaped, ok := s.Str()
 	if !ok {
 		return false
 	}
 	if f == fieldMessage {
-		if len(lit) > tracker.MaxMessageBytes {
-			lit, _ = cutString(lit, tracker.MaxMessageBytes, nil)
-		}
-		b.message = lit
+		b.message = jsonscan.Truncate(lit, tracker.MaxMessageBytes)
 		return true
 	}
-	text := unquoted(lit)
-	if escaped {
-		text = unescape(lit)
-	}
+	text := jsonscan.Unquote(lit, escaped)
 	switch f {
 	case fieldWorkerID:
 		b.worker, ok = text, tracker.ValidID(text)
 	case fieldHeartbeatAt:
-		b.reportedMs, ok = parseTime(text)
+		b.reportedMs, ok = jsonscan.ParseTime(text)
 		b.reportedMs = max(b.reportedMs, 0) // before 1970 is as good as not said
 	case fieldTaskID:
 		b.taskID, ok = text, tracker.ValidID(text)
@@ -186,22 +177,12 @@ func (b *beatBody) take(s *scanner, f beatField) bool {
 	return true
 }
 
-// unescape gives the text of a literal with escapes. They are so rare in keys, ids and times that it may
-// allocate.
-func unescape(lit []byte) []byte {
-	var s string
-	if json.Unmarshal(lit, &s) != nil {
-		return nil
-	}
-	return []byte(s)
-}
-
 // positive reads an integer from 1 to 2³¹-1.
 func positive(lit []byte) (int, bool) {
 	if len(lit) > 10 {
 		return 0, false
 	}
-	n, ok := digitsOf(lit) // a sign, a fraction or an exponent is no digit
+	n, ok := jsonscan.Digits(lit) // a sign, a fraction or an exponent is no digit
 	return n, ok && n >= 1 && n <= math.MaxInt32
 }
 

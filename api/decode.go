@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
@@ -32,7 +33,7 @@ func decode(body []byte, v any, lenient bool) error {
 // decodeObject reads valid JSON that was found at a path of the body. encoding/json takes a name in any case for a field's;
 // so what is skipped is hidden from it.
 func decodeObject(path string, object []byte, v any, lenient bool) error {
-	c := fieldCheck{scanner: scanner{b: object}, lenient: lenient}
+	c := fieldCheck{Scanner: jsonscan.Scanner{Text: object}, lenient: lenient}
 	if r := c.value(reflect.TypeOf(v).Elem(), path); r != nil {
 		return r
 	}
@@ -48,18 +49,18 @@ func checkJSON(body []byte) error {
 	if !utf8.Valid(body) {
 		return errNotUTF8
 	}
-	s := scanner{b: body}
-	c := s.peek()
-	if len(body) == s.i {
+	s := jsonscan.Scanner{Text: body}
+	c := s.Peek()
+	if len(body) == s.Pos {
 		return invalidJSON("The body is empty; send a JSON object")
 	}
-	switch valid := s.skip(); {
-	case !valid && s.depth == maxDepth+1:
-		return invalidJSON("The body is nested deeper than %d levels; use far fewer", maxDepth)
+	switch valid := s.Skip(); {
+	case !valid && s.TooDeep():
+		return invalidJSON("The body is nested deeper than %d levels; use far fewer", jsonscan.MaxDepth)
 	case !valid:
-		return invalidJSON("The body is not valid JSON: it goes wrong at byte %d", s.i+1)
-	case !s.end():
-		return invalidJSON("Something follows the JSON value, from byte %d on; send one object and nothing else", s.i+1)
+		return invalidJSON("The body is not valid JSON: it goes wrong at byte %d", s.Pos+1)
+	case !s.End():
+		return invalidJSON("Something follows the JSON value, from byte %d on; send one object and nothing else", s.Pos+1)
 	case c != '{':
 		return errNotObject
 	}

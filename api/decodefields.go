@@ -10,13 +10,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // fieldCheck walks over a valid JSON value along a type, and refuses what does not fit it.
 type fieldCheck struct {
-	scanner
+	jsonscan.Scanner
 	lenient bool     // skip what the type does not have
 	skipped [][2]int // where the names of those fields stand
 }
@@ -25,19 +26,19 @@ func (c *fieldCheck) value(t reflect.Type, path string) *refusal {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch first := c.peek(); {
+	switch first := c.Peek(); {
 	case t == rawMessage || t == timeOfDay && first == '"':
-		c.skip()
+		c.Skip()
 		return nil
 	case first == 'n':
-		c.skip() // as if it were not there
+		c.Skip() // as if it were not there
 		return nil
 	case first != firstByte(t) && !(firstByte(t) == '0' && isNumber(first)) && !(firstByte(t) == 't' && first == 'f'):
 		return wrongKind(path, kindOf(first), t)
 	}
 	switch {
 	case t == timeOfDay:
-		c.skip()
+		c.Skip()
 	case t.Kind() == reflect.Struct:
 		return c.object(t, path)
 	case t.Kind() == reflect.Slice:
@@ -45,7 +46,7 @@ func (c *fieldCheck) value(t reflect.Type, path string) *refusal {
 	case t.Kind() == reflect.Map:
 		return c.dictionary(t.Elem(), path)
 	default:
-		c.skip()
+		c.Skip()
 	}
 	return nil
 }
@@ -54,17 +55,17 @@ func (c *fieldCheck) value(t reflect.Type, path string) *refusal {
 func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 	fields := fieldsOf(t)
 	seen := uint64(0)
-	for more := c.open('{', '}'); more; more = c.more('}') {
-		start := c.i
+	for more := c.Open('{', '}'); more; more = c.More('}') {
+		start := c.Pos
 		name := c.name()
 		f, known := fields[string(name)]
 		if !known && c.lenient {
-			c.skipped = append(c.skipped, [2]int{start, c.i})
-			c.next(':')
-			c.skip()
+			c.skipped = append(c.skipped, [2]int{start, c.Pos})
+			c.Next(':')
+			c.Skip()
 			continue
 		}
-		c.next(':')
+		c.Next(':')
 		switch sub := join(path, string(name)); {
 		case !known:
 			return unknownField(sub)
@@ -83,16 +84,16 @@ func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 		}
 		seen |= f.bit
 	}
-	c.close('}')
+	c.Close('}')
 	return nil
 }
 
 // kept takes a value that is kept as it is.
 func (c *fieldCheck) kept(path string) *refusal {
-	c.space()
-	from := c.i
-	c.skip()
-	if err := tracker.CheckDepth(path, c.b[from:c.i]); err != nil {
+	c.Space()
+	from := c.Pos
+	c.Skip()
+	if err := tracker.CheckDepth(path, c.Text[from:c.Pos]); err != nil {
 		return refusalOf("decode", err)
 	}
 	return nil
@@ -100,22 +101,22 @@ func (c *fieldCheck) kept(path string) *refusal {
 
 func (c *fieldCheck) array(t reflect.Type, path string) *refusal {
 	i := 0
-	for more := c.open('[', ']'); more; more = c.more(']') {
+	for more := c.Open('[', ']'); more; more = c.More(']') {
 		if r := c.value(t, fmt.Sprintf("%s[%d]", path, i)); r != nil {
 			return r
 		}
 		i++
 	}
-	c.close(']')
+	c.Close(']')
 	return nil
 }
 
 // dictionary takes an object whose names are the client's own.
 func (c *fieldCheck) dictionary(t reflect.Type, path string) *refusal {
 	seen := map[string]bool{}
-	for more := c.open('{', '}'); more; more = c.more('}') {
+	for more := c.Open('{', '}'); more; more = c.More('}') {
 		name := string(c.name())
-		c.next(':')
+		c.Next(':')
 		sub := join(path, clip(name))
 		if seen[name] {
 			return saidTwice(sub)
@@ -125,33 +126,30 @@ func (c *fieldCheck) dictionary(t reflect.Type, path string) *refusal {
 			return r
 		}
 	}
-	c.close('}')
+	c.Close('}')
 	return nil
 }
 
 // name takes a member's name.
 func (c *fieldCheck) name() []byte {
-	c.space()
-	lit, escaped, _ := c.str()
-	if escaped {
-		return unescape(lit)
-	}
-	return unquoted(lit)
+	c.Space()
+	lit, escaped, _ := c.Str()
+	return jsonscan.Unquote(lit, escaped)
 }
 
 func (c *fieldCheck) emptyString() bool {
-	return c.peek() == '"' && bytes.HasPrefix(c.b[c.i:], []byte(`""`))
+	return c.Peek() == '"' && bytes.HasPrefix(c.Text[c.Pos:], []byte(`""`))
 }
 
 // hidden gives the value in which no skipped name is any field's.
 func (c *fieldCheck) hidden() []byte {
 	if c.skipped == nil {
-		return c.b
+		return c.Text
 	}
-	b := bytes.Clone(c.b)
+	b := bytes.Clone(c.Text)
 	for _, at := range c.skipped {
 		lit := bytes.TrimLeft(b[at[0]:at[1]], " \t\r\n")
-		for i := range unquoted(lit) {
+		for i := range jsonscan.Unquote(lit, false) {
 			lit[i+1] = ' '
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -86,35 +88,18 @@ func (e *env) waiting(n int) {
 	e.waitingOf(e.s.watch, n)
 }
 
-func (e *env) waitingOf(w *connWatch, n int) {
+func (e *env) waitingOf(w *conn.Watch, n int) {
 	e.t.Helper()
-	count := func() (k int) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for c := range w.conns {
-			if c.reading.Load() {
-				k++
-			}
-		}
-		return k
-	}
-	until(e.t, func() bool { return count() == n }, func() string { return fmt.Sprintf("%d connections wait for bytes, want %d", count(), n) })
+	until(e.t, func() bool { return len(w.Waiting()) == n }, func() string {
+		return fmt.Sprintf("%d connections wait for bytes, want %d", len(w.Waiting()), n)
+	})
 }
 
 // taken waits until the server has taken a connection and waits for its bytes.
 func (e *env) taken(c *client) {
 	e.t.Helper()
-	w := e.s.watch
-	until(e.t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for in := range w.conns {
-			if in.RemoteAddr().String() == c.LocalAddr().String() {
-				return in.reading.Load()
-			}
-		}
-		return false
-	}, func() string { return "the server has not taken a connection" })
+	own := func(a net.Addr) bool { return a.String() == c.LocalAddr().String() }
+	until(e.t, func() bool { return slices.ContainsFunc(e.s.watch.Waiting(), own) }, func() string { return "the server has not taken a connection" })
 }
 
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
@@ -206,7 +191,7 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 			t.Errorf("%s lost its connection: %d %s", requests[i].path, status, body)
 		}
 	}
-	if open, leaving := e.s.watch.count(); open != len(conns) || leaving != 0 {
+	if open, leaving := e.s.watch.Count(); open != len(conns) || leaving != 0 {
 		t.Errorf("%d are open, %d of them leave", open, leaving)
 	}
 }
@@ -251,10 +236,11 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 		c.ends()
 	}
 	e.waitingOf(e.s.adminWatch, maxAdminConns)
-	if status, body := e.dial().send("GET /metrics HTTP/1.1\nHost: localhost\n\n").status(); status != 200 {
-		t.Errorf("%d %s", status, body)
-	}
-	if open, leaving := e.s.adminWatch.count(); open > maxAdminConns+leaving {
+	until(t, func() bool { // a walk that has just found nobody is not repeated at once
+		status, _ := e.dial().send("GET /metrics HTTP/1.1\nHost: localhost\n\n").status()
+		return status == 200
+	}, func() string { return "an operator does not get in" })
+	if open, leaving := e.s.adminWatch.Count(); open > maxAdminConns+leaving {
 		t.Errorf("%d connections are open, %d of them leave", open, leaving)
 	}
 }

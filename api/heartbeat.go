@@ -9,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -18,7 +20,7 @@ type beatCall struct {
 	beat   tracker.Beat
 	report []byte // beat.Report borrows it
 	out    []byte
-	stamp  stamp
+	stamp  jsonscan.Stamp
 	count  *hotStripe
 }
 
@@ -59,7 +61,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 	if r != nil {
 		return r
 	}
-	known(ctx)
+	conn.Known(ctx.Conn())
 	a := who.task()
 	if a != nil {
 		if r := checkTask(a, id); r != nil {
@@ -127,26 +129,26 @@ func (b *beatBody) appendReport(dst []byte) []byte {
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
-func (s *Server) appendBeat(dst []byte, b *tracker.Beat, who *principal, now time.Time, clock *stamp) []byte {
+func (s *Server) appendBeat(dst []byte, b *tracker.Beat, who *principal, now time.Time, clock *jsonscan.Stamp) []byte {
 	if b.Cancel == nil {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
 	} else {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":true,`...)
 		if b.Cancel.Reason != "" {
 			dst = append(dst, `"cancelReason":`...)
-			dst = appendString(dst, b.Cancel.Reason)
+			dst = jsonscan.AppendString(dst, b.Cancel.Reason)
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `"serverTime":`...)
 	}
-	dst = clock.append(dst, b.At)
+	dst = clock.Append(dst, b.At)
 	dst = append(dst, `,"nextHeartbeatMs":`...)
 	dst = strconv.AppendInt(dst, nextHeartbeat(b.Attempt).Milliseconds(), 10)
 	if f := renewedTask(s.keys, who, now); f != nil {
 		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
 		dst = append(dst, f.text...)
 		dst = append(dst, `","tokenExpiresAt":`...)
-		dst = clock.append(dst, f.expires)
+		dst = clock.Append(dst, f.expires)
 	}
 	return dst
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -18,7 +20,7 @@ type batchCall struct {
 	report []byte // the beats' reports borrow it, also after it grew
 	beats  []*tracker.Beat
 	out    []byte
-	stamp  stamp
+	stamp  jsonscan.Stamp
 
 	named int  // how often the body has the field heartbeats
 	seen  bool // and it is an array
@@ -70,8 +72,8 @@ func (b *batchCall) decode(body []byte) error {
 	if !utf8.Valid(body) {
 		return errNotUTF8
 	}
-	s := scanner{b: body}
-	if !b.object(&s) || !s.end() {
+	s := jsonscan.Scanner{Text: body}
+	if !b.object(&s) || !s.End() {
 		if err := checkJSON(body); err != nil {
 			return err
 		}
@@ -88,45 +90,42 @@ func (b *batchCall) decode(body []byte) error {
 	return nil
 }
 
-func (b *batchCall) object(s *scanner) bool {
+func (b *batchCall) object(s *jsonscan.Scanner) bool {
 	b.named, b.seen, b.count = 0, false, 0
-	if s.peek() != '{' {
+	if s.Peek() != '{' {
 		return false
 	}
-	for more := s.open('{', '}'); more; more = s.more('}') {
-		key, escaped, ok := s.str()
+	for more := s.Open('{', '}'); more; more = s.More('}') {
+		key, escaped, ok := s.Str()
 		if !ok {
 			return false
 		}
-		name := unquoted(key)
-		if escaped {
-			name = unescape(key)
-		}
-		if !s.next(':') {
+		name := jsonscan.Unquote(key, escaped)
+		if !s.Next(':') {
 			return false
 		}
 		if string(name) != "heartbeats" {
-			ok = s.skip()
+			ok = s.Skip()
 		} else {
 			b.named++
 			b.items, b.count = b.items[:0], 0
-			if b.seen = s.peek() == '['; b.seen {
+			if b.seen = s.Peek() == '['; b.seen {
 				ok = b.array(s)
 			} else {
-				ok = s.skip()
+				ok = s.Skip()
 			}
 		}
 		if !ok {
 			return false
 		}
 	}
-	return s.close('}')
+	return s.Close('}')
 }
 
-func (b *batchCall) array(s *scanner) bool {
-	for more := s.open('[', ']'); more; more = s.more(']') {
+func (b *batchCall) array(s *jsonscan.Scanner) bool {
+	for more := s.Open('[', ']'); more; more = s.More(']') {
 		if b.count >= maxBatch {
-			if !s.skip() {
+			if !s.Skip() {
 				return false
 			}
 			b.count++
@@ -144,7 +143,7 @@ func (b *batchCall) array(s *scanner) bool {
 		}
 		b.count++
 	}
-	return s.close(']')
+	return s.Close(']')
 }
 
 // authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
@@ -175,7 +174,7 @@ func (c *call) judge(it *batchItem) *refusal {
 	if r != nil {
 		return r
 	}
-	known(c.ctx)
+	conn.Known(c.ctx.Conn())
 	a := who.task()
 	if a == nil {
 		return errNotTask
@@ -227,7 +226,7 @@ func (c *call) answerItems(b *batchCall) {
 			b.out = append(b.out, ',')
 		}
 		b.out = append(b.out, `{"taskId":`...)
-		b.out = appendString(b.out, clipID(it.body.taskID))
+		b.out = jsonscan.AppendString(b.out, clipID(it.body.taskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
 			c.s.metrics.refused.WithLabelValues(r.body.Error).Inc()
@@ -253,7 +252,7 @@ func (c *call) answerItems(b *batchCall) {
 		last = c.now
 	}
 	b.out = append(b.out, `],"serverTime":`...)
-	b.out = b.stamp.append(b.out, last)
+	b.out = b.stamp.Append(b.out, last)
 	b.out = append(b.out, '}')
 	if cancels != nil {
 		c.s.writeDelivery(c.ctx, b.out, cancels...)

@@ -137,9 +137,8 @@ func (e *env) listen() string {
 
 // open counts the connections.
 func (e *env) open() int {
-	e.s.watch.mu.Lock()
-	defer e.s.watch.mu.Unlock()
-	return len(e.s.watch.conns)
+	n, _ := e.s.watch.Count()
+	return n
 }
 
 // send sends bytes on a connection of its own and gives all that comes until the server closes it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -17,9 +18,9 @@ func inventory(tasks []json.RawMessage) ([]tracker.InventoryItem, error) {
 	for i, raw := range tasks {
 		var b beatBody
 		field := func(name string) string { return fmt.Sprintf("tasks[%d].%s", i, name) }
-		s := scanner{b: raw}
+		s := jsonscan.Scanner{Text: raw}
 		switch {
-		case s.peek() != '{' || !b.decode(&s, true):
+		case s.Peek() != '{' || !b.decode(&s, true):
 			return nil, invalidField(fmt.Sprintf("tasks[%d]", i), fmt.Sprintf("tasks[%d] is not an object", i))
 		case b.seen&fieldTaskID == 0 || !tracker.ValidID(b.taskID):
 			return nil, invalidID(field("taskId"))

@@ -76,8 +76,8 @@ func (e *env) dialAndAnnounce(header string) net.Conn {
 
 func (e *env) bodiesHeld(want int64) {
 	e.t.Helper()
-	until(e.t, func() bool { return e.s.watch.bodies.held.Load() == want }, func() string {
-		return fmt.Sprintf("bodies hold %d, want %d", e.s.watch.bodies.held.Load(), want)
+	until(e.t, func() bool { return e.s.bodies.Held() == want }, func() string {
+		return fmt.Sprintf("bodies hold %d, want %d", e.s.bodies.Held(), want)
 	})
 }
 

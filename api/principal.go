@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -79,7 +80,7 @@ func (c *call) authenticate() *refusal {
 		return r
 	}
 	c.who = who
-	known(c.ctx)
+	conn.Known(c.ctx.Conn())
 	return nil
 }
 

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"strconv"
+
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 )
 
 // withRetryable gives an error object, valid and compact, that says whether a retry may help where its worker left that
@@ -10,18 +12,15 @@ import (
 func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
 	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
 	said = append(said, '{')
-	s := scanner{b: object}
-	for more := s.open('{', '}'); more; more = s.more('}') {
-		from := s.i
-		key, escaped, _ := s.str()
-		name := unquoted(key)
-		if escaped {
-			name = unescape(key)
-		}
-		s.next(':')
-		s.skip()
+	s := jsonscan.Scanner{Text: object}
+	for more := s.Open('{', '}'); more; more = s.More('}') {
+		from := s.Pos
+		key, escaped, _ := s.Str()
+		name := jsonscan.Unquote(key, escaped)
+		s.Next(':')
+		s.Skip()
 		if string(name) != "retryable" { // null, which says nothing
-			said = append(append(said, object[from:s.i]...), ',')
+			said = append(append(said, object[from:s.Pos]...), ',')
 		}
 	}
 	said = append(said, `"retryable":`...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
@@ -40,8 +41,9 @@ type Server struct {
 
 	logFailures logLimiter
 	logLate     logLimiter
-	watch       *connWatch
-	adminWatch  *connWatch
+	bodies      *conn.Budget
+	watch       *conn.Watch
+	adminWatch  *conn.Watch
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
 	stop    context.CancelFunc
@@ -58,8 +60,6 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
 		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
-		watch:      newConnWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout),
-		adminWatch: newConnWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()
@@ -71,10 +71,10 @@ func New(cfg Config) (*Server, error) {
 	s.beatCalls = newBeatCalls(&s.metrics.hot)
 	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
-	s.http.Concurrency = cfg.MaxConns + spareConns
+	s.http.Concurrency = cfg.MaxConns + conn.Spare
 	s.http.HeaderReceived = limitBody
 	s.admin = s.newHTTP(s.AdminHandler)
-	s.admin.Concurrency = maxAdminConns + spareConns
+	s.admin.Concurrency = maxAdminConns + conn.Spare
 	s.admin.WriteTimeout = adminWriteTimeout
 	return s, nil
 }
@@ -104,7 +104,9 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 func (s *Server) setBounds() {
 	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
 	s.control.limit, s.control.refused = int64(s.cfg.MaxControl), counted("control_requests")
-	s.watch.bodies = &bodyBudget{limit: int64(s.cfg.MaxBodyBytes), refused: counted("body_bytes")}
+	s.bodies = conn.NewBudget(int64(s.cfg.MaxBodyBytes), counted("body_bytes"))
+	s.watch = conn.NewWatch(s.cfg.ReadTimeout, s.cfg.WriteTimeout, s.cfg.IdleTimeout, s.bodies)
+	s.adminWatch = conn.NewWatch(s.cfg.ReadTimeout, adminWriteTimeout, s.cfg.IdleTimeout, nil)
 	start := s.cfg.Now
 	if start == nil {
 		start = time.Now
@@ -129,7 +131,7 @@ func (s *Server) ServeAdmin(ln net.Listener) error {
 const (
 	// SpareConnections are file descriptors that a server may need beyond Config.MaxConns, for operators and for
 	// connections that are being refused or cut.
-	SpareConnections = maxAdminConns + 2*spareConns + maxHandshakes
+	SpareConnections = maxAdminConns + 2*conn.Spare + conn.MaxHandshakes
 
 	// maxAdminConns is how many connections of operators may be open; for one more the one that is idle longest goes.
 	maxAdminConns = 64
@@ -148,8 +150,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	done := make(chan struct{})
 	defer close(done)
-	go s.watch.stopReading(done)
-	go s.adminWatch.stopReading(done)
+	go s.watch.StopReading(done)
+	go s.adminWatch.StopReading(done)
 	err := s.http.ShutdownWithContext(ctx)
 	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
 }
@@ -178,12 +180,13 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
-	var cut *refusal
 	switch {
-	case errors.As(err, &cut):
-		r = cut
-	case errors.Is(err, errBodyBudget):
-		r = s.watch.bodies.refusal()
+	case errors.Is(err, conn.MadeRoom):
+		r = errMadeRoom
+	case errors.Is(err, conn.Stopping):
+		r = errStopping
+	case errors.Is(err, conn.ErrNoRoom):
+		r = noRoomForBody(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit := bodyLimit(ctx.Request.Header.Method(), ctx.Request.Header.RequestURI())
 		r = refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,

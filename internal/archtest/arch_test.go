@@ -60,6 +60,8 @@ var rules = []rule{
 		"the domain knows no HTTP and no tokens"},
 	{"api/v1", []string{module + "/", "github.com/", "golang.org/", "go.uber.org/"}, "wire types need the standard library only"},
 	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},
+	{"api/internal/jsonscan", []string{module + "/", "github.com/"}, "the scanner knows JSON and nothing of ours"},
+	{"api/internal/conn", []string{module + "/", "github.com/"}, "connections know neither routes nor tokens"},
 	{"client", []string{module + "/tracker", module + "/lua", module + "/cmd", module + "/internal", "github.com/redis", "github.com/valyala"},
 		"users of the SDK link neither Redis nor fasthttp"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
@@ -122,6 +124,8 @@ func TestArrowsAreChecked(t *testing.T) {
 		{ImportPath: module + "/api", Imports: []string{"github.com/redis/go-redis/v9"}},
 		{ImportPath: module + "/api/v1", Deps: []string{"github.com/valyala/fasthttp"}},
 		{ImportPath: module + "/api/token", Deps: []string{module + "/tracker"}},
+		{ImportPath: module + "/api/internal/conn", Deps: []string{module + "/api/v1"}},
+		{ImportPath: module + "/api/internal/jsonscan", Deps: []string{module + "/api"}},
 		{ImportPath: module + "/cmd/lubdub", Deps: []string{module + "/internal/redistest"}},
 	} {
 		if len(violations(p)) == 0 {

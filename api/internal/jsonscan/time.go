@@ -1,18 +1,18 @@
-package api
+package jsonscan
 
 import "time"
 
-// parseTime reads an RFC 3339 time as v1.Time does, to milliseconds since the epoch and without allocating.
-func parseTime(b []byte) (ms int64, ok bool) {
+// ParseTime reads an RFC 3339 time of the years 0 to 9999 in UTC, and returns milliseconds since the epoch.
+func ParseTime(b []byte) (ms int64, ok bool) {
 	if len(b) < len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return 0, false
 	}
-	year, ok1 := digitsOf(b[0:4])
-	month, ok2 := digitsOf(b[5:7])
-	day, ok3 := digitsOf(b[8:10])
-	hour, ok4 := digitsOf(b[11:13])
-	minute, ok5 := digitsOf(b[14:16])
-	second, ok6 := digitsOf(b[17:19])
+	year, ok1 := Digits(b[0:4])
+	month, ok2 := Digits(b[5:7])
+	day, ok3 := Digits(b[8:10])
+	hour, ok4 := Digits(b[11:13])
+	minute, ok5 := Digits(b[14:16])
+	second, ok6 := Digits(b[17:19])
 	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 ||
 		month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
 		return 0, false
@@ -35,8 +35,8 @@ func parseTime(b []byte) (ms int64, ok bool) {
 		if len(b) != len("+07:00") || b[0] != '+' && b[0] != '-' || b[3] != ':' {
 			return 0, false
 		}
-		h, ok1 := digitsOf(b[1:3])
-		m, ok2 := digitsOf(b[4:6])
+		h, ok1 := Digits(b[1:3])
+		m, ok2 := Digits(b[4:6])
 		if !ok1 || !ok2 || h > 23 || m > 59 {
 			return 0, false
 		}
@@ -56,7 +56,8 @@ var (
 	endMs   = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 )
 
-func digitsOf(b []byte) (n int, ok bool) {
+// Digits returns the number that one digit or more make; ok reports whether there is nothing else.
+func Digits(b []byte) (n int, ok bool) {
 	for _, c := range b {
 		if c < '0' || c > '9' {
 			return 0, false
@@ -79,15 +80,15 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// stamp writes times as the wire has them. It keeps the text of the last second that it wrote: beats come
+// Stamp writes times as the wire has them. It keeps the text of the last second that it wrote: beats come
 // many to the second. The zero value is ready; it is not for concurrent use.
-type stamp struct {
+type Stamp struct {
 	second int64
 	text   [len("2006-01-02T15:04:05.")]byte
 }
 
-// append writes t as a JSON string, "2006-01-02T15:04:05.000Z".
-func (s *stamp) append(dst []byte, t time.Time) []byte {
+// Append writes t as a JSON string, "2006-01-02T15:04:05.000Z".
+func (s *Stamp) Append(dst []byte, t time.Time) []byte {
 	ms := t.UnixMilli()
 	second, ms := ms/1000, ms%1000
 	if ms < 0 {

@@ -1,27 +1,36 @@
-package api
+package conn
 
 import (
 	"cmp"
+	"net"
 	"slices"
 	"time"
-
-	"github.com/valyala/fasthttp"
-
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
 // A stranger is a connection that has shown no valid token yet. Its place may be given to another one.
 
-// known marks the connection of a request as one that has shown a valid token.
-func known(ctx *fasthttp.RequestCtx) {
-	if c, ok := ctx.Conn().(*patientConn); ok && !c.known.Load() {
+// Known marks a connection as one that has shown a valid token. Connections of other listeners are left alone.
+func Known(c net.Conn) {
+	if c, ok := c.(*Conn); ok && !c.known.Load() {
 		c.known.Store(true)
 	}
 }
 
+// Cut is what a connection reads that was cut: why it was.
+type Cut struct{ why string }
+
+func (c *Cut) Error() string { return c.why }
+
+var (
+	// MadeRoom is why a stranger was cut: another one needed its place.
+	MadeRoom = &Cut{"another connection needed its place"}
+	// Stopping is why a connection was cut whose request had not arrived whole when the server stopped.
+	Stopping = &Cut{"the server is stopping"}
+)
+
 // stranger is a candidate for a cut, as it was found.
 type stranger struct {
-	conn  *patientConn
+	conn  *Conn
 	since int64 // when it last had an answer, or came
 }
 
@@ -31,22 +40,16 @@ const candidates = 256
 // walkPause is the least time between two walks that find nobody.
 const walkPause = 20 * time.Millisecond
 
-// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
-var errMadeRoom = &refusal{status: fasthttp.StatusServiceUnavailable, close: true, retryAfter: defaultRetryAfter, body: v1.Error{
-	Error:   v1.CodeOverloaded,
-	Message: "The server has as many open connections as it may, and this one had shown no valid token for longest; send the request whole, on a new connection",
-}}
-
-// cutStranger cuts the stranger that has waited longest for its next request, and tells whether there was one. Who has a
+// cutStranger cuts the stranger that has waited longest for its next request, and reports whether there was one. Who has a
 // request under way keeps its place.
-func (w *connWatch) cutStranger() bool {
+func (w *Watch) cutStranger() bool {
 	w.strangersMu.Lock()
 	defer w.strangersMu.Unlock()
 	for {
 		for len(w.strangers) > 0 {
 			s := w.strangers[0]
 			w.strangers = w.strangers[1:]
-			if s.conn.idleStranger() && s.conn.since() == s.since && s.conn.cut(errMadeRoom) {
+			if s.conn.idleStranger() && s.conn.since() == s.since && s.conn.cut(MadeRoom) {
 				return true
 			}
 		}
@@ -56,8 +59,8 @@ func (w *connWatch) cutStranger() bool {
 	}
 }
 
-// findStrangers lists those that have waited longest.
-func (w *connWatch) findStrangers() bool {
+// findStrangers lists those that have waited longest, and reports whether there are any.
+func (w *Watch) findStrangers() bool {
 	w.mu.Lock()
 	for c := range w.conns {
 		if c.idleStranger() {
@@ -74,17 +77,17 @@ func (w *connWatch) findStrangers() bool {
 	return true
 }
 
-func (c *patientConn) idleStranger() bool {
+func (c *Conn) idleStranger() bool {
 	return c.reading.Load() && !c.known.Load() && c.why.Load() == nil
 }
 
 // since is when the connection last had an answer, or came: each answer moves the deadline of writing.
-func (c *patientConn) since() int64 {
+func (c *Conn) since() int64 {
 	return max(c.came, c.write.at.Load()-int64(c.watch.writeTimeout))
 }
 
-// cut ends a connection that waits for bytes: what it reads from now on is the refusal. It is told once.
-func (c *patientConn) cut(why *refusal) bool {
+// cut ends a connection that waits for bytes: what it reads from now on is why. It is told once.
+func (c *Conn) cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +95,7 @@ func (c *patientConn) cut(why *refusal) bool {
 }
 
 // cut is c.cut for who holds w.mu.
-func (w *connWatch) cut(c *patientConn, why *refusal) bool {
+func (w *Watch) cut(c *Conn, why *Cut) bool {
 	if _, there := w.conns[c]; !there || !c.why.CompareAndSwap(nil, why) {
 		return false
 	}
@@ -101,17 +104,11 @@ func (w *connWatch) cut(c *patientConn, why *refusal) bool {
 	return true
 }
 
-// errStopping tells who has sent part of a request why the rest is not waited for.
-var errStopping = &refusal{status: fasthttp.StatusServiceUnavailable, close: true, retryAfter: defaultRetryAfter, body: v1.Error{
-	Error:   v1.CodeOverloaded,
-	Message: "The server is stopping, and the request had not arrived whole; send it again, on a new connection",
-}}
-
 // arrivalGrace is how long a stopping server waits for requests that are still on their way.
 const arrivalGrace = time.Second
 
-// stopReading cuts, from arrivalGrace on, whoever waits for bytes: a request that has not arrived whole needs no answer.
-func (w *connWatch) stopReading(done <-chan struct{}) {
+// StopReading cuts, from arrivalGrace on and until done, whoever waits for bytes: a request that has not arrived whole needs no answer.
+func (w *Watch) StopReading(done <-chan struct{}) {
 	for wait := arrivalGrace; ; wait = 100 * time.Millisecond {
 		select {
 		case <-done:
@@ -121,7 +118,7 @@ func (w *connWatch) stopReading(done <-chan struct{}) {
 		w.mu.Lock()
 		for c := range w.conns {
 			if c.reading.Load() {
-				w.cut(c, errStopping)
+				w.cut(c, Stopping)
 			}
 		}
 		w.mu.Unlock()

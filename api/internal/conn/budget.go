@@ -1,33 +1,37 @@
-package api
+package conn
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
-
-	"github.com/valyala/fasthttp"
-
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// bodyBudget bounds the memory of request bodies, all connections together. fasthttp makes room for a whole body as
+// Budget bounds the memory of request bodies, all connections together. fasthttp makes room for a whole body as
 // soon as a header announces one, so that some thousand connections which announce 4 MiB each and never send them would
 // take all there is. It then reads into that room, past its own buffer: by the length of such a read a connection knows
 // how much it is. Small bodies are not counted: connections are bounded, and so are those.
-type bodyBudget struct {
+type Budget struct {
 	limit   int64
 	held    atomic.Int64
 	refused func()
 }
 
+// NewBudget returns a budget of limit bytes, which calls refused for each body that found no room.
+func NewBudget(limit int64, refused func()) *Budget { return &Budget{limit: limit, refused: refused} }
+
+// Held returns how many bytes are reserved.
+func (b *Budget) Held() int64 { return b.held.Load() }
+
+// Limit returns how many bytes may be reserved.
+func (b *Budget) Limit() int64 { return b.limit }
+
 // smallBody need not be reserved.
 const smallBody = 16 << 10
 
-// errBodyBudget is what a connection reads when there is no room for its body.
-var errBodyBudget = errors.New("no room for the body")
+// ErrNoRoom is what a connection reads when there is no room for its body.
+var ErrNoRoom = errors.New("no room for the body")
 
 // reserve is told that the connection is about to read into room of n bytes.
-func (c *patientConn) reserve(n int) error {
+func (c *Conn) reserve(n int) error {
 	more := c.bodyRead + int64(n) - c.body.Load()
 	if more <= 0 {
 		return nil
@@ -36,13 +40,13 @@ func (c *patientConn) reserve(n int) error {
 	if b.held.Add(more) > b.limit {
 		b.held.Add(-more)
 		b.refused()
-		return errBodyBudget
+		return ErrNoRoom
 	}
 	c.body.Add(more)
 	return nil
 }
 
-func (c *patientConn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) <= smallBody || c.watch.bodies == nil {
 		return c.await(p)
 	}
@@ -55,37 +59,30 @@ func (c *patientConn) Read(p []byte) (int, error) {
 }
 
 // await reads, unless or until the connection is cut.
-func (c *patientConn) await(p []byte) (int, error) {
+func (c *Conn) await(p []byte) (int, error) {
 	c.reading.Store(true)
 	defer c.reading.Store(false)
-	if r := c.why.Load(); r != nil {
-		return 0, r
+	if why := c.why.Load(); why != nil {
+		return 0, why
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil && n == 0 {
-		if r := c.why.Load(); r != nil {
-			return 0, r
+		if why := c.why.Load(); why != nil {
+			return 0, why
 		}
 	}
 	return n, err
 }
 
 // Write begins an answer, so the body before it has been used.
-func (c *patientConn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	if c.body.Load() != 0 {
 		c.release()
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *patientConn) release() {
+func (c *Conn) release() {
 	c.bodyRead = 0
 	c.watch.bodies.held.Add(-c.body.Swap(0))
-}
-
-func (b *bodyBudget) refusal() *refusal {
-	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, fmt.Sprintf(
-		"The request bodies that are under way on this replica take the %d bytes that they may (max-body-bytes); wait as Retry-After says, then retry, or send smaller batches", b.limit))
-	r.retryAfter = defaultRetryAfter
-	return r
 }

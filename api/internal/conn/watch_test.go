@@ -1,4 +1,4 @@
-package api
+package conn
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 )
 
 // Deadlines of a watched connection pass as those of any other, and can be set anew.
-func TestPatientConn(t *testing.T) {
+func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
-		w := newConnWatch(time.Minute, 2*time.Second, time.Minute)
+		w := NewWatch(time.Minute, 2*time.Second, time.Minute, nil)
 		c := w.add(near)
 		start := time.Now()
 		wait := func(after time.Duration, op func() error) {
@@ -58,7 +58,7 @@ func TestPatientConn(t *testing.T) {
 // Very many connections that are due together are cut a few at a time, and all of them.
 func TestConnectionsThatAreDueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newConnWatch(2*time.Second, time.Minute, time.Minute)
+		w := NewWatch(2*time.Second, time.Minute, time.Minute, nil)
 		const n = 10*cutsAtOnce + 1
 		start := time.Now()
 		cut := make(chan time.Time, n)

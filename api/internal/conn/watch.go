@@ -1,4 +1,4 @@
-package api
+package conn
 
 import (
 	"net"
@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// patientConn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
+// Conn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
 // fasthttp moves three deadlines for every request; as timers of the runtime they cost a beat as much as its
 // token and its decoding together. A deadline here is a number, and late by at most the watch's interval, or by what it
 // takes to let those pass that are due with it.
-type patientConn struct {
+type Conn struct {
 	net.Conn
-	watch       *connWatch
-	read, write connDeadline
+	watch       *Watch
+	read, write deadline
 
 	body     atomic.Int64 // reserved for the body under way
 	bodyRead int64        // of it, past fasthttp's buffer
 
-	came    int64                   // ns since the epoch
-	known   atomic.Bool             // it has shown a valid token
-	reading atomic.Bool             // it waits for bytes, so no request of its is under way
-	why     atomic.Pointer[refusal] // it was cut; nil: it was not
+	came    int64               // ns since the epoch
+	known   atomic.Bool         // it has shown a valid token
+	reading atomic.Bool         // it waits for bytes, so no request of its is under way
+	why     atomic.Pointer[Cut] // it was cut; nil: it was not
 }
 
-// connDeadline is when one direction of a connection ends. After the watch has let it pass, setting it again
+// deadline is when one direction of a connection ends. After the watch has let it pass, setting it again
 // must take back what the watch did; the mutex orders those two, and is not touched otherwise.
-type connDeadline struct {
+type deadline struct {
 	at atomic.Int64 // ns since the epoch; 0: never
 	mu sync.Mutex
 }
 
 const deadlinePassed = -1
 
-func (d *connDeadline) set(t time.Time, real func(time.Time) error) error {
+func (d *deadline) set(t time.Time, real func(time.Time) error) error {
 	at := int64(0)
 	if !t.IsZero() {
 		at = t.UnixNano()
@@ -48,13 +48,13 @@ func (d *connDeadline) set(t time.Time, real func(time.Time) error) error {
 	return real(time.Time{})
 }
 
-func (d *connDeadline) over(now int64) bool {
+func (d *deadline) over(now int64) bool {
 	at := d.at.Load()
 	return at > 0 && at <= now
 }
 
 // pass ends the direction when its time has come: whatever waits there gets a timeout.
-func (d *connDeadline) pass(now int64, real func(time.Time) error) {
+func (d *deadline) pass(now int64, real func(time.Time) error) {
 	at := d.at.Load()
 	if !d.over(now) {
 		return
@@ -67,28 +67,33 @@ func (d *connDeadline) pass(now int64, real func(time.Time) error) {
 }
 
 // end ends the direction at once.
-func (d *connDeadline) end(real func(time.Time) error) {
+func (d *deadline) end(real func(time.Time) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at.Store(deadlinePassed)
 	_ = real(time.Unix(1, 0)) // fails on a connection that is closed already
 }
 
-func (c *patientConn) SetReadDeadline(t time.Time) error {
+// SetReadDeadline ends reading at t, or never when t is zero.
+func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.read.set(t, c.Conn.SetReadDeadline)
 }
-func (c *patientConn) SetWriteDeadline(t time.Time) error {
+
+// SetWriteDeadline ends writing at t, or never when t is zero.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.write.set(t, c.Conn.SetWriteDeadline)
 }
 
-func (c *patientConn) SetDeadline(t time.Time) error {
+// SetDeadline does both.
+func (c *Conn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
 	}
 	return c.SetWriteDeadline(t)
 }
 
-func (c *patientConn) Close() error {
+// Close closes the connection, and gives back what its body held.
+func (c *Conn) Close() error {
 	c.watch.remove(c)
 	if held := c.body.Swap(0); held != 0 {
 		c.watch.bodies.held.Add(-held)
@@ -96,25 +101,27 @@ func (c *patientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// connWatch lets deadlines pass.
-type connWatch struct {
+// Watch knows a listener's connections, lets their deadlines pass, and cuts those that must go. It is safe for concurrent
+// use.
+type Watch struct {
 	interval     time.Duration
 	writeTimeout time.Duration
-	bodies       *bodyBudget // nil: what bodies take is not counted
+	bodies       *Budget // may be nil
 
 	strangersMu sync.Mutex
 	strangers   []stranger // the next to be cut
 	walked      time.Time  // when none was found
 
 	mu      sync.Mutex
-	conns   map[*patientConn]struct{}
+	conns   map[*Conn]struct{}
 	leaving int           // of conns, were cut and are not closed yet
 	empty   chan struct{} // closed with the last connection; nil while there is none
 }
 
-// newConnWatch makes a watch that is late by at most a tenth of the shortest timeout, or a second.
-func newConnWatch(read, write, idle time.Duration) *connWatch {
-	w := &connWatch{interval: time.Second, writeTimeout: write, conns: map[*patientConn]struct{}{}}
+// NewWatch returns a watch over connections with these timeouts, which is late by at most a tenth of the shortest, or a
+// second. Without bodies what they take is not counted.
+func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
+	w := &Watch{interval: time.Second, writeTimeout: write, bodies: bodies, conns: map[*Conn]struct{}{}}
 	for _, t := range []time.Duration{read, write, idle} {
 		w.interval = max(time.Millisecond, min(w.interval, t/10))
 	}
@@ -122,8 +129,8 @@ func newConnWatch(read, write, idle time.Duration) *connWatch {
 }
 
 // add takes a connection over. The watch runs while there is one.
-func (w *connWatch) add(c net.Conn) net.Conn {
-	p := &patientConn{Conn: c, watch: w, came: time.Now().UnixNano()}
+func (w *Watch) add(c net.Conn) net.Conn {
+	p := &Conn{Conn: c, watch: w, came: time.Now().UnixNano()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
@@ -134,14 +141,26 @@ func (w *connWatch) add(c net.Conn) net.Conn {
 	return p
 }
 
-// count tells how many connections there are, and how many of them were cut.
-func (w *connWatch) count() (open, leaving int) {
+// Count returns how many connections there are, and how many of them were cut and are not closed yet.
+func (w *Watch) Count() (open, leaving int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns), w.leaving
 }
 
-func (w *connWatch) remove(c *patientConn) {
+// Waiting returns the clients whose bytes are waited for.
+func (w *Watch) Waiting() (clients []net.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		if c.reading.Load() {
+			clients = append(clients, c.RemoteAddr())
+		}
+	}
+	return clients
+}
+
+func (w *Watch) remove(c *Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, there := w.conns[c]; there && c.why.Load() != nil {
@@ -154,7 +173,7 @@ func (w *connWatch) remove(c *patientConn) {
 	}
 }
 
-func (w *connWatch) run(empty <-chan struct{}) {
+func (w *Watch) run(empty <-chan struct{}) {
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
 	for {
@@ -174,7 +193,7 @@ const (
 	cutPause   = 4 * time.Millisecond
 )
 
-func (w *connWatch) look(now int64) {
+func (w *Watch) look(now int64) {
 	for due := range slices.Chunk(w.due(now), cutsAtOnce) {
 		for _, c := range due {
 			c.read.pass(now, c.Conn.SetReadDeadline)
@@ -186,8 +205,8 @@ func (w *connWatch) look(now int64) {
 	}
 }
 
-// due lists the connections with a deadline that is over.
-func (w *connWatch) due(now int64) (due []*patientConn) {
+// due returns the connections with a deadline that is over.
+func (w *Watch) due(now int64) (due []*Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.conns {

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// What clients are told on connections that are refused or cut.
+
+// bounded returns ln with at most maxConns connections.
+func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow bool) net.Listener {
+	starved := new(logLimiter)
+	return watch.Listen(ln, conn.Bound{
+		Max: maxConns, Slow: slow, Refuse: s.refuseConn, Rejected: s.metrics.rejectedConns.Inc,
+		Starved: func(err error) {
+			s.metrics.starved.Inc()
+			if more, ok := starved.allow(time.Now()); ok {
+				s.log.Error("no new connections can be taken: raise the limit of open files (ulimit -n) or lower max-connections",
+					"cause", err, slog.Int64("more_not_logged", more))
+			}
+		},
+	})
+}
+
+func (s *Server) refuseConn(w io.Writer) {
+	var ctx fasthttp.RequestCtx
+	s.setRequestID(&ctx, nil)
+	s.writeRefusal(&ctx, errTooManyConns)
+	_, _ = ctx.Response.WriteTo(w)
+}
+
+func overloaded(message string) *refusal {
+	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
+	r.retryAfter = defaultRetryAfter
+	return r
+}
+
+// closing lets the refusal end its connection.
+func closing(r *refusal) *refusal {
+	r.close = true
+	return r
+}
+
+var (
+	errTooManyConns = closing(overloaded(
+		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
+	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
+	errMadeRoom = closing(overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
+		"send the request whole, on a new connection"))
+	// errStopping tells who has sent part of a request why the rest is not waited for.
+	errStopping = closing(overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
+)
+
+func noRoomForBody(b *conn.Budget) *refusal {
+	return overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may (max-body-bytes); "+
+		"wait as Retry-After says, then retry, or send smaller batches", b.Limit()))
+}

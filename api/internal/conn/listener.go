@@ -1,0 +1,130 @@
+package conn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// Spare is how many connections a server should take beyond a listener's Max, so that its own refusal, which has no
+	// JSON and no Retry-After, is hardly ever seen.
+	Spare = 64
+	// MaxHandshakes bounds how many refused clients are told why over TLS at a time; more are cut off.
+	MaxHandshakes = 64
+)
+
+// Bound says how many connections a listener takes, and what becomes of the others.
+type Bound struct {
+	Max      int             // open connections; one more is refused where nobody gives way
+	Slow     bool            // answers may take a client's word first, as over TLS
+	Refuse   func(io.Writer) // answers a connection that is refused
+	Rejected func()          // called for each that is
+	Starved  func(error)     // called for each try to take a connection that found no file descriptor
+}
+
+// Listener bounds the connections of a server. When all are taken, the one that has been idle longest and has shown
+// no valid token gives its place to the next; where there is none, the next is refused at once. It outlives a lack of file
+// descriptors.
+type Listener struct {
+	net.Listener
+	watch *Watch
+	bound Bound
+
+	handshakes atomic.Int64
+	close      sync.Once
+	closed     chan struct{}
+}
+
+// Listen returns a listener whose connections come from ln and belong to the watch.
+func (w *Watch) Listen(ln net.Listener, b Bound) *Listener {
+	return &Listener{Listener: ln, watch: w, bound: b, closed: make(chan struct{})}
+}
+
+// Accept returns the next connection that there is room for, a *Conn.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.room() {
+			return l.watch.add(c), nil
+		}
+		l.bound.Rejected()
+		if !l.bound.Slow {
+			l.refuse(c)
+			continue
+		}
+		// Nobody may wait for that word here.
+		if l.handshakes.Add(1) <= MaxHandshakes {
+			go func() {
+				defer l.handshakes.Add(-1)
+				l.refuse(c)
+			}()
+			continue
+		}
+		l.handshakes.Add(-1)
+		_ = c.Close()
+	}
+}
+
+// Waits for file descriptors to come free.
+const (
+	starvedFirst = 5 * time.Millisecond
+	starvedMost  = time.Second
+)
+
+// accept takes the next connection. Where the process or the machine has no file descriptor left for it, a stranger's is
+// cut, and it is tried again.
+func (l *Listener) accept() (net.Conn, error) {
+	for wait := starvedFirst; ; wait = min(2*wait, starvedMost) {
+		c, err := l.Listener.Accept()
+		if err == nil || !starvedOfFiles(err) {
+			return c, err
+		}
+		l.watch.cutStranger()
+		l.bound.Starved(err)
+		select {
+		case <-time.After(wait):
+		case <-l.closed:
+		}
+	}
+}
+
+// starvedOfFiles reports whether there may be room for the connection later. To fasthttp such errors end the server.
+func starvedOfFiles(err error) bool {
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, lack) {
+			return true
+		}
+	}
+	return false
+}
+
+// room reports whether one more connection may come, and makes room where it can. Those that were cut stay for the moment
+// that their goroutines take to end.
+func (l *Listener) room() bool {
+	open, leaving := l.watch.Count()
+	if open-leaving < l.bound.Max {
+		return true
+	}
+	return leaving < Spare/2 && l.watch.cutStranger()
+}
+
+// Close ends Accept, also where it waits for a file descriptor. Connections stay.
+func (l *Listener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+func (l *Listener) refuse(c net.Conn) {
+	defer c.Close()
+	// A fresh socket's buffer takes the answer without blocking; the deadline is for odd listeners, and for TLS.
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	l.bound.Refuse(c)
+}

@@ -1,0 +1,238 @@
+package jsonscan
+
+// Scanner walks over JSON text without allocating. It accepts exactly what encoding/json accepts, but that
+// it wants valid UTF-8, which its callers check for the whole body at once.
+//
+// Its methods return false on a syntax error and leave Pos where that was found. Slices that they return
+// borrow Text.
+type Scanner struct {
+	Text  []byte
+	Pos   int // of the next byte
+	depth int
+}
+
+// MaxDepth is encoding/json's own limit of nesting.
+const MaxDepth = 10000
+
+// TooDeep reports whether the scan ended because brackets are nested deeper than MaxDepth.
+func (s *Scanner) TooDeep() bool { return s.depth == MaxDepth+1 }
+
+// Space skips white space.
+func (s *Scanner) Space() {
+	for s.Pos < len(s.Text) {
+		switch s.Text[s.Pos] {
+		case ' ', '\t', '\n', '\r':
+			s.Pos++
+		default:
+			return
+		}
+	}
+}
+
+// Peek skips white space and returns the next byte, 0 at the end.
+func (s *Scanner) Peek() byte {
+	if s.Pos < len(s.Text) && s.Text[s.Pos] > ' ' { // mostly
+		return s.Text[s.Pos]
+	}
+	return s.peekSpace()
+}
+
+func (s *Scanner) peekSpace() byte {
+	s.Space()
+	if s.Pos < len(s.Text) {
+		return s.Text[s.Pos]
+	}
+	return 0
+}
+
+// Next skips white space and takes c, or returns false.
+func (s *Scanner) Next(c byte) bool {
+	if s.Peek() != c {
+		return false
+	}
+	s.Pos++
+	return true
+}
+
+// End reports whether nothing but white space is left.
+func (s *Scanner) End() bool {
+	s.Space()
+	return s.Pos == len(s.Text)
+}
+
+// Str takes a string and returns it as it stands there, with its quotes; escaped reports whether it has escapes.
+func (s *Scanner) Str() (lit []byte, escaped, ok bool) {
+	if s.Peek() != '"' {
+		return nil, false, false
+	}
+	start := s.Pos
+	for i := start + 1; i < len(s.Text); i++ {
+		if plainByte[s.Text[i]] {
+			continue
+		}
+		switch c := s.Text[i]; {
+		case c == '"':
+			s.Pos = i + 1
+			return s.Text[start:s.Pos], escaped, true
+		case c == '\\':
+			escaped = true
+			i++
+			if i == len(s.Text) {
+				s.Pos = i
+				return nil, false, false
+			}
+			switch s.Text[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				for range 4 {
+					if i++; i == len(s.Text) || !isHex(s.Text[i]) {
+						s.Pos = i
+						return nil, false, false
+					}
+				}
+			default:
+				s.Pos = i
+				return nil, false, false
+			}
+		case c < 0x20:
+			s.Pos = i
+			return nil, false, false
+		}
+	}
+	s.Pos = len(s.Text)
+	return nil, false, false
+}
+
+// plainByte says what stands for itself in a string.
+var plainByte = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return
+}()
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// Number takes a number and returns it as it stands there.
+func (s *Scanner) Number() (lit []byte, ok bool) {
+	s.Space()
+	start := s.Pos
+	if s.Pos < len(s.Text) && s.Text[s.Pos] == '-' {
+		s.Pos++
+	}
+	switch {
+	case s.Pos < len(s.Text) && s.Text[s.Pos] == '0':
+		s.Pos++
+	case !s.digits():
+		return nil, false
+	}
+	if s.Pos < len(s.Text) && s.Text[s.Pos] == '.' {
+		s.Pos++
+		if !s.digits() {
+			return nil, false
+		}
+	}
+	if s.Pos < len(s.Text) && s.Text[s.Pos]|0x20 == 'e' {
+		s.Pos++
+		if s.Pos < len(s.Text) && (s.Text[s.Pos] == '+' || s.Text[s.Pos] == '-') {
+			s.Pos++
+		}
+		if !s.digits() {
+			return nil, false
+		}
+	}
+	return s.Text[start:s.Pos], true
+}
+
+// digits takes one digit or more.
+func (s *Scanner) digits() bool {
+	start := s.Pos
+	for s.Pos < len(s.Text) && '0' <= s.Text[s.Pos] && s.Text[s.Pos] <= '9' {
+		s.Pos++
+	}
+	return s.Pos > start
+}
+
+func (s *Scanner) word(w string) bool {
+	if len(s.Text)-s.Pos < len(w) || string(s.Text[s.Pos:s.Pos+len(w)]) != w {
+		return false
+	}
+	s.Pos += len(w)
+	return true
+}
+
+// Null takes a null when that is what comes next.
+func (s *Scanner) Null() bool { return s.Peek() == 'n' && s.word("null") }
+
+// Skip takes any value.
+func (s *Scanner) Skip() bool {
+	switch c := s.Peek(); {
+	case c == '"':
+		_, _, ok := s.Str()
+		return ok
+	case c == '{':
+		for more := s.Open('{', '}'); more; more = s.More('}') {
+			if _, _, ok := s.Str(); !ok || !s.Next(':') || !s.Skip() {
+				return false
+			}
+		}
+		return s.Close('}')
+	case c == '[':
+		for more := s.Open('[', ']'); more; more = s.More(']') {
+			if !s.Skip() {
+				return false
+			}
+		}
+		return s.Close(']')
+	case c == '-' || '0' <= c && c <= '9':
+		_, ok := s.Number()
+		return ok
+	case c == 't':
+		return s.word("true")
+	case c == 'f':
+		return s.word("false")
+	case c == 'n':
+		return s.word("null")
+	}
+	return false
+}
+
+// Open takes the opening bracket and reports whether an element follows. Loops over elements have the form
+//
+//	for more := s.Open('[', ']'); more; more = s.More(']') { … }
+//	if !s.Close(']') { syntax error }
+func (s *Scanner) Open(c, closing byte) bool {
+	if !s.Next(c) {
+		return false
+	}
+	if s.depth++; s.depth > MaxDepth {
+		return false
+	}
+	return s.Peek() != closing
+}
+
+// More takes the comma that follows an element, and reports whether there was one.
+func (s *Scanner) More(closing byte) bool {
+	if s.Peek() != ',' {
+		return false
+	}
+	s.Pos++
+	return s.Peek() != closing || s.fail()
+}
+
+// fail makes the Close that follows refuse: a comma stands before the closing bracket.
+func (s *Scanner) fail() bool {
+	s.depth = MaxDepth + 2
+	return false
+}
+
+// Close takes the closing bracket.
+func (s *Scanner) Close(c byte) bool {
+	if s.depth > MaxDepth || !s.Next(c) {
+		return false
+	}
+	s.depth--
+	return true
+}
