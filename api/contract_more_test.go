@@ -16,6 +16,7 @@ import (
 // Batches, lists, runs, and what must survive.
 
 func TestContractBatches(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		var created struct {
 			Results []struct {
@@ -54,6 +55,7 @@ func TestContractBatches(t *testing.T) {
 }
 
 func TestContractLists(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		want := map[string]bool{}
 		for i := range 23 {
@@ -110,6 +112,7 @@ func TestContractLists(t *testing.T) {
 }
 
 func TestContractRuns(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		one := l.create(`{"taskId":"a","runId":"r"}`)
 		l.create(`{"taskId":"b","runId":"r"}`)
@@ -125,6 +128,7 @@ func TestContractRuns(t *testing.T) {
 }
 
 func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,"maxBackoffMs":60000}}`).want(201)
 		made, err := l.tr.Dispatch(context.Background(), tracker.Scope{Tenant: "acme", Workspace: "prod"}, "a", 0, "w1")
@@ -146,6 +150,7 @@ func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
 }
 
 func TestContractRefusalsChangeNothing(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
@@ -173,6 +178,7 @@ func TestContractRefusalsChangeNothing(t *testing.T) {
 
 // A beat before started starts the attempt; a token whose record is gone is adopted.
 func TestContractUnknownIsNotExpired(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200)
@@ -197,6 +203,7 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 
 // So is a worker, by whatever it asks first; a claim goes on with what it registered for. Only its token can do that.
 func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		for first, ask := range map[string]func(w *v1.RegisterWorkerResponse) *answer{
 			"beat": func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "heartbeat", "") },
@@ -227,6 +234,7 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 }
 
 func TestContractJSONComesBackAsItWent(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		payload := `{"b":1,"a":[1.50,"<&>\u2028é",12345678901234567890,null,{}]}`
 		e := l.create(`{"payload":` + payload + `}`)
@@ -259,6 +267,7 @@ func claimsOf(t *testing.T, l *live, token string) *token.Claims {
 
 // What could not be written again in UTC is refused where it comes in: a task that kept it could not be shown.
 func TestContractTimesOutsideTheYearsThatCanBeWritten(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		for _, at := range []string{"9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"} {
@@ -278,6 +287,7 @@ func TestContractTimesOutsideTheYearsThatCanBeWritten(t *testing.T) {
 
 // The first answer is kept for 24 h, whatever the request's deadline was.
 func TestContractRepeatAfterTheDeadline(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		deadline := l.now().Add(time.Minute).UTC().Format(time.RFC3339)
 		body, item := `{"deadline":"`+deadline+`"}`, `{"tasks":[{"deadline":"`+deadline+`","idempotencyKey":"k2"}]}`

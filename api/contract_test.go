@@ -115,6 +115,7 @@ func (l *live) delivered(e *v1.TaskEnvelope) {
 const short = `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"cancelGracePeriodMs":1000}`
 
 func TestContractWholeLife(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(`{"taskKey":"raw.events","assetId":"asset_1","labels":{"team":"x"},"payload":{"a":1},"resources":{"cpu":2}}`)
 		if e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" {
@@ -147,6 +148,7 @@ func TestContractWholeLife(t *testing.T) {
 }
 
 func TestContractCancel(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
@@ -169,6 +171,7 @@ func TestContractCancel(t *testing.T) {
 
 // The grace period runs from the first reply that carried the signal.
 func TestContractCancelGrace(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(`{"heartbeatIntervalMs":20000,"heartbeatTimeoutMs":60000,"cancelGracePeriodMs":1000}`)
 		l.call(e, "started", `{"attempt":1}`).want(200)
@@ -194,6 +197,7 @@ func TestContractCancelGrace(t *testing.T) {
 }
 
 func TestContractZombie(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1,"workerId":"w1"}`).want(200)
@@ -237,6 +241,7 @@ func TestContractZombie(t *testing.T) {
 }
 
 func TestContractMismatchBeforeTheNextEnds(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
@@ -250,6 +255,7 @@ func TestContractMismatchBeforeTheNextEnds(t *testing.T) {
 }
 
 func TestContractIdempotency(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		deadline := l.now().Add(90 * time.Minute).Format(time.RFC3339)
 		body := `{"taskKey":"k","deadline":"` + deadline + `"}`

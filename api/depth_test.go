@@ -28,6 +28,7 @@ func keptAsSent(t reflect.Type) (names []string) {
 // Every JSON value that a client may have kept can be read again by anything: 100 levels are taken and come back, 101 are
 // refused with the field's name, and change nothing.
 func TestContractDepthOfJSON(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		fields := keptAsSent(reflect.TypeFor[v1.CreateTaskRequest]())
 		if len(fields) != 2 {

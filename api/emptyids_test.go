@@ -8,6 +8,7 @@ import (
 
 // An id that is given as "" is no id; only one that is left out, or null, is absent.
 func TestEmptyIDsAreRefused(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		e, w := l.create(short), l.register(mailer)
 		dispatcher, operator, viewer, enroll := l.control(roleDispatcher), l.control(roleOperator), l.control(roleViewer), l.control(roleEnroll)

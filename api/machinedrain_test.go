@@ -9,6 +9,7 @@ import (
 
 // A drained machine takes no new work until it is resumed, as a worker and an operator see it.
 func TestContractMachineDrain(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		op := l.control(roleOperator)
 		old := l.register(mailer)

@@ -12,6 +12,7 @@ import (
 
 // A worker's token opens the callbacks of the attempts that were dispatched to it, and of no others.
 func TestContractWorkerTokenCallbacks(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w, other := l.register(mailer), l.register(strings.Replace(mailer, "4711", "4712", 1))
 		l.queue(`,"taskId":"t1","heartbeatTimeoutMs":60000`)
@@ -79,6 +80,7 @@ func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 
 // The answer to a worker's beat carries cancels and losses until one was handed to its connection.
 func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		for _, id := range []string{"t1", "t2", "t3"} {

@@ -25,6 +25,7 @@ func (l *live) queue(fields string) {
 }
 
 func TestContractClaim(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		if got := l.claim(w, ""); len(got) != 0 {
@@ -63,6 +64,7 @@ func TestContractClaim(t *testing.T) {
 
 // A claim that waits is answered when there is a task, and with none when the server shuts down.
 func TestContractLongPoll(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		got := make(chan *answer)
@@ -83,6 +85,7 @@ func TestContractLongPoll(t *testing.T) {
 }
 
 func TestContractClaimRefusals(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		other := l.register(`{"queue":"other","types":["x"]}`)
@@ -130,6 +133,7 @@ func TestContractClaimRefusals(t *testing.T) {
 }
 
 func TestContractQueues(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		l.do("GET", "/v1/queues", l.control(roleViewer), "").want(200).contains(`{"queues":[]}`)
 		l.do("GET", "/v1/queues/default", l.control(roleViewer), "").refused(404, "queue_not_found")

@@ -34,6 +34,7 @@ func (l *live) told(event, subject string) map[string]any {
 
 // Every call that changes what a worker may do takes a reason, shows it with the worker, and tells it in the event.
 func TestContractReasons(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		const reason = `its "disk" is 90 % full, ünd`
 		body := `{"reason":` + strconv.Quote(reason) + `}`
@@ -86,6 +87,7 @@ func TestContractReasons(t *testing.T) {
 // What was given for a drain stays when the drain has come to its end, in each way in which it may; an end of another kind,
 // and a drain that was taken back, are told by their own reason.
 func TestContractTheReasonOfADrainStays(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		op := l.control(roleOperator)
 		for end, want := range map[string]string{

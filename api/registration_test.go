@@ -10,6 +10,7 @@ import (
 
 // A registration is repeatable by the header and by the field: the very same answer, token included, and nobody superseded.
 func TestContractARepeatedRegistration(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		enroll := l.control(roleEnroll)
 		withID := strings.Replace(mailer, `{`, `{"registrationId":"r-1",`, 1)

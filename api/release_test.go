@@ -9,6 +9,7 @@ import (
 )
 
 func TestReleaseOfTheBrake(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		var tasks []*v1.TaskEnvelope
 		for range 60 {

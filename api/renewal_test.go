@@ -11,6 +11,7 @@ import (
 // What a worker was given while it lived never opens anything once its record is gone: a worker that its drain has ended is
 // told so by its next beat, and gets no fresh token with that, which would outlive the record and bring it back.
 func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		later := func(d time.Duration) {

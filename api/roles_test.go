@@ -124,6 +124,7 @@ func TestRolesAreNamed(t *testing.T) {
 
 // A task for a worker that is not there is refused as any bad field is, alone and in a batch.
 func TestContractATaskForAWorkerThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		submitter := l.control(roleSubmitter)

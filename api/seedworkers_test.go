@@ -41,6 +41,7 @@ func (l *live) wantMachine(id string, status v1.WorkerStatus) *v1.Machine {
 }
 
 func TestStaleDetectionScenarios(t *testing.T) {
+	t.Parallel()
 	scenario := func(name string, test func(t *testing.T, l *live)) {
 		t.Run(name, func(t *testing.T) { contract(t, test) })
 	}
@@ -115,6 +116,7 @@ func TestStaleDetectionScenarios(t *testing.T) {
 }
 
 func TestHeartbeatValidationScenarios(t *testing.T) {
+	t.Parallel()
 	scenario := func(name string, test func(t *testing.T, l *live)) {
 		t.Run(name, func(t *testing.T) { contract(t, test) })
 	}
@@ -162,6 +164,7 @@ func TestHeartbeatValidationScenarios(t *testing.T) {
 }
 
 func TestLifecycleScenarios(t *testing.T) {
+	t.Parallel()
 	scenario := func(name string, test func(t *testing.T, l *live)) {
 		t.Run(name, func(t *testing.T) { contract(t, test) })
 	}

@@ -10,6 +10,7 @@ import (
 
 // A claim's envelope has all its fields, those that the task was not given too.
 func TestContractClaimEnvelopeIsWhole(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"bare"}`).want(201)
@@ -24,6 +25,7 @@ func TestContractClaimEnvelopeIsWhole(t *testing.T) {
 
 // The answer to a creation says which worker the task waits for, alone and in a batch, and so does a repeat of it.
 func TestContractCreationTellsItsWorker(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		want := `{"state":"QUEUED","workerId":"` + w.WorkerID + `"}`
@@ -43,6 +45,7 @@ func TestContractCreationTellsItsWorker(t *testing.T) {
 
 // Every timeout is rounded up to two significant digits, and shown so.
 func TestContractTimeoutsAreRounded(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
 			want(201).contains(`{"startTimeoutMs":13000,"runTimeoutMs":110000,"heartbeatTimeoutMs":2100}`)
@@ -51,6 +54,7 @@ func TestContractTimeoutsAreRounded(t *testing.T) {
 
 // A hostname is whatever the host calls itself; the machine is named after it.
 func TestContractHostnames(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		seen := map[string]bool{}
 		for hostname, prefix := range map[string]string{"host-7": "host-7", "Anna's laptop": "Anna-s-laptop-", "_x_": "x-", "büro": "b-ro-", "ホスト": "", strings.Repeat("h", 200): "hhh"} {
@@ -70,6 +74,7 @@ func TestContractHostnames(t *testing.T) {
 
 // A claim that waits is refused when its worker drains.
 func TestContractADrainEndsALongPoll(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		got := make(chan *answer)

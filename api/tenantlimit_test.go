@@ -165,6 +165,7 @@ func (l *lookups) BeatWorker(ctx context.Context, s tracker.Scope, id string, b 
 
 // Whatever a worker's token asks about counts before it is looked up, whatever comes of it.
 func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
+	t.Parallel()
 	const perSecond, seconds, each = 10, 5, 100
 	items := strings.TrimSuffix(strings.Repeat(`{"taskId":"none","attempt":1},`, each), ",")
 	for name, c := range map[string]struct {
@@ -178,6 +179,7 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 		"inventory": {"/v1/workers/" + fakeWorkerID + "/heartbeat", `{"tasks":[` + items + `]}`, each},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			domain := &lookups{}
 			e := newEnv(t, func(c *Config) {
 				c.TenantBeats = perSecond

@@ -48,6 +48,7 @@ func same(t *testing.T, what, got, want string) {
 
 // A cancel may be repeated whatever has become of the task by it; one that nobody asked for is refused.
 func TestContractACancelIsRepeatable(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		cancel := func(id string) *answer {
 			return l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(roleOperator), `{"reason":"first"}`)
@@ -79,6 +80,7 @@ func TestContractACancelIsRepeatable(t *testing.T) {
 
 // Every ended task says when it was last heard and when its worker says that it ended, and so does its history.
 func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		at := func(d time.Duration) string { return v1.At(l.now().Add(d)).Format("2006-01-02T15:04:05.000Z") }
 		ended := func(body, end string, then func(e *v1.TaskEnvelope)) (*v1.TaskEnvelope, map[string]any) {
@@ -122,6 +124,7 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 
 // What a failed attempt told stays in its history, within bounds, whether or not another one follows.
 func TestContractAFailedAttemptKeepsItsMetrics(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"t","retry":{"maxAttempts":3,"initialBackoffMs":0}}`).want(201)
@@ -152,6 +155,7 @@ func TestContractAFailedAttemptKeepsItsMetrics(t *testing.T) {
 
 // "No retry left" and "not worth a retry" are two things, and counts are there at 0.
 func TestContractRetriesExhausted(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		fail := func(policy, category string, times int) map[string]any {
@@ -184,6 +188,7 @@ func TestContractRetriesExhausted(t *testing.T) {
 
 // An attempt that was lost with its worker says what became of that worker, in evidence and in events.
 func TestContractWorkerLostIsExplained(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		process := `{"queue":"default","types":["send_email"],"hostname":"host-7","pid":%d,"machineId":"host-7"}`
 		pid := 0
@@ -236,6 +241,7 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 // A worker's error says whether a retry may help, also where its worker left that to the category; all else in it stays
 // as it was sent. So it stands in the task, in its history, and beyond the cut of a long one.
 func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		long := strings.Repeat("x", 5000)
 		for i, c := range []struct{ sent, kept string }{
@@ -262,6 +268,7 @@ func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
 
 // What workers say about their time is held against the store's, whichever callback says it.
 func TestContractSkewOfWorkersIsMeasured(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		at := func(ahead time.Duration) string { return l.now().Add(ahead).Format(time.RFC3339Nano) }
 		e := l.create(short)

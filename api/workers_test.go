@@ -34,6 +34,7 @@ func (l *live) workerNow(id string) *v1.Worker {
 const mailer = `{"queue":"default","types":["send_email"],"hostname":"host-7","pid":4711,"name":"mailer-1","version":"1.2.3","runtimes":["python"],"maxConcurrent":10,"labels":{"region":"us-east-1"}}`
 
 func TestContractWorker(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		if w.HeartbeatIntervalMs != 10000 || w.HeartbeatTimeoutMs != 30000 || w.MachineID != "host-7" || !w.TokenExpiresAt.After(l.now()) {
@@ -76,6 +77,7 @@ func TestContractWorker(t *testing.T) {
 
 // A worker's token is renewed by its beats, and opens its own calls only.
 func TestContractWorkerTokens(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w, other := l.register(mailer), l.register(`{"queue":"default","types":["x"]}`)
 		for _, path := range []string{"heartbeat", "drain", "deregister"} {
@@ -122,6 +124,7 @@ func TestContractWorkerTokens(t *testing.T) {
 }
 
 func TestContractWorkerBadInput(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		before := l.store.Dump(t)
@@ -206,6 +209,7 @@ func TestContractWorkerBadInput(t *testing.T) {
 }
 
 func TestContractWorkerLists(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		var ids []string
 		for i := range 5 {
@@ -260,6 +264,7 @@ func TestContractWorkerLists(t *testing.T) {
 }
 
 func TestContractSweep(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
 		l.do("POST", "/v1/system:sweep", l.controlFor(roleOperator, "*", "*"), "").refused(403, v1.CodeForbidden)
@@ -288,6 +293,7 @@ func TestContractSweep(t *testing.T) {
 }
 
 func TestContractSelectAndPlace(t *testing.T) {
+	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		viewer, dispatcher := l.control(roleViewer), l.control(roleDispatcher)
 		l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).

@@ -22,6 +22,7 @@ func tickKeys() (keys []string) {
 
 // Shard time steps with the wall clock, by at most 250 ms at a time; while no beat lands it stands.
 func TestShardTime(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		ctx := context.Background()
 		eval := func(name string, keys []string, args ...any) []any {
@@ -73,6 +74,7 @@ func TestShardTime(t *testing.T) {
 
 // A replica that has died keeps no turn for as long as the clock was put back.
 func TestTurnsAfterTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tick := func(replica string) any {
 			t.Helper()

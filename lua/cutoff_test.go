@@ -71,6 +71,7 @@ func (k *keptTime) ran() time.Duration {
 
 // While balancers may keep the clients from all replicas time stands; one that is heard, or may be, is enough for it to run.
 func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		k := &keptTime{T: t, store: s}
 		k.run(time.Second, "a", "b")
@@ -104,6 +105,7 @@ func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
 // Replicas that are cut off for ever, or again and again, hold time for four periods; from then on it runs at half speed,
 // also by those who have just started, until nothing was held for a period.
 func TestTimeIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		k := &keptTime{T: t, store: s}
 		k.run(time.Second, "a")
@@ -131,6 +133,7 @@ func TestTimeIsNotHeldForEver(t *testing.T) {
 // Time is held for no longer than the longest timeout in use: where everybody's are short, or nobody lives, nobody must be
 // found late for the balancers' sake.
 func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		k := &keptTime{T: t, store: s}
 		cutOffFor := func(ms int) {

@@ -72,6 +72,7 @@ func (h *heardTask) off() time.Duration {
 // lands for a while), when somebody was last heard is told as it was, to 50 ms: the wall time that five ms of shard time
 // take at a tenth. What lands while time stands, or in the same ms of shard time, is left out: that is one moment.
 func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		k := &keptTime{T: t, store: s}
 		k.tick("a")

@@ -157,6 +157,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestEveryScriptLoads(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		for _, set := range []*lua.Set{lua.Load(), s.Scripts} {
 			for _, name := range set.Names() {

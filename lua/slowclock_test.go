@@ -13,6 +13,7 @@ import (
 // While beats of a shard are refused its time is held back, for no longer than that; what it lost is one outage, told
 // when it is over, and what readers compute never falls.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		ctx := context.Background()
 		eval := func(name string, keys []string, args ...any) any {

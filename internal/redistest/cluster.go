@@ -112,25 +112,26 @@ func (c *Cluster) URL() string {
 	return "redis+cluster://" + As(strings.Join(addrs, ","))
 }
 
-// Owner is the primary that serves a slot, as another of these servers sees it.
+// Owner is the primary that serves a slot, as another of these servers sees it. It waits while nobody does: on a busy machine
+// nodes take each other for dead now and then.
 func (c *Cluster) Owner(slot int, seenBy *Server) (owner *Server, err error) {
-	err = seenBy.with(func(ctx context.Context, r *redis.Client) error {
+	err = seenBy.await(fmt.Sprintf("a node that knows who serves slot %d", slot), func(ctx context.Context, r *redis.Client) bool {
 		//lint:ignore SA1019 as above
 		served, err := r.ClusterSlots(ctx).Result()
 		if err != nil {
-			return err
+			return false
 		}
 		for _, part := range served {
 			if part.Start <= slot && slot <= part.End {
 				for _, s := range c.Servers {
 					if s.Addr == part.Nodes[0].Addr {
 						owner = s
-						return nil
+						return true
 					}
 				}
 			}
 		}
-		return fmt.Errorf("nobody serves slot %d", slot)
+		return false
 	})
 	return owner, err
 }
