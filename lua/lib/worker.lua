@@ -1,16 +1,21 @@
--- Purpose: a worker's record, its machine's, and what every transition of them does. Needs clock. Fields of a worker:
--- s status (N online, D draining, F offline), q queue, y types and rn runtimes (comma-separated), n name, m machine,
--- h hostname, p pid, v version, mc max concurrent, l labels as JSON, u probe URL, id hash of its identity, ln hash of
--- its lineage, i interval ms, t timeout ms, bl last beat in shard time, lb the same in wall ms, la late since wall ms,
--- pb probes answered since the last beat and px the last of them in shard time, a active and ae of these those that it
--- did not claim, sq last seq, bn inventories heard, tc and tf totals, c registered, e offline since, r why it is
--- OFFLINE, gr reason given for that, dr reason given for a drain, ds drain began, dd drain deadline, dt 1 when the
--- worker knows of it, md 1 when it drains with its machine and w when it registered on a drained machine and waits,
--- DRAINING, for that to be resumed, ll 1 when its lost tasks count as losses, rt attempts recovered, ls last selected
--- (wall ms), hb attempts that it holds at most, hg reservations that have ended, sp the worker that it superseded, sx
--- and st what worker_register.lua remembers of its identity, br when the mass expiry brake held it, in shard time, si
--- how long it had been silent when it ended and lg how long its end had been due, ms. Of a machine: s status (N, D or
--- F), on online since, c first seen; while it is drained ds since when, dd deadline, dr reason given; rs last resumed.
+-- Purpose: a worker's record, its machine's, and what every transition of them does. Needs clock.
+-- Fields of a worker (tracker/fields.go), absent when empty or default; times are wall ms:
+--   s status: N online, D draining, F offline; q queue; y types, comma-separated; rn runtimes, comma-separated; n
+--   name; m machine; h hostname; p process id; v version; mc how many tasks it takes at once; l labels as JSON; u
+--   probe URL; id hash of its identity; ln hash of its lineage; i heartbeat interval, ms; t timeout, ms; bl last
+--   beat, shard time; lb the same, wall ms; la since when it is late; pb probes answered since its last beat; px the
+--   last of these, shard time; a how many tasks it says that it has; ae of these those that it did not claim; sq
+--   last sequence number; bn inventories heard; tc tasks completed in all; tf tasks failed in all; c when it
+--   registered; e since when it is offline; r why it is offline; gr reason that was given for that; dr reason that
+--   was given for its drain; ds when its drain began; dd deadline of its drain; dt 1: it knows of its drain; md 1:
+--   it drains with its machine, w: it registered on a drained one and waits, draining; ll 1: its lost tasks count as
+--   losses; rt attempts recovered from it; ls when it was last selected; hb how many attempts it holds at most; hg
+--   reservations that have ended; sp the worker that it superseded; sx when its identity was last taken over, newest
+--   first, comma-separated; st when that was told; br when the mass expiry brake spared it, shard time; si how long
+--   it had been silent when it ended, ms; lg how long its end had been due, ms.
+-- Fields of a machine:
+--   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
+--   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.
 --#include lib/event.lua
 --#include lib/wake.lua
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
