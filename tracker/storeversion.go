@@ -49,7 +49,8 @@ func (s *store) settleSchema(ctx context.Context, steps []schemaStep) error {
 		return s.tooNew(is, len(steps))
 	}
 	if is.version > len(steps) {
-		s.opts.Logger.Info("the store is in a newer version of the stored format, which this one may run on", "version", is.version, "known", len(steps))
+		s.opts.Logger.Info("the store is in a newer version of the stored format, which this one may run on",
+			"version", is.version, "known", len(steps))
 	}
 	return s.bringForward(ctx, steps, is.version)
 }
@@ -70,15 +71,17 @@ func (s *store) readSchema(ctx context.Context) (is storedSchema, err error) {
 			continue // a program before version 1 has written it
 		}
 		if *to, err = strconv.Atoi(text); err != nil || *to < 0 {
-			return is, fmt.Errorf("the version of the stored format is %.20q, which is no number; another program may have written %s", text, metaKey)
+			return is, fmt.Errorf("the version of the stored format is %.20q, which is no number; another program may have written %s",
+				text, metaKey)
 		}
 	}
 	return is, nil
 }
 
 func (s *store) tooNew(is storedSchema, known int) error {
-	return fmt.Errorf("the store at %s is in version %d of the stored format, which only a Lubdub that knows version %d or newer may use, and this one knows %d: "+
-		"run the release that ran on it last, or a newer one; to go back to this one, restore a backup of Redis from before the upgrade (docs/upgrades.md)",
+	return fmt.Errorf("the store at %s is in version %d of the stored format, which only a Lubdub that knows version %d or newer may use, "+
+		"and this one knows %d: run the release that ran on it last, or a newer one; to go back to this one, restore a backup of Redis "+
+		"from before the upgrade (docs/upgrades.md)",
 		redactURL(s.opts.RedisURL), is.version, is.least, known)
 }
 
@@ -126,7 +129,8 @@ func (s *store) lookAtSchema(ctx context.Context, steps []schemaStep) {
 	switch {
 	case err != nil || is.lost:
 	case is.least > len(steps):
-		s.giveUp(s.tooNew(is, len(steps)), "a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
+		s.giveUp(s.tooNew(is, len(steps)),
+			"a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
 	default:
 		_ = s.bringForward(ctx, steps, is.version)
 	}

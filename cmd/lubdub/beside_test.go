@@ -21,9 +21,12 @@ import (
 )
 
 var (
-	besideCommit = flag.String("beside-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837", "what runs beside this tree in TestReleasesBesideEachOther")
-	besideRolls  = flag.Int("beside-rolls", 1, "how often replicas are rolled from one release to the other, and back with the next; make test-upgrades has 10")
-	besideTasks  = flag.Int("beside-tasks", 100, "live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
+	besideCommit = flag.String("beside-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837",
+		"what runs beside this tree in TestReleasesBesideEachOther")
+	besideRolls = flag.Int("beside-rolls", 1,
+		"how often replicas are rolled from one release to the other, and back with the next; make test-upgrades has 10")
+	besideTasks = flag.Int("beside-tasks", 100,
+		"live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
 )
 
 // otherRelease is the program of besideCommit, built once. Without its paths the build cache keeps it.
@@ -32,7 +35,8 @@ var otherRelease = sync.OnceValues(func() (string, error) {
 	if err := os.Mkdir(source, 0o755); err != nil {
 		return "", err
 	}
-	build := `git -C "$(git rev-parse --show-toplevel)" archive "$0" | tar -x -C "$1" && cd "$1" && go build -trimpath -ldflags '-X main.version=0.0.1' -o "$2" ./cmd/lubdub`
+	build := `git -C "$(git rev-parse --show-toplevel)" archive "$0" | tar -x -C "$1" && cd "$1" &&
+		go build -trimpath -ldflags '-X main.version=0.0.1' -o "$2" ./cmd/lubdub`
 	if out, err := exec.Command("sh", "-c", build, *besideCommit, source, path).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w: %s", *besideCommit, err, out)
 	}
@@ -45,7 +49,8 @@ var otherRelease = sync.OnceValues(func() (string, error) {
 // ends.
 func TestReleasesBesideEachOther(t *testing.T) {
 	if out, err := exec.Command("git", "cat-file", "-e", *besideCommit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; fetch all of it (git fetch --unshallow): %v %s", *besideCommit, err, out)
+		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; "+
+			"fetch all of it (git fetch --unshallow): %v %s", *besideCommit, err, out)
 	}
 	t.Parallel()
 	for name, olderFirst := range map[string]bool{"the-older-is-upgraded": true, "the-newer-is-taken-back": false} {
@@ -70,9 +75,7 @@ func TestReleasesBesideEachOther(t *testing.T) {
 				from, to = to, from
 			}
 			s.load.finish()
-			t.Logf("%d rolls in %v: %d tasks and %d requests acknowledged, %d tried again after 503, %d after a closed connection, %d failed, %d lost; %d beats, %d killed, %d dead found, %d tasks of dead workers ended by others",
-				*besideRolls, time.Since(began).Round(time.Millisecond), len(s.load.tasks), s.load.acknowledged.Load(), s.load.unavailable.Load(), s.load.closed.Load(),
-				s.load.failed.Load(), s.load.lost, s.landed.Load(), s.killed, len(s.mortal), s.inherited)
+			s.tell(time.Since(began))
 		})
 	}
 }
@@ -85,7 +88,8 @@ type beside struct {
 	versioned bool     // it has been there
 	addrs     []string // of the replicas, the oldest first
 	lives     int
-	inherited int // tasks of dead workers that others have ended
+	inherit   func() // has others end what the dead have held
+	inherited int    // tasks of dead workers that others have ended
 
 	client *redis.Client
 	read   [stageShards]string // the last event that was read, by shard
@@ -97,7 +101,8 @@ func newBeside(t *testing.T, newer, release string) *beside {
 	balancer := &replicas{spread: spread{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	client := &http.Client{Transport: balancer, Timeout: 10 * time.Second}
 	s := &beside{newer: newer, mortal: map[string]bool{}}
-	s.stage = &stage{T: t, redis: redistest.StartServer(t, "--appendonly", "yes"), hosts: balancer, crowd: newCrowd(t, client, *outageTimeout)}
+	s.stage = &stage{T: t, hosts: balancer, crowd: newCrowd(t, client, *outageTimeout)}
+	s.redis = redistest.StartServer(t, "--appendonly", "yes")
 	s.client = s.redis.Client()
 	t.Cleanup(func() { _ = s.client.Close() })
 	for range 2 {
@@ -108,16 +113,27 @@ func newBeside(t *testing.T, newer, release string) *beside {
 	s.load.begin()
 	s.add(*besideTasks, false)
 	s.addWorkers(*besideTasks/5, false)
-	s.live()
+	s.bear()
+	s.load.awaitMore()
 	return s
+}
+
+func (s *beside) tell(took time.Duration) {
+	s.Helper()
+	l := s.load
+	s.Logf("%d rolls in %v: %d tasks and %d requests acknowledged, %d tried again after 503, %d after a closed connection, "+
+		"%d failed, %d lost; %d beats, %d killed, %d dead found, %d tasks of dead workers ended by others",
+		*besideRolls, took.Round(time.Millisecond), len(l.tasks), l.acknowledged.Load(), l.unavailable.Load(), l.closed.Load(),
+		l.failed.Load(), l.lost, s.landed.Load(), s.killed, s.dead(), s.inherited)
 }
 
 // join starts a replica and sends clients to it.
 func (s *beside) join(release string) {
 	s.Helper()
-	r := launchBy(s.T, withKey, release, "serve", "--redis", s.redis.URL(), "--shards", fmt.Sprint(stageShards), "--redis-timeout", "2s",
-		"--worker-heartbeat-interval", (*outageTimeout / 3).String(), "--health-check-period", "0s", "--public-url", "http://lubdub",
-		"--log-level", "warn", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	r := launchBy(s.T, withKey, release, "serve", "--redis", s.redis.URL(),
+		"--shards", fmt.Sprint(stageShards), "--redis-timeout", "2s", "--worker-heartbeat-interval", (*outageTimeout / 3).String(),
+		"--health-check-period", "0s", "--public-url", "http://lubdub", "--log-level", "warn",
+		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	url, _ := r.urls()
 	s.fronts = append(s.fronts, r)
 	s.addrs = append(slices.Clone(s.addrs), strings.TrimPrefix(url, "http://"))
@@ -147,15 +163,20 @@ func (s *beside) roll(release string) {
 	}
 }
 
-// live goes on until the replicas that are there now have done everything once: tasks and workers die and are found, what
-// they held others end, tasks come to their end.
-func (s *beside) live() {
+// bear brings those to life who die when the next replica has joined.
+func (s *beside) bear() {
 	s.Helper()
 	s.lives++
 	s.silent = make(chan struct{})
 	s.add(max(5, *besideTasks/10), true)
 	s.addWorkers(max(2, *besideTasks/50), true)
-	inherit := s.bequeath()
+	s.inherit = s.bequeath()
+}
+
+// live goes on until the replicas that are there now have done everything once: those die who came before the newest of them,
+// and are found, what they held others end, and tasks come to their end.
+func (s *beside) live() {
+	s.Helper()
 	s.fallSilent()
 	s.load.awaitMore()
 	for _, id := range s.fallen() {
@@ -163,14 +184,9 @@ func (s *beside) live() {
 	}
 	until(s.T, "all the dead are found", func() bool {
 		s.readEvents()
-		for _, dead := range s.mortal {
-			if !dead {
-				return false
-			}
-		}
-		return true
+		return s.dead() == len(s.mortal)
 	})
-	inherit()
+	s.inherit()
 	s.mu.Lock()
 	if len(s.refused) > 0 {
 		s.Errorf("%d beats of live ones were refused for good, such as %s", len(s.refused), s.refused[0])
@@ -182,6 +198,17 @@ func (s *beside) live() {
 	if s.Failed() {
 		s.FailNow()
 	}
+	s.bear()
+}
+
+// dead counts who was declared dead and is.
+func (s *beside) dead() (n int) {
+	for _, dead := range s.mortal {
+		if dead {
+			n++
+		}
+	}
+	return n
 }
 
 // readEvents reads those that are new. Nobody is declared dead who lives, and no release repairs what the other has written.
@@ -236,7 +263,8 @@ func (s *beside) bequeath() (inherit func()) {
 	queue := fmt.Sprintf("family-%d", s.lives)
 	for n := range bequeathed {
 		id := fmt.Sprintf("%s-%d", queue, n)
-		s.must(s.load.do("POST", "/v1/tasks", s.admin, id, v1.CreateTaskRequest{TaskID: id, Queue: queue, Type: "x"}, nil, http.StatusCreated))
+		task := v1.CreateTaskRequest{TaskID: id, Queue: queue, Type: "x"}
+		s.must(s.load.do("POST", "/v1/tasks", s.admin, id, task, nil, http.StatusCreated))
 		s.mortal[id] = false
 	}
 	s.claimAll(s.hire(queue, "dies"), queue, 1)
@@ -244,7 +272,8 @@ func (s *beside) bequeath() (inherit func()) {
 		s.Helper()
 		heir := s.hire(queue, "heir")
 		for _, e := range s.claimAll(heir, queue, 2) {
-			s.must(s.load.do("POST", "/v1/tasks/"+e.TaskID+"/completed", e.TaskToken, "", v1.CompletedRequest{Attempt: e.Attempt, Outcome: v1.OutcomeSucceeded}, nil, http.StatusOK))
+			end := v1.CompletedRequest{Attempt: e.Attempt, Outcome: v1.OutcomeSucceeded}
+			s.must(s.load.do("POST", "/v1/tasks/"+e.TaskID+"/completed", e.TaskToken, "", end, nil, http.StatusOK))
 			s.inherited++
 		}
 		s.must(s.load.do("POST", "/v1/workers/"+heir.WorkerID+"/deregister", heir.WorkerToken, "", struct{}{}, nil, http.StatusOK))
@@ -253,7 +282,8 @@ func (s *beside) bequeath() (inherit func()) {
 
 func (s *beside) hire(queue, name string) (w v1.RegisterWorkerResponse) {
 	s.Helper()
-	s.must(s.load.do("POST", "/v1/workers", s.admin, "", v1.RegisterWorkerRequest{Queue: queue, Types: []string{"x"}, Name: name}, &w, http.StatusCreated))
+	worker := v1.RegisterWorkerRequest{Queue: queue, Types: []string{"x"}, Name: name}
+	s.must(s.load.do("POST", "/v1/workers", s.admin, "", worker, &w, http.StatusCreated))
 	s.mortal[w.WorkerID] = false
 	return w
 }
@@ -271,4 +301,30 @@ func (s *beside) claimAll(w v1.RegisterWorkerResponse, queue string, attempt int
 		s.Fatalf("%d of %d tasks claimed from %s, and all of them should be attempt %d: %+v", len(got), bequeathed, queue, attempt, got)
 	}
 	return got
+}
+
+// A program that the store has left behind does not start, and ends where it runs; both say what to do.
+func TestAProgramThatIsLeftBehindEnds(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartServer(t)
+	serve := func() *running {
+		return launch(t, withKey, append([]string{"serve", "--redis", server.URL()}, anyPort...)...)
+	}
+	runs := serve()
+	runs.urls()
+	c := server.Client()
+	defer func() { _ = c.Close() }()
+	if err := c.HSet(t.Context(), "lubdub:{0}:meta", "schema", 9, "least", 8).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for when, r := range map[string]*running{"it runs": runs, "it starts": serve()} {
+		if code := r.wait(); code != exitFailed {
+			t.Errorf("%s: it ended with %d", when, code)
+		}
+		for _, words := range []string{"version 9 of the stored format", "version 8 or newer", "docs/upgrades.md"} {
+			if !strings.Contains(r.errs.String(), words) {
+				t.Errorf("%s: it does not say %q: %s", when, words, r.errs)
+			}
+		}
+	}
 }

@@ -133,7 +133,8 @@ func (l *restartLoad) begin() {
 func (l *restartLoad) push(id string) {
 	var e v1.TaskEnvelope
 	timeout := time.Hour.Milliseconds() // longer than all of it
-	if l.do("POST", "/v1/tasks", l.admin, id, v1.CreateTaskRequest{TaskID: id, HeartbeatTimeoutMs: &timeout}, &e, http.StatusCreated) != nil {
+	task := v1.CreateTaskRequest{TaskID: id, HeartbeatTimeoutMs: &timeout}
+	if l.do("POST", "/v1/tasks", l.admin, id, task, &e, http.StatusCreated) != nil {
 		return
 	}
 	l.promise(id, promised{})
