@@ -42,8 +42,8 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 		status, health := s.health(&ctx.Response.Header)
 		writeJSON(ctx, status, health)
 	case path == "/version":
-		c := call{s: s, ctx: ctx}
-		status, body, _ := c.version()
+		req := request{s: s, ctx: ctx}
+		status, body, _ := req.version()
 		writeJSON(ctx, status, body)
 	default:
 		s.writeRefusal(ctx, refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
@@ -51,7 +51,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// isProfile tells whether a path is one of the profiler's pages that we serve: all but the command line, which may hold
+// isProfile reports whether a path is one of the profiler's pages that we serve: all but the command line, which may hold
 // passwords.
 func isProfile(path string) bool {
 	page, ok := strings.CutPrefix(path, "/debug/pprof/")

@@ -16,7 +16,7 @@ type admission struct {
 	refused  func()
 }
 
-// enter lets one in, or tells that there is no room. Who was let in must leave.
+// enter lets one in, or returns the refusal when there is no room. Who was let in must leave.
 func (a *admission) enter() *refusal {
 	if a.underWay.Add(1) <= a.limit {
 		return nil
@@ -29,7 +29,7 @@ func (a *admission) enter() *refusal {
 
 func (a *admission) leave() { a.underWay.Add(-1) }
 
-// yields tells whether a route gives way to heartbeats. A claim judges itself: one that waits for work takes no time.
+// yields reports whether a route gives way to heartbeats. A claim judges itself: one that waits for work takes no time.
 func (r *route) yields() bool {
 	return r.access == forControl || r.access == forWorker && r.op != opWorkerHeartbeat && r.op != opClaim
 }

@@ -41,63 +41,63 @@ func checkAttempt(a *tracker.Attempt, number int) *refusal {
 }
 
 // authorize lets the request in or answers 401 or 403.
-func (c *call) authorize() error {
-	if c.route.access == forAll || c.route.access == forItems {
+func (req *request) authorize() error {
+	if req.route.access == forAll || req.route.access == forItems {
 		return nil
 	}
-	if r := c.authenticate(); r != nil {
+	if r := req.authenticate(); r != nil {
 		return r
 	}
-	switch c.route.access {
+	switch req.route.access {
 	case forTask:
-		return c.authorizeTask()
+		return req.authorizeTask()
 	case forWorker:
-		return c.authorizeWorker()
+		return req.authorizeWorker()
 	}
-	return c.authorizeControl()
+	return req.authorizeControl()
 }
 
 // authorizeTask lets in the token of the path's task. A worker's is judged when the body has named the attempt.
-func (c *call) authorizeTask() error {
-	a := c.who.task()
+func (req *request) authorizeTask() error {
+	a := req.who.task()
 	if a == nil {
 		return nil
 	}
-	if r := checkTask(a, []byte(c.id)); r != nil {
+	if r := checkTask(a, []byte(req.id)); r != nil {
 		return r
 	}
-	if r := c.s.tenantBeats.take(a.Scope.Tenant, &c.who.bucket, c.local()); r != nil {
+	if r := req.s.tenantBeats.take(a.Scope.Tenant, &req.who.bucket, req.local()); r != nil {
 		return r
 	}
-	c.attempt = a
+	req.attempt = a
 	return nil
 }
 
 // authorizeWorker lets in the token of the path's worker, or, where the route has roles, a control token.
-func (c *call) authorizeWorker() error {
+func (req *request) authorizeWorker() error {
 	switch {
-	case c.who.control() && c.route.needs != 0:
-		return c.authorizeControl()
-	case !c.who.worker():
+	case req.who.control() && req.route.needs != 0:
+		return req.authorizeControl()
+	case !req.who.worker():
 		return forbidden("The token is not a worker's; use the workerToken of the registration")
-	case !tracker.ValidID(c.id):
-		return invalidID(c.route.idField())
-	case c.route.idField() == "workerId" && c.who.claims.Worker != c.id:
+	case !tracker.ValidID(req.id):
+		return invalidID(req.route.idField())
+	case req.route.idField() == "workerId" && req.who.claims.Worker != req.id:
 		return forbidden("The token is another worker's; use the workerToken of this worker's registration")
 	}
 	return nil
 }
 
-func (c *call) authorizeControl() error {
-	if !c.who.control() {
+func (req *request) authorizeControl() error {
+	if !req.who.control() {
 		return forbidden("The token is not a control token; make one with: lubdub token --role viewer")
 	}
-	role := c.who.claims.Role
-	if permitted[role]&c.route.needs == 0 {
-		return forbidden("The role " + string(role) + " may not do this; it takes " + rolesFor(c.route.needs))
+	role := req.who.claims.Role
+	if permitted[role]&req.route.needs == 0 {
+		return forbidden("The role " + string(role) + " may not do this; it takes " + rolesFor(req.route.needs))
 	}
-	if c.id != "" {
-		return invalidIDUnless(c.route.idField(), c.id)
+	if req.id != "" {
+		return invalidIDUnless(req.route.idField(), req.id)
 	}
 	return nil
 }
@@ -109,32 +109,32 @@ func invalidIDUnless(field, id string) error {
 	return invalidID(field)
 }
 
-// scope settles the scope of a control call: what the body says (empty for calls without), else the query,
-// else the token. What the token does not open is 403, what is more than the tenant may send 429: a call counts once
+// scope settles the scope of a request: what the body says (empty for those without), else the query,
+// else the token. What the token does not open is 403, what is more than the tenant may send 429: a request counts once
 // for each scope that it settles, so each task of a batch does.
-func (c *call) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
-	tenant, err := c.half("tenantId", bodyTenant, c.who.claims.Tenant)
+func (req *request) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
+	tenant, err := req.half("tenantId", bodyTenant, req.who.claims.Tenant)
 	if err != nil {
 		return tracker.Scope{}, err
 	}
-	workspace, err := c.half("workspaceId", bodyWorkspace, c.who.claims.Workspace)
+	workspace, err := req.half("workspaceId", bodyWorkspace, req.who.claims.Workspace)
 	if err != nil {
 		return tracker.Scope{}, err
 	}
-	limit := c.s.tenantCalls
-	if c.route.op == opWorkerHeartbeat {
-		limit = c.s.tenantBeats
+	limit := req.s.tenantCalls
+	if req.route.op == opWorkerHeartbeat {
+		limit = req.s.tenantBeats
 	}
-	if r := limit.take(tenant, nil, c.local()); r != nil {
+	if r := limit.take(tenant, nil, req.local()); r != nil {
 		return tracker.Scope{}, r
 	}
 	return tracker.Scope{Tenant: tenant, Workspace: workspace}, nil
 }
 
-func (c *call) half(field, body, own string) (string, error) {
-	asked := c.query.Get(field)
+func (req *request) half(field, body, own string) (string, error) {
+	asked := req.query.Get(field)
 	switch {
-	case c.query.Has(field) && !tracker.ValidID(asked), body != "" && !tracker.ValidID(body):
+	case req.query.Has(field) && !tracker.ValidID(asked), body != "" && !tracker.ValidID(body):
 		return "", invalidID(field)
 	case asked != "" && body != "" && asked != body:
 		return "", invalidField(field, field+" differs between the query and the body; say it once")

@@ -202,7 +202,7 @@ func percentage(lit []byte) ([]byte, bool) {
 	return lit, true
 }
 
-// check tells the first thing that is wrong with the fields, nil when all is well.
+// check returns the refusal of the first thing that is wrong with the fields, nil when all is well.
 func (b *beatBody) check() *refusal {
 	switch {
 	case b.twice != 0:

@@ -25,7 +25,7 @@ type slowBeat struct {
 	hasMessage bool
 }
 
-// saysTwice tells whether a valid object has one of the members twice.
+// saysTwice reports whether a valid object has one of the members twice.
 func saysTwice(object []byte, names ...string) bool {
 	d := json.NewDecoder(bytes.NewReader(object))
 	seen := map[any]int{}
@@ -160,7 +160,7 @@ func FuzzDecodeBatch(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var b batchCall
+		var b batchRequest
 		err := b.decode(body)
 		var fields map[string]json.RawMessage
 		var items []json.RawMessage

@@ -10,12 +10,12 @@ import (
 )
 
 // cancelTask answers POST /v1/tasks/{taskId}/cancel.
-func (c *call) cancelTask() (int, any, error) {
-	scope, reason, err := c.cancelRequest()
+func (req *request) cancelTask() (int, any, error) {
+	scope, reason, err := req.cancelRequest()
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := c.s.tracker.Cancel(c.context(), scope, c.id, reason)
+	t, err := req.s.tracker.Cancel(req.context(), scope, req.id, reason)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -23,12 +23,12 @@ func (c *call) cancelTask() (int, any, error) {
 }
 
 // cancelRun answers POST /v1/runs/{runId}/cancel.
-func (c *call) cancelRun() (int, any, error) {
-	scope, reason, err := c.cancelRequest()
+func (req *request) cancelRun() (int, any, error) {
+	scope, reason, err := req.cancelRequest()
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := c.s.tracker.CancelRun(c.context(), scope, c.id, reason)
+	r, err := req.s.tracker.CancelRun(req.context(), scope, req.id, reason)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,16 +36,16 @@ func (c *call) cancelRun() (int, any, error) {
 }
 
 // cancelRequest reads the body, which may be missing.
-func (c *call) cancelRequest() (tracker.Scope, string, error) {
-	var req v1.CancelRequest
-	if len(c.ctx.Request.Body()) > 0 {
-		if err := c.strict(&req); err != nil {
+func (req *request) cancelRequest() (tracker.Scope, string, error) {
+	var body v1.CancelRequest
+	if len(req.ctx.Request.Body()) > 0 {
+		if err := req.strict(&body); err != nil {
 			return tracker.Scope{}, "", err
 		}
 	}
-	if len(req.Reason) > tracker.MaxReasonBytes {
+	if len(body.Reason) > tracker.MaxReasonBytes {
 		return tracker.Scope{}, "", invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", tracker.MaxReasonBytes))
 	}
-	scope, err := c.scope("", "")
-	return scope, req.Reason, err
+	scope, err := req.scope("", "")
+	return scope, body.Reason, err
 }

@@ -17,17 +17,17 @@ import (
 
 // completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
 // one is logged, counted and changes nothing.
-func (c *call) completed() (int, any, error) {
-	completion, err := c.completion()
+func (req *request) completed() (int, any, error) {
+	completion, err := req.completion()
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := c.s.tracker.Complete(c.context(), c.attempt, completion)
+	done, err := req.s.tracker.Complete(req.context(), req.attempt, completion)
 	if err != nil {
-		c.late(completion, err)
+		req.late(completion, err)
 		return 0, nil, err
 	}
-	c.s.metrics.hot.stripes[0].skew.observe(completion.CompletedAt, done.At)
+	req.s.metrics.hot.stripes[0].skew.observe(completion.CompletedAt, done.At)
 	return fasthttp.StatusOK, v1.CompletedResponse{
 		Acknowledged: true,
 		FinalState:   v1.State(done.Outcome),
@@ -38,22 +38,22 @@ func (c *call) completed() (int, any, error) {
 }
 
 // late records a result that came too late.
-func (c *call) late(completion tracker.Completion, err error) {
+func (req *request) late(completion tracker.Completion, err error) {
 	code := tracker.CodeOf(err)
 	if code != tracker.AttemptMismatch && code != tracker.AlreadyTerminal {
 		return
 	}
-	a := c.attempt
+	a := req.attempt
 	current := a.Number
 	if e, ok := errors.AsType[*tracker.Error](err); ok && code == tracker.AttemptMismatch {
 		current = e.Expected
 	}
-	c.s.metrics.lateResults.Inc()
-	suppressed, ok := c.s.logLate.allow(c.local())
+	req.s.metrics.lateResults.Inc()
+	suppressed, ok := req.s.logLate.allow(req.local())
 	if !ok {
 		return
 	}
-	c.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
+	req.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
 		slog.Int64("more_not_logged", suppressed))
@@ -63,39 +63,39 @@ func (c *call) late(completion tracker.Completion, err error) {
 const lateLines = 10
 
 // completion reads and checks the body.
-func (c *call) completion() (tracker.Completion, error) {
-	var req struct {
+func (req *request) completion() (tracker.Completion, error) {
+	var body struct {
 		v1.CompletedRequest
 		// The error object is kept as it was sent, so it is read on its own.
 		Error json.RawMessage `json:"error"`
 	}
 	var none tracker.Completion
-	if err := c.lenient(&req); err != nil {
+	if err := req.lenient(&body); err != nil {
 		return none, err
 	}
-	report, err := c.report(req.Attempt, req.WorkerID, req.CompletedAt.Time)
+	report, err := req.report(body.Attempt, body.WorkerID, body.CompletedAt.Time)
 	if err != nil {
 		return none, err
 	}
-	switch req.Outcome {
+	switch body.Outcome {
 	case v1.OutcomeSucceeded, v1.OutcomeFailed, v1.OutcomeCancelled:
 	case "":
 		return none, invalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED or CANCELLED")
 	default:
-		return none, invalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", clip(string(req.Outcome))))
+		return none, invalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", clip(string(body.Outcome))))
 	}
-	if len(req.CancelledDuringPhase) > tracker.MaxPhaseBytes {
+	if len(body.CancelledDuringPhase) > tracker.MaxPhaseBytes {
 		return none, invalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less", tracker.MaxPhaseBytes))
 	}
 	done := tracker.Completion{
 		Report:               report,
-		Outcome:              tracker.State(req.Outcome),
-		CompletedAt:          req.CompletedAt.Time,
-		Output:               compact(req.Output),
-		Metrics:              compact(req.Metrics),
-		Error:                compact(req.Error),
-		CancelledDuringPhase: req.CancelledDuringPhase,
-		PartialProgress:      compact(req.PartialProgress),
+		Outcome:              tracker.State(body.Outcome),
+		CompletedAt:          body.CompletedAt.Time,
+		Output:               compact(body.Output),
+		Metrics:              compact(body.Metrics),
+		Error:                compact(body.Error),
+		CancelledDuringPhase: body.CancelledDuringPhase,
+		PartialProgress:      compact(body.PartialProgress),
 	}
 	if len(done.Metrics) > 0 && done.Metrics[0] != '{' {
 		return none, invalidField("metrics", "metrics is not an object")
@@ -145,7 +145,7 @@ func categories() string {
 	return strings.Join(names, ", ")
 }
 
-// compact gives valid JSON without white space, in a copy; absent and null are nil.
+// compact returns valid JSON without white space, in a copy; absent and null are nil.
 func compact(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

@@ -17,30 +17,30 @@ import (
 const headerIdempotencyKey = "Idempotency-Key"
 
 // createTask answers POST /v1/tasks.
-func (c *call) createTask() (int, any, error) {
-	var req v1.CreateTaskRequest
-	if err := c.strict(&req); err != nil {
+func (req *request) createTask() (int, any, error) {
+	var body v1.CreateTaskRequest
+	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	key, err := c.idempotencyKey()
+	key, err := req.idempotencyKey()
 	if err != nil {
 		return 0, nil, err
 	}
-	n, err := c.newTask(&req, key, headerIdempotencyKey)
+	n, err := req.newTask(&body, key, headerIdempotencyKey)
 	if err != nil {
 		return 0, nil, err
 	}
-	made, err := c.s.tracker.Create(c.context(), n)
+	made, err := req.s.tracker.Create(req.context(), n)
 	if err != nil {
 		return 0, nil, selectionRefusal(err)
 	}
-	body, err := c.s.created(made)
-	return fasthttp.StatusCreated, body, err
+	answer, err := req.s.created(made)
+	return fasthttp.StatusCreated, answer, err
 }
 
-// idempotencyKey gives the header, empty when absent.
-func (c *call) idempotencyKey() (string, error) {
-	keys := c.ctx.Request.Header.PeekAll(headerIdempotencyKey)
+// idempotencyKey returns the header, empty when absent.
+func (req *request) idempotencyKey() (string, error) {
+	keys := req.ctx.Request.Header.PeekAll(headerIdempotencyKey)
 	switch len(keys) {
 	case 0:
 		return "", nil
@@ -63,42 +63,42 @@ func checkIdempotencyKey(field, key string) error {
 }
 
 // newTask turns a request into what the domain takes, checked.
-func (c *call) newTask(req *v1.CreateTaskRequest, key, keyField string) (tracker.NewTask, error) {
-	scope, err := c.scope(req.TenantID, req.WorkspaceID)
+func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (tracker.NewTask, error) {
+	scope, err := req.scope(body.TenantID, body.WorkspaceID)
 	if err != nil {
 		return tracker.NewTask{}, err
 	}
 	n := tracker.NewTask{
-		Scope: scope, TaskID: req.TaskID, RunID: req.RunID, Key: req.TaskKey, Asset: req.AssetID,
-		Type: req.Type, Queue: req.Queue,
-		Runtime: req.Runtime, WorkerLabels: req.WorkerLabels, WorkerID: req.WorkerID,
-		Payload: compact(req.Payload), Resources: compact(req.Resources), Labels: req.Labels,
-		NotBefore: req.NotBefore.Time, Deadline: req.Deadline.Time,
-		NoRenewToken: req.RenewToken != nil && !*req.RenewToken,
+		Scope: scope, TaskID: body.TaskID, RunID: body.RunID, Key: body.TaskKey, Asset: body.AssetID,
+		Type: body.Type, Queue: body.Queue,
+		Runtime: body.Runtime, WorkerLabels: body.WorkerLabels, WorkerID: body.WorkerID,
+		Payload: compact(body.Payload), Resources: compact(body.Resources), Labels: body.Labels,
+		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
+		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
 	}
-	if req.Placement != nil {
-		if n.Placement = req.Placement.Strategy; n.Placement == "" {
+	if body.Placement != nil {
+		if n.Placement = body.Placement.Strategy; n.Placement == "" {
 			return n, invalidField("placement.strategy", "placement.strategy is missing; use leastLoaded, roundRobin or random")
 		}
 	}
 	var d durations
-	n.StartTimeout = d.positive("startTimeoutMs", req.StartTimeoutMs, time.Millisecond)
-	n.RunTimeout = d.positive("runTimeoutMs", req.RunTimeoutMs, time.Millisecond)
-	n.HeartbeatInterval = d.positive("heartbeatIntervalMs", req.HeartbeatIntervalMs, time.Millisecond)
-	n.HeartbeatTimeout = d.positive("heartbeatTimeoutMs", req.HeartbeatTimeoutMs, time.Millisecond)
-	n.CancelGrace = d.positive("cancelGracePeriodMs", req.CancelGracePeriodMs, time.Millisecond)
-	n.TokenTTL = d.positive("tokenTtlSeconds", req.TokenTTLSeconds, time.Second)
-	n.Retry = d.retry(req.Retry)
+	n.StartTimeout = d.positive("startTimeoutMs", body.StartTimeoutMs, time.Millisecond)
+	n.RunTimeout = d.positive("runTimeoutMs", body.RunTimeoutMs, time.Millisecond)
+	n.HeartbeatInterval = d.positive("heartbeatIntervalMs", body.HeartbeatIntervalMs, time.Millisecond)
+	n.HeartbeatTimeout = d.positive("heartbeatTimeoutMs", body.HeartbeatTimeoutMs, time.Millisecond)
+	n.CancelGrace = d.positive("cancelGracePeriodMs", body.CancelGracePeriodMs, time.Millisecond)
+	n.TokenTTL = d.positive("tokenTtlSeconds", body.TokenTTLSeconds, time.Second)
+	n.Retry = d.retry(body.Retry)
 	if d.err != nil {
 		return n, d.err
 	}
 	if key != "" {
 		n.IdempotencyKey = key
-		if n.IdempotencyHash, err = requestHash(req, scope); err != nil {
+		if n.IdempotencyHash, err = requestHash(body, scope); err != nil {
 			return n, err
 		}
 	}
-	if err := n.Validate(c.now); err != nil {
+	if err := n.Validate(req.now); err != nil {
 		return n, fieldNamed(err, headerIdempotencyKey, keyField)
 	}
 	return n, nil
@@ -167,8 +167,8 @@ func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
 
 // requestHash is the same for requests that mean the same: white space, the order of fields and the spelling
 // of times do not count.
-func requestHash(req *v1.CreateTaskRequest, scope tracker.Scope) (string, error) {
-	r := *req
+func requestHash(body *v1.CreateTaskRequest, scope tracker.Scope) (string, error) {
+	r := *body
 	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
 	for _, raw := range []*json.RawMessage{&r.Payload, &r.Resources} {
 		if len(*raw) == 0 {
@@ -194,7 +194,7 @@ func requestHash(req *v1.CreateTaskRequest, scope tracker.Scope) (string, error)
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// created gives the body for a created task or attempt: the envelope of what was dispatched, else the task
+// created returns the body for a created task or attempt: the envelope of what was dispatched, else the task
 // that waits.
 func (s *Server) created(made *tracker.Created) (any, error) {
 	if made.Envelope == nil {

@@ -14,38 +14,38 @@ import (
 const maxBatch = 1000
 
 // createTasks answers POST /v1/tasks:batch. What is wrong with one item is that item's answer.
-func (c *call) createTasks() (int, any, error) {
-	var req struct {
+func (req *request) createTasks() (int, any, error) {
+	var body struct {
 		Tasks []json.RawMessage `json:"tasks"`
 	}
-	if err := c.strict(&req); err != nil {
+	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	if n := len(req.Tasks); n < 1 || n > maxBatch {
+	if n := len(body.Tasks); n < 1 || n > maxBatch {
 		return 0, nil, invalidField("tasks", fmt.Sprintf("tasks has %d entries; send 1 to %d", n, maxBatch))
 	}
 
-	results := make([]json.RawMessage, len(req.Tasks))
-	news := make([]tracker.NewTask, 0, len(req.Tasks))
-	places := make([]int, 0, len(req.Tasks)) // of the news in results
-	for i, raw := range req.Tasks {
-		n, err := c.batchItem(raw)
+	results := make([]json.RawMessage, len(body.Tasks))
+	news := make([]tracker.NewTask, 0, len(body.Tasks))
+	places := make([]int, 0, len(body.Tasks)) // of the news in results
+	for i, raw := range body.Tasks {
+		n, err := req.batchItem(raw)
 		if err != nil {
-			results[i] = c.itemRefusal(err)
+			results[i] = req.itemRefusal(err)
 			continue
 		}
 		news = append(news, n)
 		places = append(places, i)
 	}
 	if len(news) > 0 {
-		for i, made := range c.s.tracker.CreateBatch(c.context(), news) {
-			results[places[i]] = c.itemCreated(made)
+		for i, made := range req.s.tracker.CreateBatch(req.context(), news) {
+			results[places[i]] = req.itemCreated(made)
 		}
 	}
 	return fasthttp.StatusOK, v1.CreateTasksResponse{Results: results}, nil
 }
 
-func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
+func (req *request) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 	var item v1.CreateTasksItem
 	if len(raw) == 0 || raw[0] != '{' {
 		return tracker.NewTask{}, errItemNotObject
@@ -58,29 +58,29 @@ func (c *call) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 			return tracker.NewTask{}, err
 		}
 	}
-	return c.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
+	return req.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
 }
 
 var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The entry is not an object; send the body of POST /v1/tasks")
 
-func (c *call) itemCreated(made tracker.CreateResult) json.RawMessage {
+func (req *request) itemCreated(made tracker.CreateResult) json.RawMessage {
 	if made.Err != nil {
-		return c.itemRefusal(selectionRefusal(made.Err))
+		return req.itemRefusal(selectionRefusal(made.Err))
 	}
-	body, err := c.s.created(made.Created)
+	body, err := req.s.created(made.Created)
 	if err != nil {
-		return c.itemRefusal(err)
+		return req.itemRefusal(err)
 	}
 	return withStatus(fasthttp.StatusCreated, body)
 }
 
-func (c *call) itemRefusal(err error) json.RawMessage {
+func (req *request) itemRefusal(err error) json.RawMessage {
 	r := refusalOf(opCreateBatch, err)
-	c.s.logCause(r, c.ctx.Response.Header.Peek(headerRequestID))
+	req.s.logCause(r, req.ctx.Response.Header.Peek(headerRequestID))
 	return appendItemRefusal([]byte(`{"status":`), r)
 }
 
-// withStatus gives an answer's body with its status as first field.
+// withStatus returns an answer's body with its status as first field.
 func withStatus(status int, body any) json.RawMessage {
 	b, err := marshal(body)
 	if err != nil {

@@ -141,7 +141,7 @@ func (c *fieldCheck) emptyString() bool {
 	return c.Peek() == '"' && bytes.HasPrefix(c.Text[c.Pos:], []byte(`""`))
 }
 
-// hidden gives the value in which no skipped name is any field's.
+// hidden returns the value in which no skipped name is any field's.
 func (c *fieldCheck) hidden() []byte {
 	if c.skipped == nil {
 		return c.Text
@@ -225,14 +225,14 @@ type bodyField struct {
 	id  bool   // may be left out but not be empty
 }
 
-// isID tells by its name whether a field is an id.
+// isID reports by its name whether a field is an id.
 func isID(name string) bool {
 	return strings.HasSuffix(name, "Id") || name == "queue" || name == "type" || name == "runtime"
 }
 
 var fieldCache sync.Map // reflect.Type → map[string]bodyField
 
-// fieldsOf gives a struct's fields, at most 64, by their JSON names, those of embedded structs included.
+// fieldsOf returns a struct's fields, at most 64, by their JSON names, those of embedded structs included.
 func fieldsOf(t reflect.Type) map[string]bodyField {
 	if m, ok := fieldCache.Load(t); ok {
 		return m.(map[string]bodyField)

@@ -3,7 +3,7 @@
 //
 // A request's way through the package: Handler scans the raw headers once (wire.go), recognises the beat of
 // one task before any routing (heartbeat.go) and sends everything else through the route table (routes.go).
-// A route's handler is one file per operation; it reads its input through a call (call.go), asks the Tracker
+// A route's handler is a method of request (request.go): it reads its input, asks the Tracker
 // and answers with a body of package v1 or with a refusal (errors.go).
 //
 // Ownership: a slice that comes from a fasthttp request dies with its handler. Whatever outlives the handler

@@ -171,7 +171,7 @@ type logLimiter struct {
 	suppressed int64
 }
 
-// allow tells whether to log now, and how many were not logged since the last time.
+// allow reports whether to log now, and returns how many were not logged since the last time.
 func (l *logLimiter) allow(now time.Time) (suppressed int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

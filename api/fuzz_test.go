@@ -154,20 +154,20 @@ func FuzzQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		for _, op := range []string{opList, opListWorkers} {
-			c := call{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}}
+			req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}}
 			for _, r := range routes {
 				if r.op == op {
-					c.route = r
+					req.route = r
 				}
 			}
-			err := c.parseQuery(raw)
+			err := req.parseQuery(raw)
 			if err == nil && op == opList {
 				var got tracker.TaskFilter
-				if got, err = c.taskFilter(); err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" && !tracker.ValidID(got.After)) {
+				if got, err = req.taskFilter(); err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" && !tracker.ValidID(got.After)) {
 					t.Fatalf("%q became %+v", raw, got)
 				}
 			} else if err == nil {
-				_, err = c.workerFilter()
+				_, err = req.workerFilter()
 			}
 			if r, ok := err.(*refusal); err != nil && (!ok || r.body.Field == "" && r.status == 400) {
 				t.Fatalf("%q: %v", raw, err)
@@ -206,8 +206,8 @@ func FuzzCreateBody(f *testing.F) {
 		if err := d.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %+v; encoding/json: %+v %v", body, got, want, err)
 		}
-		c := call{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}, route: &route{op: opCreate}, query: url.Values{}}
-		n, err := c.newTask(&got, "", headerIdempotencyKey)
+		req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}, route: &route{op: opCreate}, query: url.Values{}}
+		n, err := req.newTask(&got, "", headerIdempotencyKey)
 		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < tracker.MinTimeout || n.HeartbeatTimeout > tracker.MaxTimeout || !tracker.ValidID(n.Scope.Tenant)) {
 			t.Fatalf("%q became %+v", body, n)
 		}

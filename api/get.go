@@ -3,12 +3,12 @@ package api
 import "github.com/valyala/fasthttp"
 
 // getTask answers GET /v1/tasks/{taskId}.
-func (c *call) getTask() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) getTask() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := c.s.tracker.Get(c.context(), scope, c.id)
+	t, err := req.s.tracker.Get(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -16,12 +16,12 @@ func (c *call) getTask() (int, any, error) {
 }
 
 // getRun answers GET /v1/runs/{runId}.
-func (c *call) getRun() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) getRun() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := c.s.tracker.Run(c.context(), scope, c.id)
+	r, err := req.s.tracker.Run(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -51,7 +51,7 @@ var (
 	suffixHeartbeat = []byte("/heartbeat")
 )
 
-// heartbeatTarget gives the task id when the request is a plain POST /v1/tasks/{taskId}/heartbeat, nil
+// heartbeatTarget returns the task id when the request is a plain POST /v1/tasks/{taskId}/heartbeat, nil
 // otherwise. The id is borrowed and not checked, but that it is one segment.
 func heartbeatTarget(ctx *fasthttp.RequestCtx) []byte {
 	if !ctx.Request.Header.IsPost() {
@@ -92,12 +92,12 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 
 // route answers everything but the plain beat of one task.
 func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
-	c := call{s: s, ctx: ctx, wire: w, now: s.now(ctx)}
-	status, body, err := c.dispatch()
+	req := request{s: s, ctx: ctx, wire: w, now: s.now(ctx)}
+	status, body, err := req.dispatch()
 	m := &s.metrics.unrouted
 	op := "route"
-	if c.route != nil {
-		m, op = &s.metrics.routes[c.route.index], c.route.op
+	if req.route != nil {
+		m, op = &s.metrics.routes[req.route.index], req.route.op
 	}
 	if err != nil {
 		r := refusalOf(op, err)
@@ -113,8 +113,8 @@ func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
 
 // dispatch finds the route and judges in the order of the contract: path and method, token, scope and role,
 // body.
-func (c *call) dispatch() (status int, body any, err error) {
-	target := c.ctx.Request.Header.RequestURI()
+func (req *request) dispatch() (status int, body any, err error) {
+	target := req.ctx.Request.Header.RequestURI()
 	if string(target) == "*" {
 		return 0, nil, methodNotAllowed("GET, HEAD, POST")
 	}
@@ -122,22 +122,22 @@ func (c *call) dispatch() (status int, body any, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if c.route, c.id, err = findRoute(string(c.ctx.Method()), path); err != nil {
+	if req.route, req.id, err = findRoute(string(req.ctx.Method()), path); err != nil {
 		return 0, nil, err
 	}
-	if c.route.yields() {
-		if r := c.s.control.enter(); r != nil {
+	if req.route.yields() {
+		if r := req.s.control.enter(); r != nil {
 			return 0, nil, r
 		}
-		defer c.s.control.leave()
+		defer req.s.control.leave()
 	}
-	if err := c.authorize(); err != nil {
+	if err := req.authorize(); err != nil {
 		return 0, nil, err
 	}
-	if err := c.parseQuery(query); err != nil {
+	if err := req.parseQuery(query); err != nil {
 		return 0, nil, err
 	}
-	return c.route.handle(c)
+	return req.route.handle(req)
 }
 
 func methodNotAllowed(allow string) *refusal {

@@ -15,20 +15,20 @@ import (
 )
 
 // livez says that the process answers. It never asks Redis: a restart does not heal Redis.
-func (c *call) livez() (int, any, error) {
+func (req *request) livez() (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
 // readyz says whether this replica should get work: it is not draining. The store's trouble is all replicas' trouble, and
 // of a Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest,
 // and all for a while after it. So trouble is told, and work goes on coming, to be answered 503 where it must.
-func (c *call) readyz() (int, any, error) {
-	status, health := c.s.health(&c.ctx.Response.Header)
+func (req *request) readyz() (int, any, error) {
+	status, health := req.s.health(&req.ctx.Response.Header)
 	return status, health, nil
 }
 
-func (c *call) version() (int, any, error) {
-	return fasthttp.StatusOK, v1.Version{Name: "lubdub", Version: c.s.cfg.Version, Go: runtime.Version()}, nil
+func (req *request) version() (int, any, error) {
+	return fasthttp.StatusOK, v1.Version{Name: "lubdub", Version: req.s.cfg.Version, Go: runtime.Version()}, nil
 }
 
 func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {

@@ -14,8 +14,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// beatCall is what one beat needs on its way, pooled. Nothing in it outlives the handler.
-type beatCall struct {
+// beatRequest is what one beat needs on its way, pooled. Nothing in it outlives the handler.
+type beatRequest struct {
 	body   beatBody
 	beat   tracker.Beat
 	report []byte // beat.Report borrows it
@@ -25,16 +25,16 @@ type beatCall struct {
 }
 
 // newBeatCalls makes a server's pool of them.
-func newBeatCalls(m *hotMetrics) *sync.Pool {
+func newBeatRequests(m *hotMetrics) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		return &beatCall{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048), count: m.stripe()}
+		return &beatRequest{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048), count: m.stripe()}
 	}}
 }
 
 // heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
 // pass over the body, one wait for the batcher, no allocation.
 func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start time.Time) (status int) {
-	c := s.beatCalls.Get().(*beatCall)
+	c := s.beatRequests.Get().(*beatRequest)
 	c.count.inFlight.Add(1)
 	defer c.count.inFlight.Add(-1)
 	status = fasthttp.StatusOK
@@ -45,17 +45,17 @@ func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start t
 		s.writeRefusal(ctx, r)
 	}
 	c.count.observe(status, time.Since(start))
-	s.beatCalls.Put(c) // not after a panic: the batcher may hold the beat
+	s.beatRequests.Put(c) // not after a panic: the batcher may hold the beat
 	return status
 }
 
 // heartbeat is the way of the route table for beats that heartbeatTarget did not recognise, such as those
 // with an encoded id.
-func (c *call) heartbeat() (int, any, error) {
-	return c.s.heartbeat(c.ctx, &c.wire, []byte(c.id), c.ctx.Time()), nil, nil
+func (req *request) heartbeat() (int, any, error) {
+	return req.s.heartbeat(req.ctx, &req.wire, []byte(req.id), req.ctx.Time()), nil, nil
 }
 
-func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall) *refusal {
+func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatRequest) *refusal {
 	now := s.now(ctx)
 	who, r := s.authenticate(w.bearer(), now, c.count)
 	if r != nil {
@@ -107,7 +107,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatCall)
 }
 
 // read decodes the body and judges it.
-func (c *beatCall) read(ctx *fasthttp.RequestCtx) *refusal {
+func (c *beatRequest) read(ctx *fasthttp.RequestCtx) *refusal {
 	if r := checkContentType(&ctx.Request.Header); r != nil {
 		return r
 	}
@@ -125,7 +125,7 @@ func (b *beatBody) appendReport(dst []byte) []byte {
 	return tracker.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
 }
 
-// borrowed gives b as a string for as long as nobody writes to b.
+// borrowed returns b as a string that holds for as long as nobody writes to b.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.

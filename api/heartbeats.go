@@ -14,8 +14,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// batchCall is what POST /v1/heartbeats needs on its way, pooled. Nothing in it outlives the handler.
-type batchCall struct {
+// batchRequest is what POST /v1/heartbeats needs on its way, pooled. Nothing in it outlives the handler.
+type batchRequest struct {
 	items  []batchItem
 	report []byte // the beats' reports borrow it, also after it grew
 	beats  []*tracker.Beat
@@ -35,39 +35,39 @@ type batchItem struct {
 	refusal *refusal
 }
 
-var batchCalls = sync.Pool{New: func() any { return new(batchCall) }}
+var batchRequests = sync.Pool{New: func() any { return new(batchRequest) }}
 
 // maxPooledBytes keeps one huge request from holding its memory for ever.
 const maxPooledBytes = 1 << 20
 
 // heartbeats answers POST /v1/heartbeats. A body of the wrong form fails as a whole; what is wrong with one
 // item is that item's answer.
-func (c *call) heartbeats() (int, any, error) {
-	body, err := c.body()
+func (req *request) heartbeats() (int, any, error) {
+	body, err := req.body()
 	if err != nil {
 		return 0, nil, err
 	}
-	b := batchCalls.Get().(*batchCall)
+	b := batchRequests.Get().(*batchRequest)
 	defer func() {
 		if cap(b.out) > maxPooledBytes || cap(b.report) > maxPooledBytes {
 			return
 		}
 		clear(b.beats)
 		clear(b.items) // tokens and attempts must not be held
-		batchCalls.Put(b)
+		batchRequests.Put(b)
 	}()
 	if err := b.decode(body); err != nil {
 		return 0, nil, err
 	}
-	c.authorizeItems(b)
-	b.collect(c.ctx.Time())
-	c.s.tracker.Beats(b.beats)
-	c.answerItems(b)
+	req.authorizeItems(b)
+	b.collect(req.ctx.Time())
+	req.s.tracker.Beats(b.beats)
+	req.answerItems(b)
 	return fasthttp.StatusOK, nil, nil
 }
 
-// decode reads the body, or tells what is wrong with its form.
-func (b *batchCall) decode(body []byte) error {
+// decode reads the body, or returns what is wrong with its form.
+func (b *batchRequest) decode(body []byte) error {
 	b.items, b.report, b.beats, b.out = b.items[:0], b.report[:0], b.beats[:0], b.out[:0]
 	if !utf8.Valid(body) {
 		return errNotUTF8
@@ -90,7 +90,7 @@ func (b *batchCall) decode(body []byte) error {
 	return nil
 }
 
-func (b *batchCall) object(s *jsonscan.Scanner) bool {
+func (b *batchRequest) object(s *jsonscan.Scanner) bool {
 	b.named, b.seen, b.count = 0, false, 0
 	if s.Peek() != '{' {
 		return false
@@ -122,7 +122,7 @@ func (b *batchCall) object(s *jsonscan.Scanner) bool {
 	return s.Close('}')
 }
 
-func (b *batchCall) array(s *jsonscan.Scanner) bool {
+func (b *batchRequest) array(s *jsonscan.Scanner) bool {
 	for more := s.Open('[', ']'); more; more = s.More(']') {
 		if b.count >= maxBatch {
 			if !s.Skip() {
@@ -148,7 +148,7 @@ func (b *batchCall) array(s *jsonscan.Scanner) bool {
 
 // authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
 // worker's token of the request.
-func (c *call) authorizeItems(b *batchCall) {
+func (req *request) authorizeItems(b *batchRequest) {
 	var bare []int // items without a token
 	for i := range b.items {
 		it := &b.items[i]
@@ -156,25 +156,25 @@ func (c *call) authorizeItems(b *batchCall) {
 			bare = append(bare, i)
 			continue
 		}
-		it.refusal = c.judge(it)
+		it.refusal = req.judge(it)
 	}
 	if bare != nil {
-		c.ownItems(b, bare)
+		req.ownItems(b, bare)
 	}
 }
 
-func (c *call) judge(it *batchItem) *refusal {
+func (req *request) judge(it *batchItem) *refusal {
 	if it.body.twice&fieldTaskToken != 0 {
 		return saidTwice("taskToken")
 	}
 	if it.body.bad&fieldTaskToken != 0 {
 		return invalidField("taskToken", "taskToken is not a string")
 	}
-	who, r := c.s.authenticate(it.body.taskToken, c.now, &c.s.metrics.hot.stripes[0])
+	who, r := req.s.authenticate(it.body.taskToken, req.now, &req.s.metrics.hot.stripes[0])
 	if r != nil {
 		return r
 	}
-	conn.Known(c.ctx.Conn())
+	conn.Known(req.ctx.Conn())
 	a := who.task()
 	if a == nil {
 		return errNotTask
@@ -192,13 +192,13 @@ func (c *call) judge(it *batchItem) *refusal {
 		return r
 	}
 	it.who, it.attempt = who, a
-	return c.s.tenantBeats.take(a.Scope.Tenant, &who.bucket, c.local())
+	return req.s.tenantBeats.take(a.Scope.Tenant, &who.bucket, req.local())
 }
 
 var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
 
 // collect makes the beats of all items that may beat.
-func (b *batchCall) collect(arrived time.Time) {
+func (b *batchRequest) collect(arrived time.Time) {
 	for i := range b.items {
 		it := &b.items[i]
 		if it.refusal != nil {
@@ -211,7 +211,7 @@ func (b *batchCall) collect(arrived time.Time) {
 	}
 }
 
-func (c *call) answerItems(b *batchCall) {
+func (req *request) answerItems(b *batchRequest) {
 	var last time.Time
 	var cancels []*tracker.Attempt
 	accepted := uint64(0)
@@ -220,7 +220,7 @@ func (c *call) answerItems(b *batchCall) {
 		it := &b.items[i]
 		if it.refusal == nil && it.beat.Err != nil {
 			it.refusal = refusalOf(opHeartbeat, it.beat.Err)
-			c.s.logCause(it.refusal, c.ctx.Response.Header.Peek(headerRequestID))
+			req.s.logCause(it.refusal, req.ctx.Response.Header.Peek(headerRequestID))
 		}
 		if i > 0 {
 			b.out = append(b.out, ',')
@@ -229,16 +229,16 @@ func (c *call) answerItems(b *batchCall) {
 		b.out = jsonscan.AppendString(b.out, clipID(it.body.taskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
-			c.s.metrics.refused.WithLabelValues(r.body.Error).Inc()
+			req.s.metrics.refused.WithLabelValues(r.body.Error).Inc()
 			b.out = appendItemRefusal(b.out, r)
 			continue
 		}
 		accepted++
 		if it.body.reportedMs != 0 {
-			c.s.metrics.hot.stripes[0].skew.observeMs(it.body.reportedMs, it.beat.At)
+			req.s.metrics.hot.stripes[0].skew.observeMs(it.body.reportedMs, it.beat.At)
 		}
 		b.out = append(b.out, `200,`...)
-		b.out = c.s.appendBeat(b.out, &it.beat, it.who, c.now, &b.stamp)
+		b.out = req.s.appendBeat(b.out, &it.beat, it.who, req.now, &b.stamp)
 		b.out = append(b.out, '}')
 		if it.beat.At.After(last) {
 			last = it.beat.At
@@ -247,21 +247,21 @@ func (c *call) answerItems(b *batchCall) {
 			cancels = append(cancels, it.attempt)
 		}
 	}
-	c.s.metrics.hot.stripes[0].accepted.Add(accepted)
+	req.s.metrics.hot.stripes[0].accepted.Add(accepted)
 	if last.IsZero() {
-		last = c.now
+		last = req.now
 	}
 	b.out = append(b.out, `],"serverTime":`...)
 	b.out = b.stamp.Append(b.out, last)
 	b.out = append(b.out, '}')
 	if cancels != nil {
-		c.s.writeDelivery(c.ctx, b.out, cancels...)
+		req.s.writeDelivery(req.ctx, b.out, cancels...)
 		return
 	}
-	writeBody(c.ctx, fasthttp.StatusOK, b.out)
+	writeBody(req.ctx, fasthttp.StatusOK, b.out)
 }
 
-// clipID gives an id to be repeated in an answer; one that is no id is repeated as far as it makes sense.
+// clipID returns an id to be repeated in an answer; one that is no id is repeated as far as it makes sense.
 func clipID(id []byte) string {
 	if len(id) > tracker.MaxIDBytes {
 		id = id[:tracker.MaxIDBytes]

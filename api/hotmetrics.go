@@ -17,7 +17,7 @@ type hotMetrics struct {
 	labels                  []string
 }
 
-// hotStripe belongs to one beatCall (to a few, when there are more of them than stripes), and those are pooled
+// hotStripe belongs to one beatRequest (to a few, when there are more of them than stripes), and those are pooled
 // by core. It fills whole cache lines of its own.
 type hotStripe struct {
 	inFlight  atomic.Int64
@@ -95,7 +95,7 @@ func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 	h.collectSkew(ch)
 }
 
-// cumulative gives buckets as Prometheus wants them, each with all below it, and the count of all; the last one has what
+// cumulative returns buckets as Prometheus wants them, each with all below it, and the count of all; the last one has what
 // is beyond every bound.
 func cumulative(bounds []time.Duration, buckets []uint64) (upTo map[float64]uint64, count uint64) {
 	upTo = make(map[float64]uint64, len(bounds))

@@ -10,12 +10,12 @@ import (
 )
 
 // listTasks answers GET /v1/tasks.
-func (c *call) listTasks() (int, any, error) {
-	f, err := c.taskFilter()
+func (req *request) listTasks() (int, any, error) {
+	f, err := req.taskFilter()
 	if err != nil {
 		return 0, nil, err
 	}
-	page, err := c.s.tracker.List(c.context(), f)
+	page, err := req.s.tracker.List(req.context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -32,40 +32,40 @@ func (c *call) listTasks() (int, any, error) {
 	return fasthttp.StatusOK, list, nil
 }
 
-func (c *call) taskFilter() (f tracker.TaskFilter, err error) {
-	if f.Scope, err = c.scope("", ""); err != nil {
+func (req *request) taskFilter() (f tracker.TaskFilter, err error) {
+	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	if f.State, err = oneOf(c, "state", tracker.States...); err != nil {
+	if f.State, err = oneOf(req, "state", tracker.States...); err != nil {
 		return f, err
 	}
-	if f.Liveness, err = oneOf(c, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
+	if f.Liveness, err = oneOf(req, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
 		return f, err
 	}
 	for _, p := range []struct {
 		name string
 		to   *string
 	}{{"runId", &f.RunID}, {"workerId", &f.WorkerID}, {"queue", &f.Queue}, {"type", &f.Type}} {
-		if *p.to, err = c.queryID(p.name); err != nil {
+		if *p.to, err = req.queryID(p.name); err != nil {
 			return f, err
 		}
 	}
-	if f.Labels, err = c.queryLabels(); err != nil {
+	if f.Labels, err = req.queryLabels(); err != nil {
 		return f, err
 	}
-	if f.PageSize, err = c.pageSize(); err != nil {
+	if f.PageSize, err = req.pageSize(); err != nil {
 		return f, err
 	}
-	if c.query.Has("pageToken") {
-		f.After, err = afterOf(f, c.query.Get("pageToken"))
+	if req.query.Has("pageToken") {
+		f.After, err = afterOf(f, req.query.Get("pageToken"))
 	}
 	return f, err
 }
 
 // queryLabels reads the label parameters, each key=value; nil when there are none.
-func (c *call) queryLabels() (map[string]string, error) {
+func (req *request) queryLabels() (map[string]string, error) {
 	var labels map[string]string
-	for _, l := range c.query["label"] {
+	for _, l := range req.query["label"] {
 		key, value, found := strings.Cut(l, "=")
 		if !found || key == "" {
 			return nil, invalidField("label", "label must be key=value, with the value percent-encoded where needed")

@@ -8,12 +8,12 @@ import (
 )
 
 // getMachine answers GET /v1/machines/{machineId}.
-func (c *call) getMachine() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) getMachine() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	m, err := c.s.tracker.Machine(c.context(), scope, c.id)
+	m, err := req.s.tracker.Machine(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -21,22 +21,22 @@ func (c *call) getMachine() (int, any, error) {
 }
 
 // listMachines answers GET /v1/machines.
-func (c *call) listMachines() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) listMachines() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
 	f := tracker.MachineFilter{Scope: scope}
 	bound := f // what its page tokens are bound to
-	if f.PageSize, err = c.pageSize(); err != nil {
+	if f.PageSize, err = req.pageSize(); err != nil {
 		return 0, nil, err
 	}
-	if c.query.Has("pageToken") {
-		if f.After, err = afterIn(bound, c.query.Get("pageToken")); err != nil {
+	if req.query.Has("pageToken") {
+		if f.After, err = afterIn(bound, req.query.Get("pageToken")); err != nil {
 			return 0, nil, err
 		}
 	}
-	page, err := c.s.tracker.Machines(c.context(), f)
+	page, err := req.s.tracker.Machines(req.context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -51,27 +51,27 @@ func (c *call) listMachines() (int, any, error) {
 }
 
 // drainMachine answers POST /v1/machines/{machineId}/drain.
-func (c *call) drainMachine() (int, any, error) {
-	var req v1.DrainRequest
-	scope, err := c.optional(&req)
+func (req *request) drainMachine() (int, any, error) {
+	var body v1.DrainRequest
+	scope, err := req.optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := c.drain(&req)
+	d, err := req.drain(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	return drainedBody(false)(c.s.tracker.DrainMachine(c.context(), scope, c.id, d))
+	return drainedBody(false)(req.s.tracker.DrainMachine(req.context(), scope, req.id, d))
 }
 
 // resumeMachine answers POST /v1/machines/{machineId}/resume.
-func (c *call) resumeMachine() (int, any, error) {
-	var req v1.ReasonRequest
-	scope, err := c.reasoned(&req, &req.Reason)
+func (req *request) resumeMachine() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := c.s.tracker.ResumeMachine(c.context(), scope, c.id, req.Reason)
+	r, err := req.s.tracker.ResumeMachine(req.context(), scope, req.id, body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}

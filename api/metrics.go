@@ -130,7 +130,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, nil
 }
 
-// describe gives the description that a collector has.
+// describe returns the description that a collector has.
 func describe(c prometheus.Collector) *prometheus.Desc {
 	ch := make(chan *prometheus.Desc, 1)
 	c.Describe(ch)

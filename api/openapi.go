@@ -12,7 +12,7 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
-func (c *call) openapi() (int, any, error) {
-	writeBody(c.ctx, fasthttp.StatusOK, OpenAPI)
+func (req *request) openapi() (int, any, error) {
+	writeBody(req.ctx, fasthttp.StatusOK, OpenAPI)
 	return fasthttp.StatusOK, nil, nil
 }

@@ -189,7 +189,7 @@ func examples(list []example) obj {
 	return out
 }
 
-// schemaOf gives the schema of a body: a type of v1, or several of them for one status.
+// schemaOf returns the schema of a body: a type of v1, or several of them for one status.
 func (b *openAPIBuilder) schemaOf(body any) obj {
 	if either, ok := body.([]any); ok {
 		var list []any
@@ -201,7 +201,7 @@ func (b *openAPIBuilder) schemaOf(body any) obj {
 	return b.ref(reflect.TypeOf(body))
 }
 
-// ref gives a reference to a struct's schema, which it makes when it is new.
+// ref returns a reference to a struct's schema, which it makes when it is new.
 func (b *openAPIBuilder) ref(t reflect.Type) obj {
 	name := t.Name()
 	if _, made := b.schemas[name]; !made {
@@ -340,7 +340,7 @@ func idSchema(nullable bool) obj {
 	return withNull(obj{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`}, nullable)
 }
 
-// readComments gives the comments of the types and fields of a package, in one line each.
+// readComments returns the comments of the types and fields of a package, in one line each.
 func readComments(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -54,21 +54,21 @@ func notOpened(a *tracker.Attempt) *refusal {
 }
 
 // asWorker does what a worker asks for. Where the store has lost the worker's record, it is taken up from its token first.
-func (c *call) asWorker(do func() error) error {
+func (req *request) asWorker(do func() error) error {
 	err := do()
-	if tracker.CodeOf(err) != tracker.WorkerNotFound || !c.who.worker() || len(c.who.claims.Record) == 0 {
+	if tracker.CodeOf(err) != tracker.WorkerNotFound || !req.who.worker() || len(req.who.claims.Record) == 0 {
 		return err
 	}
-	k := c.who.claims
-	if err := c.s.tracker.AdoptWorker(c.context(), scopeOf(k), k.Worker, k.Record); err != nil {
+	k := req.who.claims
+	if err := req.s.tracker.AdoptWorker(req.context(), scopeOf(k), k.Worker, k.Record); err != nil {
 		return err
 	}
 	return do()
 }
 
 // ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
-func (c *call) ownItems(b *batchCall, bare []int) {
-	bad := c.authenticate()
+func (req *request) ownItems(b *batchRequest, bare []int) {
+	bad := req.authenticate()
 	var names []tracker.OwnedAttempt
 	var asked []*batchItem
 	for _, i := range bare {
@@ -76,7 +76,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		switch r := it.body.check(); {
 		case bad != nil:
 			it.refusal = bad
-		case !c.who.worker():
+		case !req.who.worker():
 			it.refusal = errNotWorker
 		case it.body.seen&fieldTaskID == 0:
 			it.refusal = invalidField("taskId", "taskId is missing")
@@ -85,7 +85,7 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 		case r != nil:
 			it.refusal = r
 		default:
-			if it.refusal = c.s.tenantBeats.take(c.who.claims.Tenant, &c.who.bucket, c.local()); it.refusal != nil {
+			if it.refusal = req.s.tenantBeats.take(req.who.claims.Tenant, &req.who.bucket, req.local()); it.refusal != nil {
 				continue
 			}
 			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
@@ -95,13 +95,13 @@ func (c *call) ownItems(b *batchCall, bare []int) {
 	if len(asked) == 0 {
 		return
 	}
-	k := c.who.claims
-	found, err := c.s.tracker.Owned(c.context(), scopeOf(k), k.Worker, names)
+	k := req.who.claims
+	found, err := req.s.tracker.Owned(req.context(), scopeOf(k), k.Worker, names)
 	for i, it := range asked {
 		if err != nil {
 			it.refusal = refusalOf(opHeartbeats, err)
 			continue
 		}
-		it.who, it.attempt, it.refusal = c.who, found[i], notOpened(found[i])
+		it.who, it.attempt, it.refusal = req.who, found[i], notOpened(found[i])
 	}
 }

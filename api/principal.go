@@ -74,13 +74,13 @@ func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
 }
 
 // authenticate finds out whom the request comes from. It is called once for a request.
-func (c *call) authenticate() *refusal {
-	who, r := c.s.authenticate(c.wire.bearer(), c.now, &c.s.metrics.hot.stripes[0])
+func (req *request) authenticate() *refusal {
+	who, r := req.s.authenticate(req.wire.bearer(), req.now, &req.s.metrics.hot.stripes[0])
 	if r != nil {
 		return r
 	}
-	c.who = who
-	conn.Known(c.ctx.Conn())
+	req.who = who
+	conn.Known(req.ctx.Conn())
 	return nil
 }
 

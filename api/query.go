@@ -9,7 +9,7 @@ import (
 )
 
 // parseQuery reads the query and refuses parameters that the route does not take.
-func (c *call) parseQuery(raw string) error {
+func (req *request) parseQuery(raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (c *call) parseQuery(raw string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		known := slices.Contains(c.route.query, name) || (c.route.access == forControl || c.route.access == forWorker) && (name == "tenantId" || name == "workspaceId")
+		known := slices.Contains(req.route.query, name) || (req.route.access == forControl || req.route.access == forWorker) && (name == "tenantId" || name == "workspaceId")
 		switch {
 		case name == "":
 			return invalidField("query", "The query has a value without a name; write name=value")
@@ -33,7 +33,7 @@ func (c *call) parseQuery(raw string) error {
 			return invalidField(name, name+" is given twice; give it once")
 		}
 	}
-	c.query = q
+	req.query = q
 	return nil
 }
 
@@ -44,21 +44,21 @@ func clip(s string) string {
 	return s
 }
 
-// queryID gives an id parameter, empty when absent.
-func (c *call) queryID(name string) (string, error) {
-	if !c.query.Has(name) {
+// queryID returns an id parameter, empty when absent.
+func (req *request) queryID(name string) (string, error) {
+	if !req.query.Has(name) {
 		return "", nil
 	}
-	id := c.query.Get(name)
+	id := req.query.Get(name)
 	return id, invalidIDUnless(name, id)
 }
 
-// oneOf gives a parameter that takes one of some words, empty when absent.
-func oneOf[T ~string](c *call, name string, words ...T) (T, error) {
-	if !c.query.Has(name) {
+// oneOf returns a parameter that takes one of some words, empty when absent.
+func oneOf[T ~string](req *request, name string, words ...T) (T, error) {
+	if !req.query.Has(name) {
 		return "", nil
 	}
-	v := T(c.query.Get(name))
+	v := T(req.query.Get(name))
 	if slices.Contains(words, v) {
 		return v, nil
 	}
@@ -75,11 +75,11 @@ const (
 )
 
 // pageSize is clamped to 1 to 100; what is not an integer is refused.
-func (c *call) pageSize() (int, error) {
-	if !c.query.Has("pageSize") {
+func (req *request) pageSize() (int, error) {
+	if !req.query.Has("pageSize") {
 		return defaultPageSize, nil
 	}
-	v := c.query.Get("pageSize")
+	v := req.query.Get("pageSize")
 	n, err := strconv.Atoi(v)
 	if err != nil {
 		digits := strings.TrimPrefix(v, "-")

@@ -8,12 +8,12 @@ import (
 )
 
 // listQueues answers GET /v1/queues.
-func (c *call) listQueues() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) listQueues() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	queues, err := c.s.tracker.Queues(c.context(), scope)
+	queues, err := req.s.tracker.Queues(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -25,12 +25,12 @@ func (c *call) listQueues() (int, any, error) {
 }
 
 // getQueue answers GET /v1/queues/{queue}.
-func (c *call) getQueue() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) getQueue() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := c.s.tracker.Queue(c.context(), scope, c.id)
+	q, err := req.s.tracker.Queue(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -38,33 +38,33 @@ func (c *call) getQueue() (int, any, error) {
 }
 
 // pauseQueue answers POST /v1/queues/{queue}/pause.
-func (c *call) pauseQueue() (int, any, error) {
-	scope, err := c.optional(&struct{}{})
+func (req *request) pauseQueue() (int, any, error) {
+	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	created, err := c.s.tracker.PauseQueue(c.context(), scope, c.id)
-	return c.oneQueue(scope, created, err)
+	created, err := req.s.tracker.PauseQueue(req.context(), scope, req.id)
+	return req.oneQueue(scope, created, err)
 }
 
 // resumeQueue answers POST /v1/queues/{queue}/resume.
-func (c *call) resumeQueue() (int, any, error) {
-	scope, err := c.optional(&struct{}{})
+func (req *request) resumeQueue() (int, any, error) {
+	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneQueue(scope, false, c.s.tracker.ResumeQueue(c.context(), scope, c.id))
+	return req.oneQueue(scope, false, req.s.tracker.ResumeQueue(req.context(), scope, req.id))
 }
 
 // oneQueue answers with the queue as it is now.
-func (c *call) oneQueue(scope tracker.Scope, created bool, err error) (int, any, error) {
+func (req *request) oneQueue(scope tracker.Scope, created bool, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := c.s.tracker.Queue(c.context(), scope, c.id)
+	q, err := req.s.tracker.Queue(req.context(), scope, req.id)
 	switch {
 	case tracker.CodeOf(err) == tracker.QueueNotFound:
-		q = &tracker.Queue{Name: c.id} // it goes on, and nothing else is known of it
+		q = &tracker.Queue{Name: req.id} // it goes on, and nothing else is known of it
 	case err != nil:
 		return 0, nil, err
 	}

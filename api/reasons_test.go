@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// told gives the data of the last event of a type about a subject.
+// told returns the data of the last event of a type about a subject.
 func (l *live) told(event, subject string) map[string]any {
 	l.t.Helper()
 	var data map[string]any

@@ -9,18 +9,18 @@ import (
 )
 
 // release answers POST /v1/system:release.
-func (c *call) release() (int, any, error) {
-	var req v1.ReleaseRequest
-	scope, err := c.optional(&req)
+func (req *request) release() (int, any, error) {
+	var body v1.ReleaseRequest
+	scope, err := req.optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
 	var d durations
-	lasts := d.positive("durationMs", req.DurationMs, time.Millisecond)
+	lasts := d.positive("durationMs", body.DurationMs, time.Millisecond)
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	r, err := c.s.tracker.Release(c.context(), scope, lasts)
+	r, err := req.s.tracker.Release(req.context(), scope, lasts)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 )
 
-// withRetryable gives an error object, valid and compact, that says whether a retry may help where its worker left that
+// withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that
 // to the category: whoever reads the error then need not know the categories. All else stays as it was sent.
 func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
 	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))

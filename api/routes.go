@@ -75,61 +75,61 @@ type route struct {
 	access  access
 	needs   permissions // one bit; with forControl
 	query   []string    // parameters that it takes besides the scope's
-	handle  func(*call) (status int, body any, err error)
+	handle  func(*request) (status int, body any, err error)
 
 	index    int // in routes
 	segments []string
 }
 
 var routes = []*route{
-	{method: "POST", pattern: "/v1/tasks/{taskId}/started", op: opStarted, access: forTask, handle: (*call).started},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/heartbeat", op: opHeartbeat, access: forItems, handle: (*call).heartbeat},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/completed", op: opCompleted, access: forTask, handle: (*call).completed},
-	{method: "POST", pattern: "/v1/heartbeats", op: opHeartbeats, access: forItems, handle: (*call).heartbeats},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/started", op: opStarted, access: forTask, handle: (*request).started},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/heartbeat", op: opHeartbeat, access: forItems, handle: (*request).heartbeat},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/completed", op: opCompleted, access: forTask, handle: (*request).completed},
+	{method: "POST", pattern: "/v1/heartbeats", op: opHeartbeats, access: forItems, handle: (*request).heartbeats},
 
-	{method: "POST", pattern: "/v1/tasks", op: opCreate, access: forControl, needs: mayCreate, handle: (*call).createTask},
-	{method: "POST", pattern: "/v1/tasks:batch", op: opCreateBatch, access: forControl, needs: mayCreate, handle: (*call).createTasks},
+	{method: "POST", pattern: "/v1/tasks", op: opCreate, access: forControl, needs: mayCreate, handle: (*request).createTask},
+	{method: "POST", pattern: "/v1/tasks:batch", op: opCreateBatch, access: forControl, needs: mayCreate, handle: (*request).createTasks},
 	{
-		method: "GET", pattern: "/v1/tasks", op: opList, access: forControl, needs: mayReadTasks, handle: (*call).listTasks,
+		method: "GET", pattern: "/v1/tasks", op: opList, access: forControl, needs: mayReadTasks, handle: (*request).listTasks,
 		query: []string{"state", "runId", "workerId", "queue", "type", "label", "liveness", "pageSize", "pageToken"},
 	},
-	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayReadTasks, handle: (*call).getTask},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/cancel", op: opCancel, access: forControl, needs: mayCancel, handle: (*call).cancelTask},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt, access: forControl, needs: mayDispatch, handle: (*call).nextAttempt},
-	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayReadTasks, handle: (*call).getRun},
-	{method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun, access: forControl, needs: mayCancel, handle: (*call).cancelRun},
+	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayReadTasks, handle: (*request).getTask},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/cancel", op: opCancel, access: forControl, needs: mayCancel, handle: (*request).cancelTask},
+	{method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt, access: forControl, needs: mayDispatch, handle: (*request).nextAttempt},
+	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayReadTasks, handle: (*request).getRun},
+	{method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun, access: forControl, needs: mayCancel, handle: (*request).cancelRun},
 
-	{method: "POST", pattern: "/v1/workers", op: opRegister, access: forControl, needs: mayEnroll, handle: (*call).registerWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/heartbeat", op: opWorkerHeartbeat, access: forWorker, handle: (*call).workerHeartbeat},
-	{method: "POST", pattern: "/v1/workers/{workerId}/deregister", op: opDeregister, access: forWorker, needs: mayOperate, handle: (*call).deregisterWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/drain", op: opDrainWorker, access: forWorker, needs: mayOperate, handle: (*call).drainWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/resume", op: opResumeWorker, access: forControl, needs: mayOperate, handle: (*call).resumeWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker, access: forControl, needs: mayOperate, handle: (*call).offlineWorker},
-	{method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers, access: forControl, needs: mayOperate, handle: (*call).drainWorkers},
-	{method: "POST", pattern: "/v1/workers:select", op: opSelectWorker, access: forControl, needs: mayRead, handle: (*call).selectWorker},
-	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*call).getWorker},
+	{method: "POST", pattern: "/v1/workers", op: opRegister, access: forControl, needs: mayEnroll, handle: (*request).registerWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/heartbeat", op: opWorkerHeartbeat, access: forWorker, handle: (*request).workerHeartbeat},
+	{method: "POST", pattern: "/v1/workers/{workerId}/deregister", op: opDeregister, access: forWorker, needs: mayOperate, handle: (*request).deregisterWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/drain", op: opDrainWorker, access: forWorker, needs: mayOperate, handle: (*request).drainWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/resume", op: opResumeWorker, access: forControl, needs: mayOperate, handle: (*request).resumeWorker},
+	{method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker, access: forControl, needs: mayOperate, handle: (*request).offlineWorker},
+	{method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers, access: forControl, needs: mayOperate, handle: (*request).drainWorkers},
+	{method: "POST", pattern: "/v1/workers:select", op: opSelectWorker, access: forControl, needs: mayRead, handle: (*request).selectWorker},
+	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*request).getWorker},
 	{
-		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*call).listWorkers,
+		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*request).listWorkers,
 		query: []string{"queue", "status", "type", "runtime", "machineId", "label", "liveness", "schedulable", "pageSize", "pageToken"},
 	},
-	{method: "GET", pattern: "/v1/machines", op: opListMachines, access: forControl, needs: mayRead, handle: (*call).listMachines, query: []string{"pageSize", "pageToken"}},
-	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*call).getMachine},
-	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*call).drainMachine},
-	{method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine, access: forControl, needs: mayOperate, handle: (*call).resumeMachine},
-	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*call).sweep},
-	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*call).release},
+	{method: "GET", pattern: "/v1/machines", op: opListMachines, access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"pageSize", "pageToken"}},
+	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*request).getMachine},
+	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*request).drainMachine},
+	{method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine, access: forControl, needs: mayOperate, handle: (*request).resumeMachine},
+	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*request).sweep},
+	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*request).release},
 
-	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*call).claimTasks},
-	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*call).listQueues},
-	{method: "GET", pattern: "/v1/queues/{queue}", op: opGetQueue, access: forControl, needs: mayRead, handle: (*call).getQueue},
-	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*call).pauseQueue},
-	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*call).resumeQueue},
+	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*request).claimTasks},
+	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*request).listQueues},
+	{method: "GET", pattern: "/v1/queues/{queue}", op: opGetQueue, access: forControl, needs: mayRead, handle: (*request).getQueue},
+	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*request).pauseQueue},
+	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*request).resumeQueue},
 
-	{method: "GET", pattern: "/livez", op: "livez", handle: (*call).livez},
-	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*call).readyz},
-	{method: "GET", pattern: "/healthz", op: "healthz", handle: (*call).readyz},
-	{method: "GET", pattern: "/version", op: "version", handle: (*call).version},
-	{method: "GET", pattern: "/openapi.json", op: "openapi", handle: (*call).openapi},
+	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},
+	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*request).readyz},
+	{method: "GET", pattern: "/healthz", op: "healthz", handle: (*request).readyz},
+	{method: "GET", pattern: "/version", op: "version", handle: (*request).version},
+	{method: "GET", pattern: "/openapi.json", op: "openapi", handle: (*request).openapi},
 }
 
 func init() {
@@ -139,7 +139,7 @@ func init() {
 	}
 }
 
-// findRoute gives the route of a path and the id in it. HEAD is taken where GET is.
+// findRoute returns the route of a path and the id in it. HEAD is taken where GET is.
 func findRoute(method, path string) (*route, string, error) {
 	if method == fasthttp.MethodHead {
 		method = fasthttp.MethodGet
@@ -192,7 +192,7 @@ func (r *route) idField() string {
 	return ""
 }
 
-// bodyLimit tells how large a body may be before the request is routed: it is asked before the body is read.
+// bodyLimit returns how large a body may be before the request is routed: it is asked before the body is read.
 func bodyLimit(method, target []byte) int {
 	path, _, _ := bytes.Cut(target, []byte("?"))
 	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed

@@ -30,7 +30,7 @@ type Server struct {
 	ready   readiness
 	ids     requestIDs
 
-	beatCalls *sync.Pool
+	beatRequests *sync.Pool
 
 	control     admission
 	tenantBeats *tenantLimit // nil: none
@@ -68,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	s.beatCalls = newBeatCalls(&s.metrics.hot)
+	s.beatRequests = newBeatRequests(&s.metrics.hot)
 	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
@@ -152,8 +152,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer close(done)
 	go s.watch.StopReading(done)
 	go s.adminWatch.StopReading(done)
+	deaf := s.watch.StopListening()
 	err := s.http.ShutdownWithContext(ctx)
-	return errors.Join(err, s.admin.ShutdownWithContext(ctx))
+	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 
 // now is Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,7 +192,7 @@ lubdub_http_beats_refused_total{code="unauthorized"} 1
 	}
 }
 
-// metric gives the value of a counter or gauge without labels.
+// metric returns the value of a counter or gauge without labels.
 func (e *env) metric(name string) float64 {
 	e.t.Helper()
 	families, err := e.reg.Gather()
@@ -224,6 +225,27 @@ func TestConfigIsChecked(t *testing.T) {
 		change(&c)
 		if _, err := New(c); err == nil {
 			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// A server that is stopped before it has begun to serve does not begin then: whoever started it would wait for ever.
+func TestAStoppedServerDoesNotServe(t *testing.T) {
+	e := newEnv(t)
+	if err := e.s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, serve := range map[string]func(net.Listener) error{"Serve": e.s.Serve, "ServeAdmin": e.s.ServeAdmin} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := serve(ln); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+			_ = c.Close()
+			t.Errorf("%s: it still listens", name)
 		}
 	}
 }

@@ -9,22 +9,22 @@ import (
 
 // sweep answers POST /v1/system:sweep. A sweep is about every tenant, so a token that opens all need name none; its
 // counts are told to any admin, names only to whom the token opens them.
-func (c *call) sweep() (int, any, error) {
-	if err := c.optionalBody(&struct{}{}); err != nil {
+func (req *request) sweep() (int, any, error) {
+	if err := req.optionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
 	}
-	if c.who.claims.Tenant != token.Wildcard || len(c.query) > 0 {
-		if _, err := c.scope("", ""); err != nil {
+	if req.who.claims.Tenant != token.Wildcard || len(req.query) > 0 {
+		if _, err := req.scope("", ""); err != nil {
 			return 0, nil, err
 		}
 	}
-	r, err := c.s.tracker.Sweep(c.context())
+	r, err := req.s.tracker.Sweep(req.context())
 	if err != nil {
 		return 0, nil, err
 	}
 	machines := []string{}
 	for _, m := range r.Machines {
-		if opens(c.who.claims.Tenant, m.Scope.Tenant) && opens(c.who.claims.Workspace, m.Scope.Workspace) {
+		if opens(req.who.claims.Tenant, m.Scope.Tenant) && opens(req.who.claims.Workspace, m.Scope.Workspace) {
 			machines = append(machines, m.ID)
 		}
 	}
@@ -39,5 +39,5 @@ func (c *call) sweep() (int, any, error) {
 	}}, nil
 }
 
-// opens tells whether a token for one half of a scope, or for all, is for this one.
+// opens reports whether a token for one half of a scope, or for all, is for this one.
 func opens(own, half string) bool { return own == token.Wildcard || own == half }

@@ -54,7 +54,7 @@ func newTenantLimit(setting, what string, perSecond int, since time.Time, refuse
 	}
 }
 
-// take takes one from the tenant's bucket, or tells that it is empty. At may point to the bucket where it was found
+// take takes one from the tenant's bucket, or returns the refusal when it is empty. At may point to the bucket where it was found
 // before; nil: it is looked for.
 func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.Time) *refusal {
 	return l.takeOf(tenant, at, now, 1, burst)

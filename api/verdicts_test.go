@@ -24,7 +24,7 @@ func lastEnd(task map[string]any) map[string]any {
 	return history[len(history)-1].(map[string]any)
 }
 
-// fields gives what is there under these names, for a comparison in one line.
+// fields returns what is there under these names, for a comparison in one line.
 func fields(of map[string]any, names ...string) string {
 	var b strings.Builder
 	for _, name := range names {

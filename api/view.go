@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// taskView gives a task as the wire has it; whole adds payload and resources, which lists leave out.
+// taskView returns a task as the wire has it; whole adds payload and resources, which lists leave out.
 func taskView(t *tracker.Task, whole bool) *v1.Task {
 	v := &v1.Task{
 		TaskID: t.ID, RunID: t.RunID, TaskKey: orNull(t.Key), AssetID: orNull(t.Asset),
@@ -76,7 +76,7 @@ func progressView(p *tracker.Progress) *v1.Progress {
 	return &v1.Progress{ProgressPct: raw(p.Pct), Message: raw(p.Message)}
 }
 
-// envelope gives a dispatched attempt with its token. The same attempt gets the same envelope, however often
+// envelope returns a dispatched attempt with its token. The same attempt gets the same envelope, however often
 // it is asked for.
 func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 	t, a := e.Task, e.Attempt
@@ -134,7 +134,7 @@ func msOrNull(d time.Duration) *int64 {
 	return &ms
 }
 
-// raw gives JSON text of the domain; empty is null.
+// raw returns JSON text of the domain; empty is null.
 func raw(s string) json.RawMessage {
 	if s == "" {
 		return nil

@@ -64,7 +64,7 @@ func (w *wire) scan(raw []byte) {
 
 var chunked = []byte("chunked")
 
-// header gives the value when the line is a header of the (lower-case) name.
+// header returns the value when the line is a header of the (lower-case) name.
 func header(line []byte, name string) ([]byte, bool) {
 	if len(line) <= len(name) || line[len(name)] != ':' {
 		return nil, false
@@ -88,7 +88,7 @@ func header(line []byte, name string) ([]byte, bool) {
 	return v, true
 }
 
-// ambiguous tells whether another hop might read the request differently: then it ends here, and so does the
+// ambiguous reports whether another hop might read the request differently: then it ends here, and so does the
 // connection.
 func (w *wire) ambiguous() bool {
 	return w.folded || w.encodings > 0 && (w.encodings > 1 || w.lengths > 0 || !w.chunked)
@@ -108,7 +108,7 @@ var errHost = &refusal{status: fasthttp.StatusBadRequest, close: true, body: v1.
 	Error: v1.CodeInvalidRequest, Message: "The Host header is missing", Field: "Host",
 }}
 
-// splitTarget gives path and query of a request target. Percent-encoding is undone in the path, since some
+// splitTarget returns path and query of a request target. Percent-encoding is undone in the path, since some
 // clients encode more than they must, but nothing may hide in it: no slash, no dot segment, no control byte.
 func splitTarget(target []byte) (path, query string, err error) {
 	if len(target) == 0 || target[0] != '/' {

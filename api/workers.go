@@ -14,43 +14,43 @@ import (
 )
 
 // registerWorker answers POST /v1/workers.
-func (c *call) registerWorker() (int, any, error) {
-	var req v1.RegisterWorkerRequest
-	if err := c.strict(&req); err != nil {
+func (req *request) registerWorker() (int, any, error) {
+	var body v1.RegisterWorkerRequest
+	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	key, err := c.registrationKey(&req)
+	key, err := req.registrationKey(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	scope, err := c.scope("", "")
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
 	n := tracker.NewWorker{
-		Scope: scope, Queue: req.Queue, Types: req.Types, Runtimes: req.Runtimes, Name: req.Name,
-		MachineID: req.MachineID, Hostname: req.Hostname, PID: req.PID, Version: req.Version,
-		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: req.Labels, ProbeURL: req.ProbeURL, IdempotencyKey: key,
+		Scope: scope, Queue: body.Queue, Types: body.Types, Runtimes: body.Runtimes, Name: body.Name,
+		MachineID: body.MachineID, Hostname: body.Hostname, PID: body.PID, Version: body.Version,
+		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: body.Labels, ProbeURL: body.ProbeURL, IdempotencyKey: key,
 	}
 	if key != "" {
-		if n.IdempotencyHash, err = registrationHash(req); err != nil {
+		if n.IdempotencyHash, err = registrationHash(body); err != nil {
 			return 0, nil, err
 		}
 	}
-	if req.MaxConcurrent != nil {
-		n.MaxConcurrent = *req.MaxConcurrent
+	if body.MaxConcurrent != nil {
+		n.MaxConcurrent = *body.MaxConcurrent
 	}
 	if err := n.Validate(); err != nil {
 		return 0, nil, err
 	}
-	if own := c.who.claims.Queue; own != "" && own != n.Queue {
+	if own := req.who.claims.Queue; own != "" && own != n.Queue {
 		return 0, nil, forbidden("The token registers workers of the queue " + own + " only")
 	}
-	r, err := c.s.tracker.Register(c.context(), n)
+	r, err := req.s.tracker.Register(req.context(), n)
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := mintWorker(c.s.keys, scope, r, r.At) // a repeat gets the same
+	token, expires, err := mintWorker(req.s.keys, scope, r, r.At) // a repeat gets the same
 	if err != nil {
 		return 0, nil, err
 	}
@@ -60,10 +60,10 @@ func (c *call) registerWorker() (int, any, error) {
 	}, nil
 }
 
-// registrationKey gives what makes a registration repeatable: the header or the field, empty when neither is there.
-func (c *call) registrationKey(req *v1.RegisterWorkerRequest) (string, error) {
-	key, err := c.idempotencyKey()
-	switch id := req.RegistrationID; {
+// registrationKey returns what makes a registration repeatable: the header or the field, empty when neither is there.
+func (req *request) registrationKey(body *v1.RegisterWorkerRequest) (string, error) {
+	key, err := req.idempotencyKey()
+	switch id := body.RegistrationID; {
 	case err != nil, id == "":
 		return key, err
 	case !tracker.ValidID(id):
@@ -76,9 +76,9 @@ func (c *call) registrationKey(req *v1.RegisterWorkerRequest) (string, error) {
 }
 
 // registrationHash is the same for registrations that say the same.
-func registrationHash(req v1.RegisterWorkerRequest) (string, error) {
-	req.RegistrationID = "" // it may have come as a header before
-	b, err := json.Marshal(req)
+func registrationHash(body v1.RegisterWorkerRequest) (string, error) {
+	body.RegistrationID = "" // it may have come as a header before
+	b, err := json.Marshal(body)
 	if err != nil {
 		return "", err
 	}
@@ -87,8 +87,8 @@ func registrationHash(req v1.RegisterWorkerRequest) (string, error) {
 }
 
 // workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
-func (c *call) workerHeartbeat() (int, any, error) {
-	var req struct {
+func (req *request) workerHeartbeat() (int, any, error) {
+	var body struct {
 		v1.WorkerHeartbeatRequest
 		// Whether they are there counts, too.
 		CompletedDelta *int64 `json:"completedDelta"`
@@ -96,29 +96,29 @@ func (c *call) workerHeartbeat() (int, any, error) {
 		// Each entry is read as a beat is.
 		Tasks []json.RawMessage `json:"tasks"`
 	}
-	if len(c.ctx.Request.Body()) > 0 {
-		if err := c.lenient(&req); err != nil {
+	if len(req.ctx.Request.Body()) > 0 {
+		if err := req.lenient(&body); err != nil {
 			return 0, nil, err
 		}
 	}
 	b := tracker.WorkerBeat{
-		Active: req.ActiveCount, Seq: req.Seq, CompletedDelta: orZero(req.CompletedDelta), FailedDelta: orZero(req.FailedDelta),
-		Deltas: req.CompletedDelta != nil || req.FailedDelta != nil,
+		Active: body.ActiveCount, Seq: body.Seq, CompletedDelta: orZero(body.CompletedDelta), FailedDelta: orZero(body.FailedDelta),
+		Deltas: body.CompletedDelta != nil || body.FailedDelta != nil,
 	}
 	if err := b.Validate(); err != nil {
 		return 0, nil, err
 	}
-	scope, err := c.scope("", "")
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	c.s.tenantBeats.owe(scope.Tenant, len(req.Tasks), c.local())
-	if b.Inventory, err = inventory(req.Tasks); err != nil {
+	req.s.tenantBeats.owe(scope.Tenant, len(body.Tasks), req.local())
+	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
 	var heard *tracker.WorkerHeard
-	if err := c.asWorker(func() (err error) {
-		heard, err = c.s.tracker.BeatWorker(c.context(), scope, c.id, b)
+	if err := req.asWorker(func() (err error) {
+		heard, err = req.s.tracker.BeatWorker(req.context(), scope, req.id, b)
 		return err
 	}); err != nil {
 		return 0, nil, err
@@ -126,7 +126,7 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	var token string
 	var expires time.Time
 	if !heard.Ended { // no token outlives its worker's record
-		token, expires = renewedWorker(c.s.keys, c.who.claims, c.now)
+		token, expires = renewedWorker(req.s.keys, req.who.claims, req.now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
@@ -137,30 +137,30 @@ func (c *call) workerHeartbeat() (int, any, error) {
 	if len(heard.Cancels)+len(heard.Lost) == 0 {
 		return fasthttp.StatusOK, answer, nil
 	}
-	body, err := marshal(answer)
+	text, err := marshal(answer)
 	if err != nil {
 		return 0, nil, err
 	}
-	writeTold(c.ctx, body, func() { c.s.tracker.Notified(heard) })
+	writeTold(req.ctx, text, func() { req.s.tracker.Notified(heard) })
 	return fasthttp.StatusOK, nil, nil
 }
 
 // getWorker answers GET /v1/workers/{workerId}.
-func (c *call) getWorker() (int, any, error) {
-	scope, err := c.scope("", "")
+func (req *request) getWorker() (int, any, error) {
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.Worker(c.context(), scope, c.id))
+	return req.oneWorker(req.s.tracker.Worker(req.context(), scope, req.id))
 }
 
 // listWorkers answers GET /v1/workers.
-func (c *call) listWorkers() (int, any, error) {
-	f, err := c.workerFilter()
+func (req *request) listWorkers() (int, any, error) {
+	f, err := req.workerFilter()
 	if err != nil {
 		return 0, nil, err
 	}
-	page, err := c.s.tracker.Workers(c.context(), f)
+	page, err := req.s.tracker.Workers(req.context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -180,25 +180,25 @@ func filterOf(f tracker.WorkerFilter) tracker.WorkerFilter {
 	return f
 }
 
-func (c *call) workerFilter() (f tracker.WorkerFilter, err error) {
-	if f.Scope, err = c.scope("", ""); err != nil {
+func (req *request) workerFilter() (f tracker.WorkerFilter, err error) {
+	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	if f.Status, err = oneOf(c, "status", tracker.WorkerStatuses...); err != nil {
+	if f.Status, err = oneOf(req, "status", tracker.WorkerStatuses...); err != nil {
 		return f, err
 	}
-	if f.Liveness, err = oneOf(c, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
+	if f.Liveness, err = oneOf(req, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
 		return f, err
 	}
 	for _, p := range []struct {
 		name string
 		to   *string
 	}{{"queue", &f.Queue}, {"type", &f.Type}, {"runtime", &f.Runtime}, {"machineId", &f.MachineID}} {
-		if *p.to, err = c.queryID(p.name); err != nil {
+		if *p.to, err = req.queryID(p.name); err != nil {
 			return f, err
 		}
 	}
-	schedulable, err := oneOf(c, "schedulable", "true", "false")
+	schedulable, err := oneOf(req, "schedulable", "true", "false")
 	if err != nil {
 		return f, err
 	}
@@ -206,30 +206,30 @@ func (c *call) workerFilter() (f tracker.WorkerFilter, err error) {
 		yes := schedulable == "true"
 		f.Schedulable = &yes
 	}
-	if f.Labels, err = c.queryLabels(); err != nil {
+	if f.Labels, err = req.queryLabels(); err != nil {
 		return f, err
 	}
-	if f.PageSize, err = c.pageSize(); err != nil {
+	if f.PageSize, err = req.pageSize(); err != nil {
 		return f, err
 	}
-	if c.query.Has("pageToken") {
-		f.After, err = afterIn(filterOf(f), c.query.Get("pageToken"))
+	if req.query.Has("pageToken") {
+		f.After, err = afterIn(filterOf(f), req.query.Get("pageToken"))
 	}
 	return f, err
 }
 
 // selectWorker answers POST /v1/workers:select.
-func (c *call) selectWorker() (int, any, error) {
-	var req v1.SelectWorkerRequest
-	scope, err := c.optional(&req)
+func (req *request) selectWorker() (int, any, error) {
+	var body v1.SelectWorkerRequest
+	scope, err := req.optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	s := tracker.Selector{Scope: scope, Queue: req.Queue, Type: req.Type, Runtime: req.Runtime, Labels: req.Labels, Strategy: req.Strategy}
+	s := tracker.Selector{Scope: scope, Queue: body.Queue, Type: body.Type, Runtime: body.Runtime, Labels: body.Labels, Strategy: body.Strategy}
 	if err := s.Validate(); err != nil {
 		return 0, nil, err
 	}
-	found, err := c.s.tracker.Select(c.context(), s)
+	found, err := req.s.tracker.Select(req.context(), s)
 	if err != nil {
 		return 0, nil, selectionRefusal(err)
 	}
@@ -255,7 +255,7 @@ func rejectedView(n map[tracker.Filter]int) v1.Rejected {
 	}
 }
 
-// workerView gives a worker as the wire has it.
+// workerView returns a worker as the wire has it.
 func workerView(w *tracker.Worker) *v1.Worker {
 	v := &v1.Worker{
 		WorkerID: w.ID, Name: orNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,

@@ -10,85 +10,85 @@ import (
 )
 
 // deregisterWorker answers POST /v1/workers/{workerId}/deregister.
-func (c *call) deregisterWorker() (int, any, error) {
-	var req v1.DeregisterRequest
-	scope, err := c.reasoned(&req, &req.Reason)
+func (req *request) deregisterWorker() (int, any, error) {
+	var body v1.DeregisterRequest
+	scope, err := req.reasoned(&body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
 	var w *tracker.Worker
-	err = c.asWorker(func() (err error) {
-		if req.Drain {
-			w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, tracker.Drain{BySelf: c.who.worker(), Reason: req.Reason})
+	err = req.asWorker(func() (err error) {
+		if body.Drain {
+			w, err = req.s.tracker.DrainWorker(req.context(), scope, req.id, tracker.Drain{BySelf: req.who.worker(), Reason: body.Reason})
 		} else {
-			w, err = c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerDeregistered, req.Reason)
+			w, err = req.s.tracker.RetireWorker(req.context(), scope, req.id, tracker.WorkerDeregistered, body.Reason)
 		}
 		return err
 	})
-	return c.oneWorker(w, err)
+	return req.oneWorker(w, err)
 }
 
 // drainWorker answers POST /v1/workers/{workerId}/drain.
-func (c *call) drainWorker() (int, any, error) {
-	var req v1.DrainRequest
-	scope, err := c.optional(&req)
+func (req *request) drainWorker() (int, any, error) {
+	var body v1.DrainRequest
+	scope, err := req.optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := c.drain(&req)
+	d, err := req.drain(&body)
 	if err != nil {
 		return 0, nil, err
 	}
 	var w *tracker.Worker
-	err = c.asWorker(func() (err error) {
-		w, err = c.s.tracker.DrainWorker(c.context(), scope, c.id, d)
+	err = req.asWorker(func() (err error) {
+		w, err = req.s.tracker.DrainWorker(req.context(), scope, req.id, d)
 		return err
 	})
-	return c.oneWorker(w, err)
+	return req.oneWorker(w, err)
 }
 
 // resumeWorker answers POST /v1/workers/{workerId}/resume.
-func (c *call) resumeWorker() (int, any, error) {
-	var req v1.ReasonRequest
-	scope, err := c.reasoned(&req, &req.Reason)
+func (req *request) resumeWorker() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.ResumeWorker(c.context(), scope, c.id, req.Reason))
+	return req.oneWorker(req.s.tracker.ResumeWorker(req.context(), scope, req.id, body.Reason))
 }
 
 // offlineWorker answers POST /v1/workers/{workerId}/offline.
-func (c *call) offlineWorker() (int, any, error) {
-	var req v1.ReasonRequest
-	scope, err := c.reasoned(&req, &req.Reason)
+func (req *request) offlineWorker() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return c.oneWorker(c.s.tracker.RetireWorker(c.context(), scope, c.id, tracker.WorkerForced, req.Reason))
+	return req.oneWorker(req.s.tracker.RetireWorker(req.context(), scope, req.id, tracker.WorkerForced, body.Reason))
 }
 
 // drainWorkers answers POST /v1/workers:drain.
-func (c *call) drainWorkers() (int, any, error) {
-	var req v1.DrainWorkersRequest
-	if err := c.strict(&req); err != nil {
+func (req *request) drainWorkers() (int, any, error) {
+	var body v1.DrainWorkersRequest
+	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	scope, err := c.scope("", "")
+	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	f := tracker.WorkerFilter{Scope: scope, Labels: req.Selector.Labels, Queue: req.Selector.Queue, Version: req.Selector.Version, MachineID: req.Selector.MachineID}
+	f := tracker.WorkerFilter{Scope: scope, Labels: body.Selector.Labels, Queue: body.Selector.Queue, Version: body.Selector.Version, MachineID: body.Selector.MachineID}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" {
 		return 0, nil, invalidField("selector", "selector says nothing, which would drain every worker; name labels, queue, version or machineId")
 	}
 	if err := f.ValidateSelector(); err != nil {
 		return 0, nil, err
 	}
-	d, err := c.drain(&req.DrainRequest)
+	d, err := req.drain(&body.DrainRequest)
 	if err != nil {
 		return 0, nil, err
 	}
-	return drainedBody(req.DryRun)(c.s.tracker.DrainWorkers(c.context(), f, d, req.DryRun))
+	return drainedBody(body.DryRun)(req.s.tracker.DrainWorkers(req.context(), f, d, body.DryRun))
 }
 
 func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
@@ -101,9 +101,9 @@ func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 }
 
 // drain reads how to drain.
-func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
+func (req *request) drain(body *v1.DrainRequest) (tracker.Drain, error) {
 	var d durations
-	drain := tracker.Drain{Reason: req.Reason, Deadline: d.positive("deadlineMs", req.DeadlineMs, time.Millisecond), BySelf: c.who.worker()}
+	drain := tracker.Drain{Reason: body.Reason, Deadline: d.positive("deadlineMs", body.DeadlineMs, time.Millisecond), BySelf: req.who.worker()}
 	if d.err != nil {
 		return drain, d.err
 	}
@@ -111,32 +111,32 @@ func (c *call) drain(req *v1.DrainRequest) (tracker.Drain, error) {
 }
 
 // optional reads a body that may be missing, and the scope.
-func (c *call) optional(req any) (tracker.Scope, error) {
-	if err := c.optionalBody(req); err != nil {
+func (req *request) optional(body any) (tracker.Scope, error) {
+	if err := req.optionalBody(body); err != nil {
 		return tracker.Scope{}, err
 	}
-	return c.scope("", "")
+	return req.scope("", "")
 }
 
 // reasoned is optional for a body with a reason, which is checked.
-func (c *call) reasoned(req any, reason *string) (tracker.Scope, error) {
-	if err := c.optionalBody(req); err != nil {
+func (req *request) reasoned(body any, reason *string) (tracker.Scope, error) {
+	if err := req.optionalBody(body); err != nil {
 		return tracker.Scope{}, err
 	}
 	if err := tracker.CheckReason(*reason); err != nil {
 		return tracker.Scope{}, err
 	}
-	return c.scope("", "")
+	return req.scope("", "")
 }
 
-func (c *call) optionalBody(req any) error {
-	if len(c.ctx.Request.Body()) == 0 {
+func (req *request) optionalBody(body any) error {
+	if len(req.ctx.Request.Body()) == 0 {
 		return nil
 	}
-	return c.strict(req)
+	return req.strict(body)
 }
 
-func (c *call) oneWorker(w *tracker.Worker, err error) (int, any, error) {
+func (req *request) oneWorker(w *tracker.Worker, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}

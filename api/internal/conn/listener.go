@@ -42,7 +42,29 @@ type Listener struct {
 
 // Listen returns a listener whose connections come from ln and belong to the watch.
 func (w *Watch) Listen(ln net.Listener, b Bound) *Listener {
-	return &Listener{Listener: ln, watch: w, bound: b, closed: make(chan struct{})}
+	l := &Listener{Listener: ln, watch: w, bound: b, closed: make(chan struct{})}
+	w.mu.Lock()
+	w.listeners = append(w.listeners, l)
+	deaf := w.deaf
+	w.mu.Unlock()
+	if deaf {
+		_ = l.Close()
+	}
+	return l
+}
+
+// StopListening closes the watch's listeners, those that are still to come too: a server that is stopped before it serves
+// must not serve then.
+func (w *Watch) StopListening() error {
+	w.mu.Lock()
+	w.deaf = true
+	listeners := w.listeners
+	w.mu.Unlock()
+	var errs []error
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Accept returns the next connection that there is room for, a *Conn.
@@ -116,10 +138,13 @@ func (l *Listener) room() bool {
 	return leaving < Spare/2 && l.watch.cutStranger()
 }
 
-// Close ends Accept, also where it waits for a file descriptor. Connections stay.
-func (l *Listener) Close() error {
-	l.close.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+// Close ends Accept, also where it waits for a file descriptor. Connections stay. It may be called again.
+func (l *Listener) Close() (err error) {
+	l.close.Do(func() {
+		close(l.closed)
+		err = l.Listener.Close()
+	})
+	return err
 }
 
 func (l *Listener) refuse(c net.Conn) {

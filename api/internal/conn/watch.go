@@ -112,10 +112,12 @@ type Watch struct {
 	strangers   []stranger // the next to be cut
 	walked      time.Time  // when none was found
 
-	mu      sync.Mutex
-	conns   map[*Conn]struct{}
-	leaving int           // of conns, were cut and are not closed yet
-	empty   chan struct{} // closed with the last connection; nil while there is none
+	mu        sync.Mutex
+	listeners []*Listener
+	deaf      bool // listeners are closed
+	conns     map[*Conn]struct{}
+	leaving   int           // of conns, were cut and are not closed yet
+	empty     chan struct{} // closed with the last connection; nil while there is none
 }
 
 // NewWatch returns a watch over connections with these timeouts, which is late by at most a tenth of the shortest, or a

@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// call is one request on its way through a route.
-type call struct {
+// request is one that a route answers, on its way through its handler.
+type request struct {
 	s     *Server
 	ctx   *fasthttp.RequestCtx
 	wire  wire
@@ -27,11 +27,11 @@ type call struct {
 	attempt *tracker.Attempt // with forTask: the one that it is about
 }
 
-func (c *call) local() time.Time { return c.s.local(c.ctx) }
+func (req *request) local() time.Time { return req.s.local(req.ctx) }
 
 // context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a
 // transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival.
-func (c *call) context() context.Context { return arrived(context.Background(), c.ctx) }
+func (req *request) context() context.Context { return arrived(context.Background(), req.ctx) }
 
 func arrived(ctx context.Context, r *fasthttp.RequestCtx) context.Context {
 	if at := r.Time(); !at.IsZero() {
@@ -67,17 +67,17 @@ var errContentType = &refusal{status: fasthttp.StatusUnsupportedMediaType, body:
 	Field: "Content-Type",
 }}
 
-// body gives the request's body when its type is one we read. It is borrowed.
-func (c *call) body() ([]byte, error) {
-	if r := checkContentType(&c.ctx.Request.Header); r != nil {
+// body returns the request's body when its type is one we read. It is borrowed.
+func (req *request) body() ([]byte, error) {
+	if r := checkContentType(&req.ctx.Request.Header); r != nil {
 		return nil, r
 	}
-	return c.ctx.Request.Body(), nil
+	return req.ctx.Request.Body(), nil
 }
 
 // strict reads a control plane's body: one object without unknown fields.
-func (c *call) strict(v any) error {
-	b, err := c.body()
+func (req *request) strict(v any) error {
+	b, err := req.body()
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (c *call) strict(v any) error {
 }
 
 // lenient reads a callback's body: one object; what we do not know is skipped, since workers may be newer.
-func (c *call) lenient(v any) error {
-	b, err := c.body()
+func (req *request) lenient(v any) error {
+	b, err := req.body()
 	if err != nil {
 		return err
 	}
