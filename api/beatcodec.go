@@ -59,14 +59,11 @@ func (b *beatBody) decode(s *jsonscan.Scanner, item bool) bool {
 		return false
 	}
 	for more := s.Open('{', '}'); more; more = s.More('}') {
-		key, escaped, ok := s.Str()
+		name, ok := s.Name()
 		if !ok {
 			return false
 		}
-		field := fieldOf(key, escaped, item)
-		if !s.Next(':') {
-			return false
-		}
+		field := fieldOf(name, item)
 		if field == 0 {
 			ok = s.Skip()
 		} else {
@@ -79,8 +76,7 @@ func (b *beatBody) decode(s *jsonscan.Scanner, item bool) bool {
 	return s.Close('}')
 }
 
-func fieldOf(key []byte, escaped, item bool) beatField {
-	name := jsonscan.Unquote(key, escaped)
+func fieldOf(name []byte, item bool) beatField {
 	switch string(name) {
 	case "attempt":
 		return fieldAttempt
@@ -186,7 +182,7 @@ func positive(lit []byte) (int, bool) {
 	return n, ok && n >= 1 && n <= math.MaxInt32
 }
 
-// percentage checks a JSON number to lie in 0 to 100 and gives it as sent, or written anew when it is longer
+// percentage checks a JSON number to lie in 0 to 100 and returns it as sent, or written anew when it is longer
 // than any sensible number.
 func percentage(lit []byte) ([]byte, bool) {
 	if len(lit) <= 2 && lit[0] != '-' { // most are

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -156,4 +158,22 @@ func compact(raw json.RawMessage) json.RawMessage {
 		return nil // raw came out of a body that was valid
 	}
 	return buf.Bytes()
+}
+
+// withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that
+// to the category: whoever reads the error then need not know the categories. All else stays as it was sent.
+func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
+	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
+	said = append(said, '{')
+	s := jsonscan.Scanner{Text: object}
+	for more := s.Open('{', '}'); more; more = s.More('}') {
+		from := s.Pos
+		name, _ := s.Name()
+		s.Skip()
+		if string(name) != "retryable" { // null, which says nothing
+			said = append(append(said, object[from:s.Pos]...), ',')
+		}
+	}
+	said = append(said, `"retryable":`...)
+	return append(strconv.AppendBool(said, retryable), '}')
 }

@@ -186,7 +186,12 @@ func requestHash(body *v1.CreateTaskRequest, scope tracker.Scope) (string, error
 		}
 		*raw = sorted
 	}
-	b, err := json.Marshal(r)
+	return hashOf(r)
+}
+
+// hashOf returns what stands for a value in the store.
+func hashOf(v any) (string, error) {
+	b, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}

@@ -161,13 +161,18 @@ func FuzzQuery(f *testing.F) {
 				}
 			}
 			err := req.parseQuery(raw)
+			p := parameters{Values: req.query}
 			if err == nil && op == opList {
 				var got tracker.TaskFilter
-				if got, err = req.taskFilter(); err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" && !tracker.ValidID(got.After)) {
+				if got, err = req.taskFilter(&p); err == nil {
+					got.PageSize, got.After = p.page(got)
+					err = p.err
+				}
+				if err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" && !tracker.ValidID(got.After)) {
 					t.Fatalf("%q became %+v", raw, got)
 				}
 			} else if err == nil {
-				_, err = req.workerFilter()
+				_, err = req.workerFilter(&p)
 			}
 			if r, ok := err.(*refusal); err != nil && (!ok || r.body.Field == "" && r.status == 400) {
 				t.Fatalf("%q: %v", raw, err)

@@ -96,12 +96,8 @@ func (b *batchRequest) object(s *jsonscan.Scanner) bool {
 		return false
 	}
 	for more := s.Open('{', '}'); more; more = s.More('}') {
-		key, escaped, ok := s.Str()
+		name, ok := s.Name()
 		if !ok {
-			return false
-		}
-		name := jsonscan.Unquote(key, escaped)
-		if !s.Next(':') {
 			return false
 		}
 		if string(name) != "heartbeats" {

@@ -26,38 +26,26 @@ func (req *request) listMachines() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f := tracker.MachineFilter{Scope: scope}
-	bound := f // what its page tokens are bound to
-	if f.PageSize, err = req.pageSize(); err != nil {
-		return 0, nil, err
+	p := parameters{Values: req.query}
+	filter := tracker.MachineFilter{Scope: scope}
+	paged := filter
+	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
+		return 0, nil, p.err
 	}
-	if req.query.Has("pageToken") {
-		if f.After, err = afterIn(bound, req.query.Get("pageToken")); err != nil {
-			return 0, nil, err
-		}
-	}
-	page, err := req.s.tracker.Machines(req.context(), f)
+	page, err := req.s.tracker.Machines(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
-	list := v1.MachineList{Machines: make([]v1.Machine, len(page.Machines)), TotalCount: page.Total}
+	list := v1.MachineList{Machines: make([]v1.Machine, len(page.Machines)), TotalCount: page.Total, NextPageToken: pageToken(filter, page.Next)}
 	for i, m := range page.Machines {
 		list.Machines[i] = *machineView(m)
-	}
-	if page.Next != "" {
-		list.NextPageToken = pageTokenOf(bound, page.Next)
 	}
 	return fasthttp.StatusOK, list, nil
 }
 
 // drainMachine answers POST /v1/machines/{machineId}/drain.
 func (req *request) drainMachine() (int, any, error) {
-	var body v1.DrainRequest
-	scope, err := req.optional(&body)
-	if err != nil {
-		return 0, nil, err
-	}
-	d, err := req.drain(&body)
+	scope, d, err := req.drainRequest()
 	if err != nil {
 		return 0, nil, err
 	}

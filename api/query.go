@@ -1,11 +1,16 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // parseQuery reads the query and refuses parameters that the route does not take.
@@ -44,29 +49,72 @@ func clip(s string) string {
 	return s
 }
 
-// queryID returns an id parameter, empty when absent.
-func (req *request) queryID(name string) (string, error) {
-	if !req.query.Has(name) {
-		return "", nil
-	}
-	id := req.query.Get(name)
-	return id, invalidIDUnless(name, id)
+// parameters reads a query and keeps the first refusal.
+type parameters struct {
+	url.Values
+	err error
 }
 
-// oneOf returns a parameter that takes one of some words, empty when absent.
-func oneOf[T ~string](req *request, name string, words ...T) (T, error) {
-	if !req.query.Has(name) {
-		return "", nil
+func (p *parameters) refuse(r *refusal) {
+	if p.err == nil {
+		p.err = r
 	}
-	v := T(req.query.Get(name))
-	if slices.Contains(words, v) {
-		return v, nil
+}
+
+// id returns an id, empty when absent.
+func (p *parameters) id(name string) string {
+	id := p.Get(name)
+	if p.Has(name) && !tracker.ValidID(id) {
+		p.refuse(invalidID(name))
 	}
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
+	return id
+}
+
+// wordOf returns a parameter that is one of some words, empty when absent.
+func wordOf[T ~string](p *parameters, name string, words ...T) T {
+	word := T(p.Get(name))
+	if p.Has(name) && !slices.Contains(words, word) {
+		list := make([]string, len(words))
+		for i, w := range words {
+			list[i] = string(w)
+		}
+		p.refuse(invalidField(name, fmt.Sprintf("%s is %q; use one of %s", name, clip(string(word)), strings.Join(list, ", "))))
 	}
-	return "", invalidField(name, fmt.Sprintf("%s is %q; use one of %s", name, clip(string(v)), strings.Join(list, ", ")))
+	return word
+}
+
+// labels returns what the label parameters say, each key=value; nil when there are none.
+func (p *parameters) labels() map[string]string {
+	var labels map[string]string
+	for _, l := range p.Values["label"] {
+		key, value, found := strings.Cut(l, "=")
+		if !found || key == "" {
+			p.refuse(invalidField("label", "label must be key=value, with the value percent-encoded where needed"))
+		}
+		if _, twice := labels[key]; twice {
+			p.refuse(invalidField("label", "label names "+clip(key)+" twice; nothing has two values for one label"))
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[key] = value
+	}
+	if len(labels) > tracker.MaxLabels {
+		p.refuse(invalidField("label", "label is given too often; nothing has so many labels"))
+	}
+	return labels
+}
+
+// page returns which page of a filtered list is asked for.
+func (p *parameters) page(filter any) (size int, after string) {
+	size = p.pageSize()
+	if p.Has("pageToken") {
+		var r *refusal
+		if after, r = afterOf(filter, p.Get("pageToken")); r != nil {
+			p.refuse(r)
+		}
+	}
+	return size, after
 }
 
 const (
@@ -75,21 +123,53 @@ const (
 )
 
 // pageSize is clamped to 1 to 100; what is not an integer is refused.
-func (req *request) pageSize() (int, error) {
-	if !req.query.Has("pageSize") {
-		return defaultPageSize, nil
+func (p *parameters) pageSize() int {
+	if !p.Has("pageSize") {
+		return defaultPageSize
 	}
-	v := req.query.Get("pageSize")
+	v := p.Get("pageSize")
 	n, err := strconv.Atoi(v)
 	if err != nil {
 		digits := strings.TrimPrefix(v, "-")
 		if digits == "" || strings.Trim(digits, "0123456789") != "" {
-			return 0, invalidField("pageSize", "pageSize is not an integer; use 1 to 100")
+			p.refuse(invalidField("pageSize", "pageSize is not an integer; use 1 to 100"))
 		}
 		n = maxPageSize // an integer too large for us
 		if digits != v {
 			n = 1
 		}
 	}
-	return min(max(n, 1), maxPageSize), nil
+	return min(max(n, 1), maxPageSize)
+}
+
+// A page token is the id after which the page begins, behind eight bytes of a hash of the filter. So it holds
+// while tasks come and go, and is refused with another filter, where it would silently skip.
+
+const filterHashBytes = 8
+
+// filterHash takes a filter of plain values and maps, whose keys are sorted, without its page.
+func filterHash(filter any) []byte {
+	b, _ := json.Marshal(filter)
+	sum := sha256.Sum256(b)
+	return sum[:filterHashBytes]
+}
+
+// pageToken returns the token of the page of a filtered list that begins after an id, "" when none does.
+func pageToken(filter any, after string) string {
+	if after == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(filterHash(filter), after...))
+}
+
+// afterOf returns the id after which the page of a token begins.
+func afterOf(filter any, token string) (string, *refusal) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) <= filterHashBytes || !tracker.ValidID(b[filterHashBytes:]) {
+		return "", invalidField("pageToken", "pageToken is not one of ours; use the nextPageToken of the page before, unchanged")
+	}
+	if string(b[:filterHashBytes]) != string(filterHash(filter)) {
+		return "", invalidField("pageToken", "pageToken belongs to another filter; begin again without it when a filter or the scope changes")
+	}
+	return string(b[filterHashBytes:]), nil
 }

@@ -41,8 +41,8 @@ func arrived(ctx context.Context, r *fasthttp.RequestCtx) context.Context {
 }
 
 var (
-	contentJSON   = []byte("application/json")
-	contentJSONUT = []byte("application/json; charset=utf-8")
+	contentTypeJSON   = []byte("application/json")
+	contentTypeJSONUT = []byte("application/json; charset=utf-8")
 )
 
 // checkContentType refuses bodies that say that they are something else than JSON, or compressed.
@@ -51,12 +51,12 @@ func checkContentType(h *fasthttp.RequestHeader) *refusal {
 		return errContentType
 	}
 	t := h.ContentType()
-	if len(t) == 0 || bytes.Equal(t, contentJSON) || bytes.EqualFold(t, contentJSONUT) {
+	if len(t) == 0 || bytes.Equal(t, contentTypeJSON) || bytes.EqualFold(t, contentTypeJSONUT) {
 		return nil
 	}
 	media, params, _ := bytes.Cut(t, []byte(";"))
 	charset := bytes.ToLower(bytes.ReplaceAll(bytes.TrimSpace(params), []byte(`"`), nil))
-	if bytes.EqualFold(bytes.TrimSpace(media), contentJSON) && (len(charset) == 0 || string(charset) == "charset=utf-8") {
+	if bytes.EqualFold(bytes.TrimSpace(media), contentTypeJSON) && (len(charset) == 0 || string(charset) == "charset=utf-8") {
 		return nil
 	}
 	return errContentType
@@ -92,8 +92,6 @@ func (req *request) lenient(v any) error {
 	}
 	return decodeLenient(b, v)
 }
-
-var contentTypeJSON = []byte("application/json")
 
 // writeJSON writes a whole answer.
 func writeJSON(ctx *fasthttp.RequestCtx, status int, body any) {

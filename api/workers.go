@@ -1,11 +1,7 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -78,71 +74,7 @@ func (req *request) registrationKey(body *v1.RegisterWorkerRequest) (string, err
 // registrationHash is the same for registrations that say the same.
 func registrationHash(body v1.RegisterWorkerRequest) (string, error) {
 	body.RegistrationID = "" // it may have come as a header before
-	b, err := json.Marshal(body)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
-func (req *request) workerHeartbeat() (int, any, error) {
-	var body struct {
-		v1.WorkerHeartbeatRequest
-		// Whether they are there counts, too.
-		CompletedDelta *int64 `json:"completedDelta"`
-		FailedDelta    *int64 `json:"failedDelta"`
-		// Each entry is read as a beat is.
-		Tasks []json.RawMessage `json:"tasks"`
-	}
-	if len(req.ctx.Request.Body()) > 0 {
-		if err := req.lenient(&body); err != nil {
-			return 0, nil, err
-		}
-	}
-	b := tracker.WorkerBeat{
-		Active: body.ActiveCount, Seq: body.Seq, CompletedDelta: orZero(body.CompletedDelta), FailedDelta: orZero(body.FailedDelta),
-		Deltas: body.CompletedDelta != nil || body.FailedDelta != nil,
-	}
-	if err := b.Validate(); err != nil {
-		return 0, nil, err
-	}
-	scope, err := req.scope("", "")
-	if err != nil {
-		return 0, nil, err
-	}
-	req.s.tenantBeats.owe(scope.Tenant, len(body.Tasks), req.local())
-	if b.Inventory, err = inventory(body.Tasks); err != nil {
-		return 0, nil, err
-	}
-	var heard *tracker.WorkerHeard
-	if err := req.asWorker(func() (err error) {
-		heard, err = req.s.tracker.BeatWorker(req.context(), scope, req.id, b)
-		return err
-	}); err != nil {
-		return 0, nil, err
-	}
-	var token string
-	var expires time.Time
-	if !heard.Ended { // no token outlives its worker's record
-		token, expires = renewedWorker(req.s.keys, req.who.claims, req.now)
-	}
-	answer := &v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
-		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),
-		ServerTime: v1.At(heard.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
-	}
-	notices(answer, heard)
-	if len(heard.Cancels)+len(heard.Lost) == 0 {
-		return fasthttp.StatusOK, answer, nil
-	}
-	text, err := marshal(answer)
-	if err != nil {
-		return 0, nil, err
-	}
-	writeTold(req.ctx, text, func() { req.s.tracker.Notified(heard) })
-	return fasthttp.StatusOK, nil, nil
+	return hashOf(body)
 }
 
 // getWorker answers GET /v1/workers/{workerId}.
@@ -156,66 +88,40 @@ func (req *request) getWorker() (int, any, error) {
 
 // listWorkers answers GET /v1/workers.
 func (req *request) listWorkers() (int, any, error) {
-	f, err := req.workerFilter()
+	p := parameters{Values: req.query}
+	filter, err := req.workerFilter(&p)
 	if err != nil {
 		return 0, nil, err
 	}
-	page, err := req.s.tracker.Workers(req.context(), f)
+	paged := filter
+	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
+		return 0, nil, p.err
+	}
+	page, err := req.s.tracker.Workers(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
-	list := v1.WorkerList{Workers: make([]v1.Worker, len(page.Workers)), TotalCount: page.Total}
+	list := v1.WorkerList{Workers: make([]v1.Worker, len(page.Workers)), TotalCount: page.Total, NextPageToken: pageToken(filter, page.Next)}
 	for i, w := range page.Workers {
 		list.Workers[i] = *workerView(w)
-	}
-	if page.Next != "" {
-		list.NextPageToken = pageTokenOf(filterOf(f), page.Next)
 	}
 	return fasthttp.StatusOK, list, nil
 }
 
-// filterOf is what a page token of a filter is bound to.
-func filterOf(f tracker.WorkerFilter) tracker.WorkerFilter {
-	f.PageSize, f.After = 0, ""
-	return f
-}
-
-func (req *request) workerFilter() (f tracker.WorkerFilter, err error) {
+// workerFilter reads the filter of a list, without its page.
+func (req *request) workerFilter(p *parameters) (f tracker.WorkerFilter, err error) {
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	if f.Status, err = oneOf(req, "status", tracker.WorkerStatuses...); err != nil {
-		return f, err
-	}
-	if f.Liveness, err = oneOf(req, "liveness", tracker.Fresh, tracker.Late, tracker.Lost); err != nil {
-		return f, err
-	}
-	for _, p := range []struct {
-		name string
-		to   *string
-	}{{"queue", &f.Queue}, {"type", &f.Type}, {"runtime", &f.Runtime}, {"machineId", &f.MachineID}} {
-		if *p.to, err = req.queryID(p.name); err != nil {
-			return f, err
-		}
-	}
-	schedulable, err := oneOf(req, "schedulable", "true", "false")
-	if err != nil {
-		return f, err
-	}
-	if schedulable != "" {
+	f.Status = wordOf(p, "status", tracker.WorkerStatuses...)
+	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
+	f.Queue, f.Type, f.Runtime, f.MachineID = p.id("queue"), p.id("type"), p.id("runtime"), p.id("machineId")
+	if schedulable := wordOf(p, "schedulable", "true", "false"); schedulable != "" {
 		yes := schedulable == "true"
 		f.Schedulable = &yes
 	}
-	if f.Labels, err = req.queryLabels(); err != nil {
-		return f, err
-	}
-	if f.PageSize, err = req.pageSize(); err != nil {
-		return f, err
-	}
-	if req.query.Has("pageToken") {
-		f.After, err = afterIn(filterOf(f), req.query.Get("pageToken"))
-	}
-	return f, err
+	f.Labels = p.labels()
+	return f, p.err
 }
 
 // selectWorker answers POST /v1/workers:select.
@@ -284,13 +190,6 @@ func workerView(w *tracker.Worker) *v1.Worker {
 		v.LastHeartbeatAgeMs = &age
 	}
 	return v
-}
-
-func orZero(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 func orEmpty(s []string) []string {

@@ -30,12 +30,7 @@ func (req *request) deregisterWorker() (int, any, error) {
 
 // drainWorker answers POST /v1/workers/{workerId}/drain.
 func (req *request) drainWorker() (int, any, error) {
-	var body v1.DrainRequest
-	scope, err := req.optional(&body)
-	if err != nil {
-		return 0, nil, err
-	}
-	d, err := req.drain(&body)
+	scope, d, err := req.drainRequest()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -98,6 +93,17 @@ func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 		}
 		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun, WorkerIDs: orEmpty(d.Workers)}, nil
 	}
+}
+
+// drainRequest reads the body of a drain, which may be missing.
+func (req *request) drainRequest() (tracker.Scope, tracker.Drain, error) {
+	var body v1.DrainRequest
+	scope, err := req.optional(&body)
+	if err != nil {
+		return scope, tracker.Drain{}, err
+	}
+	d, err := req.drain(&body)
+	return scope, d, err
 }
 
 // drain reads how to drain.

@@ -163,6 +163,15 @@ func (s *Scanner) word(w string) bool {
 	return true
 }
 
+// Name takes the name of an object's member and the colon behind it.
+func (s *Scanner) Name() (name []byte, ok bool) {
+	lit, escaped, ok := s.Str()
+	if !ok {
+		return nil, false
+	}
+	return Unquote(lit, escaped), s.Next(':')
+}
+
 // Null takes a null when that is what comes next.
 func (s *Scanner) Null() bool { return s.Peek() == 'n' && s.word("null") }
 

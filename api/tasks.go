@@ -1,0 +1,139 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// listTasks answers GET /v1/tasks.
+func (req *request) listTasks() (int, any, error) {
+	p := parameters{Values: req.query}
+	filter, err := req.taskFilter(&p)
+	if err != nil {
+		return 0, nil, err
+	}
+	paged := filter
+	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
+		return 0, nil, p.err
+	}
+	page, err := req.s.tracker.List(req.context(), paged)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.TaskList{Tasks: make([]v1.Task, len(page.Tasks)), NextPageToken: pageToken(filter, page.Next)}
+	for i, t := range page.Tasks {
+		list.Tasks[i] = *taskView(t, false)
+	}
+	if page.Total >= 0 {
+		list.TotalCount = &page.Total
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+// taskFilter reads the filter of a list, without its page.
+func (req *request) taskFilter(p *parameters) (f tracker.TaskFilter, err error) {
+	if f.Scope, err = req.scope("", ""); err != nil {
+		return f, err
+	}
+	f.State = wordOf(p, "state", tracker.States...)
+	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
+	f.RunID, f.WorkerID, f.Queue, f.Type = p.id("runId"), p.id("workerId"), p.id("queue"), p.id("type")
+	f.Labels = p.labels()
+	return f, p.err
+}
+
+// getTask answers GET /v1/tasks/{taskId}.
+func (req *request) getTask() (int, any, error) {
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	t, err := req.s.tracker.Get(req.context(), scope, req.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, taskView(t, true), nil
+}
+
+// getRun answers GET /v1/runs/{runId}.
+func (req *request) getRun() (int, any, error) {
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := req.s.tracker.Run(req.context(), scope, req.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, runView(r), nil
+}
+
+// cancelTask answers POST /v1/tasks/{taskId}/cancel.
+func (req *request) cancelTask() (int, any, error) {
+	scope, reason, err := req.cancelRequest()
+	if err != nil {
+		return 0, nil, err
+	}
+	t, err := req.s.tracker.Cancel(req.context(), scope, req.id, reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusAccepted, taskView(t, true), nil
+}
+
+// cancelRun answers POST /v1/runs/{runId}/cancel.
+func (req *request) cancelRun() (int, any, error) {
+	scope, reason, err := req.cancelRequest()
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := req.s.tracker.CancelRun(req.context(), scope, req.id, reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusAccepted, runView(r), nil
+}
+
+// cancelRequest reads the body, which may be missing.
+func (req *request) cancelRequest() (tracker.Scope, string, error) {
+	var body v1.CancelRequest
+	if len(req.ctx.Request.Body()) > 0 {
+		if err := req.strict(&body); err != nil {
+			return tracker.Scope{}, "", err
+		}
+	}
+	if len(body.Reason) > tracker.MaxReasonBytes {
+		return tracker.Scope{}, "", invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", tracker.MaxReasonBytes))
+	}
+	scope, err := req.scope("", "")
+	return scope, body.Reason, err
+}
+
+// nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the
+// task when it waits in its queue.
+func (req *request) nextAttempt() (int, any, error) {
+	var body v1.NextAttemptRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	if body.FromAttempt < 1 {
+		return 0, nil, invalidField("fromAttempt", "fromAttempt is missing or less than 1; send the attempt that the new one follows")
+	}
+	made, err := req.s.tracker.NextAttempt(req.context(), scope, req.id, body.FromAttempt)
+	if err != nil {
+		return 0, nil, err
+	}
+	answer, err := req.s.created(made)
+	if made.Envelope == nil {
+		return fasthttp.StatusAccepted, answer, err
+	}
+	return fasthttp.StatusCreated, answer, err
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
+func (req *request) workerHeartbeat() (int, any, error) {
+	var body struct {
+		v1.WorkerHeartbeatRequest
+		// Whether they are there counts, too.
+		CompletedDelta *int64 `json:"completedDelta"`
+		FailedDelta    *int64 `json:"failedDelta"`
+		// Each entry is read as a beat is.
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	if len(req.ctx.Request.Body()) > 0 {
+		if err := req.lenient(&body); err != nil {
+			return 0, nil, err
+		}
+	}
+	b := tracker.WorkerBeat{
+		Active: body.ActiveCount, Seq: body.Seq, CompletedDelta: orZero(body.CompletedDelta), FailedDelta: orZero(body.FailedDelta),
+		Deltas: body.CompletedDelta != nil || body.FailedDelta != nil,
+	}
+	if err := b.Validate(); err != nil {
+		return 0, nil, err
+	}
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	req.s.tenantBeats.owe(scope.Tenant, len(body.Tasks), req.local())
+	if b.Inventory, err = inventory(body.Tasks); err != nil {
+		return 0, nil, err
+	}
+	var heard *tracker.WorkerHeard
+	if err := req.asWorker(func() (err error) {
+		heard, err = req.s.tracker.BeatWorker(req.context(), scope, req.id, b)
+		return err
+	}); err != nil {
+		return 0, nil, err
+	}
+	var token string
+	var expires time.Time
+	if !heard.Ended { // no token outlives its worker's record
+		token, expires = renewedWorker(req.s.keys, req.who.claims, req.now)
+	}
+	answer := &v1.WorkerHeartbeatResponse{
+		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
+		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),
+		ServerTime: v1.At(heard.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
+	}
+	notices(answer, heard)
+	if len(heard.Cancels)+len(heard.Lost) == 0 {
+		return fasthttp.StatusOK, answer, nil
+	}
+	text, err := marshal(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	writeTold(req.ctx, text, func() { req.s.tracker.Notified(heard) })
+	return fasthttp.StatusOK, nil, nil
+}
+
+// inventory reads the tasks that a worker lists; nil when it lists none at all. Each entry is read as a beat is.
+func inventory(tasks []json.RawMessage) ([]tracker.InventoryItem, error) {
+	if tasks == nil {
+		return nil, nil
+	}
+	items := make([]tracker.InventoryItem, len(tasks))
+	for i, raw := range tasks {
+		var b beatBody
+		field := func(name string) string { return fmt.Sprintf("tasks[%d].%s", i, name) }
+		s := jsonscan.Scanner{Text: raw}
+		switch {
+		case s.Peek() != '{' || !b.decode(&s, true):
+			return nil, invalidField(fmt.Sprintf("tasks[%d]", i), fmt.Sprintf("tasks[%d] is not an object", i))
+		case b.seen&fieldTaskID == 0 || !tracker.ValidID(b.taskID):
+			return nil, invalidID(field("taskId"))
+		}
+		if r := b.check(); r != nil {
+			return nil, invalidField(field(r.body.Field), fmt.Sprintf("tasks[%d]: %s", i, r.body.Message))
+		}
+		items[i] = tracker.InventoryItem{
+			OwnedAttempt: tracker.OwnedAttempt{TaskID: string(b.taskID), Number: b.attempt},
+			Report:       string(tracker.AppendReport(nil, b.reportedMs, nil, b.pct, b.message)),
+		}
+	}
+	return items, nil
+}
+
+// notices puts what a worker is told about its attempts into the answer to its beat.
+func notices(answer *v1.WorkerHeartbeatResponse, heard *tracker.WorkerHeard) {
+	answer.CancelTasks = make([]v1.CancelTask, len(heard.Cancels))
+	for i, n := range heard.Cancels {
+		answer.CancelTasks[i] = v1.CancelTask{TaskID: n.TaskID, Attempt: n.Attempt, Reason: orNull(n.Reason)}
+	}
+	answer.LostTasks = make([]v1.LostTask, len(heard.Lost))
+	for i, n := range heard.Lost {
+		answer.LostTasks[i] = v1.LostTask{TaskID: n.TaskID, Attempt: n.Attempt, Error: string(n.Error)}
+	}
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
