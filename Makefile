@@ -78,7 +78,7 @@ test-history: deps ## 100 rounds of histories under faults, lost replies of ever
 test-restarts: deps ## 100 rolling restarts of replicas under load
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100
 
-test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one store, rolled there and back 10 times in both orders; about 5 minutes
+test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one store, rolled there and back 10 times in both orders; about 3 minutes
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestReleasesBesideEachOther$$' -beside-rolls 10 -beside-tasks 500 $(if $(BESIDE),-beside-commit $(BESIDE))
 
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
