@@ -26,7 +26,7 @@ type bench struct {
 	fewErr  error
 	many    *crowd
 	manyErr error
-	site    *crewSite // for workers
+	site    *workerSite // for workers
 	siteErr error
 
 	topRates []float64 // of single beats with few tasks, round by round

@@ -25,7 +25,7 @@ func (b *bench) claiming() time.Duration { return max(b.For/4, 100*time.Millisec
 
 // runClaims has workers claim one task a request from a queue that was filled before.
 func runClaims(ctx context.Context, b *bench, s *report.Scenario) error {
-	site, err := b.crew(ctx)
+	site, err := b.workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,22 +47,22 @@ type claimed struct {
 	rates, server, redis []float64
 }
 
-func (c *claimed) round(ctx context.Context, b *bench, site *crewSite, workers int) error {
-	j := newJobs(max(workers, int(float64(min(claimsOfAll, claimsOfOne*workers))*b.claiming().Seconds())))
+func (c *claimed) round(ctx context.Context, b *bench, site *workerSite, n int) error {
+	j := newJobs(max(n, int(float64(min(claimsOfAll, claimsOfOne*n))*b.claiming().Seconds())))
 	if err := site.enqueue(ctx, b, j); err != nil {
 		return err
 	}
-	hands, err := site.hire(ctx, b, j.queue, workers)
+	workers, err := site.hire(ctx, b, j.queue, n)
 	if err != nil {
 		return err
 	}
-	on, err := site.wide(ctx, workers)
+	on, err := site.wide(ctx, n)
 	if err != nil {
 		return err
 	}
 	defer on.pool.Close()
-	r, res, err := b.drive(ctx, on, report.Run{Variant: fmt.Sprintf("claims of %d workers", workers)},
-		load.Load{Source: func(i, _ int) load.Source { return newClaims(j.queue, hands[i], 1, nil) }, For: b.claiming()})
+	r, res, err := b.drive(ctx, on, report.Run{Variant: fmt.Sprintf("claims of %d workers", n)},
+		load.Load{Source: func(i, _ int) load.Source { return newClaims(j.queue, workers[i], 1, nil) }, For: b.claiming()})
 	if err == nil && len(res.NotOK) > 0 {
 		err = fmt.Errorf("claims were refused: %s", refusals(res.NotOK))
 	}
@@ -74,7 +74,7 @@ func (c *claimed) round(ctx context.Context, b *bench, site *crewSite, workers i
 	if r.ServerMicros != nil && r.RedisMicros != nil {
 		c.server, c.redis = append(c.server, *r.ServerMicros), append(c.redis, *r.RedisMicros)
 	}
-	switch workers {
+	switch n {
 	case ten:
 		b.give("claim-latency-p99", &r.Latency.P99Ms)
 	case hundred:

@@ -14,13 +14,13 @@ import (
 // runPollers has workers wait for tasks that do not come, and looks at what that costs above what the deployment costs
 // at rest.
 func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
-	site, err := b.crew(ctx)
+	site, err := b.workers(ctx)
 	if err != nil {
 		return err
 	}
-	n := b.crewSize()
+	n := b.workerCount()
 	queue := newJobs(0).queue
-	hands, err := site.hire(ctx, b, queue, n)
+	workers, err := site.hire(ctx, b, queue, n)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 	var refused atomic.Int64
 	ended := make(chan error, 1)
 	go func() {
-		_, err := on.pool.Run(polling, load.Load{Source: pollsOf(queue, hands, &refused)})
+		_, err := on.pool.Run(polling, load.Load{Source: pollsOf(queue, workers, &refused)})
 		ended <- err
 	}()
 	var with *busy
@@ -111,7 +111,7 @@ func (t *target) busy(ctx context.Context, d time.Duration) (*busy, error) {
 }
 
 // awaitPolls waits until so many claims wait at the server, as it tells itself.
-func (s *crewSite) awaitPolls(ctx context.Context, n int) error {
+func (s *workerSite) awaitPolls(ctx context.Context, n int) error {
 	const patience = 30 * time.Second
 	for limit := time.Now().Add(patience); ; {
 		waiting := int(scrape(ctx, s.server)["lubdub_claims_waiting"])

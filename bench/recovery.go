@@ -19,7 +19,7 @@ const mortalInterval = time.Second
 
 // runRecovery kills a worker that holds many tasks, round by round: it falls silent, and all must be requeued.
 func runRecovery(ctx context.Context, b *bench, s *report.Scenario) error {
-	site, err := b.newCrewSite(ctx, mortalInterval)
+	site, err := b.newWorkerSite(ctx, mortalInterval)
 	if err != nil {
 		return err
 	}
@@ -57,21 +57,21 @@ type killed struct {
 }
 
 // kill has a worker hold n tasks and fall silent. Every task must have been taken from it, once.
-func (s *crewSite) kill(ctx context.Context, b *bench, n int) (*killed, error) {
-	h, j, err := s.one(ctx, b, n)
+func (s *workerSite) kill(ctx context.Context, b *bench, n int) (*killed, error) {
+	victim, j, err := s.one(ctx, b, n)
 	if err != nil {
 		return nil, err
 	}
-	silence, err := s.keepAlive(ctx, h, mortalInterval)
+	silence, err := s.keepAlive(ctx, victim, mortalInterval)
 	if err != nil {
 		return nil, err
 	}
-	err = s.hold(ctx, b, h, j)
+	err = s.hold(ctx, b, victim, j)
 	if err := errors.Join(err, silence()); err != nil {
 		return nil, err
 	}
 	b.progress.step("waiting for the verdict on the worker")
-	w, err := s.awaitRecovered(ctx, h, 3*mortalInterval+30*time.Second)
+	w, err := s.awaitRecovered(ctx, victim, 3*mortalInterval+30*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ type workerView struct {
 }
 
 // awaitRecovered waits until a worker is OFFLINE and holds nothing.
-func (s *crewSite) awaitRecovered(ctx context.Context, h *hand, patience time.Duration) (*workerView, error) {
+func (s *workerSite) awaitRecovered(ctx context.Context, victim *worker, patience time.Duration) (*workerView, error) {
 	for limit := time.Now().Add(patience); ; {
-		w, err := s.worker(ctx, h)
+		w, err := s.worker(ctx, victim)
 		if err == nil && w.Status == "OFFLINE" && w.DeregisteredAt != nil && w.HeldCount == 0 {
 			return w, nil
 		}
@@ -119,8 +119,8 @@ func (s *crewSite) awaitRecovered(ctx context.Context, h *hand, patience time.Du
 	}
 }
 
-func (s *crewSite) worker(ctx context.Context, h *hand) (*workerView, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/v1/workers/"+string(h.id), nil)
+func (s *workerSite) worker(ctx context.Context, victim *worker) (*workerView, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/v1/workers/"+string(victim.id), nil)
 	if err != nil {
 		return nil, err
 	}

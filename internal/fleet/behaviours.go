@@ -38,22 +38,22 @@ var behaviours = []behaviour{
 // steady starts, beats, reports and succeeds.
 func steady(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	return p.work(ctx, w, 3+p.random.IntN(6), w.interval())
+	return p.work(ctx, r, 3+p.random.IntN(6), r.interval())
 }
 
 // work is a whole life of a healthy worker.
-func (p *play) work(ctx context.Context, w *worker, beats int, every time.Duration) error {
-	if err := w.start(ctx); err != nil {
+func (p *play) work(ctx context.Context, r *runner, beats int, every time.Duration) error {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, beats, every); err != nil {
+	if err := p.beats(ctx, r, beats, every); err != nil {
 		return err
 	}
-	return p.end(ctx, w, v1.CompletedRequest{
+	return p.end(ctx, r, v1.CompletedRequest{
 		Outcome: v1.OutcomeSucceeded, Output: json.RawMessage(`{"rows":42}`), Metrics: json.RawMessage(`{"cpuTimeMs":7}`),
 	})
 }
@@ -61,49 +61,49 @@ func (p *play) work(ctx context.Context, w *worker, beats int, every time.Durati
 // inBatches beats through the endpoint for many beats.
 func inBatches(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	w.inBatch = true
-	return p.work(ctx, w, 3+p.random.IntN(6), w.interval())
+	r.inBatch = true
+	return p.work(ctx, r, 3+p.random.IntN(6), r.interval())
 }
 
 // slowBeats is alive, though it uses most of its timeout.
 func slowBeats(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	return p.work(ctx, w, 3, w.timeout()*3/4)
+	return p.work(ctx, r, 3, r.timeout()*3/4)
 }
 
 // short is done before it ever said that it started.
 func short(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	return p.end(ctx, w, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded})
+	return p.end(ctx, r, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded})
 }
 
 // fails reports a failure of each category in turn.
 func fails(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Failed, "WORKER_REPORTED")
 	p.expect.Category = v1.ErrorCategories[p.number%len(v1.ErrorCategories)]
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := w.start(ctx); err != nil {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, 1+p.random.IntN(3), w.interval()); err != nil {
+	if err := p.beats(ctx, r, 1+p.random.IntN(3), r.interval()); err != nil {
 		return err
 	}
-	return p.end(ctx, w, v1.CompletedRequest{
+	return p.end(ctx, r, v1.CompletedRequest{
 		Outcome: v1.OutcomeFailed, Error: &v1.TaskError{Category: p.expect.Category, Message: "simulated failure"},
 	})
 }
@@ -112,39 +112,39 @@ func fails(ctx context.Context, p *play) error {
 func heedsCancel(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Cancelled, "")
 	grace := int64(10_000) // plenty: how fast the worker cleans up is not what is tried here
-	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
+	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
 	if err != nil {
 		return err
 	}
-	if err := p.hearCancel(ctx, w); err != nil {
+	if err := p.hearCancel(ctx, r); err != nil {
 		return err
 	}
-	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+	if err := p.beats(ctx, r, 1, r.interval()); err != nil {
 		return err
 	}
-	return p.end(ctx, w, v1.CompletedRequest{
+	return p.end(ctx, r, v1.CompletedRequest{
 		Outcome: v1.OutcomeCancelled, CancelledDuringPhase: "processing", PartialProgress: json.RawMessage(`{"steps":3}`),
 	})
 }
 
 // hearCancel plays a worker until a beat has told it to stop.
-func (p *play) hearCancel(ctx context.Context, w *worker) error {
-	if err := w.start(ctx); err != nil {
+func (p *play) hearCancel(ctx context.Context, r *runner) error {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, 1+p.random.IntN(3), w.interval()); err != nil {
+	if err := p.beats(ctx, r, 1+p.random.IntN(3), r.interval()); err != nil {
 		return err
 	}
-	if !w.cancelHeard.IsZero() {
+	if !r.cancelHeard.IsZero() {
 		p.complainf("a beat asked to stop before anyone had cancelled")
 	}
 	if err := p.cancel(ctx, "simulated"); err != nil {
 		return fmt.Errorf("cancel: %w", err)
 	}
-	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+	if err := p.beats(ctx, r, 1, r.interval()); err != nil {
 		return err
 	}
-	if w.cancelHeard.IsZero() {
+	if r.cancelHeard.IsZero() {
 		p.complainf("the beat after the cancel did not ask to stop")
 	}
 	return nil
@@ -153,29 +153,29 @@ func (p *play) hearCancel(ctx context.Context, w *worker) error {
 // ignoresCancel hears that it should stop, and beats on until it is cut off.
 func ignoresCancel(ctx context.Context, p *play) error {
 	grace := int64(1000)
-	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
+	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
 	if err != nil {
 		return err
 	}
-	if err := p.hearCancel(ctx, w); err != nil {
+	if err := p.hearCancel(ctx, r); err != nil {
 		return err
 	}
 	g := time.Duration(grace) * time.Millisecond
-	p.expectVerdict(w, "TIMED_OUT", "CANCEL_TIMEOUT", w.cancelHeard.Add(g), g)
-	return p.beatUntilRefused(ctx, w)
+	p.expectVerdict(r, "TIMED_OUT", "CANCEL_TIMEOUT", r.cancelHeard.Add(g), g)
+	return p.beatUntilRefused(ctx, r)
 }
 
 // cancelledBeforeStart is cancelled while nobody has heard of it, and a worker that starts anyway is refused.
 func cancelledBeforeStart(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Cancelled, "")
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if err := p.cancel(ctx, "simulated"); err != nil {
 		return fmt.Errorf("cancel: %w", err)
 	}
-	if err := w.start(ctx); refusedWith(err) != http.StatusConflict {
+	if err := r.start(ctx); refusedWith(err) != http.StatusConflict {
 		p.complainf("a start after the cancel was answered with %s, and not with 409", answer(err))
 	}
 	return nil
@@ -183,42 +183,42 @@ func cancelledBeforeStart(ctx context.Context, p *play) error {
 
 // crashes goes silent in the middle of its work.
 func crashes(ctx context.Context, p *play) error {
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	return p.crash(ctx, w)
+	return p.crash(ctx, r)
 }
 
 // crash starts, beats a few times or never, and says nothing more.
-func (p *play) crash(ctx context.Context, w *worker) error {
-	if err := w.start(ctx); err != nil {
+func (p *play) crash(ctx context.Context, r *runner) error {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, p.random.IntN(4), w.interval()); err != nil {
+	if err := p.beats(ctx, r, p.random.IntN(4), r.interval()); err != nil {
 		return err
 	}
-	w.dead = true
-	p.expectVerdict(w, "ZOMBIE", "HEARTBEAT_TIMEOUT", w.heard.Add(w.timeout()), w.timeout())
+	r.dead = true
+	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.heard.Add(r.timeout()), r.timeout())
 	return nil
 }
 
 // comesBack is silent for too long, then goes on as if nothing had happened, and must be told to stop.
 func comesBack(ctx context.Context, p *play) error {
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := p.crash(ctx, w); err != nil {
+	if err := p.crash(ctx, r); err != nil {
 		return err
 	}
 	if s, err := p.settle(ctx); err != nil || s.Task == nil || s.Task.State != v1.Failed {
 		return err // the judge will find it unfinished
 	}
-	if err := w.beat(ctx, 99, "back again"); refusedWith(err) != http.StatusGone {
+	if err := r.beat(ctx, 99, "back again"); refusedWith(err) != http.StatusGone {
 		p.complainf("a beat after the verdict was answered with %s, and not with 410", answer(err))
 	}
-	if _, err := w.complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded}); refusedWith(err) != http.StatusConflict {
+	if _, err := r.complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded}); refusedWith(err) != http.StatusConflict {
 		p.complainf("a completion after the verdict was answered with %s, and not with 409", answer(err))
 	}
 	return nil
@@ -226,18 +226,18 @@ func comesBack(ctx context.Context, p *play) error {
 
 // triedAgain crashes; once that is known another attempt is asked for, which takes over and succeeds.
 func triedAgain(ctx context.Context, p *play) error {
-	w, err := p.create(ctx, nil)
+	r, err := p.create(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := w.start(ctx); err != nil {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	if err := p.beats(ctx, w, 1, w.interval()); err != nil {
+	if err := p.beats(ctx, r, 1, r.interval()); err != nil {
 		return err
 	}
-	w.dead = true
-	p.expectVerdict(w, "ZOMBIE", "HEARTBEAT_TIMEOUT", w.heard.Add(w.timeout()), w.timeout())
+	r.dead = true
+	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.heard.Add(r.timeout()), r.timeout())
 	if s, err := p.settle(ctx); err != nil || s.Task == nil || s.Task.State != v1.Failed {
 		return err // the judge will find it unfinished
 	}
@@ -259,48 +259,48 @@ func triedAgain(ctx context.Context, p *play) error {
 // neverStarts is handed out and never heard of.
 func neverStarts(ctx context.Context, p *play) error {
 	limit := int64(1000)
-	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.StartTimeoutMs = &limit })
+	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.StartTimeoutMs = &limit })
 	if err != nil {
 		return err
 	}
 	l := time.Duration(limit) * time.Millisecond
-	w.heard = w.envelope.EnqueuedAt.Time
-	p.expectVerdict(w, "TIMED_OUT", "START_TIMEOUT", w.heard.Add(l), l)
+	r.heard = r.envelope.EnqueuedAt.Time
+	p.expectVerdict(r, "TIMED_OUT", "START_TIMEOUT", r.heard.Add(l), l)
 	return nil
 }
 
 // hangs beats for ever and never ends.
 func hangs(ctx context.Context, p *play) error {
 	limit := int64(1500)
-	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.RunTimeoutMs = &limit })
+	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.RunTimeoutMs = &limit })
 	if err != nil {
 		return err
 	}
-	if err := w.start(ctx); err != nil {
+	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
 	l := time.Duration(limit) * time.Millisecond
-	p.expectVerdict(w, "TIMED_OUT", "RUN_TIMEOUT", w.heard.Add(l), l)
-	return p.beatUntilRefused(ctx, w)
+	p.expectVerdict(r, "TIMED_OUT", "RUN_TIMEOUT", r.heard.Add(l), l)
+	return p.beatUntilRefused(ctx, r)
 }
 
 // missesDeadline works on past its deadline.
 func missesDeadline(ctx context.Context, p *play) error {
 	deadline := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
-	w, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.Deadline = v1.At(deadline) })
+	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.Deadline = v1.At(deadline) })
 	if refusedWith(err) == http.StatusBadRequest && time.Now().After(deadline) {
 		return fmt.Errorf("it came too late for its deadline: %v", err) // no refusal any more: this proves nothing
 	} else if err != nil {
 		return err
 	}
-	w.heard = w.envelope.EnqueuedAt.Time
-	p.expectVerdict(w, "TIMED_OUT", "DEADLINE_EXCEEDED", deadline, 0)
-	if err := w.start(ctx); refusedWith(err) == http.StatusConflict && time.Now().After(deadline) {
+	r.heard = r.envelope.EnqueuedAt.Time
+	p.expectVerdict(r, "TIMED_OUT", "DEADLINE_EXCEEDED", deadline, 0)
+	if err := r.start(ctx); refusedWith(err) == http.StatusConflict && time.Now().After(deadline) {
 		return nil // it was too late itself, and the verdict is there
 	} else if err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
-	return p.beatUntilRefused(ctx, w)
+	return p.beatUntilRefused(ctx, r)
 }
 
 func answer(err error) string {

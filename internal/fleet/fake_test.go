@@ -17,7 +17,7 @@ import (
 // fake is a Lubdub that lives in the test's own time: an http.RoundTripper, so that a whole show runs inside a
 // synctest bubble in an instant. Its faults are what the fleet must find.
 type fake struct {
-	crew  fakeCrew
+	pool  fakePool
 	mu    sync.Mutex
 	tasks map[string]*fakeTask
 	keys  map[string]string // idempotency key to task id
@@ -53,7 +53,7 @@ type fakeTask struct {
 func newFake() *fake {
 	return &fake{
 		tasks: map[string]*fakeTask{}, keys: map[string]string{},
-		crew: fakeCrew{workers: map[string]*fakeWorker{}, queued: map[string][]*fakeTask{}, claims: map[string]any{}},
+		pool: fakePool{workers: map[string]*fakeWorker{}, queued: map[string][]*fakeTask{}, claims: map[string]any{}},
 	}
 }
 
@@ -68,7 +68,7 @@ func (f *fake) stop() {
 			}
 		}
 	}
-	for _, w := range f.crew.workers {
+	for _, w := range f.pool.workers {
 		w.stop()
 	}
 }

@@ -104,7 +104,7 @@ func (f *Fleet) Run(ctx context.Context, create time.Duration) {
 	measured, stop := context.WithCancel(ctx)
 	var measuring, playing sync.WaitGroup
 	measuring.Go(func() { f.delays.measure(measured) })
-	playing.Go(func() { f.crew(ctx, create) })
+	playing.Go(func() { f.pool(ctx, create) })
 	f.deal(ctx, create, func(p *play, b behaviour) {
 		playing.Go(func() { f.perform(ctx, p, b) })
 	})
@@ -163,8 +163,8 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 		return
 	case err != nil:
 		p.complainf("in the middle of its script: %v", err)
-		for _, w := range p.workers {
-			w.lateBy(time.Now()) // what held its script up may have kept it silent too
+		for _, r := range p.runners {
+			r.lateBy(time.Now()) // what held its script up may have kept it silent too
 		}
 		p.verdictDue = time.Time{}
 	}

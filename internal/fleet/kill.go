@@ -32,16 +32,16 @@ func (k Kill) String() string {
 }
 
 // kill has a worker claim many jobs, never lets it be heard again, and judges what becomes of them.
-func (c *crew) kill(ctx context.Context, number int) {
-	f := c.fleet
+func (p *pool) kill(ctx context.Context, number int) {
+	f := p.fleet
 	register := v1.RegisterWorkerRequest{
-		Queue: c.queue(fmt.Sprintf("doomed-%d", number)), Types: []string{"job"}, Name: "doomed", MachineID: fmt.Sprintf("doomed-%d", number),
+		Queue: p.queue(fmt.Sprintf("doomed-%d", number)), Types: []string{"job"}, Name: "doomed", MachineID: fmt.Sprintf("doomed-%d", number),
 	}
-	ids := c.create(ctx, register.Queue, f.opts.KillTasks)
+	ids := p.create(ctx, register.Queue, f.opts.KillTasks)
 	if ids == nil {
 		return
 	}
-	victim := c.doom(ctx, register, len(ids))
+	victim := p.doom(ctx, register, len(ids))
 	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
 	due := time.Now()
 	if victim != nil {
@@ -57,9 +57,9 @@ func (c *crew) kill(ctx context.Context, number int) {
 	defer done()
 	for i := range rescuers {
 		register.Name, register.MachineID = fmt.Sprintf("rescuer-%d", i), fmt.Sprintf("rescue-%d", number)
-		c.employ(ctx, rescue, register)
+		p.employ(ctx, rescue, register)
 	}
-	k := c.mourn(ctx, ids, want, due)
+	k := p.mourn(ctx, ids, want, due)
 	if victim == nil || ctx.Err() != nil {
 		return
 	}
@@ -70,17 +70,17 @@ func (c *crew) kill(ctx context.Context, number int) {
 		f.opts.Killed(k)
 		f.judged.Unlock()
 	}
-	c.checkVictim(ctx, victim)
+	p.checkVictim(ctx, victim)
 }
 
 // doom gives a worker that holds n jobs and is dead from here on; nil when all that were tried were themselves too late.
-func (c *crew) doom(ctx context.Context, register v1.RegisterWorkerRequest, n int) *hand {
-	limited, cancel := context.WithTimeout(ctx, c.fleet.opts.PlayTime)
+func (p *pool) doom(ctx context.Context, register v1.RegisterWorkerRequest, n int) *worker {
+	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.PlayTime)
 	defer cancel()
 	for try := 0; try < victims && limited.Err() == nil; try++ {
-		victim, err := c.enlist(limited, register)
+		victim, err := p.enlist(limited, register)
 		if err == nil {
-			err = c.fill(limited, victim, n)
+			err = p.fill(limited, victim, n)
 		}
 		if err == nil {
 			victim.retire(false)
@@ -89,23 +89,23 @@ func (c *crew) doom(ctx context.Context, register v1.RegisterWorkerRequest, n in
 			}
 			err = errLate // though Lubdub let it live: what is taken from it is excused, and proves nothing
 		}
-		c.refused(ctx, victim, err)
+		p.refused(ctx, victim, err)
 	}
 	return nil
 }
 
 // fill has a worker claim until it holds n jobs, and start every other one; the others it has only got. It beats
 // meanwhile, as whoever lives must, and once more at the end.
-func (c *crew) fill(ctx context.Context, victim *hand, n int) error {
+func (p *pool) fill(ctx context.Context, victim *worker, n int) error {
 	alive, stop := context.WithCancelCause(ctx)
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		if err := victim.keepBeating(ctx, alive, c.luck()); err != nil {
+		if err := victim.keepBeating(ctx, alive, p.luck()); err != nil {
 			stop(err)
 		}
 	})
 	began := time.Now()
-	err := c.fillUp(alive, victim, n)
+	err := p.fillUp(alive, victim, n)
 	if err == nil && time.Since(began) > jobStart/2 {
 		err = errSlow
 	}
@@ -125,7 +125,7 @@ var errLate = errors.New("it was itself silent for too long before it was to die
 // errSlow: what a worker claimed first may soon be taken from it again, since it has only got it.
 var errSlow = errors.New("it took too long to claim its jobs")
 
-func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
+func (p *pool) fillUp(ctx context.Context, victim *worker, n int) error {
 	for held, claims := 0, 0; held < n; claims++ {
 		tasks, err := victim.claim(ctx, n-held, fmt.Sprintf("%s-%d", victim.id, claims))
 		if err != nil {
@@ -133,8 +133,8 @@ func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
 		}
 		for _, e := range tasks {
 			held++
-			if w := (&worker{fleet: c.fleet, envelope: e, token: e.TaskToken, dead: true}); held%2 == 0 {
-				_ = c.start(ctx, w) // what a refusal leaves behind the judge will see
+			if r := (&runner{fleet: p.fleet, envelope: e, token: e.TaskToken, dead: true}); held%2 == 0 {
+				_ = p.start(ctx, r) // what a refusal leaves behind the judge will see
 			}
 		}
 	}
@@ -142,13 +142,13 @@ func (c *crew) fillUp(ctx context.Context, victim *hand, n int) error {
 }
 
 // mourn judges what becomes of a killed worker's jobs.
-func (c *crew) mourn(ctx context.Context, ids []string, want Expect, due time.Time) Kill {
+func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Time) Kill {
 	k := Kill{Held: len(ids)}
 	var judging sync.WaitGroup
 	var mu sync.Mutex
 	for _, id := range ids {
 		judging.Go(func() {
-			v := c.judge(ctx, id, nameKilled, want, due.Add(jobBackoff*time.Millisecond+jobWork))
+			v := p.judge(ctx, id, nameKilled, want, due.Add(jobBackoff*time.Millisecond+jobWork))
 			mu.Lock()
 			defer mu.Unlock()
 			if v.State == v1.Succeeded && len(v.Wrong) == 0 {
@@ -164,22 +164,22 @@ func (c *crew) mourn(ctx context.Context, ids []string, want Expect, due time.Ti
 }
 
 // checkVictim holds what the registry says of the killed one against what happened.
-func (c *crew) checkVictim(ctx context.Context, victim *hand) {
-	limited, cancel := context.WithTimeout(ctx, c.fleet.opts.Patience)
+func (p *pool) checkVictim(ctx context.Context, victim *worker) {
+	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.Patience)
 	defer cancel()
 	var w v1.Worker
-	err := c.fleet.control(limited, http.MethodGet, "/v1/workers/"+victim.id, nil, &w)
+	err := p.fleet.control(limited, http.MethodGet, "/v1/workers/"+victim.id, nil, &w)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		c.fleet.amiss(nameKilled, err)
+		p.fleet.amiss(nameKilled, err)
 		return
 	}
 	if w.Status != v1.Offline || text(w.StatusReason) != "HEARTBEAT_TIMEOUT" || w.HeldCount != 0 {
-		c.fleet.blame(nameKilled, victim.id, "the killed worker is %s %s and holds %d", w.Status, text(w.StatusReason), w.HeldCount)
+		p.fleet.blame(nameKilled, victim.id, "the killed worker is %s %s and holds %d", w.Status, text(w.StatusReason), w.HeldCount)
 	}
 	if err := victim.beat(limited); refusedWith(err) != http.StatusGone && ctx.Err() == nil && !again(err) {
-		c.fleet.blame(nameKilled, victim.id, "a beat of the killed worker was answered with %s, and not with 410", answer(err))
+		p.fleet.blame(nameKilled, victim.id, "a beat of the killed worker was answered with %s, and not with 410", answer(err))
 	}
 }

@@ -21,7 +21,7 @@ type play struct {
 
 	task       string    // its id; empty until it is created
 	begun      time.Time // when its creation was asked for
-	workers    []*worker
+	runners    []*runner
 	expect     Expect
 	verdictDue time.Time // by our own clock: when to begin asking for an end that Lubdub itself must bring about
 	complaints []string
@@ -35,7 +35,7 @@ func (p *play) complainf(format string, args ...any) {
 }
 
 // create makes the task and the worker of its first attempt.
-func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (*worker, error) {
+func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (*runner, error) {
 	interval := p.timeout.Milliseconds() / 4
 	timeout := p.timeout.Milliseconds()
 	r := v1.CreateTaskRequest{
@@ -57,7 +57,7 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 }
 
 // next asks for another attempt and hires a worker for it.
-func (p *play) next(ctx context.Context, from int) (*worker, v1.TaskEnvelope, error) {
+func (p *play) next(ctx context.Context, from int) (*runner, v1.TaskEnvelope, error) {
 	var e v1.TaskEnvelope
 	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/attempts", &v1.NextAttemptRequest{FromAttempt: from}, &e); err != nil {
 		return nil, e, err
@@ -65,13 +65,13 @@ func (p *play) next(ctx context.Context, from int) (*worker, v1.TaskEnvelope, er
 	return p.hire(e), e, nil
 }
 
-func (p *play) hire(e v1.TaskEnvelope) *worker {
-	w := &worker{fleet: p.fleet, envelope: e, token: e.TaskToken, id: fmt.Sprintf("sim-%d-%d", p.number, e.Attempt)}
-	if w.timeout() != p.timeout {
-		p.complainf("the envelope says %v of heartbeat timeout, and %v was asked for", w.timeout(), p.timeout)
+func (p *play) hire(e v1.TaskEnvelope) *runner {
+	r := &runner{fleet: p.fleet, envelope: e, token: e.TaskToken, id: fmt.Sprintf("sim-%d-%d", p.number, e.Attempt)}
+	if r.timeout() != p.timeout {
+		p.complainf("the envelope says %v of heartbeat timeout, and %v was asked for", r.timeout(), p.timeout)
 	}
-	p.workers = append(p.workers, w)
-	return w
+	p.runners = append(p.runners, r)
+	return r
 }
 
 func (p *play) cancel(ctx context.Context, reason string) error {
@@ -99,12 +99,12 @@ func (p *play) get(ctx context.Context) (*v1.Task, error) {
 }
 
 // beats beats n times, each after its interval, with rising progress.
-func (p *play) beats(ctx context.Context, w *worker, n int, every time.Duration) error {
+func (p *play) beats(ctx context.Context, r *runner, n int, every time.Duration) error {
 	for i := range n {
 		if !pause(ctx, jitter(p.random, every)) {
 			return ctx.Err()
 		}
-		if err := w.beat(ctx, float64(100*(i+1)/(n+1)), fmt.Sprintf("step %d of %d", i+1, n)); err != nil {
+		if err := r.beat(ctx, float64(100*(i+1)/(n+1)), fmt.Sprintf("step %d of %d", i+1, n)); err != nil {
 			return fmt.Errorf("beat: %w", err)
 		}
 	}
@@ -112,12 +112,12 @@ func (p *play) beats(ctx context.Context, w *worker, n int, every time.Duration)
 }
 
 // beatUntilRefused beats on, whatever is asked of it, until Lubdub says that the attempt is over.
-func (p *play) beatUntilRefused(ctx context.Context, w *worker) error {
+func (p *play) beatUntilRefused(ctx context.Context, r *runner) error {
 	for until := time.Now().Add(p.patience()); time.Now().Before(until); {
-		if !pause(ctx, jitter(p.random, w.interval())) {
+		if !pause(ctx, jitter(p.random, r.interval())) {
 			return ctx.Err()
 		}
-		if err := w.beat(ctx, 50, "still here"); refusedWith(err) == http.StatusGone {
+		if err := r.beat(ctx, 50, "still here"); refusedWith(err) == http.StatusGone {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("beat: %w", err)
@@ -127,10 +127,10 @@ func (p *play) beatUntilRefused(ctx context.Context, w *worker) error {
 }
 
 // end completes the attempt, and checks the answer.
-func (p *play) end(ctx context.Context, w *worker, c v1.CompletedRequest) error {
+func (p *play) end(ctx context.Context, r *runner, c v1.CompletedRequest) error {
 	c.CompletedAt = v1.At(time.Now())
 	for range 1 + p.random.IntN(2) { // the same completion again must get the same answer
-		a, err := w.complete(ctx, c)
+		a, err := r.complete(ctx, c)
 		if err != nil {
 			return fmt.Errorf("completion: %w", err)
 		}
@@ -152,8 +152,8 @@ func (p *play) patience() time.Duration {
 // settle waits for the end of the task and gives what is seen then. The error is the context's.
 func (p *play) settle(ctx context.Context) (Seen, error) {
 	s := Seen{Timeout: p.timeout, Complaints: p.complaints, Delay: p.fleet.delays.within, Excused: p.excused}
-	for _, w := range p.workers {
-		s.Silence = max(s.Silence, w.longest)
+	for _, r := range p.runners {
+		s.Silence = max(s.Silence, r.longest)
 	}
 	due := p.verdictDue
 	if due.IsZero() {
@@ -192,15 +192,15 @@ const (
 )
 
 // expectVerdict says that Lubdub itself must end attempt n for this reason, no earlier than due on its clock.
-func (p *play) expectVerdict(w *worker, outcome, reason string, due time.Time, timeout time.Duration) {
+func (p *play) expectVerdict(r *runner, outcome, reason string, due time.Time, timeout time.Duration) {
 	// The worker's last callback, or the creation, left before it landed, so this is no later than due, and asking
 	// early is harmless.
-	p.verdictDue = p.begun.Add(due.Sub(w.heard))
-	if !w.sent.IsZero() {
-		p.verdictDue = w.sent.Add(due.Sub(w.heard))
+	p.verdictDue = p.begun.Add(due.Sub(r.heard))
+	if !r.sent.IsZero() {
+		p.verdictDue = r.sent.Add(due.Sub(r.heard))
 	}
 	p.expect = Expect{State: v1.Failed, Reason: reason, Attempts: append(p.expect.Attempts, ExpectAttempt{
-		Outcome: outcome, Reason: reason, Due: due, DueHere: p.verdictDue, Unsure: w.took, Timeout: timeout,
+		Outcome: outcome, Reason: reason, Due: due, DueHere: p.verdictDue, Unsure: r.took, Timeout: timeout,
 	})}
 }
 

@@ -2,175 +2,189 @@ package fleet
 
 import (
 	"context"
-	"errors"
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// worker plays one attempt. It is used by one goroutine.
+// worker is a registered worker that claims tasks and keeps them alive with its own beats.
 type worker struct {
 	fleet    *Fleet
-	envelope v1.TaskEnvelope
 	id       string
-	token    string
-	inBatch  bool // beats go through POST /v1/heartbeats
-	dead     bool // it plays dead: its silence is meant
+	queue    string
+	interval time.Duration
+	timeout  time.Duration
 
-	// What is known of when its callbacks landed. `sent` is when the last acknowledged one left, so it cannot
-	// have landed earlier; `longest` is the longest time that two neighbours may lie apart. While that is
-	// shorter than the timeout the worker is alive beyond doubt, however slow the machine or the network.
-	sent    time.Time
+	mu      sync.Mutex
+	token   string
+	sent    time.Time     // when its last acknowledged beat left
 	took    time.Duration // from then until its answer
-	longest time.Duration
-
-	heard       time.Time // the server's clock at the last acknowledged callback
-	cancelHeard time.Time // the server's clock at the first one that asked to stop; zero: none did
+	longest time.Duration // between two of those: while it is below the timeout the worker is alive beyond doubt
+	heard   time.Time     // the server's clock at the last one
+	retired time.Time     // when it went, or began to play dead: silence after that is meant; zero: it means to live
+	deserts bool          // it went without a word and with all that it held
 }
 
-func (w *worker) timeout() time.Duration {
-	if w.envelope.HeartbeatTimeoutMs == nil {
-		return 0
-	}
-	return time.Duration(*w.envelope.HeartbeatTimeoutMs) * time.Millisecond
-}
-
-func (w *worker) interval() time.Duration {
-	return time.Duration(w.envelope.HeartbeatIntervalMs) * time.Millisecond
-}
-
-// start says that the attempt runs.
-func (w *worker) start(ctx context.Context) error {
-	var a v1.StartedResponse
-	err := w.callback(ctx, "started", &v1.StartedRequest{Attempt: w.envelope.Attempt, WorkerID: w.id, StartedAt: v1.At(time.Now())}, &a)
-	if err == nil {
-		w.note(a.ServerTime, a.ShouldCancel)
-	}
-	return err
-}
-
-// beat says "I am alive", and how far it has come.
-func (w *worker) beat(ctx context.Context, pct float64, message string) error {
-	w.fleet.tally.beats.Add(1)
-	b := v1.HeartbeatRequest{Attempt: w.envelope.Attempt, WorkerID: w.id, HeartbeatAt: v1.At(time.Now()), ProgressPct: &pct, Message: &message}
-	if w.inBatch {
-		return w.beatInBatch(ctx, b)
-	}
-	var a v1.HeartbeatResponse
-	err := w.callback(ctx, "heartbeat", &b, &a)
-	if err == nil {
-		w.note(a.ServerTime, a.ShouldCancel)
-		w.renew(a.TaskToken)
-	}
-	return err
-}
-
-func (w *worker) beatInBatch(ctx context.Context, b v1.HeartbeatRequest) error {
-	request := &v1.HeartbeatsRequest{Heartbeats: []v1.HeartbeatItem{{TaskID: w.envelope.TaskID, TaskToken: w.token, HeartbeatRequest: b}}}
-	return w.timed(ctx, func() error {
-		var a v1.HeartbeatsResponse
-		if err := w.fleet.wire.call(ctx, http.MethodPost, "/v1/heartbeats", "", request, &a); err != nil {
-			return err
-		}
-		if len(a.Results) != 1 {
-			return fmt.Errorf("%w: %d results for one beat", errAnswer, len(a.Results))
-		}
-		r := a.Results[0]
-		if r.Status != http.StatusOK {
-			return &refusal{Status: r.Status, RetryAfter: time.Duration(r.RetryAfterMs) * time.Millisecond,
-				Body: v1.Error{Error: r.Error, Message: r.Message, State: r.State, Reason: r.Reason}}
-		}
-		w.note(r.ServerTime, r.ShouldCancel != nil && *r.ShouldCancel)
-		w.renew(r.TaskToken)
-		return nil
-	})
-}
-
-// complete reports the attempt's end.
-func (w *worker) complete(ctx context.Context, c v1.CompletedRequest) (v1.CompletedResponse, error) {
-	c.Attempt, c.WorkerID = w.envelope.Attempt, w.id
-	if c.CompletedAt.IsZero() {
-		c.CompletedAt = v1.At(time.Now())
-	}
-	var a v1.CompletedResponse
-	err := w.callback(ctx, "completed", &c, &a)
-	if err == nil {
-		w.heard = a.ServerTime.Time
-	}
-	return a, err
-}
-
-func (w *worker) note(serverTime v1.Time, shouldCancel bool) {
-	w.heard = serverTime.Time
-	if shouldCancel && w.cancelHeard.IsZero() {
-		w.cancelHeard = serverTime.Time
-	}
-}
-
-func (w *worker) renew(token string) {
-	if token != "" {
-		w.token = token
-	}
-}
-
-func (w *worker) callback(ctx context.Context, name string, in, out any) error {
-	return w.timed(ctx, func() error {
-		return w.fleet.wire.call(ctx, http.MethodPost, "/v1/tasks/"+w.envelope.TaskID+"/"+name, w.token, in, out)
-	})
-}
-
-// timed makes a call, again and again while that may help, as the contract asks of workers, and keeps count of
-// the silence around it.
-func (w *worker) timed(ctx context.Context, call func() error) error {
+// enlist registers a worker. A registration whose answer was lost is repeated, and so the same.
+func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker, error) {
+	path := "/v1/workers?tenantId=" + f.opts.Tenant + "&workspaceId=" + f.opts.Workspace
+	r.RegistrationID = crand.Text()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		sent := time.Now()
-		err := call()
-		if !again(err) || ctx.Err() != nil {
-			w.lateBy(time.Now())
-			if err == nil {
-				w.sent, w.took = sent, time.Since(sent)
+		var a v1.RegisterWorkerResponse
+		err := f.wire.call(ctx, http.MethodPost, path, f.opts.EnrollToken, &r, &a)
+		if err == nil {
+			return &worker{
+				fleet: f, id: a.WorkerID, queue: r.Queue, token: a.WorkerToken, sent: sent,
+				interval: time.Duration(a.HeartbeatIntervalMs) * time.Millisecond, timeout: time.Duration(a.HeartbeatTimeoutMs) * time.Millisecond,
+			}, nil
+		}
+		if !again(err) || !pause(ctx, wait) {
+			return nil, err
+		}
+	}
+}
+
+func (w *worker) call(ctx context.Context, path string, in, out any) error {
+	w.mu.Lock()
+	token := w.token
+	w.mu.Unlock()
+	return w.fleet.wire.call(ctx, http.MethodPost, path, token, in, out)
+}
+
+// beat says "I am alive", for the worker and for all that it holds.
+func (w *worker) beat(ctx context.Context) error {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		w.fleet.tally.beats.Add(1)
+		sent := time.Now()
+		var a v1.WorkerHeartbeatResponse
+		err := w.call(ctx, "/v1/workers/"+w.id+"/heartbeat", &v1.WorkerHeartbeatRequest{}, &a)
+		if err == nil {
+			w.mu.Lock()
+			w.longest = max(w.longest, time.Since(w.sent))
+			w.sent, w.took, w.heard = sent, time.Since(sent), a.ServerTime.Time
+			if a.WorkerToken != "" {
+				w.token = a.WorkerToken
 			}
+			w.mu.Unlock()
+			return nil
+		}
+		if !again(err) || !pause(ctx, wait) {
 			return err
 		}
-		w.fleet.tally.retries.Add(1)
-		var r *refusal
-		if errors.As(err, &r) && r.RetryAfter > 0 {
-			wait = min(wait, r.RetryAfter)
+	}
+}
+
+// silence is the longest time that may have passed between two of its beats, or since the last one, while it meant to live.
+func (w *worker) silence() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.retired.IsZero() {
+		return max(w.longest, time.Since(w.sent))
+	}
+	return w.longest
+}
+
+// late tells whether it may have been silent for its timeout: then it was right to take it for dead.
+func (w *worker) late() bool { return w.silence() >= w.timeout }
+
+// excused tells whether its tasks may have been taken from it.
+func (w *worker) excused() bool {
+	w.mu.Lock()
+	deserts := w.deserts
+	w.mu.Unlock()
+	return deserts || w.late()
+}
+
+// retire says that its silence is meant from here on.
+func (w *worker) retire(deserts bool) {
+	longest := w.silence()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.longest, w.retired, w.deserts = longest, time.Now(), deserts
+}
+
+// work beats, claims tasks and does them until the context ends. An error says that Lubdub refused it before.
+func (w *worker) work(ctx context.Context, beating, claiming *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
+	on, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var both sync.WaitGroup
+	both.Go(func() { end(w.keepBeating(on, on, beating)) })
+	both.Go(func() { end(w.serve(on, claiming, do)) })
+	both.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(on)
+}
+
+// keepBeating beats until on ends; a beat that is on its way then is waited for, as long as ctx lasts: it may land at any
+// time. An error says that Lubdub refused a beat.
+func (w *worker) keepBeating(ctx, on context.Context, r *rand.Rand) error {
+	for pause(on, jitter(r, w.interval)) {
+		if err := w.beat(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("a beat: %w", err)
 		}
-		if !pause(ctx, wait) {
-			return ctx.Err()
+	}
+	return nil
+}
+
+// claim takes up to n tasks, waiting for the first. None without an error: there were none. It asks again under its id
+// while that may help: a claim may have taken tasks although its answer was lost, or was that the store did not say.
+func (w *worker) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope, error) {
+	waitMs := claimWait.Milliseconds()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		var a v1.ClaimResponse
+		err := w.call(ctx, "/v1/queues/"+w.queue+"/claim", &v1.ClaimRequest{Max: &n, WaitMs: &waitMs, ClaimID: id}, &a)
+		if err == nil {
+			return a.Tasks, nil
+		}
+		if !again(err) || !pause(ctx, wait) {
+			return nil, fmt.Errorf("a claim: %w", err)
+		}
+		w.fleet.tally.unclaimed.Add(1)
+	}
+}
+
+// serve claims tasks and does them until the context ends.
+func (w *worker) serve(ctx context.Context, r *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
+	var doing sync.WaitGroup
+	defer doing.Wait()
+	for n := 0; ; n++ {
+		tasks, err := w.claim(ctx, 8, fmt.Sprintf("claim-%d-%d", n, r.Uint32()))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range tasks {
+			doing.Go(func() { do(ctx, e) })
 		}
 	}
 }
 
-// lateBy counts the silence since the last sign of life of a worker that means to live.
-func (w *worker) lateBy(now time.Time) {
-	if !w.sent.IsZero() && !w.dead {
-		w.longest = max(w.longest, now.Sub(w.sent))
+const claimWait = time.Second
+
+// leave deregisters.
+func (w *worker) leave(ctx context.Context) error {
+	w.retire(false)
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		var gone v1.Worker
+		err := w.call(ctx, "/v1/workers/"+w.id+"/deregister", &v1.DeregisterRequest{}, &gone)
+		switch {
+		case err == nil && gone.Status != v1.Offline:
+			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, gone.Status)
+		case wait > firstRetry && refusedWith(err) == http.StatusGone:
+			return nil // the call before this one has done it, and its answer was lost
+		}
+		if !again(err) || !pause(ctx, wait) {
+			return err
+		}
 	}
-}
-
-const (
-	firstRetry = 20 * time.Millisecond
-	lastRetry  = 500 * time.Millisecond
-)
-
-// pause waits, and tells whether the context lives on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// jitter spreads a duration over 0.8 to 1 of itself, so that workers do not march in step.
-func jitter(r *rand.Rand, d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.2*r.Float64()))
 }

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// withCrew has the fleet register workers too, and play few other tasks beside.
-func withCrew(o *Options) {
+// withPool has the fleet register workers too, and play few other tasks beside.
+func withPool(o *Options) {
 	o.EnrollToken, o.Only = "x", func(name string) bool { return name == "short" }
 }
 
 // A short show has two workers killed, and all that they held is done by others.
-func TestCrewOfAGoodServer(t *testing.T) {
+func TestWorkersOfAGoodServer(t *testing.T) {
 	var kills []Kill
 	s := show(t, newFake(), 20*time.Second, func(o *Options) {
-		withCrew(o)
+		withPool(o)
 		o.Killed = func(k Kill) { kills = append(kills, k) }
 	})
 	if err := s.Check(); err != nil || s.Mishaps+s.Unclear > 0 {
@@ -35,8 +35,8 @@ func TestCrewOfAGoodServer(t *testing.T) {
 // times its timeout.
 func TestWorkersBeatWhileTheyClaim(t *testing.T) {
 	server := newFake()
-	server.crew.slowClaim = 900 * time.Millisecond
-	s := show(t, server, 40*time.Second, withCrew)
+	server.pool.slowClaim = 900 * time.Millisecond
+	s := show(t, server, 40*time.Second, withPool)
 	if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 || s.Mishaps > 0 {
 		t.Errorf("%v\n%s", err, s)
 	}
@@ -46,11 +46,11 @@ func TestWorkersBeatWhileTheyClaim(t *testing.T) {
 // others, and nothing is called wrong.
 func TestALateWorkerRegistersAnew(t *testing.T) {
 	server := newFake()
-	server.crew.slowBeat = 2 * time.Second
+	server.pool.slowBeat = 2 * time.Second
 	var mu sync.Mutex
 	var told []string
 	s := show(t, server, 20*time.Second, func(o *Options) {
-		withCrew(o)
+		withPool(o)
 		o.Told = func(text string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -71,17 +71,17 @@ func TestALateWorkerRegistersAnew(t *testing.T) {
 // A worker that is to be killed and was late before, though nobody noticed, is no victim: another one is.
 func TestALateVictimIsNotJudged(t *testing.T) {
 	server := newFake()
-	server.crew.lateVictim = 2 * time.Second
-	s := show(t, server, 40*time.Second, withCrew)
+	server.pool.lateVictim = 2 * time.Second
+	s := show(t, server, 40*time.Second, withPool)
 	if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 || s.Mishaps != 1 {
 		t.Errorf("%v, %d mishaps\n%s", err, s.Mishaps, s)
 	}
 }
 
 // Outages and lost answers of all calls cost retries and nothing else.
-func TestTheCrewRidesAnOutageOut(t *testing.T) {
+func TestWorkersRideAnOutageOut(t *testing.T) {
 	server := newFake()
-	server.crew.partly = 3
+	server.pool.partly = 3
 	began := time.Time{}
 	server.outage = func() bool { // four tenths of a second in five seconds
 		if began.IsZero() {
@@ -89,7 +89,7 @@ func TestTheCrewRidesAnOutageOut(t *testing.T) {
 		}
 		return time.Since(began)%(5*time.Second) > 4600*time.Millisecond
 	}
-	s := show(t, server, 20*time.Second, withCrew)
+	s := show(t, server, 20*time.Second, withPool)
 	if err := s.Check(); err != nil || s.Retries == 0 || s.Killed != 2 {
 		t.Errorf("%v\n%s", err, s)
 	}
@@ -100,12 +100,12 @@ func TestAClaimIsAskedForAgain(t *testing.T) {
 	var calls atomic.Int64
 	for name, fault := range map[string]func(*fake){
 		"lost answers":  func(f *fake) { f.lose = func() bool { return calls.Add(1)%7 == 0 } },
-		"503 when done": func(f *fake) { f.crew.unsure = true },
+		"503 when done": func(f *fake) { f.pool.unsure = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newFake()
 			fault(server)
-			s := show(t, server, 20*time.Second, withCrew)
+			s := show(t, server, 20*time.Second, withPool)
 			if err := s.Check(); err != nil || s.Killed != 2 || s.Recovered != 80 {
 				t.Errorf("%v\n%s", err, s)
 			}
@@ -117,9 +117,9 @@ func TestAClaimIsAskedForAgain(t *testing.T) {
 // Nobody is to blame for that.
 func TestAJobThatNobodyHeardOf(t *testing.T) {
 	server := newFake()
-	server.crew.drop = true
+	server.pool.drop = true
 	s := show(t, server, 20*time.Second, func(o *Options) {
-		withCrew(o)
+		withPool(o)
 		o.KillTasks = 8
 	})
 	if s.Wrongs > 0 || s.Succeeded != s.Created || s.Mishaps == 0 {
@@ -130,33 +130,33 @@ func TestAJobThatNobodyHeardOf(t *testing.T) {
 // A job that nobody could claim, since claims had no answer, says nothing; the check then proves nothing.
 func TestJobsThatCouldNotBeClaimed(t *testing.T) {
 	server := newFake()
-	server.crew.noClaims = true
-	s := show(t, server, 5*time.Second, withCrew)
+	server.pool.noClaims = true
+	s := show(t, server, 5*time.Second, withPool)
 	if err := s.Check(); s.Wrongs > 0 || s.Unclear == 0 || err == nil || !strings.Contains(err.Error(), "too busy") {
 		t.Errorf("%v\n%s", err, s)
 	}
 }
 
-// The check must be able to fail for the crew as well.
-func TestFaultsOfTheCrewAreFound(t *testing.T) {
+// The check must be able to fail for registered workers as well.
+func TestFaultsAboutWorkersAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault func(*fakeCrew)
+		fault func(*fakePool)
 		want  string
 	}{
-		"live workers are killed":                   {func(f *fakeCrew) { f.killWorker = true }, "worker  wrong: it was never silent for longer than"},
-		"their tasks are taken":                     {func(f *fakeCrew) { f.killWorker = true; f.slowClaim = 900 * time.Millisecond }, "a live worker's task was taken from it: wkr_"},
-		"dead workers are missed":                   {func(f *fakeCrew) { f.mute = true }, "missed: still "},
-		"their tasks stay with them":                {func(f *fakeCrew) { f.keep = true }, "missed: still "},
-		"an attempt ends twice":                     {func(f *fakeCrew) { f.twice = true }, "attempt 1 ended 2 times"},
-		"started jobs are taken as if they had not": {func(f *fakeCrew) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
-		"another worker is held to it":              {func(f *fakeCrew) { f.stranger = true }, "was that of wkr_stranger, and should be that of wkr_"},
-		"the dead are let in":                       {func(f *fakeCrew) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
-		"nobody may register":                       {func(f *fakeCrew) { f.noEnroll = true }, "registering a worker  wrong: 403"},
+		"live workers are killed":                   {func(f *fakePool) { f.killWorker = true }, "worker  wrong: it was never silent for longer than"},
+		"their tasks are taken":                     {func(f *fakePool) { f.killWorker = true; f.slowClaim = 900 * time.Millisecond }, "a live worker's task was taken from it: wkr_"},
+		"dead workers are missed":                   {func(f *fakePool) { f.mute = true }, "missed: still "},
+		"their tasks stay with them":                {func(f *fakePool) { f.keep = true }, "missed: still "},
+		"an attempt ends twice":                     {func(f *fakePool) { f.twice = true }, "attempt 1 ended 2 times"},
+		"started jobs are taken as if they had not": {func(f *fakePool) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
+		"another worker is held to it":              {func(f *fakePool) { f.stranger = true }, "was that of wkr_stranger, and should be that of wkr_"},
+		"the dead are let in":                       {func(f *fakePool) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
+		"nobody may register":                       {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newFake()
-			c.fault(&server.crew)
-			s := show(t, server, 10*time.Second, withCrew)
+			c.fault(&server.pool)
+			s := show(t, server, 10*time.Second, withPool)
 			var all []string
 			for _, v := range s.Wrong {
 				all = append(all, v.String())

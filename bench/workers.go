@@ -25,7 +25,7 @@ var errorField = []byte(`"error":"`)
 type registrations struct {
 	queue   string
 	control []byte
-	hands   []*hand
+	workers []*worker
 	at, end int
 }
 
@@ -44,42 +44,42 @@ var (
 func (r *registrations) Answered(status int, body []byte, t *load.Tally) int {
 	at := r.at
 	r.at++
-	h := &hand{id: bytes.Clone(after(body, workerIDField, '"')), token: bytes.Clone(after(body, workerTokenField, '"'))}
-	if status != 201 || len(h.id) == 0 || len(h.token) == 0 {
+	w := &worker{id: bytes.Clone(after(body, workerIDField, '"')), token: bytes.Clone(after(body, workerTokenField, '"'))}
+	if status != 201 || len(w.id) == 0 || len(w.token) == 0 {
 		t.Refused(refusal(status, body), 1)
 		return 0
 	}
-	r.hands[at] = h
+	r.workers[at] = w
 	return 1
 }
 
 // workerBeats beats for workers, one after the other.
 type workerBeats struct {
-	hands []*hand
-	at    int
-	path  []byte
-	body  []byte
+	workers []*worker
+	at      int
+	path    []byte
+	body    []byte
 }
 
 // beatsOf makes the sources of beats of workers: each has one connection, unless there are more connections than
 // workers.
-func beatsOf(hands []*hand) func(i, n int) load.Source {
+func beatsOf(workers []*worker) func(i, n int) load.Source {
 	return func(i, n int) load.Source {
-		if len(hands) < n {
-			return &workerBeats{hands: hands[i%len(hands):][:1]}
+		if len(workers) < n {
+			return &workerBeats{workers: workers[i%len(workers):][:1]}
 		}
-		return &workerBeats{hands: hands[len(hands)*i/n : len(hands)*(i+1)/n]}
+		return &workerBeats{workers: workers[len(workers)*i/n : len(workers)*(i+1)/n]}
 	}
 }
 
 func (w *workerBeats) Next(dst []byte) []byte {
-	h := w.hands[w.at]
-	w.at = (w.at + 1) % len(w.hands)
-	w.path = append(append(append(w.path[:0], "/v1/workers/"...), h.id...), "/heartbeat"...)
+	next := w.workers[w.at]
+	w.at = (w.at + 1) % len(w.workers)
+	w.path = append(append(append(w.path[:0], "/v1/workers/"...), next.id...), "/heartbeat"...)
 	w.body = append(w.body[:0], `{"activeCount":100,"seq":`...)
-	w.body = strconv.AppendInt(w.body, h.seq.Add(1), 10)
+	w.body = strconv.AppendInt(w.body, next.seq.Add(1), 10)
 	w.body = append(w.body, `,"completedDelta":3,"failedDelta":1}`...)
-	return post(dst, string(w.path), h.token, w.body)
+	return post(dst, string(w.path), next.token, w.body)
 }
 
 func (w *workerBeats) Answered(status int, body []byte, t *load.Tally) int {
@@ -119,8 +119,8 @@ type claims struct {
 	into  *tasks // takes the tokens; nil: nobody needs them
 }
 
-func newClaims(queue string, h *hand, most int, into *tasks) *claims {
-	return &claims{path: "/v1/queues/" + queue + "/claim", token: h.token, body: fmt.Appendf(nil, `{"max":%d}`, most), into: into}
+func newClaims(queue string, w *worker, most int, into *tasks) *claims {
+	return &claims{path: "/v1/queues/" + queue + "/claim", token: w.token, body: fmt.Appendf(nil, `{"max":%d}`, most), into: into}
 }
 
 func (c *claims) Next(dst []byte) []byte {
@@ -177,9 +177,9 @@ type polls struct {
 
 const longestPoll = 60_000 // ms
 
-func pollsOf(queue string, hands []*hand, refused *atomic.Int64) func(i, n int) load.Source {
+func pollsOf(queue string, workers []*worker, refused *atomic.Int64) func(i, n int) load.Source {
 	return func(i, n int) load.Source {
-		return &polls{path: "/v1/queues/" + queue + "/claim", token: hands[i].token, first: longestPoll * int64(i+1) / int64(n), refused: refused, pause: shortly}
+		return &polls{path: "/v1/queues/" + queue + "/claim", token: workers[i].token, first: longestPoll * int64(i+1) / int64(n), refused: refused, pause: shortly}
 	}
 }
 

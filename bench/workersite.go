@@ -11,11 +11,11 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// crewSite is a deployment for registered workers: what they claim waits in queues, and lives by their beats.
-type crewSite struct{ fixture }
+// workerSite is a deployment for registered workers: what they claim waits in queues, and lives by their beats.
+type workerSite struct{ fixture }
 
-// newCrewSite starts one. The interval is what workers are told, a third of their timeout.
-func (b *bench) newCrewSite(ctx context.Context, interval time.Duration) (s *crewSite, err error) {
+// newWorkerSite starts one. The interval is what workers are told, a third of their timeout.
+func (b *bench) newWorkerSite(ctx context.Context, interval time.Duration) (s *workerSite, err error) {
 	f := &fixture{target: target{program: lubdub}}
 	defer func() {
 		if err != nil {
@@ -32,24 +32,24 @@ func (b *bench) newCrewSite(ctx context.Context, interval time.Duration) (s *cre
 		return nil, err
 	}
 	f.pool, err = load.Dial(ctx, f.address(), populateConnections)
-	return &crewSite{*f}, err
+	return &workerSite{*f}, err
 }
 
 // patientInterval is that of workers at the site that scenarios share: none of them is to die there.
 const patientInterval = time.Hour
 
-// crew gives the site that scenarios share.
-func (b *bench) crew(ctx context.Context) (*crewSite, error) {
+// workers gives the site that scenarios share.
+func (b *bench) workers(ctx context.Context) (*workerSite, error) {
 	if b.site == nil && b.siteErr == nil {
-		if b.site, b.siteErr = b.newCrewSite(ctx, patientInterval); b.siteErr == nil {
+		if b.site, b.siteErr = b.newWorkerSite(ctx, patientInterval); b.siteErr == nil {
 			b.atEnd(b.site.stop)
 		}
 	}
 	return b.site, b.siteErr
 }
 
-// hand is a registered worker.
-type hand struct {
+// worker is a registered worker.
+type worker struct {
 	id, token []byte
 	seq       atomic.Int64 // of its last beat
 }
@@ -72,22 +72,22 @@ func newJobs(n int) *jobs {
 }
 
 // hire registers n workers of a queue.
-func (s *crewSite) hire(ctx context.Context, b *bench, queue string, n int) ([]*hand, error) {
-	hands := make([]*hand, n)
+func (s *workerSite) hire(ctx context.Context, b *bench, queue string, n int) ([]*worker, error) {
+	workers := make([]*worker, n)
 	r, err := s.pool.Run(ctx, load.Load{
 		Source: func(i, conns int) load.Source {
-			return &registrations{queue: queue, control: []byte(s.control), hands: hands, at: n * i / conns, end: n * (i + 1) / conns}
+			return &registrations{queue: queue, control: []byte(s.control), workers: workers, at: n * i / conns, end: n * (i + 1) / conns}
 		},
 		Progress: b.progress.of("registering workers", "workers", int64(n)),
 	})
 	if err == nil && r.Beats != int64(n) {
 		err = fmt.Errorf("only %d of %d workers were registered: %s", r.Beats, n, refusals(r.NotOK))
 	}
-	return hands, err
+	return workers, err
 }
 
 // enqueue creates jobs.
-func (s *crewSite) enqueue(ctx context.Context, b *bench, j *jobs) error {
+func (s *workerSite) enqueue(ctx context.Context, b *bench, j *jobs) error {
 	r, err := s.pool.Run(ctx, load.Load{
 		Source: func(i, n int) load.Source {
 			return &enqueuing{creation{tasks: j.tasks, control: []byte(s.control), from: j.len() * i / n, to: j.len() * (i + 1) / n}}
@@ -101,9 +101,9 @@ func (s *crewSite) enqueue(ctx context.Context, b *bench, j *jobs) error {
 }
 
 // hold has one worker claim all of the jobs and begin with them.
-func (s *crewSite) hold(ctx context.Context, b *bench, h *hand, j *jobs) error {
+func (s *workerSite) hold(ctx context.Context, b *bench, w *worker, j *jobs) error {
 	r, err := s.pool.Run(ctx, load.Load{
-		Source:   func(int, int) load.Source { return newClaims(j.queue, h, mostAClaim, j.tasks) },
+		Source:   func(int, int) load.Source { return newClaims(j.queue, w, mostAClaim, j.tasks) },
 		Progress: b.progress.of("one worker claims them", "tasks", int64(j.len())),
 	})
 	if err == nil {
@@ -120,27 +120,27 @@ func (s *crewSite) hold(ctx context.Context, b *bench, h *hand, j *jobs) error {
 }
 
 // one registers one worker, for whom there are n jobs.
-func (s *crewSite) one(ctx context.Context, b *bench, n int) (*hand, *jobs, error) {
+func (s *workerSite) one(ctx context.Context, b *bench, n int) (*worker, *jobs, error) {
 	j := newJobs(n)
 	if err := s.enqueue(ctx, b, j); err != nil {
 		return nil, nil, err
 	}
-	hands, err := s.hire(ctx, b, j.queue, 1)
+	workers, err := s.hire(ctx, b, j.queue, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	return hands[0], j, nil
+	return workers[0], j, nil
 }
 
 // keepAlive beats for a worker, several times in its interval, until it is told to fall silent.
-func (s *crewSite) keepAlive(ctx context.Context, h *hand, interval time.Duration) (silence func() error, err error) {
+func (s *workerSite) keepAlive(ctx context.Context, w *worker, interval time.Duration) (silence func() error, err error) {
 	pool, err := load.Dial(ctx, s.address(), 1)
 	if err != nil {
 		return nil, err
 	}
 	until, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		r, err := pool.Run(ctx, load.Load{Source: beatsOf([]*hand{h}), PerSecond: 4 / interval.Seconds(), Until: until})
+		r, err := pool.Run(ctx, load.Load{Source: beatsOf([]*worker{w}), PerSecond: 4 / interval.Seconds(), Until: until})
 		if err == nil && len(r.NotOK) > 0 {
 			err = fmt.Errorf("beats of a living worker were refused: %s", refusals(r.NotOK))
 		}
@@ -151,15 +151,15 @@ func (s *crewSite) keepAlive(ctx context.Context, h *hand, interval time.Duratio
 }
 
 // wide is the site under a load of so many connections.
-func (s *crewSite) wide(ctx context.Context, connections int) (*target, error) {
+func (s *workerSite) wide(ctx context.Context, connections int) (*target, error) {
 	t := s.target
 	var err error
 	t.pool, err = load.Dial(ctx, s.address(), connections)
 	return &t, err
 }
 
-// crewSize is how many workers a scenario has where there should be many.
-func (b *bench) crewSize() int { return min(1000, max(20, b.Tracked/4)) }
+// workerCount is how many workers a scenario has where there should be many.
+func (b *bench) workerCount() int { return min(1000, max(20, b.Tracked/4)) }
 
 // heldByOne is how many tasks a worker holds where it should be many.
 func (b *bench) heldByOne() int { return min(10_000, max(100, b.Tracked/4)) }

@@ -23,7 +23,7 @@ func answer(t *testing.T, v any) []byte {
 }
 
 func TestRegistrations(t *testing.T) {
-	r := &registrations{queue: "q", control: []byte("enroll"), hands: make([]*hand, 3), at: 1, end: 3}
+	r := &registrations{queue: "q", control: []byte("enroll"), workers: make([]*worker, 3), at: 1, end: 3}
 	var tally load.Tally
 	registered := 0
 	for i := 1; ; i++ {
@@ -42,26 +42,26 @@ func TestRegistrations(t *testing.T) {
 		}
 		registered += r.Answered(status, answer(t, v1.RegisterWorkerResponse{WorkerID: fmt.Sprint("w", i), WorkerToken: fmt.Sprint("t", i)}), &tally)
 	}
-	if registered != 1 || tally.NotOK["403"] != 1 || string(r.hands[1].id) != "w1" || string(r.hands[1].token) != "t1" || r.hands[0] != nil || r.hands[2] != nil {
+	if registered != 1 || tally.NotOK["403"] != 1 || string(r.workers[1].id) != "w1" || string(r.workers[1].token) != "t1" || r.workers[0] != nil || r.workers[2] != nil {
 		t.Errorf("%d registered, %v", registered, tally.NotOK)
 	}
 }
 
-func crewOf(n int) (hands []*hand) {
+func workersOf(n int) (workers []*worker) {
 	for i := range n {
-		hands = append(hands, &hand{id: fmt.Append(nil, "w", i), token: fmt.Append(nil, "t", i)})
+		workers = append(workers, &worker{id: fmt.Append(nil, "w", i), token: fmt.Append(nil, "t", i)})
 	}
-	return hands
+	return workers
 }
 
 // Every worker beats, with its own token; seq rises for each whoever beats for it.
 func TestWorkerBeats(t *testing.T) {
 	for _, c := range []struct{ workers, conns int }{{10, 3}, {1, 4}} {
 		last := map[string]int64{}
-		hands := crewOf(c.workers)
+		workers := workersOf(c.workers)
 		for round := range 2 {
 			for i := range c.conns {
-				s := beatsOf(hands)(i, c.conns)
+				s := beatsOf(workers)(i, c.conns)
 				for range c.workers {
 					var body v1.WorkerHeartbeatRequest
 					req := parse(t, s.Next(nil), &body)
@@ -111,7 +111,7 @@ func TestEnqueuing(t *testing.T) {
 // Claims go on until the queue is empty, and what was claimed can be beaten for.
 func TestClaims(t *testing.T) {
 	j := newJobs(30)
-	c := newClaims(j.queue, crewOf(1)[0], 10, j.tasks)
+	c := newClaims(j.queue, workersOf(1)[0], 10, j.tasks)
 	envelope := func(i int) v1.TaskEnvelope {
 		return v1.TaskEnvelope{TaskID: string(j.appendID(nil, uint32(i))), RunID: "run", TaskToken: fmt.Sprint("token-", i)}
 	}
@@ -137,11 +137,11 @@ func TestClaims(t *testing.T) {
 			t.Errorf("task %d has the token %q", i, got)
 		}
 	}
-	foreign := newClaims(j.queue, crewOf(1)[0], 10, newJobs(30).tasks)
+	foreign := newClaims(j.queue, workersOf(1)[0], 10, newJobs(30).tasks)
 	if n := foreign.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 0 || len(tally.NotOK) != 1 {
 		t.Errorf("somebody else's task was taken: %d %v", n, tally.NotOK)
 	}
-	counted := newClaims(j.queue, crewOf(1)[0], 1, nil)
+	counted := newClaims(j.queue, workersOf(1)[0], 1, nil)
 	if n := counted.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 1 || counted.Next(nil) == nil {
 		t.Errorf("%d claimed", n)
 	}
@@ -155,7 +155,7 @@ func TestPolls(t *testing.T) {
 	const n = 4
 	var refused atomic.Int64
 	var tally load.Tally
-	source := pollsOf("q", crewOf(n), &refused)
+	source := pollsOf("q", workersOf(n), &refused)
 	wait := func(s load.Source) int64 {
 		var body v1.ClaimRequest
 		parse(t, s.Next(nil), &body)

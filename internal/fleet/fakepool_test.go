@@ -10,8 +10,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// fakeCrew is the half of the fake that knows registered workers and queues. Its faults come on top of fake's.
-type fakeCrew struct {
+// fakePool is the half of the fake that knows registered workers and queues. Its faults come on top of fake's.
+type fakePool struct {
 	workers map[string]*fakeWorker
 	queued  map[string][]*fakeTask // by queue, the first first
 	claims  map[string]any         // what was answered, by worker and claim id
@@ -20,7 +20,7 @@ type fakeCrew struct {
 	victim  *fakeWorker // the first that is to be killed
 
 	slowClaim  time.Duration // how long the answer to a claim takes
-	slowBeat   time.Duration // and that to the first beat of each worker called hand-0
+	slowBeat   time.Duration // and that to the first beat of each worker called worker-0
 	lateVictim time.Duration // and that to the first beat of the first worker that is to be killed: its silence is found so much later
 	mute       bool          // the silence of workers is never found
 	killWorker bool          // workers that beat are declared dead after 2 s
@@ -54,14 +54,14 @@ type fakeWorker struct {
 func (f *fake) wait(path string) time.Duration {
 	switch {
 	case strings.HasSuffix(path, "/claim"):
-		return max(f.crew.slowClaim, fakeClaimTakes)
+		return max(f.pool.slowClaim, fakeClaimTakes)
 	case strings.HasPrefix(path, "/v1/workers/") && strings.HasSuffix(path, "/heartbeat"):
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if w := f.crew.workers[strings.Split(path, "/")[3]]; w != nil && w.name == "hand-0" && w.beats == 1 {
-			return f.crew.slowBeat
-		} else if w == f.crew.victim && w != nil && w.beats == 1 {
-			return f.crew.lateVictim
+		if w := f.pool.workers[strings.Split(path, "/")[3]]; w != nil && w.name == "worker-0" && w.beats == 1 {
+			return f.pool.slowBeat
+		} else if w == f.pool.victim && w != nil && w.beats == 1 {
+			return f.pool.lateVictim
 		}
 	}
 	return 0
@@ -74,12 +74,12 @@ func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
 	if len(parts) == 1 {
 		return f.register(in)
 	}
-	w := f.crew.workers[parts[1]]
+	w := f.pool.workers[parts[1]]
 	if len(parts) == 2 {
 		w.HeldCount = len(w.held)
 		return 200, w.Worker
 	}
-	if w.Status == v1.Offline && !f.crew.unsaid {
+	if w.Status == v1.Offline && !f.pool.unsaid {
 		return 410, v1.Error{Error: v1.CodeWorkerOffline}
 	}
 	if parts[2] == "deregister" {
@@ -87,10 +87,10 @@ func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
 		return 200, w.Worker
 	}
 	w.beats++
-	if !f.crew.mute {
+	if !f.pool.mute {
 		timeout := fakeWorkerTimeout * time.Millisecond
-		if w == f.crew.victim && w.beats == 1 {
-			timeout += f.crew.lateVictim
+		if w == f.pool.victim && w.beats == 1 {
+			timeout += f.pool.lateVictim
 		}
 		w.silent.Reset(timeout)
 	}
@@ -98,15 +98,15 @@ func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
 }
 
 func (f *fake) register(in []byte) (int, any) {
-	if f.crew.noEnroll {
+	if f.pool.noEnroll {
 		return 403, v1.Error{Error: v1.CodeForbidden}
 	}
 	var q v1.RegisterWorkerRequest
 	_ = json.Unmarshal(in, &q)
 	w := &fakeWorker{name: q.Name, held: map[*fakeTask]bool{}}
-	w.WorkerID, w.Status = fmt.Sprintf("wkr_%d", len(f.crew.workers)), v1.Online
-	if q.Name == "doomed" && f.crew.victim == nil {
-		f.crew.victim = w
+	w.WorkerID, w.Status = fmt.Sprintf("wkr_%d", len(f.pool.workers)), v1.Online
+	if q.Name == "doomed" && f.pool.victim == nil {
+		f.pool.victim = w
 	}
 	die := func() {
 		f.mu.Lock()
@@ -114,13 +114,13 @@ func (f *fake) register(in []byte) (int, any) {
 		f.bury(w, "HEARTBEAT_TIMEOUT")
 	}
 	w.silent = time.AfterFunc(fakeWorkerTimeout*time.Millisecond, die)
-	if f.crew.mute {
+	if f.pool.mute {
 		w.silent.Stop()
 	}
-	if f.crew.killWorker {
+	if f.pool.killWorker {
 		w.killed = time.AfterFunc(2*time.Second, die)
 	}
-	f.crew.workers[w.WorkerID] = w
+	f.pool.workers[w.WorkerID] = w
 	return 201, v1.RegisterWorkerResponse{WorkerID: w.WorkerID, WorkerToken: w.WorkerID, HeartbeatIntervalMs: fakeWorkerTimeout / 3, HeartbeatTimeoutMs: fakeWorkerTimeout}
 }
 
@@ -132,21 +132,21 @@ func (f *fake) bury(w *fakeWorker, reason string) {
 	w.stop()
 	w.Status, w.StatusReason = v1.Offline, &reason
 	for t := range w.held {
-		if f.crew.keep || terminal(t.State) {
+		if f.pool.keep || terminal(t.State) {
 			continue
 		}
 		lost, id := "WORKER_LOST", w.WorkerID
-		if f.crew.stranger {
+		if f.pool.stranger {
 			id = "wkr_stranger"
 		}
 		h := v1.HistoryEntry{Attempt: t.Attempt, WorkerID: &id, Outcome: "LOST", Reason: &lost,
 			Evidence: &v1.Evidence{DetectedAt: v1.At(time.Now()), TimeoutMs: fakeWorkerTimeout, SilentMs: fakeWorkerTimeout}}
 		t.History = append(t.History, h)
-		if f.crew.twice {
+		if f.pool.twice {
 			t.History = append(t.History, h)
 		}
 		t.State = v1.Queued
-		f.crew.queued[t.request.Queue] = append(f.crew.queued[t.request.Queue], t)
+		f.pool.queued[t.request.Queue] = append(f.pool.queued[t.request.Queue], t)
 	}
 	clear(w.held)
 }
@@ -160,37 +160,37 @@ func (w *fakeWorker) stop() {
 }
 
 func (f *fake) claim(queue, token string, in []byte) (int, any) {
-	w := f.crew.workers[strings.TrimPrefix(token, "Bearer ")]
+	w := f.pool.workers[strings.TrimPrefix(token, "Bearer ")]
 	if w.Status == v1.Offline {
 		return 410, v1.Error{Error: v1.CodeWorkerOffline}
 	}
-	if f.crew.noClaims {
+	if f.pool.noClaims {
 		return 503, v1.Error{Error: v1.CodeStoreUnavailable}
 	}
 	var q v1.ClaimRequest
 	_ = json.Unmarshal(in, &q)
 	id := w.WorkerID + " " + q.ClaimID
-	if a := f.crew.claims[id]; a != nil {
+	if a := f.pool.claims[id]; a != nil {
 		return 200, a
 	}
 	a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
-	for len(f.crew.queued[queue]) > 0 && len(a.Tasks) < min(*q.Max, 8) {
-		t := f.crew.queued[queue][0]
-		f.crew.queued[queue] = f.crew.queued[queue][1:]
+	for len(f.pool.queued[queue]) > 0 && len(a.Tasks) < min(*q.Max, 8) {
+		t := f.pool.queued[queue][0]
+		f.pool.queued[queue] = f.pool.queued[queue][1:]
 		t.Attempt++
 		t.State = v1.Dispatched
 		w.held[t] = true
-		if f.crew.given++; f.crew.drop && f.crew.given%10 == 0 {
+		if f.pool.given++; f.pool.drop && f.pool.given%10 == 0 {
 			t.limit = f.startTimeout(w, t, time.Duration(*t.request.StartTimeoutMs)*time.Millisecond)
 			continue
 		}
-		if f.crew.hasty && t.Attempt == 1 {
+		if f.pool.hasty && t.Attempt == 1 {
 			t.grace = f.startTimeout(w, t, fakeClaimTakes+jobWork/2) // which its start does not stop
 		}
 		a.Tasks = append(a.Tasks, t.envelope())
 	}
-	f.crew.claims[id] = a
-	if f.crew.claimed++; f.crew.unsure && f.crew.claimed%2 == 0 {
+	f.pool.claims[id] = a
+	if f.pool.claimed++; f.pool.unsure && f.pool.claimed%2 == 0 {
 		return 503, v1.Error{Error: v1.CodeStoreUnavailable}
 	}
 	return 200, a
@@ -209,7 +209,7 @@ func (f *fake) startTimeout(w *fakeWorker, t *fakeTask, after time.Duration) *ti
 		t.State = v1.Queued
 		t.History = append(t.History, v1.HistoryEntry{Attempt: attempt, WorkerID: &id, Outcome: "TIMED_OUT", Reason: &reason,
 			Evidence: &v1.Evidence{DetectedAt: v1.At(time.Now())}})
-		f.crew.queued[t.request.Queue] = append(f.crew.queued[t.request.Queue], t)
+		f.pool.queued[t.request.Queue] = append(f.pool.queued[t.request.Queue], t)
 	})
 }
 
@@ -219,21 +219,21 @@ func (f *fake) createMany(in []byte) (int, any) {
 	var a v1.CreateTasksResponse
 	for _, item := range q.Tasks {
 		result := any(v1.HeartbeatResult{Status: 503})
-		if f.crew.partly <= 0 {
+		if f.pool.partly <= 0 {
 			id := f.keys[item.IdempotencyKey]
 			if id == "" {
 				id = fmt.Sprintf("task_%d", len(f.tasks))
 				t := &fakeTask{request: item.CreateTaskRequest, queued: true}
 				t.TaskID, t.State = id, v1.Queued
 				f.tasks[id], f.keys[item.IdempotencyKey] = t, id
-				f.crew.queued[item.Queue] = append(f.crew.queued[item.Queue], t)
+				f.pool.queued[item.Queue] = append(f.pool.queued[item.Queue], t)
 			}
 			result = map[string]any{"status": 201, "taskId": id}
 		}
 		b, _ := json.Marshal(result)
 		a.Results = append(a.Results, b)
 	}
-	f.crew.partly--
+	f.pool.partly--
 	return 200, a
 }
 

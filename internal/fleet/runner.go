@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// runner plays one attempt, as its worker. It is used by one goroutine.
+type runner struct {
+	fleet    *Fleet
+	envelope v1.TaskEnvelope
+	id       string
+	token    string
+	inBatch  bool // beats go through POST /v1/heartbeats
+	dead     bool // it plays dead: its silence is meant
+
+	// What is known of when its callbacks landed. `sent` is when the last acknowledged one left, so it cannot
+	// have landed earlier; `longest` is the longest time that two neighbours may lie apart. While that is
+	// shorter than the timeout the worker is alive beyond doubt, however slow the machine or the network.
+	sent    time.Time
+	took    time.Duration // from then until its answer
+	longest time.Duration
+
+	heard       time.Time // the server's clock at the last acknowledged callback
+	cancelHeard time.Time // the server's clock at the first one that asked to stop; zero: none did
+}
+
+func (r *runner) timeout() time.Duration {
+	if r.envelope.HeartbeatTimeoutMs == nil {
+		return 0
+	}
+	return time.Duration(*r.envelope.HeartbeatTimeoutMs) * time.Millisecond
+}
+
+func (r *runner) interval() time.Duration {
+	return time.Duration(r.envelope.HeartbeatIntervalMs) * time.Millisecond
+}
+
+// start says that the attempt runs.
+func (r *runner) start(ctx context.Context) error {
+	var a v1.StartedResponse
+	err := r.callback(ctx, "started", &v1.StartedRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, StartedAt: v1.At(time.Now())}, &a)
+	if err == nil {
+		r.note(a.ServerTime, a.ShouldCancel)
+	}
+	return err
+}
+
+// beat says "I am alive", and how far it has come.
+func (r *runner) beat(ctx context.Context, pct float64, message string) error {
+	r.fleet.tally.beats.Add(1)
+	b := v1.HeartbeatRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, HeartbeatAt: v1.At(time.Now()), ProgressPct: &pct, Message: &message}
+	if r.inBatch {
+		return r.beatInBatch(ctx, b)
+	}
+	var a v1.HeartbeatResponse
+	err := r.callback(ctx, "heartbeat", &b, &a)
+	if err == nil {
+		r.note(a.ServerTime, a.ShouldCancel)
+		r.renew(a.TaskToken)
+	}
+	return err
+}
+
+func (r *runner) beatInBatch(ctx context.Context, b v1.HeartbeatRequest) error {
+	request := &v1.HeartbeatsRequest{Heartbeats: []v1.HeartbeatItem{{TaskID: r.envelope.TaskID, TaskToken: r.token, HeartbeatRequest: b}}}
+	return r.timed(ctx, func() error {
+		var a v1.HeartbeatsResponse
+		if err := r.fleet.wire.call(ctx, http.MethodPost, "/v1/heartbeats", "", request, &a); err != nil {
+			return err
+		}
+		if len(a.Results) != 1 {
+			return fmt.Errorf("%w: %d results for one beat", errAnswer, len(a.Results))
+		}
+		result := a.Results[0]
+		if result.Status != http.StatusOK {
+			return &refusal{Status: result.Status, RetryAfter: time.Duration(result.RetryAfterMs) * time.Millisecond,
+				Body: v1.Error{Error: result.Error, Message: result.Message, State: result.State, Reason: result.Reason}}
+		}
+		r.note(result.ServerTime, result.ShouldCancel != nil && *result.ShouldCancel)
+		r.renew(result.TaskToken)
+		return nil
+	})
+}
+
+// complete reports the attempt's end.
+func (r *runner) complete(ctx context.Context, c v1.CompletedRequest) (v1.CompletedResponse, error) {
+	c.Attempt, c.WorkerID = r.envelope.Attempt, r.id
+	if c.CompletedAt.IsZero() {
+		c.CompletedAt = v1.At(time.Now())
+	}
+	var a v1.CompletedResponse
+	err := r.callback(ctx, "completed", &c, &a)
+	if err == nil {
+		r.heard = a.ServerTime.Time
+	}
+	return a, err
+}
+
+func (r *runner) note(serverTime v1.Time, shouldCancel bool) {
+	r.heard = serverTime.Time
+	if shouldCancel && r.cancelHeard.IsZero() {
+		r.cancelHeard = serverTime.Time
+	}
+}
+
+func (r *runner) renew(token string) {
+	if token != "" {
+		r.token = token
+	}
+}
+
+func (r *runner) callback(ctx context.Context, name string, in, out any) error {
+	return r.timed(ctx, func() error {
+		return r.fleet.wire.call(ctx, http.MethodPost, "/v1/tasks/"+r.envelope.TaskID+"/"+name, r.token, in, out)
+	})
+}
+
+// timed makes a call, again and again while that may help, as the contract asks of workers, and keeps count of
+// the silence around it.
+func (r *runner) timed(ctx context.Context, call func() error) error {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		sent := time.Now()
+		err := call()
+		if !again(err) || ctx.Err() != nil {
+			r.lateBy(time.Now())
+			if err == nil {
+				r.sent, r.took = sent, time.Since(sent)
+			}
+			return err
+		}
+		r.fleet.tally.retries.Add(1)
+		var refused *refusal
+		if errors.As(err, &refused) && refused.RetryAfter > 0 {
+			wait = min(wait, refused.RetryAfter)
+		}
+		if !pause(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// lateBy counts the silence since the last sign of life of a worker that means to live.
+func (r *runner) lateBy(now time.Time) {
+	if !r.sent.IsZero() && !r.dead {
+		r.longest = max(r.longest, now.Sub(r.sent))
+	}
+}
+
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 500 * time.Millisecond
+)
+
+// pause waits, and tells whether the context lives on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// jitter spreads a duration over 0.8 to 1 of itself, so that workers do not march in step.
+func jitter(r *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.2*r.Float64()))
+}
