@@ -11,9 +11,12 @@ import (
 func bars() []report.Bar {
 	aim := func(v float64) *float64 { return &v }
 	return []report.Bar{
-		{Name: "single-cpu-vs-naive", What: "single beat: CPU of server and Redis, to that of the naive way", Unit: "×", Bar: 0.28, Aim: aim(0.20)},
-		{Name: "single-cpu-vs-autopipeline", What: "single beat: CPU of server and Redis, to that of go-redis AutoPipeline", Unit: "×", Bar: 0.55, Aim: aim(0.40)},
-		{Name: "frontend-cpu-vs-empty", What: "single beat: CPU of the server, to that of an empty fasthttp handler", Unit: "×", Bar: 1.5, Aim: aim(1.35)},
+		{Name: "single-cpu-vs-naive", What: "single beat: CPU of server and Redis, to that of the naive way", Unit: "×", Bar: 0.28,
+			Aim: aim(0.20)},
+		{Name: "single-cpu-vs-autopipeline", What: "single beat: CPU of server and Redis, to that of go-redis AutoPipeline", Unit: "×", Bar: 0.55,
+			Aim: aim(0.40)},
+		{Name: "frontend-cpu-vs-empty", What: "single beat: CPU of the server, to that of an empty fasthttp handler", Unit: "×", Bar: 1.5,
+			Aim: aim(1.35)},
 		{Name: "redis-cpu-vs-zadd", What: "batches of 100: CPU of Redis per beat, to that of a bulk ZADD", Unit: "×", Bar: 1.5, Aim: aim(1.25)},
 		{Name: "redis-cpu-vs-zadd-progress", What: "the same, each beat with its progress", Unit: "×", Bar: 2, Aim: aim(1.6)},
 		{Name: "batch-rate", What: "batch endpoint: top rate", Unit: "beats/s", AtLeast: true, Bar: 150_000},

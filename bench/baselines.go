@@ -29,7 +29,8 @@ const (
 func (b *bench) baseline(name string) (path string, ok bool) {
 	path = filepath.Join(b.Baselines, name)
 	if _, err := os.Stat(path); err != nil {
-		b.note("the baseline %s is missing from %s: what is measured against it is left out; 'make bench' builds it", name, filepath.Base(b.Baselines))
+		b.note("the baseline %s is missing from %s: what is measured against it is left out; 'make bench' builds it", name,
+			filepath.Base(b.Baselines))
 		return "", false
 	}
 	if !slices.Contains(b.report.Settings.Baselines, name) {

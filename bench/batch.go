@@ -30,7 +30,8 @@ func runBatch(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	for round := 1; round <= b.Rounds; round++ {
-		single, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "single"}, load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
+		single, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "single"},
+			load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, single)
 		if err != nil {
 			return err

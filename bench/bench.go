@@ -43,8 +43,9 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	b := &bench{Options: o, progress: newProgress(o.Progress, o.Terminal), keys: newKeys()}
 	b.report = &report.Report{
 		Version: report.Version, Command: o.Command, StartedAt: started.UTC(), Quick: o.Quick, Machine: proc.Machine(),
-		Lubdub:   report.Lubdub{Version: o.Version, Commit: o.Commit, Go: runtime.Version(), URL: o.URL},
-		Settings: report.Settings{Connections: o.Connections, ForSeconds: o.For.Seconds(), Rounds: o.Rounds, Tracked: o.Tracked, RatePerSecond: o.Rate},
+		Lubdub: report.Lubdub{Version: o.Version, Commit: o.Commit, Go: runtime.Version(), URL: o.URL},
+		Settings: report.Settings{Connections: o.Connections, ForSeconds: o.For.Seconds(), Rounds: o.Rounds, Tracked: o.Tracked,
+			RatePerSecond: o.Rate},
 	}
 	if o.Commit != "" {
 		b.report.Name = started.UTC().Format(time.DateOnly) + "-" + o.Commit

@@ -21,7 +21,8 @@ func runColdStart(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	s.Figures = append(s.Figures, report.Figure{Name: "start", What: "from the start of the process until it listens", Value: ms(time.Since(start)), Unit: "ms"})
+	s.Figures = append(s.Figures, report.Figure{Name: "start", What: "from the start of the process until it listens",
+		Value: ms(time.Since(start)), Unit: "ms"})
 	replica := &target{program: lubdub, server: server, redis: c.redis, tracked: c.tracked}
 	defer func() { // Redis is not its own
 		if replica.pool != nil {
@@ -32,7 +33,8 @@ func runColdStart(ctx context.Context, b *bench, s *report.Scenario) error {
 	if replica.pool, err = load.Dial(ctx, replica.address(), b.Connections); err != nil {
 		return err
 	}
-	cold, res, err := b.drive(ctx, replica, report.Run{Round: 1, Variant: "cold"}, load.Load{Source: c.tasks.beatOneByOne, For: b.For, Window: window})
+	cold, res, err := b.drive(ctx, replica, report.Run{Round: 1, Variant: "cold"},
+		load.Load{Source: c.tasks.beatOneByOne, For: b.For, Window: window})
 	s.Runs = append(s.Runs, cold)
 	if err != nil {
 		return err
@@ -44,7 +46,8 @@ func runColdStart(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	if v := ratio(cold.ServerMicros, warm.ServerMicros); v != nil {
-		s.Figures = append(s.Figures, report.Figure{Name: "cold-server-cpu", What: "CPU of the server per beat with tokens it meets for the first time, to that with known ones", Value: *v, Unit: "×"})
+		s.Figures = append(s.Figures, report.Figure{Name: "cold-server-cpu",
+			What: "CPU of the server per beat with tokens it meets for the first time, to that with known ones", Value: *v, Unit: "×"})
 	}
 	s.Timelines = append(s.Timelines, report.Timeline{
 		Name: "cold-start", Title: "Rate and p99 of beats at a replica that has just started", IntervalMs: ms(window),
@@ -79,7 +82,8 @@ func runReplica(ctx context.Context, b *bench, s *report.Scenario) error {
 	defer func() { replica.pool.Close() }()
 	known, unknown := c.tasks.slice(0, base), c.tasks.slice(base, base+others)
 	for range 5 {
-		if _, _, err := b.drive(ctx, replica, report.Run{Variant: "(warming up)"}, load.Load{Source: known.beatInBatches(batchBeats, true, true)}); err != nil {
+		if _, _, err := b.drive(ctx, replica, report.Run{Variant: "(warming up)"},
+			load.Load{Source: known.beatInBatches(batchBeats, true, true)}); err != nil {
 			return err
 		}
 	}
@@ -89,7 +93,8 @@ func runReplica(ctx context.Context, b *bench, s *report.Scenario) error {
 		return nil
 	}
 	figure("rss", "a replica that has warmed up", before)
-	if _, _, err := b.drive(ctx, replica, report.Run{Variant: "new tokens"}, load.Load{Source: unknown.beatInBatches(batchBeats, true, true)}); err != nil {
+	if _, _, err := b.drive(ctx, replica, report.Run{Variant: "new tokens"},
+		load.Load{Source: unknown.beatInBatches(batchBeats, true, true)}); err != nil {
 		return err
 	}
 	after, err := settled()

@@ -43,14 +43,16 @@ func runDeaths(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	defer pool.Close()
-	last, err := pool.Run(ctx, load.Load{Source: mass.beatInBatches(batchSize, true, true), Progress: b.progress.of("last beats", "beats", int64(n))})
+	last, err := pool.Run(ctx, load.Load{Source: mass.beatInBatches(batchSize, true, true),
+		Progress: b.progress.of("last beats", "beats", int64(n))})
 	if err == nil {
 		err = complete(last, n, "beaten for at the last")
 	}
 	if err != nil {
 		return err
 	}
-	s.Figures = append(s.Figures, report.Figure{Name: "last-beats", What: fmt.Sprintf("the last beats of %s tasks took", grouped(int64(n))), Value: ms(last.Elapsed), Unit: "ms"})
+	s.Figures = append(s.Figures, report.Figure{Name: "last-beats", What: fmt.Sprintf("the last beats of %s tasks took", grouped(int64(n))),
+		Value: ms(last.Elapsed), Unit: "ms"})
 	b.progress.step("waiting for them to be due")
 	select {
 	case <-ctx.Done():

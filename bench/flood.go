@@ -26,7 +26,8 @@ func runFlood(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	p99 := func(variant string) (float64, error) {
-		r, _, err := b.drive(ctx, &f.target, report.Run{Round: 1, Variant: variant}, load.Load{Source: f.tasks.beatOneByOne, For: b.For, PerSecond: rate})
+		r, _, err := b.drive(ctx, &f.target, report.Run{Round: 1, Variant: variant},
+			load.Load{Source: f.tasks.beatOneByOne, For: b.For, PerSecond: rate})
 		s.Runs = append(s.Runs, r)
 		if err != nil || r.Latency == nil {
 			return 0, err

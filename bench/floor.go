@@ -60,7 +60,8 @@ func runFloor(ctx context.Context, b *bench, s *report.Scenario) error {
 			}
 			if r != nil {
 				s.Figures = append(s.Figures, report.Figure{
-					Name: v.bar + "-few", What: fmt.Sprintf("CPU of Redis per beat to that of the floor, %s, with %s tasks", v.name, grouped(int64(few.tasks.len()))), Value: *r, Unit: "×",
+					Name: v.bar + "-few", What: fmt.Sprintf("CPU of Redis per beat to that of the floor, %s, with %s tasks", v.name,
+						grouped(int64(few.tasks.len()))), Value: *r, Unit: "×",
 				})
 			}
 		}
@@ -69,7 +70,8 @@ func runFloor(ctx context.Context, b *bench, s *report.Scenario) error {
 }
 
 // overFloor runs Lubdub and then the floor, and gives the ratio of what they cost Redis.
-func (b *bench) overFloor(ctx context.Context, s *report.Scenario, f *fixture, redis *proc.Redis, round int, variant string, progress bool) (ours report.Run, r *float64, err error) {
+func (b *bench) overFloor(ctx context.Context, s *report.Scenario, f *fixture, redis *proc.Redis, round int, variant string,
+	progress bool) (ours report.Run, r *float64, err error) {
 	pool, err := load.Dial(ctx, f.address(), 1)
 	if err != nil {
 		return ours, nil, err
@@ -85,7 +87,8 @@ func (b *bench) overFloor(ctx context.Context, s *report.Scenario, f *fixture, r
 		return ours, nil, err
 	}
 	b.progress.step("zadd %s", variant)
-	args := []string{"--redis", redis.URL, "--members", strconv.Itoa(f.tasks.len()), "--batch", strconv.Itoa(batchBeats), "--for", b.For.String()}
+	args := []string{"--redis", redis.URL, "--members", strconv.Itoa(f.tasks.len()), "--batch", strconv.Itoa(batchBeats), "--for",
+		b.For.String()}
 	if progress {
 		args = append(args, "--progress")
 	}

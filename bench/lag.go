@@ -64,7 +64,8 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	defer pool.Close()
-	r, err := pool.Run(ctx, load.Load{Source: silent.create(c.control), Progress: b.progress.of("creating those that will fall silent", "tasks", int64(silent.len()))})
+	r, err := pool.Run(ctx, load.Load{Source: silent.create(c.control),
+		Progress: b.progress.of("creating those that will fall silent", "tasks", int64(silent.len()))})
 	if err == nil {
 		err = complete(r, silent.len(), "created")
 	}
@@ -106,7 +107,8 @@ func runLag(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	q := quantiles(lags(verdicts))
 	s.Distributions = append(s.Distributions, report.Distribution{
-		Name: "detection-lag", What: fmt.Sprintf("detection lag of %s silent tasks among %s", grouped(int64(silent.len())), grouped(int64(c.tasks.len()))), Quantiles: *q,
+		Name: "detection-lag", What: fmt.Sprintf("detection lag of %s silent tasks among %s", grouped(int64(silent.len())),
+			grouped(int64(c.tasks.len()))), Quantiles: *q,
 	})
 	b.give("detection-lag-p99", &q.P99Ms)
 	b.because("detection-lag-p99", fmt.Sprintf("max %.0f ms, %s tracked", q.MaxMs, grouped(int64(c.tasks.len()))))

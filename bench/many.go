@@ -54,10 +54,12 @@ func runPopulate(ctx context.Context, b *bench, s *report.Scenario) error {
 	n := int64(c.tasks.len())
 	s.Figures = append(s.Figures,
 		report.Figure{Name: "create-rate", What: "creations, 1,000 a request", Value: perSecond(n, c.create.Elapsed), Unit: "tasks/s"},
-		report.Figure{Name: "start-rate", What: "first beats, which start the tasks, 1,000 a request", Value: perSecond(n, c.start.Elapsed), Unit: "tasks/s"})
+		report.Figure{Name: "start-rate", What: "first beats, which start the tasks, 1,000 a request", Value: perSecond(n, c.start.Elapsed),
+			Unit: "tasks/s"})
 	perTask := float64(c.bytesAfter-c.bytesBefore) / float64(n)
 	b.give("redis-bytes-per-task", &perTask)
-	s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-per-task", What: "Redis memory that came with a running task", Value: perTask, Unit: "bytes"})
+	s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-per-task", What: "Redis memory that came with a running task",
+		Value: perTask, Unit: "bytes"})
 	b.progress.step("memory by kind of key")
 	kinds, err := memoryByKind(ctx, c.redis)
 	if err != nil {
@@ -67,9 +69,11 @@ func runPopulate(ctx context.Context, b *bench, s *report.Scenario) error {
 	for _, k := range kinds {
 		v := k.bytes / float64(n)
 		rest -= v
-		s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-" + k.name, What: fmt.Sprintf("%s (%s keys)", k.name, grouped(k.keys)), Value: v, Unit: "bytes", Group: "redis-bytes-per-task"})
+		s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-" + k.name, What: fmt.Sprintf("%s (%s keys)", k.name, grouped(k.keys)),
+			Value: v, Unit: "bytes", Group: "redis-bytes-per-task"})
 	}
-	s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-rest", What: "the rest: table of keys, allocator, buffers", Value: rest, Unit: "bytes", Group: "redis-bytes-per-task"})
+	s.Figures = append(s.Figures, report.Figure{Name: "redis-bytes-rest", What: "the rest: table of keys, allocator, buffers", Value: rest,
+		Unit: "bytes", Group: "redis-bytes-per-task"})
 	return nil
 }
 
@@ -95,7 +99,8 @@ func runGrowth(ctx context.Context, b *bench, s *report.Scenario) error {
 		if err != nil {
 			return err
 		}
-		many, _, err := b.drive(ctx, &c.target, report.Run{Round: round, Variant: "many"}, load.Load{Source: c.tasks.beatOneByOne, For: b.short()})
+		many, _, err := b.drive(ctx, &c.target, report.Run{Round: round, Variant: "many"},
+			load.Load{Source: c.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, many)
 		if err != nil {
 			return err

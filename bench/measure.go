@@ -92,7 +92,8 @@ func quantiles(h load.Histogram) *report.Quantiles {
 	ms := func(us int64) float64 { return float64(us) / 1000 }
 	q := &report.Quantiles{
 		Count: h.TotalCount(), MeanMs: h.Mean() / 1000, MinMs: ms(h.Min()), MaxMs: ms(h.Max()),
-		P50Ms: ms(h.ValueAtPercentile(50)), P90Ms: ms(h.ValueAtPercentile(90)), P99Ms: ms(h.ValueAtPercentile(99)), P999Ms: ms(h.ValueAtPercentile(99.9)),
+		P50Ms: ms(h.ValueAtPercentile(50)), P90Ms: ms(h.ValueAtPercentile(90)), P99Ms: ms(h.ValueAtPercentile(99)),
+		P999Ms: ms(h.ValueAtPercentile(99.9)),
 	}
 	for p, step := 0.0, 5.0; len(q.Curve) < 100; p += step {
 		q.Curve = append(q.Curve, report.CurvePoint{Percent: p, Ms: ms(h.ValueAtPercentile(p))})

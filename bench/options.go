@@ -70,7 +70,8 @@ func (o *Options) validate() error {
 		refuse("--url %s: the generator speaks plain http:// only; load the deployment behind what ends its TLS", o.URL)
 	}
 	if (o.URL == "") != (o.Token == "") {
-		refuse("--url needs a control token that may create tasks, and only --url does: make one with 'lubdub token --role dispatcher' and give it as BENCH_TOKEN")
+		refuse("--url needs a control token that may create tasks, and only --url does: make one with 'lubdub token --role dispatcher' and " +
+			"give it as BENCH_TOKEN")
 	}
 	if o.RedisPid != 0 && o.RedisURL == "" {
 		refuse("--redis-pid tells whose CPU to read for --redis; without it Redis is private, and known")

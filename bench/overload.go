@@ -105,7 +105,8 @@ func (b *bench) overload(ctx context.Context, s *report.Scenario, name string, s
 	figure("p99-base", "p99 of beats at the top rate", p99(before.admitted), "ms")
 	figure("p99", "p99 of the beats that were admitted in the overload", p99(after.admitted), "ms")
 	figure("p99-ratio", "the one to the other", p99(after.admitted)/p99(before.admitted), "×")
-	figure("admitted-ratio", "beats admitted a second in the overload, to the top rate", float64(after.admitted.TotalCount())/float64(before.admitted.TotalCount()), "×")
+	figure("admitted-ratio", "beats admitted a second in the overload, to the top rate",
+		float64(after.admitted.TotalCount())/float64(before.admitted.TotalCount()), "×")
 	figure("refused", "requests refused with 503 in the overload", float64(after.refused.TotalCount()), "")
 	if after.refused.TotalCount() > 0 {
 		figure("refused-p99", "p99 of those refusals", p99(after.refused), "ms")
@@ -164,11 +165,13 @@ func (c *client) Answered(status int, body []byte, t *load.Tally) int {
 }
 
 // judged drives a pool in a closed loop.
-func (b *bench) judged(ctx context.Context, f *fixture, pool *load.Pool, name string, of func(i, n int) load.Source, s *report.Scenario) (*verdicts, error) {
+func (b *bench) judged(ctx context.Context, f *fixture, pool *load.Pool, name string, of func(i, n int) load.Source,
+	s *report.Scenario) (*verdicts, error) {
 	v := &verdicts{admitted: load.NewHistogram(), refused: load.NewHistogram()}
 	t := f.target
 	t.pool = pool
-	r, _, err := b.drive(ctx, &t, report.Run{Round: 1, Variant: name}, load.Load{For: b.For, Source: func(i, n int) load.Source { return &client{Source: of(i, n), all: v} }})
+	r, _, err := b.drive(ctx, &t, report.Run{Round: 1, Variant: name},
+		load.Load{For: b.For, Source: func(i, n int) load.Source { return &client{Source: of(i, n), all: v} }})
 	s.Runs = append(s.Runs, r)
 	return v, err
 }
@@ -195,7 +198,8 @@ func (b *bench) besideControl(ctx context.Context, f *fixture, name string, s *r
 		err = floodErr
 	}
 	v.refused = control.refused
-	s.Figures = append(s.Figures, report.Figure{Name: name + "-calls", What: "creations and lists answered meanwhile", Value: float64(control.admitted.TotalCount()), Unit: ""})
+	s.Figures = append(s.Figures, report.Figure{Name: name + "-calls", What: "creations and lists answered meanwhile",
+		Value: float64(control.admitted.TotalCount()), Unit: ""})
 	return v, err
 }
 

@@ -65,14 +65,16 @@ func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	if early > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("All began to poll at the same moment; %s of these first requests were refused with 503 and sent again.", grouped(early)))
+		s.Notes = append(s.Notes, fmt.Sprintf("All began to poll at the same moment; %s of these first requests were refused with 503 and sent "+
+			"again.", grouped(early)))
 	}
 	for _, f := range []struct {
 		name, what string
 		v          *float64
 	}{
 		{"rest-server", "server, all roles, at rest", rest.server}, {"rest-redis", "Redis at rest", rest.redis},
-		{"polled-server", fmt.Sprintf("server with %s idle pollers", grouped(int64(n))), with.server}, {"polled-redis", fmt.Sprintf("Redis with %s idle pollers", grouped(int64(n))), with.redis},
+		{"polled-server", fmt.Sprintf("server with %s idle pollers", grouped(int64(n))), with.server},
+		{"polled-redis", fmt.Sprintf("Redis with %s idle pollers", grouped(int64(n))), with.redis},
 	} {
 		addFigure(s, f.name, f.what, f.v, "% of a core")
 	}

@@ -37,7 +37,8 @@ func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated
 	t.forget()
 	for range 3 { // until every task runs; a beat may be repeated
 		var again load.Result
-		again, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true), Progress: b.progress.of("first beats", "beats", int64(t.len()))})
+		again, err = pool.Run(ctx, load.Load{Source: t.beatInBatches(batchSize, true, true),
+			Progress: b.progress.of("first beats", "beats", int64(t.len()))})
 		if p.start.Elapsed == 0 {
 			p.start = again
 		}

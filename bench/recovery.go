@@ -41,9 +41,11 @@ func runRecovery(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	q := quantiles(took)
 	s.Distributions = append(s.Distributions, report.Distribution{
-		Name: "recovery", What: fmt.Sprintf("from the verdict on a worker until each of its %s tasks was requeued", grouped(int64(n))), Quantiles: *q,
+		Name: "recovery", What: fmt.Sprintf("from the verdict on a worker until each of its %s tasks was requeued", grouped(int64(n))),
+		Quantiles: *q,
 	})
-	s.Figures = append(s.Figures, report.Figure{Name: "worker-detection-lag", What: "from the worker's last beat + its timeout to the verdict", Value: median(noticed), Unit: "ms"})
+	s.Figures = append(s.Figures, report.Figure{Name: "worker-detection-lag", What: "from the worker's last beat + its timeout to the verdict",
+		Value: median(noticed), Unit: "ms"})
 	if n < 10_000 {
 		b.because("recovery", fmt.Sprintf("%s tasks", grouped(int64(n))))
 	}

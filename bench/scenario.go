@@ -31,26 +31,36 @@ var scenarios []*scenario
 
 func init() { // the functions look into the list
 	scenarios = []*scenario{
-		{"single", "Single beats", "Closed loop, one beat a request; each connection beats for tasks of its own in random order. Lubdub and the baselines alternate within a round.", aDeployment, runSingle},
-		{"batch", "Batches of beats", "Closed loop, 100 beats a request over 16 connections, alternating with single beats.", aDeployment, runBatch},
+		{"single", "Single beats", "Closed loop, one beat a request; each connection beats for tasks of its own in random order. Lubdub and " +
+			"the baselines alternate within a round.", aDeployment, runSingle},
+		{"batch", "Batches of beats", "Closed loop, 100 beats a request over 16 connections, alternating with single beats.", aDeployment,
+			runBatch},
 		{"floor", "What a beat costs Redis", "Batches of 100, one at a time, against bulk ZADD XX GT CH of as many members.", ownRedis, runFloor},
-		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every beat that it held up.", aDeployment, runLatency},
-		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment, runLifecycle},
-		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis, runPopulate},
+		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every " +
+			"beat that it held up.", aDeployment, runLatency},
+		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment,
+			runLifecycle},
+		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis,
+			runPopulate},
 		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},
 		{"tenants", "Many tenants", "Single beats for as many tasks of one tenant and of 1,000, alternating.", aRedis, runTenants},
 		{"idle", "Idle", "All tasks are tracked, and nobody beats.", aRedis, runIdle},
 		{"cold-start", "Cold start", "A new replica, which has seen no token yet, meets the workers of all tracked tasks.", aRedis, runColdStart},
 		{"replica", "What a replica weighs", "Memory of a replica for the tokens that it remembers and for its connections.", aRedis, runReplica},
-		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence says.", aRedis, runLag},
+		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence " +
+			"says.", aRedis, runLag},
 		{"deaths", "Mass death", "100,000 tasks die at the same time while the tracked ones beat at half of the top rate.", aRedis, runDeaths},
-		{"worker-beat", "Worker beats", "Closed loop: a worker that holds 10,000 tasks beats for all of them, alternating with one that holds one; then 1,000 workers beat.", aRedis, runWorkerBeat},
-		{"claims", "Claims", "Closed loop: 1, 10 and 100 workers claim one task a request from a queue that was filled before.", aRedis, runClaims},
+		{"worker-beat", "Worker beats", "Closed loop: a worker that holds 10,000 tasks beats for all of them, alternating with one that holds " +
+			"one; then 1,000 workers beat.", aRedis, runWorkerBeat},
+		{"claims", "Claims", "Closed loop: 1, 10 and 100 workers claim one task a request from a queue that was filled before.", aRedis,
+			runClaims},
 		{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
 		{"recovery", "Recovery", "A worker that holds 10,000 tasks falls silent; each must be requeued, once.", aRedis, runRecovery},
 		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},
-		{"flood", "Slow and idle connections", "Open loop at half of the top rate, without and beside 5,000 connections that dawdle. Runs only when it is named.", aRedis, runFlood},
-		{"overload", "Overload", "Ten times the connections that make the top rate, on bounded connections, on a slow Redis, and as creations and lists beside the beats. Runs only when it is named.", ownRedis, runOverload},
+		{"flood", "Slow and idle connections", "Open loop at half of the top rate, without and beside 5,000 connections that dawdle. Runs only " +
+			"when it is named.", aRedis, runFlood},
+		{"overload", "Overload", "Ten times the connections that make the top rate, on bounded connections, on a slow Redis, and as creations " +
+			"and lists beside the beats. Runs only when it is named.", ownRedis, runOverload},
 	}
 }
 

@@ -31,8 +31,9 @@ const idLength = 26
 // newTasks are n tasks that do not exist yet, with the heartbeat interval and timeout that they will have.
 func newTasks(prefix string, n int, interval, timeout time.Duration, tenants int) *tasks {
 	t := &tasks{
-		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, interval.Milliseconds(), timeout.Milliseconds()),
-		prefix:   prefix, tenants: tenants,
+		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, interval.Milliseconds(),
+			timeout.Milliseconds()),
+		prefix: prefix, tenants: tenants,
 		at: make([]uint64, n), order: make([]uint32, n),
 	}
 	for i := range t.order {
@@ -249,7 +250,8 @@ func (t *tasks) beatOnce(i, n int) load.Source {
 
 // start makes the sources that call started once for each task.
 func (t *tasks) start(i, n int) load.Source {
-	return &singles{tasks: t, walk: walk{share: t.part(i, n), once: true}, path: "/started", body: []byte(`{"attempt":1,"workerId":"worker-1"}`)}
+	return &singles{tasks: t, walk: walk{share: t.part(i, n), once: true}, path: "/started",
+		body: []byte(`{"attempt":1,"workerId":"worker-1"}`)}
 }
 
 func (s *singles) Next(dst []byte) []byte {

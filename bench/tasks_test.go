@@ -75,7 +75,8 @@ func TestSingles(t *testing.T) {
 			req := parse(t, s.Next(nil), &beat)
 			id := strings.TrimSuffix(strings.TrimPrefix(req.URL.Path, "/v1/tasks/"), "/heartbeat")
 			var number int
-			if _, err := fmt.Sscanf(id, "bench-abcdef-%d", &number); err != nil || req.Header.Get("Authorization") != fmt.Sprintf("Bearer token-of-%d", number) {
+			if _, err := fmt.Sscanf(id, "bench-abcdef-%d", &number); err != nil ||
+				req.Header.Get("Authorization") != fmt.Sprintf("Bearer token-of-%d", number) {
 				t.Fatalf("%v: %s with %s", err, id, req.Header.Get("Authorization"))
 			}
 			if beat.Attempt != 1 || beat.WorkerID != "worker-1" || beat.ProgressPct == nil || *beat.ProgressPct < 10 || *beat.Message == "" {
@@ -133,7 +134,8 @@ func TestBatches(t *testing.T) {
 			t.Fatalf("%s with %d", req.URL.Path, len(body.Heartbeats))
 		}
 		for _, item := range body.Heartbeats {
-			if !strings.HasPrefix(item.TaskToken, "token-of-") || idOf(atoi(item.TaskToken)) != item.TaskID || item.ProgressPct == nil || item.Attempt != 1 {
+			if !strings.HasPrefix(item.TaskToken, "token-of-") || idOf(atoi(item.TaskToken)) != item.TaskID || item.ProgressPct == nil ||
+				item.Attempt != 1 {
 				t.Errorf("%+v", item)
 			}
 			seen[item.TaskID] = true
@@ -226,8 +228,10 @@ func TestCreationThatFails(t *testing.T) {
 	s := tasks.create("control")(0, 1)
 	s.Next(nil)
 	var tally load.Tally
-	n := s.Answered(200, []byte(`{"results":[{"status":201,"taskToken":"a"},{"status":409,"error":"task_exists"},{"status":201,"taskToken":"c"}]}`), &tally)
-	if err := complete(load.Result{Tally: load.Tally{Beats: int64(n), NotOK: tally.NotOK}}, 3, "created"); err == nil || !strings.Contains(err.Error(), "409 task_exists") {
+	n := s.Answered(200,
+		[]byte(`{"results":[{"status":201,"taskToken":"a"},{"status":409,"error":"task_exists"},{"status":201,"taskToken":"c"}]}`), &tally)
+	if err := complete(load.Result{Tally: load.Tally{Beats: int64(n), NotOK: tally.NotOK}}, 3, "created"); err == nil ||
+		!strings.Contains(err.Error(), "409 task_exists") {
 		t.Error(n, err)
 	}
 	if string(tasks.token(0)) != "a" || string(tasks.token(2)) != "c" {
@@ -247,7 +251,8 @@ func TestLives(t *testing.T) {
 	l := &lives{control: []byte("control")}
 	var tally load.Tally
 	beats := 0
-	for _, want := range []string{"/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/completed", "/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks"} {
+	for _, want := range []string{"/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks/t1/heartbeat", "/v1/tasks/t1/heartbeat",
+		"/v1/tasks/t1/heartbeat", "/v1/tasks/t1/completed", "/v1/tasks", "/v1/tasks/t1/started", "/v1/tasks"} {
 		req := parse(t, l.Next(nil), nil)
 		if req.URL.Path != want {
 			t.Fatalf("%s, not %s", req.URL.Path, want)

@@ -34,12 +34,14 @@ func runTenants(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	var ratios []float64
 	for round := 1; round <= b.Rounds; round++ {
-		one, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "1 tenant"}, load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
+		one, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: "1 tenant"},
+			load.Load{Source: f.tasks.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, one)
 		if err != nil {
 			return err
 		}
-		many, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: fmt.Sprintf("%s tenants", grouped(tenantCount))}, load.Load{Source: spread.beatOneByOne, For: b.short()})
+		many, _, err := b.drive(ctx, &f.target, report.Run{Round: round, Variant: fmt.Sprintf("%s tenants", grouped(tenantCount))},
+			load.Load{Source: spread.beatOneByOne, For: b.short()})
 		s.Runs = append(s.Runs, many)
 		if err != nil {
 			return err
@@ -49,7 +51,8 @@ func runTenants(ctx context.Context, b *bench, s *report.Scenario) error {
 		}
 	}
 	if len(ratios) > 0 {
-		s.Figures = append(s.Figures, report.Figure{Name: "tenants-cpu", What: "CPU of server and Redis per beat with many tenants, to that with one", Value: median(ratios), Unit: "×"})
+		s.Figures = append(s.Figures, report.Figure{Name: "tenants-cpu",
+			What: "CPU of server and Redis per beat with many tenants, to that with one", Value: median(ratios), Unit: "×"})
 	}
 	return nil
 }

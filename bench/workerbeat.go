@@ -52,14 +52,16 @@ func runWorkerBeat(ctx context.Context, b *bench, s *report.Scenario) error {
 		held    int
 	}{{holdsOne, one, 1}, {holdsMany, one, n}, {manyWorkers, all, 0}}
 	for _, w := range ways {
-		if _, _, err := b.drive(ctx, w.on, report.Run{Variant: "(warming up)"}, load.Load{Source: beatsOf(beating[w.variant]), For: min(warmUp, b.short())}); err != nil {
+		if _, _, err := b.drive(ctx, w.on, report.Run{Variant: "(warming up)"},
+			load.Load{Source: beatsOf(beating[w.variant]), For: min(warmUp, b.short())}); err != nil {
 			return err
 		}
 	}
 	for round := 1; round <= b.Rounds; round++ {
 		runs := map[string]report.Run{}
 		for _, w := range ways {
-			r, _, err := b.drive(ctx, w.on, report.Run{Round: round, Variant: w.variant, Tracked: w.held}, load.Load{Source: beatsOf(beating[w.variant]), For: b.short()})
+			r, _, err := b.drive(ctx, w.on, report.Run{Round: round, Variant: w.variant, Tracked: w.held},
+				load.Load{Source: beatsOf(beating[w.variant]), For: b.short()})
 			r.FlushBeats = nil // these do not travel in such flushes
 			s.Runs = append(s.Runs, r)
 			if err != nil {
@@ -69,7 +71,8 @@ func runWorkerBeat(ctx context.Context, b *bench, s *report.Scenario) error {
 		}
 		b.give("worker-beat", ratio(both(runs[holdsMany]), both(runs[holdsOne])))
 	}
-	s.Notes = append(s.Notes, fmt.Sprintf("The many workers are %s. Each beat carries how many tasks are active, completed and failed.", grouped(int64(b.workerCount()))))
+	s.Notes = append(s.Notes, fmt.Sprintf("The many workers are %s. Each beat carries how many tasks are active, completed and failed.",
+		grouped(int64(b.workerCount()))))
 	if n < 10_000 {
 		b.because("worker-beat", fmt.Sprintf("%s tasks", grouped(int64(n))))
 	}

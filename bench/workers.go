@@ -179,7 +179,8 @@ const longestPoll = 60_000 // ms
 
 func pollsOf(queue string, workers []*worker, refused *atomic.Int64) func(i, n int) load.Source {
 	return func(i, n int) load.Source {
-		return &polls{path: "/v1/queues/" + queue + "/claim", token: workers[i].token, first: longestPoll * int64(i+1) / int64(n), refused: refused, pause: shortly}
+		return &polls{path: "/v1/queues/" + queue + "/claim", token: workers[i].token, first: longestPoll * int64(i+1) / int64(n),
+			refused: refused, pause: shortly}
 	}
 }
 

@@ -33,16 +33,19 @@ func TestRegistrations(t *testing.T) {
 		}
 		var body v1.RegisterWorkerRequest
 		req := parse(t, request, &body)
-		if req.URL.Path != "/v1/workers" || req.Header.Get("Authorization") != "Bearer enroll" || body.Queue != "q" || *body.MaxConcurrent < 10_000 || len(body.Types) != 1 {
+		if req.URL.Path != "/v1/workers" || req.Header.Get("Authorization") != "Bearer enroll" || body.Queue != "q" ||
+			*body.MaxConcurrent < 10_000 || len(body.Types) != 1 {
 			t.Fatalf("%s %+v", req.URL.Path, body)
 		}
 		status := 201
 		if i == 2 {
 			status = 403
 		}
-		registered += r.Answered(status, answer(t, v1.RegisterWorkerResponse{WorkerID: fmt.Sprint("w", i), WorkerToken: fmt.Sprint("t", i)}), &tally)
+		registered += r.Answered(status, answer(t, v1.RegisterWorkerResponse{WorkerID: fmt.Sprint("w", i), WorkerToken: fmt.Sprint("t", i)}),
+			&tally)
 	}
-	if registered != 1 || tally.NotOK["403"] != 1 || string(r.workers[1].id) != "w1" || string(r.workers[1].token) != "t1" || r.workers[0] != nil || r.workers[2] != nil {
+	if registered != 1 || tally.NotOK["403"] != 1 || string(r.workers[1].id) != "w1" || string(r.workers[1].token) != "t1" ||
+		r.workers[0] != nil || r.workers[2] != nil {
 		t.Errorf("%d registered, %v", registered, tally.NotOK)
 	}
 }
@@ -87,7 +90,8 @@ func TestEnqueuing(t *testing.T) {
 		t.Fatalf("%s %+v", req.URL.Path, body)
 	}
 	for _, task := range body.Tasks {
-		if task.Queue != j.queue || task.Type != jobType || task.HeartbeatTimeoutMs != nil || *task.StartTimeoutMs != quietTimeout.Milliseconds() {
+		if task.Queue != j.queue || task.Type != jobType || task.HeartbeatTimeoutMs != nil ||
+			*task.StartTimeoutMs != quietTimeout.Milliseconds() {
 			t.Errorf("%+v: it must live by its worker's beat", task)
 		}
 	}
@@ -118,7 +122,8 @@ func TestClaims(t *testing.T) {
 	var tally load.Tally
 	for _, got := range [][]int{{29, 3}, {0}, nil} {
 		var body v1.ClaimRequest
-		if req := parse(t, c.Next(nil), &body); req.URL.Path != "/v1/queues/"+j.queue+"/claim" || *body.Max != 10 || body.WaitMs != nil || req.Header.Get("Authorization") != "Bearer t0" {
+		if req := parse(t, c.Next(nil), &body); req.URL.Path != "/v1/queues/"+j.queue+"/claim" || *body.Max != 10 || body.WaitMs != nil ||
+			req.Header.Get("Authorization") != "Bearer t0" {
 			t.Fatalf("%s %+v", req.URL.Path, body)
 		}
 		a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
@@ -138,14 +143,17 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	foreign := newClaims(j.queue, workersOf(1)[0], 10, newJobs(30).tasks)
-	if n := foreign.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 0 || len(tally.NotOK) != 1 {
+	if n := foreign.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 0 ||
+		len(tally.NotOK) != 1 {
 		t.Errorf("somebody else's task was taken: %d %v", n, tally.NotOK)
 	}
 	counted := newClaims(j.queue, workersOf(1)[0], 1, nil)
-	if n := counted.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 1 || counted.Next(nil) == nil {
+	if n := counted.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 1 ||
+		counted.Next(nil) == nil {
 		t.Errorf("%d claimed", n)
 	}
-	if n := counted.Answered(409, []byte(`{"error":"worker_draining"}`), &tally); n != 0 || tally.NotOK["409 worker_draining"] != 1 || counted.Next(nil) != nil {
+	if n := counted.Answered(409, []byte(`{"error":"worker_draining"}`), &tally); n != 0 || tally.NotOK["409 worker_draining"] != 1 ||
+		counted.Next(nil) != nil {
 		t.Errorf("%d %v, and after a refusal nothing is claimed", n, tally.NotOK)
 	}
 }
@@ -188,11 +196,12 @@ func TestRescues(t *testing.T) {
 		tasks int
 		notOK string
 	}{
-		"once":      {`{"state":"QUEUED","history":[` + lost + `]}`, 1, ""},
-		"twice":     {`{"state":"QUEUED","history":[` + lost + `,` + lost + `]}`, 0, "not taken exactly once"},
-		"failed":    {`{"state":"FAILED","history":[` + lost + `]}`, 0, "state FAILED"},
-		"not yet":   {`{"state":"RUNNING","history":[]}`, 0, "state RUNNING"},
-		"otherwise": {`{"state":"QUEUED","history":[{"endedAt":"2026-01-02T03:04:05.678Z","outcome":"TIMED_OUT","reason":"START_TIMEOUT"}]}`, 0, "state QUEUED"},
+		"once":    {`{"state":"QUEUED","history":[` + lost + `]}`, 1, ""},
+		"twice":   {`{"state":"QUEUED","history":[` + lost + `,` + lost + `]}`, 0, "not taken exactly once"},
+		"failed":  {`{"state":"FAILED","history":[` + lost + `]}`, 0, "state FAILED"},
+		"not yet": {`{"state":"RUNNING","history":[]}`, 0, "state RUNNING"},
+		"otherwise": {`{"state":"QUEUED","history":[{"endedAt":"2026-01-02T03:04:05.678Z","outcome":"TIMED_OUT","reason":"START_TIMEOUT"}]}`, 0,
+			"state QUEUED"},
 	} {
 		r := &rescues{tasks: given(2), walk: walk{share: []uint32{1}, once: true}, control: "control", at: make([]time.Time, 2)}
 		if req := parse(t, r.Next(nil), nil); req.Method != "GET" || req.URL.Path != "/v1/tasks/"+idOf(1) {

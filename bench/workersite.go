@@ -67,7 +67,8 @@ type jobs struct {
 func newJobs(n int) *jobs {
 	prefix := newPrefix()
 	j := &jobs{newTasks(prefix, n, 0, 0, 0), prefix + "queue"}
-	j.template = fmt.Sprintf(`"queue":"%s","type":"%s","startTimeoutMs":%d,"tokenTtlSeconds":7200}`, j.queue, jobType, quietTimeout.Milliseconds())
+	j.template = fmt.Sprintf(`"queue":"%s","type":"%s","startTimeoutMs":%d,"tokenTtlSeconds":7200}`, j.queue, jobType,
+		quietTimeout.Milliseconds())
 	return j
 }
 
@@ -112,7 +113,8 @@ func (s *workerSite) hold(ctx context.Context, b *bench, w *worker, j *jobs) err
 	if err != nil {
 		return err
 	}
-	r, err = s.pool.Run(ctx, load.Load{Source: j.beatInBatches(batchSize, false, true), Progress: b.progress.of("first beats", "beats", int64(j.len()))})
+	r, err = s.pool.Run(ctx, load.Load{Source: j.beatInBatches(batchSize, false, true),
+		Progress: b.progress.of("first beats", "beats", int64(j.len()))})
 	if err == nil {
 		err = complete(r, j.len(), "started")
 	}

@@ -280,7 +280,8 @@ func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
 			}
 			write(c, okAnswer)
 		})
-		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(150), For: 2 * time.Second, PerSecond: perSecond, Window: 500 * time.Millisecond, clock: clock})
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(150), For: 2 * time.Second, PerSecond: perSecond,
+			Window: 500 * time.Millisecond, clock: clock})
 		if err != nil || r.Beats != 150 {
 			t.Fatalf("%v %+v", err, r.Tally)
 		}

@@ -58,10 +58,14 @@ func TestReadCPUCountsEndedThreads(t *testing.T) {
 		after CPU
 		want  time.Duration
 	}{
-		"all are there: to the nanosecond":  {CPU{total: 110 * time.Millisecond, threads: map[string]time.Duration{"1": 65_000_001, "2": 40_000_000}}, 5_000_001},
-		"a new one counts whole":            {CPU{total: 110 * time.Millisecond, threads: map[string]time.Duration{"1": 60_000_000, "2": 40_000_000, "3": 7_000_000}}, 7_000_000},
-		"one ended after it had worked":     {CPU{total: 300 * time.Millisecond, threads: map[string]time.Duration{"1": 60_000_001}}, 200 * time.Millisecond},
-		"one came and ended":                {CPU{total: 300 * time.Millisecond, threads: map[string]time.Duration{"1": 60_000_001, "2": 40_000_000}}, 200 * time.Millisecond},
+		"all are there: to the nanosecond": {CPU{total: 110 * time.Millisecond,
+			threads: map[string]time.Duration{"1": 65_000_001, "2": 40_000_000}}, 5_000_001},
+		"a new one counts whole": {CPU{total: 110 * time.Millisecond,
+			threads: map[string]time.Duration{"1": 60_000_000, "2": 40_000_000, "3": 7_000_000}}, 7_000_000},
+		"one ended after it had worked": {CPU{total: 300 * time.Millisecond, threads: map[string]time.Duration{"1": 60_000_001}},
+			200 * time.Millisecond},
+		"one came and ended": {CPU{total: 300 * time.Millisecond,
+			threads: map[string]time.Duration{"1": 60_000_001, "2": 40_000_000}}, 200 * time.Millisecond},
 		"the kernel tells nothing per task": {CPU{total: 130 * time.Millisecond}, 30 * time.Millisecond},
 	} {
 		if got := c.after.Since(before); got != c.want {
@@ -106,7 +110,8 @@ func TestChildThatEndsEarlySaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Line(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "no such colour") || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err := c.Line(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "no such colour") ||
+		!strings.Contains(err.Error(), "exit status 3") {
 		t.Error(err)
 	}
 	c.Stop()

@@ -29,7 +29,8 @@ type Redis struct {
 var RedisArgs = []string{"--save", "", "--appendonly", "no"}
 
 // ErrNoRedis says what to do without a redis-server.
-var ErrNoRedis = errors.New("there is no redis-server in PATH: install one (the package is redis-server or redis), or name a running Redis with --redis")
+var ErrNoRedis = errors.New("there is no redis-server in PATH: install one (the package is redis-server or redis), or name a running " +
+	"Redis with --redis")
 
 // StartRedis starts a private redis-server: loopback only, an empty folder, nothing on disk.
 func StartRedis(ctx context.Context) (*Redis, error) {
@@ -66,7 +67,8 @@ func startRedis(ctx context.Context, path, dir string) (*Redis, error) {
 		return nil, err
 	}
 	r := &Redis{URL: fmt.Sprintf("redis://127.0.0.1:%d/0", port), Pid: child.Pid, child: child, dir: dir}
-	r.Client = redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), Protocol: 2, DisableIdentity: true, ReadTimeout: time.Minute})
+	r.Client = redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), Protocol: 2, DisableIdentity: true,
+		ReadTimeout: time.Minute})
 	if err := r.awaitReady(ctx); err != nil {
 		_ = r.Client.Close()
 		child.Kill()

@@ -30,7 +30,8 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 			most = max(most, p.Ms)
 		}
 		nines = max(nines, min(math.Log10(max(float64(c.q.Count), 10)), 6))
-		spoken = append(spoken, fmt.Sprintf("%s: p50 %s ms, p99 %s ms, longest %s ms", c.name, number(c.q.P50Ms), number(c.q.P99Ms), number(c.q.MaxMs)))
+		spoken = append(spoken, fmt.Sprintf("%s: p50 %s ms, p99 %s ms, longest %s ms", c.name, number(c.q.P50Ms), number(c.q.P99Ms),
+			number(c.q.MaxMs)))
 	}
 	if most == 0 {
 		least, most = 0.1, 1

@@ -50,7 +50,8 @@ func ratePlot(scenarios []Scenario) template.HTML {
 	if groups == nil {
 		return ""
 	}
-	return barPlot("Beats per second", "The most beats a second that were acknowledged, generator, server and Redis on one machine; more is better.",
+	return barPlot("Beats per second", "The most beats a second that were acknowledged, generator, server and Redis on one machine; more is "+
+		"better.",
 		"beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
 }
 
@@ -61,7 +62,8 @@ func sectionOf(s *Scenario) section {
 		sec.Title = s.Name
 	}
 	if curves := latencies(s); curves != nil {
-		sec.Plots = append(sec.Plots, percentilePlot("Latency by percentile", "How long requests took at a steady rate, from the moment they were due.", curves))
+		sec.Plots = append(sec.Plots, percentilePlot("Latency by percentile",
+			"How long requests took at a steady rate, from the moment they were due.", curves))
 	}
 	for i := range s.Timelines {
 		sec.Plots = append(sec.Plots, timelinePlot(&s.Timelines[i]))
@@ -72,7 +74,8 @@ func sectionOf(s *Scenario) section {
 			sec.Plots = append(sec.Plots, percentilePlot(d.What, "", []curve{{name: d.Name, colour: 1, q: &d.Quantiles}}))
 		} else {
 			q := d.Quantiles
-			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", number(q.P50Ms), number(q.P99Ms), number(q.MaxMs))})
+			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", number(q.P50Ms), number(q.P99Ms),
+				number(q.MaxMs))})
 		}
 	}
 	sec.Plots = append(sec.Plots, groupPlots(s.Figures)...)

@@ -22,7 +22,8 @@ func (d *drawing) text(x, y float64, class, anchor, s string) {
 }
 
 func (d *drawing) rect(x, y, w, h float64, class, title string) {
-	d.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="%s"><title>%s</title></rect>`, x, y, max(w, 0), h, class, escape(title))
+	d.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="%s"><title>%s</title></rect>`, x, y, max(w, 0), h, class,
+		escape(title))
 }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, class string) {

@@ -42,7 +42,8 @@ func sample() *Report {
 			})
 		}
 		single.Runs = append(single.Runs,
-			Run{Program: "lubdub", Round: round, Loop: Open, TargetPerSecond: 45000, BeatsPerSecond: 45000, Latency: curve(0.5), NotOK: map[string]int64{"503": 2, "429": 1}},
+			Run{Program: "lubdub", Round: round, Loop: Open, TargetPerSecond: 45000, BeatsPerSecond: 45000, Latency: curve(0.5),
+				NotOK: map[string]int64{"503": 2, "429": 1}},
 			Run{Program: "autopipeline", Round: round, Loop: Open, TargetPerSecond: 45000, BeatsPerSecond: 45000, Latency: curve(1.1)})
 	}
 	batch := Scenario{Name: "batch", Title: "Batches of 100", Runs: []Run{
@@ -82,8 +83,10 @@ func sample() *Report {
 		Lubdub:  Lubdub{Version: "v0.1.0", Go: "go1.26"}, Redis: Redis{Version: "7.0.15", Private: true},
 		Settings: Settings{Connections: 256, ForSeconds: 5, Rounds: 3, Tracked: 10000},
 		Bars: []Bar{
-			{Name: "a", What: "Server and Redis CPU per beat, against the naive way", Unit: "×", Bar: 0.28, Aim: ptr(0.2), Measured: ptr(0.258), Rounds: []float64{0.25, 0.26, 0.258}, Verdict: Met},
-			{Name: "b", What: "Beats through the batch endpoint", Unit: "beats/s", AtLeast: true, Bar: 150000, Measured: ptr(310000), Verdict: AimReached},
+			{Name: "a", What: "Server and Redis CPU per beat, against the naive way", Unit: "×", Bar: 0.28, Aim: ptr(0.2), Measured: ptr(0.258),
+				Rounds: []float64{0.25, 0.26, 0.258}, Verdict: Met},
+			{Name: "b", What: "Beats through the batch endpoint", Unit: "beats/s", AtLeast: true, Bar: 150000, Measured: ptr(310000),
+				Verdict: AimReached},
 			{Name: "c", What: "p99 of a beat at half of the top rate", Unit: "ms", Bar: 5, Measured: ptr(6.2), Verdict: Missed},
 			{Name: "d", What: "Detection lag, p99", Unit: "ms", Bar: 100, Verdict: NotMeasured, Note: "not asked for"},
 		},
@@ -152,7 +155,8 @@ func TestHTMLStandsAlone(t *testing.T) {
 		"CPU per beat", "9.6 + 2.9 = 12.5 µs", "naive way", "go-redis AutoPipeline", "Lubdub, 100 beats a request",
 		"Beats per second", "93,002", "Latency by percentile", "Lubdub at 45,000/s", "99.9 %", "429: 1, 503: 2",
 		"Beats while deaths are handled", "deaths handled (deaths)", "timeout", "Detection lag", "p50 1 ms, p99 2 ms, longest 3 ms",
-		"Redis memory of a running task: 574 bytes", "282 bytes", "bulk ZADD, with progress, 100 members a command", "2.13 s", "This scenario did not come to its end: Redis went away", "8 GiB",
+		"Redis memory of a running task: 574 bytes", "282 bytes", "bulk ZADD, with progress, 100 members a command", "2.13 s",
+		"This scenario did not come to its end: Redis went away", "8 GiB",
 	} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the page does not say %q", want)
@@ -223,7 +227,8 @@ func TestSVG(t *testing.T) {
 	if elements["svg"] != 1 || !strings.HasPrefix(b.String(), "<svg xmlns=") {
 		t.Errorf("%v", elements)
 	}
-	if err := WriteSVG(io.Discard, &Report{Scenarios: []Scenario{{Runs: []Run{{Program: "lubdub", Loop: Closed, ServerMicros: ptr(1)}}}}}); err == nil {
+	if err := WriteSVG(io.Discard, &Report{Scenarios: []Scenario{{Runs: []Run{{Program: "lubdub", Loop: Closed,
+		ServerMicros: ptr(1)}}}}}); err == nil {
 		t.Error("a picture of one program alone")
 	}
 	keep(t, "svg", b.Bytes())
@@ -247,13 +252,15 @@ func TestMedianOfRounds(t *testing.T) {
 		{Program: "lubdub", Loop: Open, BeatsPerSecond: 100},
 	}}
 	ways := waysOf(&s)
-	if len(ways) != 2 || ways[0].label != "Lubdub" || *ways[0].beatsPerSecond != 2 || *ways[0].redis != 3 || ways[0].server != nil || ways[1].ours {
+	if len(ways) != 2 || ways[0].label != "Lubdub" || *ways[0].beatsPerSecond != 2 || *ways[0].redis != 3 || ways[0].server != nil ||
+		ways[1].ours {
 		t.Errorf("%+v", ways)
 	}
 }
 
 func TestTicks(t *testing.T) {
-	for most, want := range map[float64]string{48.5: "[0 10 20 30 40 50]", 0: "[0 0.2 0.4 0.6000000000000001 0.8 1]", 310000: "[0 100000 200000 300000 400000]"} {
+	for most, want := range map[float64]string{48.5: "[0 10 20 30 40 50]", 0: "[0 0.2 0.4 0.6000000000000001 0.8 1]",
+		310000: "[0 100000 200000 300000 400000]"} {
 		if got := strings.TrimSpace(fmt.Sprint(ticks(most, 5))); got != want {
 			t.Errorf("%g: %s", most, got)
 		}
@@ -265,7 +272,8 @@ func TestTicks(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 88000: "88,000", 1234567.8: "1,234,568", 145: "145", 11.24: "11.2", 3.812: "3.81", 0.28: "0.28", 0.041: "0.041", -1234: "-1,234", 9.6: "9.6", 2.5: "2.5",
+		0: "0", 88000: "88,000", 1234567.8: "1,234,568", 145: "145", 11.24: "11.2", 3.812: "3.81", 0.28: "0.28", 0.041: "0.041", -1234: "-1,234",
+		9.6: "9.6", 2.5: "2.5",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)

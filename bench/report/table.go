@@ -12,7 +12,8 @@ import (
 // WriteTable writes the report for people at a terminal: what was measured, then the bars.
 func (r *Report) WriteTable(w io.Writer) error {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "lubdub %s (%s), Redis %s, %s/%s, %d cores, %s\n", r.Lubdub.Version, r.Lubdub.Go, r.Redis.Version, r.Machine.OS, r.Machine.Arch, r.Machine.Cores, r.Machine.CPU)
+	fmt.Fprintf(b, "lubdub %s (%s), Redis %s, %s/%s, %d cores, %s\n", r.Lubdub.Version, r.Lubdub.Go, r.Redis.Version, r.Machine.OS,
+		r.Machine.Arch, r.Machine.Cores, r.Machine.CPU)
 	for i := range r.Scenarios {
 		r.Scenarios[i].table(b)
 	}

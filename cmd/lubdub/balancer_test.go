@@ -22,12 +22,13 @@ var balancers = map[string]struct {
 	args   []string // %s is the file
 	config func(dir, listen string, hosts []string, period time.Duration) string
 }{
-	"haproxy": {[]string{"haproxy", "/usr/sbin/haproxy"}, []string{"-db", "-f"}, func(_, listen string, hosts []string, period time.Duration) string {
-		var servers strings.Builder
-		for i, host := range hosts {
-			fmt.Fprintf(&servers, "  server s%d %s\n", i, host)
-		}
-		return fmt.Sprintf(`global
+	"haproxy": {[]string{"haproxy", "/usr/sbin/haproxy"}, []string{"-db", "-f"},
+		func(_, listen string, hosts []string, period time.Duration) string {
+			var servers strings.Builder
+			for i, host := range hosts {
+				fmt.Fprintf(&servers, "  server s%d %s\n", i, host)
+			}
+			return fmt.Sprintf(`global
   maxconn 8000
 defaults
   mode http
@@ -43,13 +44,14 @@ backend replicas
   option httpchk GET /readyz
   default-server check inter %dms rise 3 fall 1 observe layer7 error-limit 10 on-error mark-down
 %s`, listen, period.Milliseconds()*32/100, &servers)
-	}},
-	"nginx": {[]string{"nginx", "/usr/sbin/nginx"}, []string{"-g", "daemon off;", "-c"}, func(dir, listen string, hosts []string, period time.Duration) string {
-		var servers strings.Builder
-		for _, host := range hosts {
-			fmt.Fprintf(&servers, "    server %s max_fails=1 fail_timeout=%ds;\n", host, int(period.Seconds()))
-		}
-		return strings.ReplaceAll(fmt.Sprintf(`worker_processes 2;
+		}},
+	"nginx": {[]string{"nginx", "/usr/sbin/nginx"}, []string{"-g", "daemon off;", "-c"},
+		func(dir, listen string, hosts []string, period time.Duration) string {
+			var servers strings.Builder
+			for _, host := range hosts {
+				fmt.Fprintf(&servers, "    server %s max_fails=1 fail_timeout=%ds;\n", host, int(period.Seconds()))
+			}
+			return strings.ReplaceAll(fmt.Sprintf(`worker_processes 2;
 pid DIR/pid;
 error_log DIR/log crit;
 user root root;
@@ -73,7 +75,7 @@ http {
   }
 }
 `, &servers, listen), "DIR", dir)
-	}},
+		}},
 }
 
 // startBalancer starts one of them before servers, which need not be there yet, and gives its address.

@@ -39,7 +39,8 @@ type benchCmd struct {
 }
 
 func (*benchCmd) Help() string {
-	return "Starts Lubdub, Redis and the baselines as processes of its own, loads one after the other over real sockets, and tells CPU per beat, rates, latencies and detection lag. docs/benchmarks.md says how."
+	return "Starts Lubdub, Redis and the baselines as processes of its own, loads one after the other over real sockets, and tells CPU per " +
+		"beat, rates, latencies and detection lag. docs/benchmarks.md says how."
 }
 
 // count is a number that may end in k or M.

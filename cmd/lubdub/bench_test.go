@@ -17,7 +17,8 @@ func TestBenchOptions(t *testing.T) {
 	environ := []string{"BENCH_TOKEN=a token"}
 	a := &app{environ: environ}
 	full, err := (&benchCmd{Connections: 256}).options(a)
-	if err != nil || full.For != 4*time.Second || full.Rounds != 3 || full.Tracked != 1_000_000 || full.Token != "" || filepath.Base(full.Baselines) != "baselines" {
+	if err != nil || full.For != 4*time.Second || full.Rounds != 3 || full.Tracked != 1_000_000 || full.Token != "" ||
+		filepath.Base(full.Baselines) != "baselines" {
 		t.Errorf("%+v %v", full, err)
 	}
 	quick, _ := (&benchCmd{Quick: true, Rounds: 2}).options(a)
@@ -57,7 +58,8 @@ func TestBenchMistakes(t *testing.T) {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
-	if code, stdout, _ := command(nil, "bench", "--list"); code != exitOK || !strings.Contains(stdout, "detection lag") && !strings.Contains(stdout, "lag") {
+	if code, stdout, _ := command(nil, "bench", "--list"); code != exitOK || !strings.Contains(stdout, "detection lag") &&
+		!strings.Contains(stdout, "lag") {
 		t.Errorf("%d %s", code, stdout)
 	}
 }
@@ -69,7 +71,8 @@ func TestBenchRuns(t *testing.T) {
 	if err := os.WriteFile(prefix+".svg", []byte("of an earlier run"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := launch(t, nil, "bench", "--quick", "--for", "100ms", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report", prefix)
+	r := launch(t, nil, "bench", "--quick", "--for", "100ms", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report",
+		prefix)
 	<-r.exited
 	if r.code != 0 {
 		t.Fatalf("it ended with %d", r.code)

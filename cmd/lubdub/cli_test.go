@@ -37,7 +37,8 @@ func TestCommandLine(t *testing.T) {
 		{"no such flag", nil, "serve --lisen :1", exitMistake, "", "unknown flag --lisen"},
 		{"keys are no flag", nil, "serve --signing-keys k=x", exitMistake, "", "unknown flag --signing-keys"},
 		{"bad flag", nil, "serve --shutdown-timeout 30", exitMistake, "", `"30" has no unit; write for example 30s`},
-		{"flag out of bounds", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "serve --shards 9999", exitMistake, "", "shards (flag --shards): 9999 is above 4096"},
+		{"flag out of bounds", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "serve --shards 9999", exitMistake, "",
+			"shards (flag --shards): 9999 is above 4096"},
 		{"bad variable", []string{"LUBDUB_SHRADS=1"}, "serve", exitMistake, "", "there is no setting LUBDUB_SHRADS; did you mean LUBDUB_SHARDS?"},
 		{"no key", nil, "serve", exitMistake, "", `export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"`},
 		{"short key", []string{"LUBDUB_SIGNING_KEYS=k1=c2hvcnQ="}, "serve", exitMistake, "", "signing key k1 has 5 bytes; it needs at least 32"},
@@ -91,9 +92,11 @@ func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		"unknown flag --lisen, did you mean \"--listen\"?", "unknown flag --no-such",
-		`shutdown-timeout (flag --shutdown-timeout): "30" has no unit`, "shards (flag --shards): 9999 is above 4096", `redis-timeout (flag --redis-timeout): "soon"`,
+		`shutdown-timeout (flag --shutdown-timeout): "30" has no unit`, "shards (flag --shards): 9999 is above 4096",
+		`redis-timeout (flag --redis-timeout): "soon"`,
 		"there is no setting LUBDUB_SHRADS; did you mean LUBDUB_SHARDS?", `log-level (environment LUBDUB_LOG_LEVEL): "loud"`,
-		`durability (file ` + file + `:1): "forever"`, `lubdub.yaml:2: there is no setting "port"`, `admin-listen (flag --admin-listen): "nowhere"`,
+		`durability (file ` + file + `:1): "forever"`, `lubdub.yaml:2: there is no setting "port"`,
+		`admin-listen (flag --admin-listen): "nowhere"`,
 		"there is no signing key", "files of the listeners: stat /nowhere.crt", "files for Redis: open /nowhere.ca",
 	} {
 		if strings.Count(stderr, want) != 1 {
@@ -111,7 +114,8 @@ func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
-		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey}, slices.Concat([]string{"config", "check"}, args, []string{"--max-connections", "some"})...)
+		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey},
+			slices.Concat([]string{"config", "check"}, args, []string{"--max-connections", "some"})...)
 		if code != exitMistake || stdout != "" || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, `"some" is not a whole number`) {
 			t.Errorf("%q: %d, not told once: %q\n%s%s", args, code, want, stdout, stderr)
 		}
@@ -134,8 +138,11 @@ func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
 	}
 	check("config (flag --config): it has no value", "--config")
 	check("unexpected argument stray", "stray")
-	code, _, stderr := command(nil, "config", "check", "--listen", "nope", "--durability", "x", "--log-level", "y", "stray", "--shards", "-3", "--no-such", "--redis")
-	for _, want := range []string{`"nope"`, `durability (flag --durability): "x"`, `log-level (flag --log-level): "y"`, "unexpected argument stray", "-3 is below", "unknown flag --no-such", "redis (flag --redis): it has no value", "there is no signing key"} {
+	code, _, stderr := command(nil, "config", "check", "--listen", "nope", "--durability", "x", "--log-level", "y", "stray", "--shards", "-3",
+		"--no-such", "--redis")
+	for _, want := range []string{`"nope"`, `durability (flag --durability): "x"`, `log-level (flag --log-level): "y"`,
+		"unexpected argument stray", "-3 is below", "unknown flag --no-such", "redis (flag --redis): it has no value",
+		"there is no signing key"} {
 		if code != exitMistake || strings.Count(stderr, want) != 1 {
 			t.Errorf("%q is not told once in\n%s", want, stderr)
 		}
@@ -145,8 +152,10 @@ func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
 // No command may run with a flag that it does not know, or with a value that it could not read.
 func TestMistakenFlagsRunNothing(t *testing.T) {
 	for _, args := range []string{
-		"version --no-such", "config reference --no-such", "config print --shards many", "config print --no-such=1", "token --role admin --no-such x",
-		"dev --shards many --for 1ms", "serve --shards many", "health --no-such", "plan --no-such", "help --no-such", "dev --durability many", "serve --no-such --shards", "token --role admin --no-such --signing-keys-file",
+		"version --no-such", "config reference --no-such", "config print --shards many", "config print --no-such=1",
+		"token --role admin --no-such x",
+		"dev --shards many --for 1ms", "serve --shards many", "health --no-such", "plan --no-such", "help --no-such", "dev --durability many",
+		"serve --no-such --shards", "token --role admin --no-such --signing-keys-file",
 	} {
 		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey}, strings.Fields(args)...)
 		if code != exitMistake || stdout != "" || !strings.Contains(stderr, "many") && !strings.Contains(stderr, "unknown flag --no-such") {
@@ -201,7 +210,8 @@ func TestTokenPrintsOnlyTheToken(t *testing.T) {
 		{nil, []string{"--signing-keys-file", file}},
 		{[]string{"LUBDUB_SIGNING_KEYS_FILE=" + file}, nil},
 	} {
-		code, stdout, stderr := command(c.environ, append([]string{"token", "--role", "viewer", "--tenant", "acme", "--workspace", "*", "--ttl", "90m"}, c.args...)...)
+		code, stdout, stderr := command(c.environ, append([]string{"token", "--role", "viewer", "--tenant", "acme", "--workspace", "*", "--ttl",
+			"90m"}, c.args...)...)
 		if code != exitOK || stderr != "" || !regexp.MustCompile(`^[\w-]+\.[\w-]+\.[\w-]+\n$`).MatchString(stdout) {
 			t.Fatalf("%d %q %q", code, stdout, stderr)
 		}
@@ -220,7 +230,8 @@ func TestTokenPrintsOnlyTheToken(t *testing.T) {
 // A key that is written wrongly must not be shown to whoever reads the terminal or the log.
 func TestKeysAreNeverQuoted(t *testing.T) {
 	const secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2U"
-	for _, keys := range []string{secret + "=", secret, "k1=" + secret[:20], "k1=!!" + secret, "a b=" + secret, secret + "=x", "k1=" + secret + "=,k1=" + secret + "="} {
+	for _, keys := range []string{secret + "=", secret, "k1=" + secret[:20], "k1=!!" + secret, "a b=" + secret, secret + "=x",
+		"k1=" + secret + "=,k1=" + secret + "="} {
 		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + keys}, "token", "--role", "admin")
 		if code != exitMistake || strings.Contains(stdout+stderr, secret[:12]) {
 			t.Errorf("%s: %d %q %q", keys, code, stdout, stderr)

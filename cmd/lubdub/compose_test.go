@@ -91,7 +91,8 @@ func TestComposeFitsTheSettings(t *testing.T) {
 		if grace, needed := composeDuration(t, s.StopGracePeriod), cfg.DrainDelay+cfg.ShutdownTimeout; grace <= needed {
 			t.Errorf("%s is killed %v after it was told to stop, and may take %v", name, grace, needed)
 		}
-		if s.Healthcheck != nil && (!slices.Equal(s.Healthcheck.Test, []string{"CMD", "/lubdub", "health"}) || composeDuration(t, s.Healthcheck.Timeout) <= 2*time.Second) {
+		if s.Healthcheck != nil && (!slices.Equal(s.Healthcheck.Test, []string{"CMD", "/lubdub", "health"}) ||
+			composeDuration(t, s.Healthcheck.Timeout) <= 2*time.Second) {
 			t.Errorf("%s: its health check is %+v, and 'lubdub health' waits for 2s", name, s.Healthcheck)
 		}
 		if strings.HasPrefix(cfg.AdminListen, "127.") || strings.HasPrefix(cfg.Listen, "127.") {
@@ -138,7 +139,8 @@ func TestBalancerFitsTheServer(t *testing.T) {
 	if d := composeDuration(t, nginxSetting(t, "proxy_connect_timeout")); d > 5*time.Second {
 		t.Errorf("it waits for %v before it goes to another replica", d)
 	}
-	for name, want := range map[string]string{"proxy_buffering": "off", "proxy_request_buffering": "off", "proxy_http_version": "1.1", "proxy_set_header Connection": `""`} {
+	for name, want := range map[string]string{"proxy_buffering": "off", "proxy_request_buffering": "off", "proxy_http_version": "1.1",
+		"proxy_set_header Connection": `""`} {
 		if got := nginxSetting(t, name); got != want {
 			t.Errorf("%s is %s, and should be %s", name, got, want)
 		}

@@ -42,7 +42,8 @@ func composeBalancer(t *testing.T, replicas ...string) string {
 		{"worker_processes auto;", "worker_processes 1; daemon off; master_process off; pid " + dir + "/pid;"},
 		{"worker_rlimit_nofile 65536;", ""}, // more than whoever runs the tests may be allowed
 		{"worker_connections 16384;", "worker_connections 256;"},
-		{"access_log off;", private}, {"resolver 127.0.0.11 valid=5s;", ""}, {"server api:8080 resolve;", servers}, {"listen 8080;", "listen " + address + ";"},
+		{"access_log off;", private}, {"resolver 127.0.0.11 valid=5s;", ""}, {"server api:8080 resolve;", servers},
+		{"listen 8080;", "listen " + address + ";"},
 	} {
 		if strings.Count(text, change[0]) != 1 {
 			t.Fatalf("%q does not stand in nginx.conf once", change[0])
@@ -95,7 +96,8 @@ func TestBalancerOfCompose(t *testing.T) {
 	}
 	base, admin := composeBalancer(t, urls...), adminToken(t)
 	largest := `{"heartbeats":[` + strings.Repeat(" ", 4<<20-len(`{"heartbeats":[]}`)) + `]}`
-	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest); status != http.StatusBadRequest || !strings.Contains(body, `"error":"invalid_request"`) {
+	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest); status != http.StatusBadRequest ||
+		!strings.Contains(body, `"error":"invalid_request"`) {
 		t.Errorf("the largest batch: %d %.200s", status, body)
 	}
 	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest+" "); status != http.StatusRequestEntityTooLarge {

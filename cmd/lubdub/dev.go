@@ -76,7 +76,8 @@ func (c *devCmd) settle() error {
 // defaults are those of settings that differ from the server's. The fleet misbehaves on purpose, and warnings
 // about it would bury what is to be seen.
 func (c *devCmd) defaults() map[string]string {
-	d := map[string]string{"redis": config.Embedded, "finished-retention": "2h5m", "worker-heartbeat-interval": "500ms", "health-check-period": "0s", "log-level": "error"}
+	d := map[string]string{"redis": config.Embedded, "finished-retention": "2h5m", "worker-heartbeat-interval": "500ms",
+		"health-check-period": "0s", "log-level": "error"}
 	if c.Check {
 		d["listen"], d["admin-listen"] = "127.0.0.1:0", "127.0.0.1:0"
 	}

@@ -42,7 +42,8 @@ func TestDevCheck(t *testing.T) {
 	for _, want := range []string{
 		`^lubdub 1\.2\.3 listening on http://127\.0\.0\.1:\d+ \(.*redis embedded\)`, `\nembedded Redis: for trying only`,
 		`\n +\d+s  live \d+  succeeded \d+ `, `\n(zombie |WRONG  ) task_\w+  .*  silent \d{4} ms of \d{4}  detected \d+ ms late`,
-		`\nsummary of run fleet-`, `tasks created +\d+\n`, `workers killed +2, of whose tasks 80 were recovered\n`, `HEARTBEAT_TIMEOUT +\d+\n`, `wrong verdicts +\d`,
+		`\nsummary of run fleet-`, `tasks created +\d+\n`, `workers killed +2, of whose tasks 80 were recovered\n`, `HEARTBEAT_TIMEOUT +\d+\n`,
+		`wrong verdicts +\d`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -101,7 +102,8 @@ func TestGuideWorksAsPrinted(t *testing.T) {
 	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
 	wants := []string{
 		`"taskToken":`, `"acknowledged":true`, `"shouldCancel":false`, `"cancelRequested":true`, `"cancelReason":"user_requested"`,
-		`"finalState":"CANCELLED"`, `"state":"CANCELLED"`, `"totalCount":1`, `"acknowledged":true`, `"reason":"HEARTBEAT_TIMEOUT"`, `"error":"task_expired"`,
+		`"finalState":"CANCELLED"`, `"state":"CANCELLED"`, `"totalCount":1`, `"acknowledged":true`, `"reason":"HEARTBEAT_TIMEOUT"`,
+		`"error":"task_expired"`,
 	}
 	if len(answers) != len(wants) {
 		t.Fatalf("%d answers, want %d\n%s", len(answers), len(wants), out)
@@ -128,7 +130,8 @@ func TestDevEndsByItself(t *testing.T) {
 func TestCheckFailsWithoutSweeper(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)
-	cfg := loaded(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_ROLES=api", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...))
+	cfg := loaded(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_ROLES=api", "LUBDUB_LISTEN=127.0.0.1:0",
+		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...))
 	keys, err := keyring(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,8 @@ func TestCheckFailsWithoutSweeper(t *testing.T) {
 		t.Error(err)
 	}
 	s := f.Summary()
-	if s.Check() == nil || s.Wrongs < s.Unfinished || s.Unfinished == 0 || s.Succeeded == 0 || !strings.Contains(s.String(), "missed: still RUNNING") {
+	if s.Check() == nil || s.Wrongs < s.Unfinished || s.Unfinished == 0 || s.Succeeded == 0 ||
+		!strings.Contains(s.String(), "missed: still RUNNING") {
 		t.Errorf("%v\n%s", s.Check(), s)
 	}
 }

@@ -24,10 +24,12 @@ func (p *process) fitConnections() (int, error) {
 	case !known || most <= room:
 		return most, nil
 	case room < leastConnections:
-		return 0, fmt.Errorf("the process may open %d files, and %d are needed at least: raise the limit (ulimit -n, LimitNOFILE, or the container's nofile)",
+		return 0, fmt.Errorf("the process may open %d files, and %d are needed at least: raise the limit (ulimit -n, LimitNOFILE, or the "+
+			"container's nofile)",
 			limit, ownFiles+api.SpareConnections+leastConnections)
 	}
-	p.log.Warn("max-connections is lowered to what the limit of open files leaves room for: raise that (ulimit -n, LimitNOFILE, or the container's nofile), or lower the setting",
+	p.log.Warn("max-connections is lowered to what the limit of open files leaves room for: raise that (ulimit -n, LimitNOFILE, or the "+
+		"container's nofile), or lower the setting",
 		"maxConnections", room, "setting", most, "openFiles", limit)
 	return room, nil
 }

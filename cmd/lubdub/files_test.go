@@ -22,7 +22,8 @@ func limited(t *testing.T, soft, hard int, args ...string) *running {
 		t.Fatal(err)
 	}
 	lower := fmt.Sprintf(`ulimit -Sn %d && ulimit -Hn %d && exec "$0" "$@"`, soft, hard)
-	return launchBy(t, withKey, "sh", append([]string{"-c", lower, path, "serve", "--redis", "embedded", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	return launchBy(t, withKey, "sh", append([]string{"-c", lower, path, "serve", "--redis", "embedded", "--listen", "127.0.0.1:0",
+		"--admin-listen", "127.0.0.1:0"}, args...)...)
 }
 
 // The limit of open files is raised as far as it may be, and max-connections is held against it when the server starts.
@@ -51,7 +52,8 @@ func TestConnectionsFitTheLimitOfOpenFiles(t *testing.T) {
 	}
 
 	r = limited(t, 64, 128)
-	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "the process may open 12") || !strings.Contains(r.errs.String(), "ulimit -n") {
+	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "the process may open 12") ||
+		!strings.Contains(r.errs.String(), "ulimit -n") {
 		t.Errorf("%d: %s", code, r.errs)
 	}
 }
@@ -63,7 +65,8 @@ func TestALackOfFilesEndsNoServer(t *testing.T) {
 	api, admin := r.urls()
 	setLimit := func(n int) {
 		t.Helper()
-		if out, err := exec.Command("prlimit", "--pid", fmt.Sprint(r.cmd.Process.Pid), fmt.Sprintf("--nofile=%d:4096", n)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("prlimit", "--pid", fmt.Sprint(r.cmd.Process.Pid),
+			fmt.Sprintf("--nofile=%d:4096", n)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

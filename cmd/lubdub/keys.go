@@ -27,7 +27,8 @@ func keyring(cfg *config.Loaded) (*token.Keyring, error) {
 	}
 	if strings.TrimSpace(text) == "" {
 		if cfg.SigningKeysFile != "" {
-			return nil, &mistake{fmt.Errorf("%s is empty; write <kid>=<base64 of at least 32 bytes> into it, for example with: echo \"k1=$(openssl rand -base64 32)\"", from)}
+			return nil, &mistake{fmt.Errorf("%s is empty; write <kid>=<base64 of at least 32 bytes> into it, for example with: echo \"k1=$(openssl "+
+				"rand -base64 32)\"", from)}
 		}
 		return nil, &mistake{errNoKey}
 	}

@@ -35,7 +35,8 @@ type planCmd struct {
 }
 
 func (*planCmd) Help() string {
-	return "Tells what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the benchmark has measured. docs/capacity.md explains them."
+	return "Tells what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the " +
+		"benchmark has measured. docs/capacity.md explains them."
 }
 
 // Run prints the plan.

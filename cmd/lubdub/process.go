@@ -131,7 +131,8 @@ func listen(setting, address string) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		host, _, _ := net.SplitHostPort(address)
-		return nil, fmt.Errorf("%s is in use already: stop what listens there (another lubdub?), or choose another address with --%s, such as --%s %s for any free port",
+		return nil, fmt.Errorf("%s is in use already: stop what listens there (another lubdub?), or choose another address with --%s, such as "+
+			"--%s %s for any free port",
 			address, setting, setting, net.JoinHostPort(host, "0"))
 	case err != nil:
 		return nil, fmt.Errorf("--%s %s: %w", setting, address, err)
@@ -150,7 +151,8 @@ func (p *process) findPublicURL() string {
 	host, _, _ := net.SplitHostPort(p.cfg.Listen)
 	url := baseURL(p.listener, host, p.tls != nil)
 	if reachable(host) != host {
-		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set --public-url", "callbackBaseUrl", url)
+		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set "+
+			"--public-url", "callbackBaseUrl", url)
 	}
 	return url
 }

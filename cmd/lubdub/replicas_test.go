@@ -46,7 +46,8 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	}
 	var killed sync.Once
 	f := fleet.New(fleet.Options{
-		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 2 * time.Second, Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
+		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 2 * time.Second,
+		Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
 		Judged: func(v fleet.Verdict) {
 			if v.Zombies > 0 {
 				killed.Do(func() { // both roles are at work by now

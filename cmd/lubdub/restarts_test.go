@@ -65,8 +65,10 @@ func TestRollingRestarts(t *testing.T) {
 	}
 	l.awaitMore()
 	l.finish()
-	t.Logf("%d restarts, the slowest in %v: %d tasks, %d requests acknowledged, %d tried again after 503, %d after a closed connection; %d failed, %d lost",
-		*restarts, slowest.Round(time.Millisecond), len(l.tasks), l.acknowledged.Load(), l.unavailable.Load(), l.closed.Load(), l.failed.Load(), l.lost)
+	t.Logf("%d restarts, the slowest in %v: %d tasks, %d requests acknowledged, %d tried again after 503, %d after a closed connection; %d "+
+		"failed, %d lost",
+		*restarts, slowest.Round(time.Millisecond), len(l.tasks), l.acknowledged.Load(), l.unavailable.Load(), l.closed.Load(), l.failed.Load(),
+		l.lost)
 	if l.closed.Load()+l.unavailable.Load() == 0 {
 		t.Error("no client noticed anything: nothing was restarted under load")
 	}
@@ -170,7 +172,8 @@ func (l *restartLoad) push(id string) {
 // work is a worker: it registers, claims, completes and beats.
 func (l *restartLoad) work(i int) {
 	var w v1.RegisterWorkerResponse
-	if l.do("POST", "/v1/workers", l.admin, "", v1.RegisterWorkerRequest{Queue: "q", Types: []string{"x"}, Hostname: "host", PID: 1 + i}, &w, http.StatusCreated) != nil {
+	if l.do("POST", "/v1/workers", l.admin, "", v1.RegisterWorkerRequest{Queue: "q", Types: []string{"x"}, Hostname: "host", PID: 1 + i}, &w,
+		http.StatusCreated) != nil {
 		return
 	}
 	wait, most := int64(300), 10
@@ -286,7 +289,8 @@ func (l *restartLoad) finish() {
 		if p.state != "" && task.State != p.state || task.LastHeartbeatAt.Time.Before(p.heard.Add(-told)) ||
 			p.progress != "" && string(task.ProgressPct) != p.progress || task.Attempt > 1 {
 			l.lost++
-			l.Errorf("%s is %s, attempt %d, %s %%, last heard %v; acknowledged was %+v", id, task.State, task.Attempt, task.ProgressPct, task.LastHeartbeatAt, p)
+			l.Errorf("%s is %s, attempt %d, %s %%, last heard %v; acknowledged was %+v", id, task.State, task.Attempt, task.ProgressPct,
+				task.LastHeartbeatAt, p)
 		}
 	}
 }

@@ -92,7 +92,8 @@ func TestServeAndStop(t *testing.T) {
 	if code, stdout, stderr := command([]string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "http://")}, "health"); code != exitOK {
 		t.Error(code, stdout, stderr)
 	}
-	if _, metrics := ask("GET", admin+"/metrics", "", ""); !strings.Contains(metrics, "lubdub_") || !strings.Contains(metrics, "go_goroutines") {
+	if _, metrics := ask("GET", admin+"/metrics", "", ""); !strings.Contains(metrics, "lubdub_") ||
+		!strings.Contains(metrics, "go_goroutines") {
 		t.Errorf("metrics: %.300s", metrics)
 	}
 	e := createRunning(t, api)
@@ -156,7 +157,8 @@ func half(t *testing.T, base, body string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_, err = fmt.Fprintf(c, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	_, err = fmt.Fprintf(c, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		adminToken(t), len(body), body[:len(body)-1])
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +214,8 @@ func TestRolesApart(t *testing.T) {
 
 	back := launch(t, nil, append(args, "--roles", "sweeper")...) // and it needs no key
 	line := back.line("sweeping")
-	if strings.Contains(line, password) || !strings.Contains(line, "redis://"+u.User.Username()+":xxxxx@") || !strings.Contains(line, "roles sweeper,") || strings.Contains(line, "listening") {
+	if strings.Contains(line, password) || !strings.Contains(line, "redis://"+u.User.Username()+":xxxxx@") ||
+		!strings.Contains(line, "roles sweeper,") || strings.Contains(line, "listening") {
 		t.Errorf("%q", line)
 	}
 	admin := adminPattern.FindStringSubmatch(line)[1]
@@ -221,7 +224,8 @@ func TestRolesApart(t *testing.T) {
 			t.Errorf("%s: %d %s", page, status, body)
 		}
 	}
-	if status, _ := ask("POST", admin+"/v1/tasks", adminToken(t), quickTask); status != http.StatusMethodNotAllowed && status != http.StatusNotFound {
+	if status, _ := ask("POST", admin+"/v1/tasks", adminToken(t), quickTask); status != http.StatusMethodNotAllowed &&
+		status != http.StatusNotFound {
 		t.Errorf("a sweeper answers the API: %d", status)
 	}
 	until(t, "the silent task is failed", func() bool { return state(t, api, e.TaskID).State == v1.Failed })
@@ -241,8 +245,10 @@ func TestRolesApart(t *testing.T) {
 		}
 	}
 
-	other := launch(t, withKey, append(append([]string{"serve", "--redis", redis.URL(), "--shards", "3"}, anyPort...), "--roles", "sweeper")...)
-	if code := other.wait(); code != exitFailed || !strings.Contains(other.errs.String(), "was first started with 2 shards") || strings.Contains(other.errs.String(), password) {
+	other := launch(t, withKey, append(append([]string{"serve", "--redis", redis.URL(), "--shards", "3"}, anyPort...), "--roles",
+		"sweeper")...)
+	if code := other.wait(); code != exitFailed || !strings.Contains(other.errs.String(), "was first started with 2 shards") ||
+		strings.Contains(other.errs.String(), password) {
 		t.Errorf("it ended with %d: %s", code, other.errs)
 	}
 }
@@ -258,9 +264,12 @@ func TestRefusesToStart(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"port in use", []string{"--redis", "embedded", "--listen", taken.Addr().String(), "--admin-listen", "127.0.0.1:0"}, "is in use already: stop what listens there (another lubdub?), or choose another address with --listen, such as --listen 127.0.0.1:0"},
-		{"admin port in use", []string{"--redis", "embedded", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String()}, "choose another address with --admin-listen"},
-		{"no such host", []string{"--redis", "embedded", "--listen", "nowhere.invalid:1", "--admin-listen", "127.0.0.1:0"}, "--listen nowhere.invalid:1"},
+		{"port in use", []string{"--redis", "embedded", "--listen", taken.Addr().String(), "--admin-listen", "127.0.0.1:0"},
+			"is in use already: stop what listens there (another lubdub?), or choose another address with --listen, such as --listen 127.0.0.1:0"},
+		{"admin port in use", []string{"--redis", "embedded", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String()},
+			"choose another address with --admin-listen"},
+		{"no such host", []string{"--redis", "embedded", "--listen", "nowhere.invalid:1", "--admin-listen", "127.0.0.1:0"},
+			"--listen nowhere.invalid:1"},
 		{"no Redis", append([]string{"--redis", "redis://bob:geheim@127.0.0.1:1/0"}, anyPort...), "redis://bob:***@127.0.0.1:1/0"},
 		{"bad Redis URL", append([]string{"--redis", "redis://bob:ge%zzheim@127.0.0.1:1/0"}, anyPort...), "127.0.0.1:1/0"},
 	} {

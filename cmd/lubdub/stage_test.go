@@ -57,7 +57,8 @@ func (s *stage) serve(role, listen string) *running {
 	if s.listen != nil {
 		period = *outageTimeout
 	}
-	return launch(s.T, withKey, "serve", "--redis", url, "--shards", fmt.Sprint(stageShards), "--roles", role, "--redis-timeout", "2s", "--worker-heartbeat-interval", (*outageTimeout / 3).String(),
+	return launch(s.T, withKey, "serve", "--redis", url, "--shards", fmt.Sprint(stageShards), "--roles", role, "--redis-timeout", "2s",
+		"--worker-heartbeat-interval", (*outageTimeout / 3).String(),
 		"--health-check-period", period.String(), "--drain-delay", (period / 2).String(), "--listen", listen, "--admin-listen", "127.0.0.1:0")
 }
 

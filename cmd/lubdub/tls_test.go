@@ -61,7 +61,8 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("envelopes carry %q (%v)", e.CallbackBaseURL, err)
 	}
 
-	environ := []string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "https://"), "LUBDUB_TLS_CERT_FILE=" + cert, "LUBDUB_TLS_KEY_FILE=" + key, "LUBDUB_ADMIN_TLS=on"}
+	environ := []string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "https://"), "LUBDUB_TLS_CERT_FILE=" + cert,
+		"LUBDUB_TLS_KEY_FILE=" + key, "LUBDUB_ADMIN_TLS=on"}
 	if code, stdout, stderr := command(environ, "health"); code != exitOK || stdout != "ok\n" {
 		t.Error(code, stdout, stderr)
 	}

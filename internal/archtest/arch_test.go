@@ -56,7 +56,8 @@ type rule struct {
 
 var rules = []rule{
 	{"lua", []string{module + "/"}, "lua is at the bottom: texts only"},
-	{"tracker", []string{module + "/api", module + "/cmd", module + "/client", module + "/bench", "github.com/valyala/fasthttp", "github.com/golang-jwt"},
+	{"tracker", []string{module + "/api", module + "/cmd", module + "/client", module + "/bench", "github.com/valyala/fasthttp",
+		"github.com/golang-jwt"},
 		"the domain knows no HTTP and no tokens"},
 	{"api/v1", []string{module + "/", "github.com/", "golang.org/", "go.uber.org/"}, "wire types need the standard library only"},
 	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},

@@ -8,18 +8,22 @@ func (p *Plan) advise(f *Fleet, c *Costs) {
 	memory := p.RedisMemoryBytes / f.RedisMemory
 	switch {
 	case p.RedisBusiestShare/(1-f.Headroom) >= memory:
-		say("What limits first is Redis CPU: the busiest primary has its core %s busy, its memory %s used.", percent(p.RedisBusiestShare), percent(memory))
+		say("What limits first is Redis CPU: the busiest primary has its core %s busy, its memory %s used.", percent(p.RedisBusiestShare),
+			percent(memory))
 	default:
-		say("What limits first is Redis memory: the fullest primary uses %s of it, its core is %s busy.", percent(memory), percent(p.RedisBusiestShare))
+		say("What limits first is Redis memory: the fullest primary uses %s of it, its core is %s busy.", percent(memory),
+			percent(p.RedisBusiestShare))
 	}
 	if p.Deployments > 1 {
-		say("One Redis Cluster of more than %s servers is more than Redis is made for: deal your tenants out to %d deployments.", comma(clusterServers), p.Deployments)
+		say("One Redis Cluster of more than %s servers is more than Redis is made for: deal your tenants out to %d deployments.",
+			comma(clusterServers), p.Deployments)
 	}
 	if f.Way == Single && p.APIReplicas > 2 {
 		batched := *f
 		batched.Way, batched.Together = Batch, c.Batch.Beats
 		b := batched.plan(c)
-		say("Beats in batches of %d would need %s API cores and %s Redis primaries instead of %s and %s; workers that beat for all they hold need less still.",
+		say("Beats in batches of %d would need %s API cores and %s Redis primaries instead of %s and %s; workers that beat for all they hold "+
+			"need less still.",
 			c.Batch.Beats, amount(b.APICores), comma(b.RedisPrimaries), amount(p.APICores), comma(p.RedisPrimaries))
 	}
 	if p.BeatsPerSecond > 100_000 {
@@ -29,16 +33,19 @@ func (p *Plan) advise(f *Fleet, c *Costs) {
 		say("Redis is a Cluster: start Lubdub with --shards %d, which is fixed from then on, and deal the shards' slots out evenly.", p.Shards)
 	}
 	if p.ConnectionsPerAPI > defaultConnections {
-		say("Raise --max-connections to at least %s (and the limit of open files), or put a proxy that shares connections in front.", comma(p.ConnectionsPerAPI))
+		say("Raise --max-connections to at least %s (and the limit of open files), or put a proxy that shares connections in front.",
+			comma(p.ConnectionsPerAPI))
 	}
 	switch {
 	case p.TokensPerReplica > mostTokens:
-		say("A replica meets %s tokens and remembers at most %s, so some are verified again at each beat: plan smaller replicas (--cores), or batches.", comma(p.TokensPerReplica), comma(mostTokens))
+		say("A replica meets %s tokens and remembers at most %s, so some are verified again at each beat: plan smaller replicas (--cores), or "+
+			"batches.", comma(p.TokensPerReplica), comma(mostTokens))
 	case p.TokensPerReplica > defaultTokens:
 		say("Raise --token-cache-size to at least %s, so that no token is verified at each beat.", comma(p.TokensPerReplica))
 	}
 	if p.FlushWaitMs > 50 {
-		say("With %s API replicas and %s primaries a beat may wait %s ms for Redis: fewer and larger replicas (--cores), or several deployments with their own tenants, shorten that.",
+		say("With %s API replicas and %s primaries a beat may wait %s ms for Redis: fewer and larger replicas (--cores), or several deployments "+
+			"with their own tenants, shorten that.",
 			comma(p.APIReplicas), comma(p.RedisPrimaries), amount(p.FlushWaitMs))
 	}
 	if f.Way == Worker && c.Worker == nil {

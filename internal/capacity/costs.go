@@ -96,7 +96,8 @@ func (c *Costs) check() error {
 	}
 	if c.Single.Beats != 1 || c.Batch.Beats < 2 || c.Growth.FromTasks < 1 || c.Growth.ToTasks <= c.Growth.FromTasks ||
 		c.Progress.ServerMicros < 0 || c.Progress.RedisMicros < 0 || c.Source == "" {
-		errs = append(errs, errors.New("single.beats must be 1, batch.beats above 1, growth.toTasks above growth.fromTasks, no share negative, and the source named"))
+		errs = append(errs, errors.New("single.beats must be 1, batch.beats above 1, growth.toTasks above growth.fromTasks, no share negative, "+
+			"and the source named"))
 	}
 	return errors.Join(errs...)
 }

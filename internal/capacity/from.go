@@ -40,8 +40,9 @@ func Read(name string, text []byte) (*Costs, error) {
 func FromReport(name string, r *report.Report) (*Costs, error) {
 	s := source{Report: r}
 	c := &Costs{
-		Source:  name,
-		Machine: fmt.Sprintf("%d cores, %s/%s, %s, Redis %s, Lubdub %s", r.Machine.Cores, r.Machine.OS, r.Machine.Arch, r.Machine.CPU, r.Redis.Version, r.Lubdub.Version),
+		Source: name,
+		Machine: fmt.Sprintf("%d cores, %s/%s, %s, Redis %s, Lubdub %s", r.Machine.Cores, r.Machine.OS, r.Machine.Arch, r.Machine.CPU,
+			r.Redis.Version, r.Lubdub.Version),
 	}
 	single := s.runs("single", "lubdub", "")
 	c.Single = Cost{1, s.share(single)}
@@ -56,7 +57,8 @@ func FromReport(name string, r *report.Report) (*Costs, error) {
 
 	few, many := s.runs("growth", "lubdub", "few"), s.runs("growth", "lubdub", "many")
 	small, large := s.share(few), s.share(many)
-	c.Growth = Growth{s.tracked(few), s.tracked(many), max(large.ServerMicros/small.ServerMicros, 1), max(large.RedisMicros/small.RedisMicros, 1)}
+	c.Growth = Growth{s.tracked(few), s.tracked(many), max(large.ServerMicros/small.ServerMicros, 1),
+		max(large.RedisMicros/small.RedisMicros, 1)}
 
 	if few != nil && many != nil && c.Growth.ToTasks <= c.Growth.FromTasks {
 		s.missing("scenario growth compared %d tasks with %d: give more with --tracked", c.Growth.FromTasks, c.Growth.ToTasks)
@@ -79,7 +81,8 @@ func FromReport(name string, r *report.Report) (*Costs, error) {
 		s.missing("the run did not come to its end")
 	}
 	if s.errs != nil {
-		return nil, fmt.Errorf("%s does not hold all that a plan needs; run: lubdub bench --report %s\n%w", name, strings.TrimSuffix(name, ".json"), errors.Join(s.errs...))
+		return nil, fmt.Errorf("%s does not hold all that a plan needs; run: lubdub bench --report %s\n%w", name,
+			strings.TrimSuffix(name, ".json"), errors.Join(s.errs...))
 	}
 	c.round()
 	if err := c.check(); err != nil {
@@ -183,8 +186,10 @@ func median(v []float64) float64 {
 // round keeps three digits: more would promise what no measurement holds.
 func (c *Costs) round() {
 	for _, v := range []*float64{
-		&c.Single.ServerMicros, &c.Single.RedisMicros, &c.Batch.ServerMicros, &c.Batch.RedisMicros, &c.Progress.ServerMicros, &c.Progress.RedisMicros,
-		&c.Worker.ServerMicros, &c.Worker.RedisMicros, &c.Growth.Server, &c.Growth.Redis, &c.FlushMicros, &c.TaskBytes, &c.LifeServerMicros, &c.LifeRedisMicros, &c.DeathsPerSecond,
+		&c.Single.ServerMicros, &c.Single.RedisMicros, &c.Batch.ServerMicros, &c.Batch.RedisMicros, &c.Progress.ServerMicros,
+		&c.Progress.RedisMicros,
+		&c.Worker.ServerMicros, &c.Worker.RedisMicros, &c.Growth.Server, &c.Growth.Redis, &c.FlushMicros, &c.TaskBytes, &c.LifeServerMicros,
+		&c.LifeRedisMicros, &c.DeathsPerSecond,
 		&c.ReplicaBytes, &c.TokenBytes, &c.ConnectionBytes,
 	} {
 		if math.IsNaN(*v) || math.IsInf(*v, 0) {

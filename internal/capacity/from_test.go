@@ -16,10 +16,12 @@ func f64(v float64) *float64 { return &v }
 
 func testReport() *report.Report {
 	run := func(program, variant string, beats, tracked int, server, redis float64) report.Run {
-		return report.Run{Program: program, Variant: variant, Loop: report.Closed, BeatsPerRequest: beats, Tracked: tracked, ServerMicros: f64(server), RedisMicros: f64(redis)}
+		return report.Run{Program: program, Variant: variant, Loop: report.Closed, BeatsPerRequest: beats, Tracked: tracked,
+			ServerMicros: f64(server), RedisMicros: f64(redis)}
 	}
 	return &report.Report{
-		Version: report.Version, Complete: true, Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "x"}, Redis: report.Redis{Version: "7.0.15"}, Lubdub: report.Lubdub{Version: "v1"},
+		Version: report.Version, Complete: true, Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "x"},
+		Redis: report.Redis{Version: "7.0.15"}, Lubdub: report.Lubdub{Version: "v1"},
 		Scenarios: []report.Scenario{
 			{Name: "single", Runs: []report.Run{
 				run("lubdub", "", 1, 0, 12, 5), run("naive", "", 1, 0, 30, 15), run("lubdub", "", 1, 0, 10, 4), run("lubdub", "", 1, 0, 9, 3.0004),
@@ -28,12 +30,15 @@ func testReport() *report.Report {
 			{Name: "floor", Runs: []report.Run{run("lubdub", "bare", 100, 0, 2, 2.5), run("lubdub", "with progress", 100, 0, 2.4, 3.7)}},
 			{Name: "growth", Runs: []report.Run{run("lubdub", "few", 1, 10_000, 10, 4), run("lubdub", "many", 1, 1_000_000, 9, 6)}},
 			{Name: "populate", Figures: []report.Figure{{Name: "redis-bytes-per-task", Value: 612.34, Unit: "bytes"}}},
-			{Name: "lifecycle", Figures: []report.Figure{{Name: "life-cycle-server-cpu", Value: 130, Unit: "µs"}, {Name: "life-cycle-redis-cpu", Value: 62, Unit: "µs"}}},
-			{Name: "deaths", Figures: []report.Figure{{Name: "handled", Value: 2, Unit: "s"}}, Distributions: []report.Distribution{{Name: "mass-detection-lag", Quantiles: report.Quantiles{Count: 100_000}}}},
+			{Name: "lifecycle", Figures: []report.Figure{{Name: "life-cycle-server-cpu", Value: 130, Unit: "µs"},
+				{Name: "life-cycle-redis-cpu", Value: 62, Unit: "µs"}}},
+			{Name: "deaths", Figures: []report.Figure{{Name: "handled", Value: 2, Unit: "s"}},
+				Distributions: []report.Distribution{{Name: "mass-detection-lag", Quantiles: report.Quantiles{Count: 100_000}}}},
 			{Name: "worker-beat", Runs: []report.Run{
 				run("lubdub", "holds 1 task", 1, 1, 70, 40), run("lubdub", "many workers", 1, 0, 60, 30), run("lubdub", "many workers", 1, 0, 62, 32),
 			}},
-			{Name: "replica", Figures: []report.Figure{{Name: "rss", Value: 40, Unit: "MiB"}, {Name: "rss-tokens", Value: 100, Unit: "MiB"}, {Name: "rss-connections", Value: 200, Unit: "MiB"}}},
+			{Name: "replica", Figures: []report.Figure{{Name: "rss", Value: 40, Unit: "MiB"}, {Name: "rss-tokens", Value: 100, Unit: "MiB"},
+				{Name: "rss-connections", Value: 200, Unit: "MiB"}}},
 		},
 	}
 }
@@ -45,7 +50,8 @@ func TestFromReport(t *testing.T) {
 	}
 	want := Costs{
 		Source: "x.json", Machine: "2 cores, linux/amd64, x, Redis 7.0.15, Lubdub v1",
-		Single: Cost{1, Share{10, 4}}, Batch: Cost{100, Share{1.5, 3}}, Worker: &Cost{1, Share{61, 31}}, Progress: Share{0.4, 1.2}, Growth: Growth{10_000, 1_000_000, 1, 1.5},
+		Single: Cost{1, Share{10, 4}}, Batch: Cost{100, Share{1.5, 3}}, Worker: &Cost{1, Share{61, 31}}, Progress: Share{0.4, 1.2},
+		Growth:      Growth{10_000, 1_000_000, 1, 1.5},
 		FlushMicros: 11, TaskBytes: 612, LifeServerMicros: 100, LifeRedisMicros: 50, DeathsPerSecond: 50_000,
 		ReplicaBytes: 41_900_000, TokenBytes: 1050, ConnectionBytes: 21_000,
 	}
@@ -149,6 +155,7 @@ func TestBuiltInCostsAreThoseOfTheNewestReport(t *testing.T) {
 	}
 	fresh, err := json.MarshalIndent(from, "", "  ")
 	if err != nil || string(fresh)+"\n" != string(embedded) {
-		t.Errorf("costs.json is of %s and not what %s says; from the repository's root run: lubdub plan --costs %s --write-costs internal/capacity/costs.json, and go test ./cmd/lubdub -run Capacity -update-capacity", c.Source, path, path)
+		t.Errorf("costs.json is of %s and not what %s says; from the repository's root run: lubdub plan --costs %s --write-costs "+
+			"internal/capacity/costs.json, and go test ./cmd/lubdub -run Capacity -update-capacity", c.Source, path, path)
 	}
 }

@@ -220,7 +220,8 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	if f.Way == Worker {
 		p.TokensPerReplica = p.ConnectionsPerAPI
 	}
-	p.APIReplicaMemory = c.ReplicaBytes + c.TokenBytes*float64(min(p.TokensPerReplica, mostTokens)) + c.ConnectionBytes*float64(p.ConnectionsPerAPI)
+	p.APIReplicaMemory = c.ReplicaBytes + c.TokenBytes*float64(min(p.TokensPerReplica, mostTokens)) +
+		c.ConnectionBytes*float64(p.ConnectionsPerAPI)
 	p.Sweepers = 2
 
 	// A finished task needs no more memory than a running one.

@@ -38,7 +38,8 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(math.Abs(a)
 
 func TestOneServerIsEnough(t *testing.T) {
 	p := mustPlan(t, fleet(10_000))
-	if p.BeatsPerSecond != 1000 || !near(p.APIBusyCores, 0.01) || !near(p.APICores, 0.02) || p.APIReplicas != 2 || p.APIBoundBy != "failover" ||
+	if p.BeatsPerSecond != 1000 || !near(p.APIBusyCores, 0.01) || !near(p.APICores, 0.02) || p.APIReplicas != 2 ||
+		p.APIBoundBy != "failover" ||
 		!near(p.RedisBusyCores, 0.004) || p.RedisPrimaries != 1 || p.RedisServers != 2 || p.RedisBoundBy != "" || p.Shards != 16 ||
 		p.RedisDataBytes != 10e6 || p.RedisMemoryBytes != 20e6 || p.Connections != 10_000 || p.Deployments != 1 ||
 		p.TimeoutSeconds != 30 || p.DeclaredWithinMs != 30_250 || !near(p.MassDeathSeconds, 0.02) {
@@ -108,7 +109,8 @@ func TestWays(t *testing.T) {
 	f := fleet(10_000)
 	f.Way, f.Together = Batch, 100
 	p := mustPlan(t, f)
-	if p.BeatsPerSecond != 1000 || p.RequestsPerSecond != 10 || !near(p.ServerMicros, 1.09) || !near(p.RedisMicros, 3.01) || p.Connections != 100 {
+	if p.BeatsPerSecond != 1000 || p.RequestsPerSecond != 10 || !near(p.ServerMicros, 1.09) || !near(p.RedisMicros, 3.01) ||
+		p.Connections != 100 {
 		t.Errorf("batch of 100: %+v", p)
 	}
 	f.Together = 10 // 9 µs a request, 1 µs a beat
@@ -192,7 +194,8 @@ func TestMonotone(t *testing.T) {
 	for tasks := int64(1000); tasks <= 1_000_000_000; tasks *= 3 {
 		p := mustPlan(t, fleet(tasks))
 		if before != nil && p.Deployments == before.Deployments &&
-			(p.APIReplicas < before.APIReplicas || p.RedisPrimaries < before.RedisPrimaries || p.RedisDataBytes < before.RedisDataBytes || p.Shards < before.Shards) {
+			(p.APIReplicas < before.APIReplicas || p.RedisPrimaries < before.RedisPrimaries || p.RedisDataBytes < before.RedisDataBytes ||
+				p.Shards < before.Shards) {
 			t.Errorf("%d tasks need %+v, fewer %+v", tasks, p, before)
 		}
 		before = p
@@ -225,7 +228,8 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "10000": 10_000, "10,000": 10_000, "10k": 10_000, "2.5M": 2_500_000, "1B": 1_000_000_000} {
+	for text, want := range map[string]int64{"1": 1, "10000": 10_000, "10,000": 10_000, "10k": 10_000, "2.5M": 2_500_000,
+		"1B": 1_000_000_000} {
 		if got, err := ParseCount(text); err != nil || got != want {
 			t.Errorf("%s: %d %v", text, got, err)
 		}

@@ -28,7 +28,8 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	requests := p.RequestsPerSecond
 	switch f.Way {
 	case Worker:
-		row("beats", comma(p.BeatsPerSecond)+" /s", "= tasks / tasks a worker / interval = %s / %s / %s", comma(p.Tasks), comma(f.Together), span(f.Interval))
+		row("beats", comma(p.BeatsPerSecond)+" /s", "= tasks / tasks a worker / interval = %s / %s / %s", comma(p.Tasks), comma(f.Together),
+			span(f.Interval))
 	default:
 		row("beats", comma(p.BeatsPerSecond)+" /s", "= tasks / interval = %s / %s", comma(p.Tasks), span(f.Interval))
 	}
@@ -43,22 +44,31 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 		lives = fmt.Sprintf(" + new tasks × %s µs", amount(c.LifeServerMicros))
 	}
 	row("API, busy", amount(p.APIBusyCores)+" cores", "= beats × %s µs × growth %s%s", amount(p.ServerMicros), amount(p.ServerGrowth), lives)
-	why := map[string]string{"cpu": fmt.Sprintf("of %d cores", f.Cores), "failover": "in case one dies", "connections": "for their connections"}[p.APIBoundBy]
-	row("API", amount(p.APICores)+" cores", "= busy / (1 − headroom %s): %s replicas %s, %s each", amount(f.Headroom), comma(p.APIReplicas), why, size(p.APIReplicaMemory))
+	why := map[string]string{"cpu": fmt.Sprintf("of %d cores", f.Cores), "failover": "in case one dies",
+		"connections": "for their connections"}[p.APIBoundBy]
+	row("API", amount(p.APICores)+" cores", "= busy / (1 − headroom %s): %s replicas %s, %s each", amount(f.Headroom), comma(p.APIReplicas),
+		why, size(p.APIReplicaMemory))
 	row("sweepers", strconv.Itoa(p.Sweepers), "one works, one is there when it dies; any replica may be both")
 	if f.Life > 0 {
 		lives = fmt.Sprintf(" + new tasks × %s µs", amount(c.LifeRedisMicros))
 	}
 	row("Redis, busy", amount(p.RedisBusyCores)+" cores", "= beats × %s µs × growth %s%s", amount(p.RedisMicros), amount(p.RedisGrowth), lives)
-	row("Redis", comma(p.RedisPrimaries)+" "+plural(p.RedisPrimaries, "primary", "primaries"), "%s; each runs commands on one core, the busiest %s; with one replica each %s servers", p.bound(), percent(p.RedisBusiestShare), comma(p.RedisServers))
+	row("Redis", comma(p.RedisPrimaries)+" "+plural(p.RedisPrimaries, "primary", "primaries"),
+		"%s; each runs commands on one core, the busiest %s; with one replica each %s servers", p.bound(), percent(p.RedisBusiestShare),
+		comma(p.RedisServers))
 	row("Redis data", size(p.RedisDataBytes), "= %s", f.kept(c))
-	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, buffers of replicas", memoryReserve)
+	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, "+
+		"buffers of replicas", memoryReserve)
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
-	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server", comma(p.ConnectionsPerAPI), comma(p.RedisConnections))
-	row("flush", amount(p.BeatsPerFlush)+" "+plural(int(math.Ceil(p.BeatsPerFlush)), "beat", "beats"), "within %s ms, = (replicas × %s × %s µs + round trip %s) / (1 − busiest): what a beat waits for Redis at most",
-		amount(p.FlushWaitMs), amount(p.CallsPerFlush)+" "+plural(int(math.Ceil(p.CallsPerFlush)), "call", "calls"), amount(c.FlushMicros), span(f.RoundTrip))
+	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server",
+		comma(p.ConnectionsPerAPI), comma(p.RedisConnections))
+	row("flush", amount(p.BeatsPerFlush)+" "+plural(int(math.Ceil(p.BeatsPerFlush)), "beat", "beats"),
+		"within %s ms, = (replicas × %s × %s µs + round trip %s) / (1 − busiest): what a beat waits for Redis at most",
+		amount(p.FlushWaitMs), amount(p.CallsPerFlush)+" "+plural(int(math.Ceil(p.CallsPerFlush)), "call", "calls"), amount(c.FlushMicros),
+		span(f.RoundTrip))
 	row("a silent task", "is declared dead", "within timeout + 250 ms = %s", span(time.Duration(p.DeclaredWithinMs)*time.Millisecond))
-	row("a tenth dead", amount(p.MassDeathSeconds)+" s", "until the last verdict, = tasks / 10 / (%s a second × primaries)", comma(c.DeathsPerSecond))
+	row("a tenth dead", amount(p.MassDeathSeconds)+" s", "until the last verdict, = tasks / 10 / (%s a second × primaries)",
+		comma(c.DeathsPerSecond))
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -92,9 +102,11 @@ func (p *Plan) headline(f *Fleet) string {
 	case Batch:
 		how = fmt.Sprintf("%s tasks a request", comma(f.Together))
 	case Worker:
-		return p.dealt(fmt.Sprintf("%s tasks, workers of %s beat for all they hold every %s; timeout %s.", comma(p.Tasks), comma(f.Together), span(f.Interval), span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
+		return p.dealt(fmt.Sprintf("%s tasks, workers of %s beat for all they hold every %s; timeout %s.", comma(p.Tasks), comma(f.Together),
+			span(f.Interval), span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
 	}
-	return p.dealt(fmt.Sprintf("%s tasks, a beat every %s, %s with progress, %s; timeout %s.", comma(p.Tasks), span(f.Interval), percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
+	return p.dealt(fmt.Sprintf("%s tasks, a beat every %s, %s with progress, %s; timeout %s.", comma(p.Tasks), span(f.Interval),
+		percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
 }
 
 // dealt says of how many deployments a line speaks.
@@ -138,7 +150,8 @@ func (c *Costs) WriteTable(w io.Writer) error {
 		cpu("a worker's beat", c.Worker.Share)
 	}
 	cpu("the part of its progress", c.Progress)
-	row(fmt.Sprintf("growth from %s to %s tasks", comma(c.Growth.FromTasks), comma(c.Growth.ToTasks)), "× "+amount(c.Growth.Server), "× "+amount(c.Growth.Redis))
+	row(fmt.Sprintf("growth from %s to %s tasks", comma(c.Growth.FromTasks), comma(c.Growth.ToTasks)), "× "+amount(c.Growth.Server),
+		"× "+amount(c.Growth.Redis))
 	cpu("creation, start and completion of a task", Share{c.LifeServerMicros, c.LifeRedisMicros})
 	row("a flush, however few beats it carries", "", amount(c.FlushMicros)+" µs")
 	row("a running task", "", amount(c.TaskBytes)+" bytes")

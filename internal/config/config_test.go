@@ -85,7 +85,8 @@ func TestPrecedence(t *testing.T) {
 			}
 			in := Input{Defaults: map[string]string{f.Name: v[0]}}
 			if f.Group == "TLS" { // what these settings may not be without
-				in.Defaults = map[string]string{"tls-cert-file": "/x", "tls-key-file": "/x", "redis": "rediss://x", "redis-tls-cert-file": "/x", "redis-tls-key-file": "/x"}
+				in.Defaults = map[string]string{"tls-cert-file": "/x", "tls-key-file": "/x", "redis": "rediss://x", "redis-tls-cert-file": "/x",
+					"redis-tls-key-file": "/x"}
 				in.Defaults[f.Name] = v[0]
 			}
 			want := func(layer Layer, text, where string) {
@@ -174,35 +175,48 @@ func TestRefused(t *testing.T) {
 		{"two documents", yaml("shards: 1\n---\nshards: 2\n"), []string{"lubdub.yaml:3: a second document"}},
 		{"not YAML", yaml("shards: 1\nredis: \"redis://:geheim@x\n"), []string{"lubdub.yaml:2: not YAML"}},
 		{"keys in the file", yaml("signing-keys: a=geheim\n"), []string{"signing-keys does not belong into this file", "LUBDUB_SIGNING_KEYS"}},
-		{"no file", func(t *testing.T) Input { return Input{File: filepath.Join(t.TempDir(), "none.yaml")} }, []string{"configuration file:", "none.yaml"}},
-		{"unknown variable", env("LUBDUB_LISTN=:1", "PATH=/bin"), []string{"environment: there is no setting LUBDUB_LISTN; did you mean LUBDUB_LISTEN?"}},
+		{"no file", func(t *testing.T) Input { return Input{File: filepath.Join(t.TempDir(), "none.yaml")} },
+			[]string{"configuration file:", "none.yaml"}},
+		{"unknown variable", env("LUBDUB_LISTN=:1", "PATH=/bin"), []string{"environment: there is no setting LUBDUB_LISTN; did you mean " +
+			"LUBDUB_LISTEN?"}},
 		{"a guess", env("LUBDUB_PORT=8080"), []string{"there is no setting LUBDUB_PORT"}},
-		{"several at once", env("LUBDUB_LISTN=:1", "LUBDUB_SHARDS=x", "LUBDUB_LOG_LEVEL=inof"), []string{"LUBDUB_LISTN", `shards (environment LUBDUB_SHARDS): "x" is not a whole number`, `log-level (environment LUBDUB_LOG_LEVEL): "inof" is not one of debug, info, warn, error; did you mean info?`}},
-		{"no unit", yaml("shutdown-timeout: 30\n"), []string{`shutdown-timeout (file `, `lubdub.yaml:1): "30" has no unit; write for example 30s`}},
+		{"several at once", env("LUBDUB_LISTN=:1", "LUBDUB_SHARDS=x", "LUBDUB_LOG_LEVEL=inof"),
+			[]string{"LUBDUB_LISTN", `shards (environment LUBDUB_SHARDS): "x" is not a whole number`,
+				`log-level (environment LUBDUB_LOG_LEVEL): "inof" is not one of debug, info, warn, error; did you mean info?`}},
+		{"no unit", yaml("shutdown-timeout: 30\n"), []string{`shutdown-timeout (file `,
+			`lubdub.yaml:1): "30" has no unit; write for example 30s`}},
 		{"no duration", env("LUBDUB_DRAIN_DELAY=soon"), []string{`"soon" is not a duration`}},
 		{"below", env("LUBDUB_FINISHED_RETENTION=1h"), []string{"finished-retention (environment LUBDUB_FINISHED_RETENTION): 1h is below 2h5m"}},
 		{"above", env("LUBDUB_SHARDS=5000"), []string{"5000 is above 4096"}},
 		{"negative", env("LUBDUB_SHARDS=-1"), []string{"-1 is below 0"}},
 		{"zero", env("LUBDUB_REDIS_TIMEOUT=0s"), []string{"0s is below 50ms"}},
-		{"half a certificate", env("LUBDUB_TLS_CERT_FILE=/c"), []string{"tls-cert-file (environment LUBDUB_TLS_CERT_FILE) and tls-key-file (default) go together"}},
-		{"half a certificate for Redis", env("LUBDUB_REDIS=rediss://x", "LUBDUB_REDIS_TLS_KEY_FILE=/k"), []string{"redis-tls-cert-file (default) and redis-tls-key-file"}},
-		{"clients' CA without TLS", env("LUBDUB_TLS_CLIENT_CA_FILE=/c"), []string{"tls-client-ca-file (environment LUBDUB_TLS_CLIENT_CA_FILE) needs tls-cert-file"}},
+		{"half a certificate", env("LUBDUB_TLS_CERT_FILE=/c"), []string{"tls-cert-file (environment LUBDUB_TLS_CERT_FILE) and tls-key-file " +
+			"(default) go together"}},
+		{"half a certificate for Redis", env("LUBDUB_REDIS=rediss://x", "LUBDUB_REDIS_TLS_KEY_FILE=/k"),
+			[]string{"redis-tls-cert-file (default) and redis-tls-key-file"}},
+		{"clients' CA without TLS", env("LUBDUB_TLS_CLIENT_CA_FILE=/c"),
+			[]string{"tls-client-ca-file (environment LUBDUB_TLS_CLIENT_CA_FILE) needs tls-cert-file"}},
 		{"admin TLS without a certificate", env("LUBDUB_ADMIN_TLS=on"), []string{"admin-tls (environment LUBDUB_ADMIN_TLS) needs tls-cert-file"}},
-		{"TLS to a plain Redis", env("LUBDUB_REDIS_TLS_CA_FILE=/c"), []string{"redis-tls-ca-file (environment LUBDUB_REDIS_TLS_CA_FILE) is set, but redis (default) does not begin with rediss"}},
+		{"TLS to a plain Redis", env("LUBDUB_REDIS_TLS_CA_FILE=/c"),
+			[]string{"redis-tls-ca-file (environment LUBDUB_REDIS_TLS_CA_FILE) is set, but redis (default) does not begin with rediss"}},
 		{"no such role", env("LUBDUB_ROLES=api,weeper"), []string{`there is no role "weeper"`}},
 		{"no role", env("LUBDUB_ROLES=,"), []string{"no role is named"}},
 		{"no port", env("LUBDUB_LISTEN=localhost"), []string{`"localhost" is not an address`}},
 		{"bad port", env("LUBDUB_LISTEN=localhost:99999"), []string{"no port between 0 and 65535"}},
 		{"same address", env("LUBDUB_LISTEN=:1", "LUBDUB_ADMIN_LISTEN=:1"), []string{"listen and admin-listen are both :1"}},
-		{"admin name", env("LUBDUB_ADMIN_HOSTS=ok,http://x"), []string{"admin-hosts (environment LUBDUB_ADMIN_HOSTS)", `"http://x" is not a name`}},
+		{"admin name", env("LUBDUB_ADMIN_HOSTS=ok,http://x"), []string{"admin-hosts (environment LUBDUB_ADMIN_HOSTS)",
+			`"http://x" is not a name`}},
 		{"public URL", env("LUBDUB_PUBLIC_URL=example.com"), []string{`"example.com" is not a base URL`}},
 		{"public URL with slash", env("LUBDUB_PUBLIC_URL=http://example.com/"), []string{"must not end in a slash"}},
 		{"public URL with query", env("LUBDUB_PUBLIC_URL=http://example.com?x=1"), []string{"no user, query or fragment"}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},
-		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"), []string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
-		{"durability of an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_DURABILITY=fsync"), []string{"keeps nothing, so durability cannot be fsync (environment LUBDUB_DURABILITY)"}},
+		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"),
+			[]string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
+		{"durability of an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_DURABILITY=fsync"),
+			[]string{"keeps nothing, so durability cannot be fsync (environment LUBDUB_DURABILITY)"}},
 		{"no such durability", env("LUBDUB_DURABILITY=replicate"), []string{`"replicate" is not one of memory, fsync, replicated`}},
-		{"two places for keys", env("LUBDUB_SIGNING_KEYS=a=geheim", "LUBDUB_SIGNING_KEYS_FILE=/x"), []string{"signing keys come from two places"}},
+		{"two places for keys", env("LUBDUB_SIGNING_KEYS=a=geheim", "LUBDUB_SIGNING_KEYS_FILE=/x"),
+			[]string{"signing keys come from two places"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := Load(c.in(t))
@@ -228,7 +242,8 @@ func TestRefused(t *testing.T) {
 func TestKubernetesVariablesPass(t *testing.T) {
 	_, err := Load(Input{Environ: []string{
 		"LUBDUB_SERVICE_HOST=10.0.0.7", "LUBDUB_SERVICE_PORT=8080", "LUBDUB_SERVICE_PORT_HTTP=8080", "LUBDUB_PORT=tcp://10.0.0.7:8080",
-		"LUBDUB_PORT_8080_TCP=tcp://10.0.0.7:8080", "LUBDUB_PORT_8080_TCP_PROTO=tcp", "LUBDUB_PORT_8080_TCP_PORT=8080", "LUBDUB_PORT_8080_TCP_ADDR=10.0.0.7",
+		"LUBDUB_PORT_8080_TCP=tcp://10.0.0.7:8080", "LUBDUB_PORT_8080_TCP_PROTO=tcp", "LUBDUB_PORT_8080_TCP_PORT=8080",
+		"LUBDUB_PORT_8080_TCP_ADDR=10.0.0.7",
 		"LUBDUB_API_SERVICE_HOST=10.0.0.8", "LUBDUB_API_PORT=udp://10.0.0.8:1", "LUBDUB_API_PORT_1_UDP_PORT=1",
 	}})
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 
 // Whatever a file holds, it is a configuration within its bounds or a mistake that is told.
 func FuzzFile(f *testing.F) {
-	for _, text := range []string{"shards: 16\nredis: redis://x\n", "roles: [api, sweeper]\n", "a: &a b\nc: *a\n", "---\n---\n", "{", "shards: !!int 5", "? x\n: y", "redis: |\n  redis://x", "tls-cert-file: /a\n"} {
+	for _, text := range []string{"shards: 16\nredis: redis://x\n", "roles: [api, sweeper]\n", "a: &a b\nc: *a\n", "---\n---\n", "{",
+		"shards: !!int 5", "? x\n: y", "redis: |\n  redis://x", "tls-cert-file: /a\n"} {
 		f.Add(text)
 	}
 	path := filepath.Join(f.TempDir(), "lubdub.yaml")
@@ -34,9 +35,12 @@ func FuzzRedactURL(f *testing.F) {
 	f.Add("redis://u:", "geheim7", "@h:1/0")
 	f.Add("redis+sentinel://h/main?password=", "geheim7", "&x=y")
 	f.Fuzz(func(t *testing.T, before, password, after string) {
-		user := strings.HasPrefix(after, "@") && strings.HasSuffix(before, ":") && strings.Contains(strings.TrimSuffix(before, ":"), "://") && !strings.Contains(before, "?")
-		parameter := (strings.HasSuffix(before, "?password=") || strings.HasSuffix(before, "&password=")) && strings.Contains(before, "://") && (after == "" || after[0] == '&')
-		if len(password) < 6 || strings.ContainsAny(password, "@/?&#:=") || strings.Contains(before+"|"+after, password) || !user && !parameter || !strings.Contains(before, "://") {
+		user := strings.HasPrefix(after, "@") && strings.HasSuffix(before, ":") && strings.Contains(strings.TrimSuffix(before, ":"), "://") &&
+			!strings.Contains(before, "?")
+		parameter := (strings.HasSuffix(before, "?password=") || strings.HasSuffix(before, "&password=")) && strings.Contains(before, "://") &&
+			(after == "" || after[0] == '&')
+		if len(password) < 6 || strings.ContainsAny(password, "@/?&#:=") || strings.Contains(before+"|"+after, password) || !user && !parameter ||
+			!strings.Contains(before, "://") {
 			return
 		}
 		if got := RedactURL(before + password + after); strings.Contains(got, password) {

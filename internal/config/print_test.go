@@ -14,7 +14,8 @@ func TestPrintRoundTrip(t *testing.T) {
 	for name, environ := range map[string][]string{
 		"defaults": nil,
 		"all set": {
-			"LUBDUB_REDIS=redis+sentinel://a:1,b:2/mymaster/3?x=1", "LUBDUB_REDIS_TIMEOUT=1500ms", "LUBDUB_SHARDS=3", "LUBDUB_FINISHED_RETENTION=48h30m",
+			"LUBDUB_REDIS=redis+sentinel://a:1,b:2/mymaster/3?x=1", "LUBDUB_REDIS_TIMEOUT=1500ms", "LUBDUB_SHARDS=3",
+			"LUBDUB_FINISHED_RETENTION=48h30m",
 			"LUBDUB_ROLES=sweeper", "LUBDUB_LISTEN=[::1]:0", "LUBDUB_ADMIN_LISTEN=:9999", "LUBDUB_PUBLIC_URL=https://x.example/base",
 			"LUBDUB_SIGNING_KEYS_FILE=/etc/a: b # c", "LUBDUB_LOG_FORMAT=json", "LUBDUB_DRAIN_DELAY=5s",
 		},
@@ -40,7 +41,8 @@ func TestPrintRoundTrip(t *testing.T) {
 }
 
 func TestPrintTellsSources(t *testing.T) {
-	l, err := Load(Input{File: file(t, "shards: 3\n"), Environ: []string{"LUBDUB_LISTEN=:1"}, Flags: &Config{AdminListen: ":2"}, FlagsSet: []string{"admin-listen", "config"}})
+	l, err := Load(Input{File: file(t, "shards: 3\n"), Environ: []string{"LUBDUB_LISTEN=:1"}, Flags: &Config{AdminListen: ":2"},
+		FlagsSet: []string{"admin-listen", "config"}})
 	if err != nil {
 		t.Fatal(err)
 	}

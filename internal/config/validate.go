@@ -41,10 +41,12 @@ func (l *Loaded) validate() (ps problems) {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
 	if both := (Roles{API: true, Sweeper: true}); l.Redis == Embedded && l.Roles != both {
-		ps.addf("an embedded Redis (%s) is nobody else's, so its process needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles, l.Source("roles"))
+		ps.addf("an embedded Redis (%s) is nobody else's, so its process needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles,
+			l.Source("roles"))
 	}
 	if l.Redis == Embedded && l.Durability != "memory" {
-		ps.addf("an embedded Redis (%s) keeps nothing, so durability cannot be %s (%s); run a Redis, or set durability to memory", l.Source("redis"), l.Durability, l.Source("durability"))
+		ps.addf("an embedded Redis (%s) keeps nothing, so durability cannot be %s (%s); run a Redis, or set durability to memory",
+			l.Source("redis"), l.Durability, l.Source("durability"))
 	}
 	if l.SigningKeys != "" && l.SigningKeysFile != "" {
 		ps.addf("signing keys come from two places, %s and signing-keys-file (%s); take one away, so that it is plain which key signs",
@@ -73,7 +75,8 @@ func (l *Loaded) validateTLS(ps *problems) {
 	}
 	for _, name := range []string{"redis-tls-ca-file", "redis-tls-cert-file", "redis-tls-server-name"} {
 		if l.text(name) != "" {
-			ps.addf("%s (%s) is set, but redis (%s) does not begin with rediss: the connection would be plain", name, l.Source(name), l.Source("redis"))
+			ps.addf("%s (%s) is set, but redis (%s) does not begin with rediss: the connection would be plain", name, l.Source(name),
+				l.Source("redis"))
 		}
 	}
 }

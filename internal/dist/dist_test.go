@@ -81,7 +81,8 @@ func TestSBOM(t *testing.T) {
 		{Path: "a.io/b", Version: "v1.0.0", Replace: &debug.Module{Path: "c.io/d", Version: "v2.0.0+incompatible"}},
 	}}
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).Encode(sbom(info, "lubdub", "0.1.0", "2026-01-31T10:00:00Z", "00ff")); err != nil {
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).Encode(sbom(info, "lubdub", "0.1.0", "2026-01-31T10:00:00Z",
+		"00ff")); err != nil {
 		t.Fatal(err)
 	}
 	var bom cdx.BOM
@@ -89,7 +90,8 @@ func TestSBOM(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := bom.Metadata.Component
-	if bom.Metadata.Timestamp != "2026-01-31T10:00:00Z" || program.Name != "lubdub" || program.Version != "0.1.0" || (*program.Hashes)[0].Value != "00ff" {
+	if bom.Metadata.Timestamp != "2026-01-31T10:00:00Z" || program.Name != "lubdub" || program.Version != "0.1.0" ||
+		(*program.Hashes)[0].Value != "00ff" {
 		t.Errorf("%+v", bom.Metadata)
 	}
 	urls := []string{program.PackageURL}

@@ -25,7 +25,8 @@ const (
 const Shards = 2
 
 // Caveat is what a user must know, in one line.
-var Caveat = fmt.Sprintf("embedded Redis: for trying only. Nothing persists, one process, at most %d heartbeats and %d other calls waiting; for more, run a Redis and say --redis redis://…", MaxPendingBeats, MaxPendingCalls)
+var Caveat = fmt.Sprintf("embedded Redis: for trying only. Nothing persists, one process, at most %d heartbeats and %d other calls "+
+	"waiting; for more, run a Redis and say --redis redis://…", MaxPendingBeats, MaxPendingCalls)
 
 // Redis is a running one. Close it when nothing uses it any more.
 type Redis struct {

@@ -28,7 +28,8 @@ func TestServesAndStops(t *testing.T) {
 	}
 	c := client(t, r)
 	ctx := context.Background()
-	if v, err := c.Eval(ctx, `redis.call("SET", KEYS[1], ARGV[1]); return redis.call("GET", KEYS[1])`, []string{"k"}, "v").Result(); err != nil || v != "v" {
+	if v, err := c.Eval(ctx, `redis.call("SET", KEYS[1], ARGV[1]); return redis.call("GET", KEYS[1])`, []string{"k"},
+		"v").Result(); err != nil || v != "v" {
 		t.Errorf("%v, %v", v, err)
 	}
 	c.Close()
@@ -103,7 +104,8 @@ func TestManyKeysSlowNoCommand(t *testing.T) {
 	ctx := context.Background()
 	fill := func(n int) {
 		t.Helper()
-		if err := c.Eval(ctx, `for i = 1, tonumber(ARGV[1]) do redis.call('SET', ARGV[1] .. ':' .. i, 'v') end return 1`, nil, n).Err(); err != nil {
+		if err := c.Eval(ctx, `for i = 1, tonumber(ARGV[1]) do redis.call('SET', ARGV[1] .. ':' .. i, 'v') end return 1`, nil,
+			n).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

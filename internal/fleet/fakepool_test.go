@@ -121,7 +121,8 @@ func (f *fake) register(in []byte) (int, any) {
 		w.killed = time.AfterFunc(2*time.Second, die)
 	}
 	f.pool.workers[w.WorkerID] = w
-	return 201, v1.RegisterWorkerResponse{WorkerID: w.WorkerID, WorkerToken: w.WorkerID, HeartbeatIntervalMs: fakeWorkerTimeout / 3, HeartbeatTimeoutMs: fakeWorkerTimeout}
+	return 201, v1.RegisterWorkerResponse{WorkerID: w.WorkerID, WorkerToken: w.WorkerID, HeartbeatIntervalMs: fakeWorkerTimeout / 3,
+		HeartbeatTimeoutMs: fakeWorkerTimeout}
 }
 
 // bury ends a worker and gives what it held to others.

@@ -48,7 +48,8 @@ func TestGoodServerPasses(t *testing.T) {
 			t.Errorf("%s was played %d times in more than four decks", b.name, s.Behaviours[b.name])
 		}
 	}
-	for _, reason := range []string{"WORKER_REPORTED", "HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "START_TIMEOUT", "RUN_TIMEOUT", "DEADLINE_EXCEEDED"} {
+	for _, reason := range []string{"WORKER_REPORTED", "HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "START_TIMEOUT", "RUN_TIMEOUT",
+		"DEADLINE_EXCEEDED"} {
 		if s.Reasons[reason] == 0 {
 			t.Errorf("no task failed as %s", reason)
 		}
@@ -77,12 +78,15 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		{"live tasks are failed", func(f *fake) { f.killer = true }, only("steady", "slow beats"), "a live task was failed"},
 		{"dead ones are missed", func(f *fake) { f.blind = true }, only("crashes"), "missed: still RUNNING"},
-		{"verdicts are late", func(f *fake) { f.late = 300 * time.Millisecond }, only("crashes"), "HEARTBEAT_TIMEOUT came 300ms late, 300ms by its own evidence, and may be 250ms at most"},
-		{"late, and the evidence denies it", func(f *fake) { f.late = 300 * time.Millisecond; f.hideLate = true }, only("ignores cancel"), "CANCEL_TIMEOUT came 300ms late"},
+		{"verdicts are late", func(f *fake) { f.late = 300 * time.Millisecond }, only("crashes"),
+			"HEARTBEAT_TIMEOUT came 300ms late, 300ms by its own evidence, and may be 250ms at most"},
+		{"late, and the evidence denies it", func(f *fake) { f.late = 300 * time.Millisecond; f.hideLate = true }, only("ignores cancel"),
+			"CANCEL_TIMEOUT came 300ms late"},
 		{"late start timeout", func(f *fake) { f.late = 300 * time.Millisecond }, only("never starts"), "START_TIMEOUT came 300ms late"},
 		{"late run timeout", func(f *fake) { f.late = 300 * time.Millisecond }, only("hangs"), "RUN_TIMEOUT came 300ms late"},
 		{"late deadline", func(f *fake) { f.late = 300 * time.Millisecond }, only("misses its deadline"), "DEADLINE_EXCEEDED came"},
-		{"verdicts are early", func(f *fake) { f.early = 100 * time.Millisecond; f.hideLate = true }, only("crashes"), "HEARTBEAT_TIMEOUT came 100ms early"},
+		{"verdicts are early", func(f *fake) { f.early = 100 * time.Millisecond; f.hideLate = true }, only("crashes"),
+			"HEARTBEAT_TIMEOUT came 100ms early"},
 		{"wrong reason", func(f *fake) {
 			f.edit = func(t *v1.Task) {
 				if t.Reason != nil {
@@ -97,13 +101,16 @@ func TestFaultsAreFound(t *testing.T) {
 				}
 			}
 		}, only("short"), "CANCELLED, and should be SUCCEEDED"},
-		{"wrong category", func(f *fake) { f.edit = func(t *v1.Task) { t.Error = []byte(`{"category":"OTHER"}`) } }, only("fails"), `error category "OTHER"`},
+		{"wrong category", func(f *fake) { f.edit = func(t *v1.Task) { t.Error = []byte(`{"category":"OTHER"}`) } }, only("fails"),
+			`error category "OTHER"`},
 		{"no evidence", func(f *fake) { f.noEvidence = true }, only("crashes"), "has no evidence"},
-		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"), "0 ended attempts in its history, and should be 2"},
+		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"),
+			"0 ended attempts in its history, and should be 2"},
 		{"finished tasks are lost", func(f *fake) { f.forget = true }, only("steady"), "the task is gone"},
 		{"cancels are not told", func(f *fake) { f.noCancel = true }, only("heeds cancel"), "the beat after the cancel did not ask to stop"},
 		{"deadlines to come are refused", func(f *fake) { f.noDeadlines = true }, only("misses its deadline"), "400"},
-		{"late ones are let in", func(f *fake) { f.revive = true }, only("comes back too late"), "a beat after the verdict was answered with 200, and not with 410"},
+		{"late ones are let in", func(f *fake) { f.revive = true }, only("comes back too late"),
+			"a beat after the verdict was answered with 200, and not with 410"},
 		{"tasks are doubled", func(f *fake) { f.double = true }, only("short"), "tasks, and should count 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -120,7 +120,8 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 		return v
 	}
 	if v.Zombies > want.count("ZOMBIE") {
-		v.wrongf("a live task was failed: its worker was never silent for longer than %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
+		v.wrongf("a live task was failed: its worker was never silent for longer than %v of %v", seen.Silence.Round(time.Millisecond),
+			seen.Timeout)
 	}
 	history := seen.withoutExcused(t.History)
 	if lost := lostBy(history); len(lost) > want.count("LOST") {
@@ -228,7 +229,8 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 	case reckoned < -early || told < 0:
 		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
-		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was held up",
+		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was "+
+			"held up",
 			h.Attempt, w.Reason, lag.Round(time.Millisecond), told, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {

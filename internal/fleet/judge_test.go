@@ -12,7 +12,8 @@ import (
 func rightZombie() (Expect, Seen) {
 	due := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	reason := "HEARTBEAT_TIMEOUT"
-	want := Expect{State: v1.Failed, Reason: reason, Attempts: []ExpectAttempt{{Outcome: "ZOMBIE", Reason: reason, Due: due, Timeout: time.Second}}}
+	want := Expect{State: v1.Failed, Reason: reason, Attempts: []ExpectAttempt{{Outcome: "ZOMBIE", Reason: reason, Due: due,
+		Timeout: time.Second}}}
 	task := &v1.Task{TaskID: "t", State: v1.Failed, Reason: &reason, History: []v1.HistoryEntry{{
 		Attempt: 1, Outcome: "ZOMBIE", Reason: &reason,
 		Evidence: &v1.Evidence{SilentMs: 1003, TimeoutMs: 1000, DetectedAt: v1.At(due.Add(3 * time.Millisecond)), DetectionLagMs: 3},
@@ -53,7 +54,8 @@ func TestJudge(t *testing.T) {
 			e := s.Task.History[0].Evidence
 			e.DetectedAt, e.OutageCreditMs = v1.At(e.DetectedAt.Add(5*time.Second)), 5000
 		}, ""},
-		{"an outage is credited 53 ms too much, of which 3 are its lag", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 53 }, ""},
+		{"an outage is credited 53 ms too much, of which 3 are its lag",
+			func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 53 }, ""},
 		{"and one more", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.OutageCreditMs = 54 }, "51ms early"},
 		{"an outage before a deadline", func(w *Expect, s *Seen) {
 			w.Attempts[0].Timeout, s.Task.History[0].Evidence.OutageCreditMs = 0, 5000
@@ -71,7 +73,8 @@ func TestJudge(t *testing.T) {
 		{"another state", func(_ *Expect, s *Seen) { s.Task.State = v1.Cancelled }, "CANCELLED HEARTBEAT_TIMEOUT, and should be FAILED"},
 		{"another reason", func(w *Expect, _ *Seen) { w.Reason = "RUN_TIMEOUT" }, "should be FAILED RUN_TIMEOUT"},
 		{"another attempt", func(_ *Expect, s *Seen) { s.Task.History[0].Attempt = 2 }, "entry 1 of its history is of attempt 2"},
-		{"another outcome", func(_ *Expect, s *Seen) { s.Task.History[0].Outcome = "TIMED_OUT" }, "ended TIMED_OUT HEARTBEAT_TIMEOUT, and should be ZOMBIE"},
+		{"another outcome", func(_ *Expect, s *Seen) { s.Task.History[0].Outcome = "TIMED_OUT" },
+			"ended TIMED_OUT HEARTBEAT_TIMEOUT, and should be ZOMBIE"},
 		{"one attempt too many", func(_ *Expect, s *Seen) {
 			s.Task.History = append(s.Task.History, v1.HistoryEntry{Attempt: 2, Outcome: "SUCCEEDED"})
 		}, "2 ended attempts"},
@@ -83,7 +86,8 @@ func TestJudge(t *testing.T) {
 		{"a complaint of a late worker, and not read back", func(_ *Expect, s *Seen) {
 			s.Task, s.Unread, s.Complaints, s.Silence = nil, "503", []string{"an odd answer"}, time.Second
 		}, ""},
-		{"a complaint, and not read back", func(_ *Expect, s *Seen) { s.Task, s.Unread, s.Complaints = nil, "503", []string{"an odd answer"} }, "an odd answer"},
+		{"a complaint, and not read back", func(_ *Expect, s *Seen) { s.Task, s.Unread, s.Complaints = nil, "503", []string{"an odd answer"} },
+			"an odd answer"},
 		{"a complaint", func(_ *Expect, s *Seen) { s.Complaints = []string{"an odd answer"} }, "an odd answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,8 +167,10 @@ func TestJudgeLostJobs(t *testing.T) {
 		{"lost by one that was late", done, []string{other}, false, wasLate, "", false},
 		{"by one that was late, then by the killed one", killed, []string{other, victim}, false, wasLate, "", false},
 		{"lost by one that beat in time", done, []string{victim}, false, wasLate, "a live worker's task was taken from it: wkr_victim", false},
-		{"by the killed one, then by one that beat in time", killed, []string{victim, other}, false, nil, "taken from it: wkr_victim, wkr_other", false},
-		{"by another than the killed one", killed, []string{"wkr_third"}, false, wasLate, "was that of wkr_third, and should be that of wkr_victim", false},
+		{"by the killed one, then by one that beat in time", killed, []string{victim, other}, false, nil, "taken from it: wkr_victim, wkr_other",
+			false},
+		{"by another than the killed one", killed, []string{"wkr_third"}, false, wasLate,
+			"was that of wkr_third, and should be that of wkr_victim", false},
 		{"the killed one lost nothing", killed, nil, false, wasLate, "1 ended attempts in its history, and should be 2", false},
 		{"lost too often by those that were late", done, []string{other, other}, true, wasLate, "", true},
 		{"lost too often by those that beat in time", done, []string{victim, victim}, true, wasLate, "taken from it", false},
@@ -209,12 +215,15 @@ func TestSummaryCheck(t *testing.T) {
 
 func TestSummaryWrite(t *testing.T) {
 	var b strings.Builder
-	s := Summary{Created: 3, Judged: 3, Failed: 2, Reasons: map[string]int{"HEARTBEAT_TIMEOUT": 2}, Zombies: 2, Lags: 2, LagP50: 3 * time.Millisecond, Most: 9 * time.Millisecond,
-		Wrongs: 1, Wrong: []Verdict{{TaskID: "task_1", Behaviour: "steady", State: v1.Failed, Reason: "HEARTBEAT_TIMEOUT", Wrong: []string{"a live task was failed"}}}}
+	s := Summary{Created: 3, Judged: 3, Failed: 2, Reasons: map[string]int{"HEARTBEAT_TIMEOUT": 2}, Zombies: 2, Lags: 2,
+		LagP50: 3 * time.Millisecond, Most: 9 * time.Millisecond,
+		Wrongs: 1, Wrong: []Verdict{{TaskID: "task_1", Behaviour: "steady", State: v1.Failed, Reason: "HEARTBEAT_TIMEOUT",
+			Wrong: []string{"a live task was failed"}}}}
 	if err := s.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"HEARTBEAT_TIMEOUT", "max 9 ms", "wrong verdicts", "WRONG  task_1  steady  FAILED HEARTBEAT_TIMEOUT  wrong: a live task was failed"} {
+	for _, want := range []string{"HEARTBEAT_TIMEOUT", "max 9 ms", "wrong verdicts",
+		"WRONG  task_1  steady  FAILED HEARTBEAT_TIMEOUT  wrong: a live task was failed"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -59,7 +59,8 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 // next asks for another attempt and hires a worker for it.
 func (p *play) next(ctx context.Context, from int) (*runner, v1.TaskEnvelope, error) {
 	var e v1.TaskEnvelope
-	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/attempts", &v1.NextAttemptRequest{FromAttempt: from}, &e); err != nil {
+	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/attempts", &v1.NextAttemptRequest{FromAttempt: from},
+		&e); err != nil {
 		return nil, e, err
 	}
 	return p.hire(e), e, nil

@@ -149,11 +149,13 @@ func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	case w == nil:
 		p.fleet.amiss("registering a worker", err)
 	case w.late():
-		p.fleet.tell(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id, w.silence().Round(time.Millisecond), w.timeout, err))
+		p.fleet.tell(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id,
+			w.silence().Round(time.Millisecond), w.timeout, err))
 	case again(err):
 		p.fleet.tell(fmt.Sprintf("worker %s: %v", w.id, err))
 	default:
-		p.fleet.blame(nameWorker, w.id, "it was never silent for longer than %v of %v, and was refused: %v", w.silence().Round(time.Millisecond), w.timeout, err)
+		p.fleet.blame(nameWorker, w.id, "it was never silent for longer than %v of %v, and was refused: %v", w.silence().Round(time.Millisecond),
+			w.timeout, err)
 	}
 }
 
@@ -283,7 +285,8 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {
-			p.fleet.tell(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt, text(h.WorkerID)))
+			p.fleet.tell(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
+				text(h.WorkerID)))
 		}
 	}
 	p.mu.Lock()

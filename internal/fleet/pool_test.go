@@ -143,15 +143,18 @@ func TestFaultsAboutWorkersAreFound(t *testing.T) {
 		fault func(*fakePool)
 		want  string
 	}{
-		"live workers are killed":                   {func(f *fakePool) { f.killWorker = true }, "worker  wrong: it was never silent for longer than"},
-		"their tasks are taken":                     {func(f *fakePool) { f.killWorker = true; f.slowClaim = 900 * time.Millisecond }, "a live worker's task was taken from it: wkr_"},
+		"live workers are killed": {func(f *fakePool) { f.killWorker = true },
+			"worker  wrong: it was never silent for longer than"},
+		"their tasks are taken": {func(f *fakePool) { f.killWorker = true; f.slowClaim = 900 * time.Millisecond },
+			"a live worker's task was taken from it: wkr_"},
 		"dead workers are missed":                   {func(f *fakePool) { f.mute = true }, "missed: still "},
 		"their tasks stay with them":                {func(f *fakePool) { f.keep = true }, "missed: still "},
 		"an attempt ends twice":                     {func(f *fakePool) { f.twice = true }, "attempt 1 ended 2 times"},
 		"started jobs are taken as if they had not": {func(f *fakePool) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
-		"another worker is held to it":              {func(f *fakePool) { f.stranger = true }, "was that of wkr_stranger, and should be that of wkr_"},
-		"the dead are let in":                       {func(f *fakePool) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
-		"nobody may register":                       {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: 403"},
+		"another worker is held to it": {func(f *fakePool) { f.stranger = true },
+			"was that of wkr_stranger, and should be that of wkr_"},
+		"the dead are let in": {func(f *fakePool) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
+		"nobody may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newFake()

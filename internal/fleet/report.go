@@ -24,7 +24,8 @@ func (s Summary) Check() error {
 	case s.Judged < s.Created:
 		return fmt.Errorf("only %d of %d tasks were judged", s.Judged, s.Created)
 	case float64(s.Unclear+s.Mishaps) > max(1, maxUnclear*float64(s.Judged)):
-		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: this machine is too busy to prove anything", s.Judged, s.Unclear+s.Mishaps)
+		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: this machine is too busy to prove anything",
+			s.Judged, s.Unclear+s.Mishaps)
 	}
 	return nil
 }

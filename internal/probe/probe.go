@@ -58,7 +58,8 @@ func (p *Prober) Probe(ctx context.Context, url string) error {
 }
 
 // ErrPort is the cause of a refusal to dial.
-var ErrPort = errors.New("the port belongs to a service that speaks no HTTP; let the worker answer on 80, 443 or one from 1024 up, or allow every port with --worker-probe any")
+var ErrPort = errors.New("the port belongs to a service that speaks no HTTP; let the worker answer on 80, 443 or one from 1024 up, or " +
+	"allow every port with --worker-probe any")
 
 // refusePrivate judges an address that is about to be dialled, after names were resolved: what a name stood for when
 // it was checked earlier would prove nothing.

@@ -13,10 +13,14 @@ import (
 
 func TestPublic(t *testing.T) {
 	for _, a := range []string{
-		"127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255",
-		"::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1", "198.18.0.1",
-		"::127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "100.100.100.200", "168.63.129.16", "192.0.0.192", "::ffff:168.63.129.16",
-		"fec0::1", "fe80::1%eth0", "ff0e::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "3fff::1", "5f00::1", "100::1", "8000::1", "255.255.255.255", "127.255.255.254",
+		"127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1",
+		"255.255.255.255",
+		"::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
+		"2001:db8::1", "198.18.0.1",
+		"::127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "100.100.100.200", "168.63.129.16", "192.0.0.192",
+		"::ffff:168.63.129.16",
+		"fec0::1", "fe80::1%eth0", "ff0e::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "3fff::1", "5f00::1", "100::1", "8000::1",
+		"255.255.255.255", "127.255.255.254",
 	} {
 		if Public(netip.MustParseAddr(a)) {
 			t.Errorf("%s was let through", a)
@@ -62,7 +66,8 @@ func TestProbe(t *testing.T) {
 // answer would lead to.
 func TestWhatIsDialledIsJudged(t *testing.T) {
 	for address, want := range map[string]error{
-		"127.0.0.1:80": ErrAddress, "[::1]:443": ErrAddress, "[::ffff:10.0.0.1]:80": ErrAddress, "[64:ff9b::a00:1]:80": ErrAddress, "169.254.169.254:80": ErrAddress, "0.0.0.0:80": ErrAddress,
+		"127.0.0.1:80": ErrAddress, "[::1]:443": ErrAddress, "[::ffff:10.0.0.1]:80": ErrAddress, "[64:ff9b::a00:1]:80": ErrAddress,
+		"169.254.169.254:80": ErrAddress, "0.0.0.0:80": ErrAddress,
 		"8.8.8.8:22": ErrPort, "8.8.8.8:25": ErrPort, "8.8.8.8:53": ErrPort, "8.8.8.8:0": ErrPort, "[2606:4700:4700::1111]:111": ErrPort,
 		"8.8.8.8:80": nil, "8.8.8.8:443": nil, "8.8.8.8:1024": nil, "8.8.8.8:8081": nil, "[2606:4700:4700::1111]:443": nil,
 	} {
@@ -109,7 +114,8 @@ func TestHostileAnswers(t *testing.T) {
 }
 
 func FuzzPublic(f *testing.F) {
-	for _, a := range []string{"127.0.0.1", "::ffff:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "8.8.8.8", "fe80::1%0", "2606:4700::1", "::7f00:1"} {
+	for _, a := range []string{"127.0.0.1", "::ffff:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "8.8.8.8", "fe80::1%0", "2606:4700::1",
+		"::7f00:1"} {
 		f.Add(a)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -118,10 +124,12 @@ func FuzzPublic(f *testing.F) {
 			return
 		}
 		ip := net.IP(a.AsSlice())
-		if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast() || ip.IsUnspecified() || !ip.IsGlobalUnicast() {
+		if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast() || ip.IsUnspecified() ||
+			!ip.IsGlobalUnicast() {
 			t.Fatalf("%s was let through", text)
 		}
-		if four := a.Unmap().AsSlice(); len(four) == 4 && !Public(netip.AddrFrom16([16]byte(append(append(make([]byte, 10), 0xff, 0xff), four...)))) {
+		if four := a.Unmap().AsSlice(); len(four) == 4 && !Public(netip.AddrFrom16([16]byte(append(append(make([]byte, 10), 0xff, 0xff),
+			four...)))) {
 			t.Fatalf("%s is judged otherwise as a mapped address", text)
 		}
 	})

@@ -113,8 +113,10 @@ func TestWhoIsLetIn(t *testing.T) {
 		server, client *tls.Config
 		in             bool
 	}{
-		"anyone": {open, ca.Client("", ""), true}, "TLS 1.2": {open, old(tls.VersionTLS12), true}, "TLS 1.1": {open, old(tls.VersionTLS11), false},
-		"no certificate": {closed, ca.Client("", ""), false}, "of another CA": {closed, foreign, false}, "its own": {closed, ca.Client(ca.Issue("client", "client")), true},
+		"anyone": {open, ca.Client("", ""), true}, "TLS 1.2": {open, old(tls.VersionTLS12), true},
+		"TLS 1.1":        {open, old(tls.VersionTLS11), false},
+		"no certificate": {closed, ca.Client("", ""), false}, "of another CA": {closed, foreign, false},
+		"its own":                            {closed, ca.Client(ca.Issue("client", "client")), true},
 		"a client that does not know the CA": {open, other.Client("", ""), false},
 	} {
 		c.client.ServerName = "localhost"

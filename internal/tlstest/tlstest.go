@@ -34,8 +34,9 @@ func NewCA(t testing.TB) *CA {
 	c.File = filepath.Join(c.dir, "ca.pem")
 	c.key = c.newKey()
 	c.cert = &x509.Certificate{
-		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "a CA of tests"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "a CA of tests"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c.cert, c.cert, &c.key.PublicKey, c.key)
 	c.check(err)
@@ -52,7 +53,8 @@ func (c *CA) Issue(file, name string) (cert, key string) {
 	cert, key = filepath.Join(c.dir, file+".pem"), filepath.Join(c.dir, file+".key")
 	k := c.newKey()
 	template := &x509.Certificate{
-		SerialNumber: serial(c.t), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: serial(c.t), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if name == "localhost" {

@@ -82,7 +82,8 @@ func TestConcurrentBeatsLand(t *testing.T) {
 		t.Errorf("%d of %d attempts", n, tasks)
 	}
 	for i := range tasks {
-		if report := client.HGet(t.Context(), "baseline:progress", fmt.Sprintf("acme/prod/report-%d#1.aB3d", i)).Val(); report != fmt.Sprintf("\t\t%d\t", beats-1) {
+		if report := client.HGet(t.Context(), "baseline:progress",
+			fmt.Sprintf("acme/prod/report-%d#1.aB3d", i)).Val(); report != fmt.Sprintf("\t\t%d\t", beats-1) {
 			t.Errorf("report-%d: %q", i, report)
 		}
 	}

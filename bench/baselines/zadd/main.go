@@ -58,7 +58,8 @@ func main() {
 	_ = json.NewEncoder(os.Stdout).Encode(r)
 }
 
-func run(ctx context.Context, client *redis.Client, members, batch, connections int, length time.Duration, progress bool) (r result, err error) {
+func run(ctx context.Context, client *redis.Client, members, batch, connections int, length time.Duration,
+	progress bool) (r result, err error) {
 	names, reports := names(members), reports()
 	if err := fill(ctx, client, names, reports, progress); err != nil {
 		return r, err

@@ -75,14 +75,17 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no token", "/v1/tasks/report-1/heartbeat", "", `{"attempt":2}`, 401},
 		{"another key", "/v1/tasks/report-1/heartbeat", token(t, []byte(strings.Repeat("x", 32)), nil), `{"attempt":2}`, 401},
-		{"expired", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["exp"] = time.Now().Unix() - 5 }), `{"attempt":2}`, 401},
+		{"expired", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["exp"] = time.Now().Unix() - 5 }), `{"attempt":2}`,
+			401},
 		{"no expiry", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { delete(c, "exp") }), `{"attempt":2}`, 401},
 		{"another audience", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["aud"] = "x" }), `{"attempt":2}`, 401},
 		{"another kind", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["knd"] = "control" }), `{"attempt":2}`, 401},
 		{"another task", "/v1/tasks/report-2/heartbeat", good, `{"attempt":2}`, 403},
 		{"another attempt in the body", "/v1/tasks/report-1/heartbeat", good, `{"attempt":1}`, 403},
-		{"an attempt that does not run", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["att"] = 1 }), `{"attempt":1}`, 409},
-		{"an attempt with another fence", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["fen"] = "xxxx" }), `{"attempt":2}`, 409},
+		{"an attempt that does not run", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["att"] = 1 }),
+			`{"attempt":1}`, 409},
+		{"an attempt with another fence", "/v1/tasks/report-1/heartbeat", token(t, secret, func(c jwt.MapClaims) { c["fen"] = "xxxx" }),
+			`{"attempt":2}`, 409},
 		{"no JSON", "/v1/tasks/report-1/heartbeat", good, `{"attempt":`, 400},
 		{"progress over 100", "/v1/tasks/report-1/heartbeat", good, `{"attempt":2,"progressPct":101}`, 400},
 		{"another path", "/v1/tasks/report-1/completed", good, `{"attempt":2}`, 404},
@@ -109,9 +112,11 @@ func TestBeatLands(t *testing.T) {
 		t.Fatal(status, answer)
 	}
 	client.ZAdd(t.Context(), "baseline:beats:90000", redis.Z{Score: 1, Member: member})
-	status, answer := post(h, "/v1/tasks/report-1/heartbeat", good, `{"attempt":2,"workerId":"worker-1","heartbeatAt":"2026-01-15T10:05:00Z","progressPct":45.5,"message":"partition 5"}`)
+	status, answer := post(h, "/v1/tasks/report-1/heartbeat", good,
+		`{"attempt":2,"workerId":"worker-1","heartbeatAt":"2026-01-15T10:05:00Z","progressPct":45.5,"message":"partition 5"}`)
 	at, err := time.Parse(time.RFC3339, answer["serverTime"].(string))
-	if status != 200 || err != nil || answer["acknowledged"] != true || answer["shouldCancel"] != false || answer["nextHeartbeatMs"] != 30000.0 {
+	if status != 200 || err != nil || answer["acknowledged"] != true || answer["shouldCancel"] != false ||
+		answer["nextHeartbeatMs"] != 30000.0 {
 		t.Fatal(status, answer, err)
 	}
 	if score := client.ZScore(t.Context(), "baseline:beats:90000", member).Val(); int64(score) != at.UnixMilli() {
@@ -132,7 +137,8 @@ func TestStoreThatIsGone(t *testing.T) {
 }
 
 func TestKeysThatAreNone(t *testing.T) {
-	for _, keys := range []string{"", "k1", "k1=", "k1=" + base64.StdEncoding.EncodeToString([]byte("short")), "=" + base64.StdEncoding.EncodeToString(secret)} {
+	for _, keys := range []string{"", "k1", "k1=", "k1=" + base64.StdEncoding.EncodeToString([]byte("short")),
+		"=" + base64.StdEncoding.EncodeToString(secret)} {
 		if _, err := Verifier(keys); err == nil || !strings.Contains(err.Error(), "openssl rand") {
 			t.Errorf("%q: %v", keys, err)
 		}
