@@ -24,7 +24,10 @@ func (e *env) admin() func(method, path, host string) (int, http.Header, string)
 	ln := fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
 	go func() { served <- e.s.ServeAdmin(ln) }()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+		error) {
+		return ln.Dial()
+	}}}
 	e.t.Cleanup(func() {
 		client.CloseIdleConnections()
 		if err := e.s.admin.Shutdown(); err != nil {
@@ -80,12 +83,14 @@ func TestNoAdminPageShowsTheCommandLine(t *testing.T) {
 	os.Args = append(slices.Clone(args), "--redis", "redis://:geheim7@host:6379/0")
 	get := newEnv(t).admin()
 	paths := []string{
-		"/metrics", "/version", "/healthz", "/debug/pprof", "/debug/pprof/", "/debug/pprof/symbol", "/debug/pprof/trace?seconds=0.01", "/debug/pprof/profile?seconds=1",
+		"/metrics", "/version", "/healthz", "/debug/pprof", "/debug/pprof/", "/debug/pprof/symbol", "/debug/pprof/trace?seconds=0.01",
+		"/debug/pprof/profile?seconds=1",
 	}
 	for _, p := range pprof.Profiles() {
 		paths = append(paths, "/debug/pprof/"+p.Name(), "/debug/pprof/"+p.Name()+"?debug=1", "/debug/pprof/"+p.Name()+"?debug=2")
 	}
-	cmdline := []string{"/debug/pprof/cmdline", "/debug/pprof/cmdline/", "/debug/pprof/cmd%6cine", "/debug/pprof//cmdline", "/debug/./pprof/cmdline", "//debug/pprof/cmdline", "/debug/pprof/cmdline?debug=1"}
+	cmdline := []string{"/debug/pprof/cmdline", "/debug/pprof/cmdline/", "/debug/pprof/cmd%6cine", "/debug/pprof//cmdline",
+		"/debug/./pprof/cmdline", "//debug/pprof/cmdline", "/debug/pprof/cmdline?debug=1"}
 	for _, path := range append(paths, cmdline...) {
 		status, _, body := get(http.MethodGet, path, "localhost:9090")
 		if z, err := gzip.NewReader(strings.NewReader(body)); err == nil {
@@ -106,17 +111,20 @@ func TestNoAdminPageShowsTheCommandLine(t *testing.T) {
 func TestAdminPagesAreForOurNamesOnly(t *testing.T) {
 	get := newEnv(t, func(c *Config) { c.AdminHosts = []string{"Metrics.internal", "lubdub"} }).admin()
 	for _, host := range []string{
-		"127.0.0.1", "127.0.0.1:9090", "10.1.2.3", "[::1]:9090", "[fe80::1]", "localhost", "localhost:9090", "LOCALHOST", "localhost.", "metrics.internal:9090", "METRICS.INTERNAL", "lubdub:1",
+		"127.0.0.1", "127.0.0.1:9090", "10.1.2.3", "[::1]:9090", "[fe80::1]", "localhost", "localhost:9090", "LOCALHOST", "localhost.",
+		"metrics.internal:9090", "METRICS.INTERNAL", "lubdub:1",
 	} {
 		if status, _, body := get(http.MethodGet, "/metrics", host); status != 200 {
 			t.Errorf("%s: %d %.200s", host, status, body)
 		}
 	}
-	for _, host := range []string{"evil.example", "evil.example:9090", "127.0.0.1.evil.example", "localhost.evil.example", "metrics.internal.evil.example", "xlubdub", "0x7f.1"} {
+	for _, host := range []string{"evil.example", "evil.example:9090", "127.0.0.1.evil.example", "localhost.evil.example",
+		"metrics.internal.evil.example", "xlubdub", "0x7f.1"} {
 		for _, path := range []string{"/metrics", "/livez", "/debug/pprof/heap", "/none"} {
 			status, _, body := get(http.MethodGet, path, host)
 			var e v1.Error
-			if json.Unmarshal([]byte(body), &e) != nil || status != 421 || e.Error != v1.CodeMisdirected || !strings.Contains(e.Message, "admin-hosts") {
+			if json.Unmarshal([]byte(body), &e) != nil || status != 421 || e.Error != v1.CodeMisdirected ||
+				!strings.Contains(e.Message, "admin-hosts") {
 				t.Errorf("%s%s: %d %.200s", host, path, status, body)
 			}
 		}

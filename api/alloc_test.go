@@ -28,12 +28,14 @@ type hot struct {
 func newHot(t testing.TB, path, authorization, body string) *hot {
 	t.Helper()
 	fake := &fakeTracker{}
-	s, err := New(Config{Tracker: quietTracker{fake}, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), Now: func() time.Time { return fakeTime }})
+	s, err := New(Config{Tracker: quietTracker{fake}, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(), Now: func() time.Time { return fakeTime }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &hot{s: s}
-	h.raw = fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: lubdub.test\r\nUser-Agent: worker/1.0\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, authorization, len(body), body)
+	h.raw = fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: lubdub.test\r\nUser-Agent: worker/1.0\r\n%sContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s", path, authorization, len(body), body)
 	h.br = bufio.NewReaderSize(&h.r, 1<<20)
 	return h
 }

@@ -214,7 +214,8 @@ func (b *beatBody) check() *refusal {
 	case b.bad&fieldWorkerID != 0:
 		return invalidID("workerId")
 	case b.bad&fieldHeartbeatAt != 0:
-		return invalidField("heartbeatAt", "heartbeatAt is not an RFC 3339 time such as 2025-01-15T10:05:00Z; leave it out to let the time of receipt count")
+		return invalidField("heartbeatAt", "heartbeatAt is not an RFC 3339 time such as 2025-01-15T10:05:00Z; "+
+			"leave it out to let the time of receipt count")
 	case b.bad&fieldProgressPct != 0:
 		return invalidField("progressPct", "progressPct is not a number from 0 to 100")
 	case b.bad&fieldMessage != 0:

@@ -43,7 +43,8 @@ func decodeSlow(body []byte) (b slowBeat, ok bool) {
 		return b, false
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || fields == nil || saysTwice(body, "attempt", "workerId", "heartbeatAt", "progressPct", "message") {
+	if json.Unmarshal(body, &fields) != nil || fields == nil || saysTwice(body, "attempt", "workerId", "heartbeatAt", "progressPct",
+		"message") {
 		return b, false
 	}
 	get := func(name string, v any) (there, ok bool) {
@@ -79,17 +80,25 @@ func decodeSlow(body []byte) (b slowBeat, ok bool) {
 var beatSeeds = []string{
 	`{"attempt":1,"workerId":"worker-abc123","heartbeatAt":"2025-01-15T10:05:00Z","progressPct":45,"message":"Processing partition 5 of 10"}`,
 	`{"attempt":1}`, ` { "attempt" : 12 } `, `{"attempt":1,"attempt":2}`, `{"attempt":"x","attempt":2}`, `{"attempt":2,"attempt":null}`,
-	`{"\u0061ttempt":7}`, `{"Attempt":7}`, `{"attempt":1.0}`, `{"attempt":1e0}`, `{"attempt":0}`, `{"attempt":-1}`, `{"attempt":99999999999999999999}`,
+	`{"\u0061ttempt":7}`, `{"Attempt":7}`, `{"attempt":1.0}`, `{"attempt":1e0}`, `{"attempt":0}`, `{"attempt":-1}`,
+	`{"attempt":99999999999999999999}`,
 	`{"attempt":2147483647}`, `{"attempt":2147483648}`, `{"attempt":01}`,
 	`{"attempt":1,"progressPct":0.5e1}`, `{"attempt":1,"progressPct":-0}`, `{"attempt":1,"progressPct":100.0000000000000000000000000001}`,
-	`{"attempt":1,"progressPct":1e400}`, `{"attempt":1,"progressPct":1e-400}`, `{"attempt":1,"progressPct":101}`, `{"attempt":1,"progressPct":"5"}`, `{"attempt":1,"progressPct":-1}`,
-	`{"attempt":1,"message":"\ud83d\ude00 \u00e9 \n \"x\""}`, `{"attempt":1,"message":"\ud800"}`, "{\"attempt\":1,\"message\":\"a\tb\"}", `{"attempt":1,"message":5}`, `{"attempt":1,"message":""}`,
-	`{"attempt":1,"heartbeatAt":"2025-02-29T00:00:00Z"}`, `{"attempt":1,"heartbeatAt":"2024-02-29T23:59:59.123456789+05:30"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00,5Z"}`,
-	`{"attempt":1,"heartbeatAt":"2025-01-15t10:05:00z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:60Z"}`, `{"attempt":1,"heartbeatAt":"1969-01-15T10:05:00Z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T1:05:00Z"}`,
-	`{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00+24:00"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00.Z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00"}`,
+	`{"attempt":1,"progressPct":1e400}`, `{"attempt":1,"progressPct":1e-400}`, `{"attempt":1,"progressPct":101}`,
+	`{"attempt":1,"progressPct":"5"}`, `{"attempt":1,"progressPct":-1}`,
+	`{"attempt":1,"message":"\ud83d\ude00 \u00e9 \n \"x\""}`, `{"attempt":1,"message":"\ud800"}`, "{\"attempt\":1,\"message\":\"a\tb\"}",
+	`{"attempt":1,"message":5}`, `{"attempt":1,"message":""}`,
+	`{"attempt":1,"heartbeatAt":"2025-02-29T00:00:00Z"}`, `{"attempt":1,"heartbeatAt":"2024-02-29T23:59:59.123456789+05:30"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00,5Z"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15t10:05:00z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:60Z"}`,
+	`{"attempt":1,"heartbeatAt":"1969-01-15T10:05:00Z"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T1:05:00Z"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00+24:00"}`, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00.Z"}`,
+	`{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00"}`,
 	`{"attempt":1,"workerId":""}`, `{"attempt":1,"workerId":"-x"}`, `{"attempt":1,"workerId":"\u0061"}`, `{"attempt":1,"workerId":null}`,
-	`{"attempt":1,"x":[1,{"y":[]},"z",null,true,false,-1.5E+3]}`, `{"attempt":1,"x":[1,]}`, `{"attempt":1,}`, `{"attempt":1} x`, `{"attempt":1}{}`, `[]`, `null`, ``, `{`, `{"attempt"`, `{"attempt":`, `{"attempt":tru}`,
-	`{"attempt":1,"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + `}`, `{"attempt":1,"x":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`,
+	`{"attempt":1,"x":[1,{"y":[]},"z",null,true,false,-1.5E+3]}`, `{"attempt":1,"x":[1,]}`, `{"attempt":1,}`, `{"attempt":1} x`,
+	`{"attempt":1}{}`, `[]`, `null`, ``, `{`, `{"attempt"`, `{"attempt":`, `{"attempt":tru}`,
+	`{"attempt":1,"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + `}`,
+	`{"attempt":1,"x":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`,
 	"{\"attempt\":1,\"message\":\"\xff\"}", `{"attempt":1,"message":"\u12"}`, `{"attempt":1,"message":"\x"}`,
 }
 
@@ -154,8 +163,10 @@ func FuzzDecodeBatch(f *testing.F) {
 		f.Add([]byte(`{"heartbeats":[` + s + `]}`))
 	}
 	for _, s := range []string{
-		`{}`, `{"heartbeats":null}`, `{"heartbeats":[]}`, `{"heartbeats":[{},{}],"heartbeats":[{}]}`, `{"heartbeats":[{}],"heartbeats":1}`, `{"heart\u0062eats":[{}]}`,
-		`{"heartbeats":[{"attempt":1,"taskId":"a","taskToken":"\u0078"},{"taskId":5},{"taskId":null,"taskToken":null}],"x":[]}`, `{"heartbeats":[{},5]}`, `{"heartbeats":[{}]} x`,
+		`{}`, `{"heartbeats":null}`, `{"heartbeats":[]}`, `{"heartbeats":[{},{}],"heartbeats":[{}]}`, `{"heartbeats":[{}],"heartbeats":1}`,
+		`{"heart\u0062eats":[{}]}`,
+		`{"heartbeats":[{"attempt":1,"taskId":"a","taskToken":"\u0078"},{"taskId":5},{"taskId":null,"taskToken":null}],"x":[]}`,
+		`{"heartbeats":[{},5]}`, `{"heartbeats":[{}]} x`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -164,7 +175,8 @@ func FuzzDecodeBatch(f *testing.F) {
 		err := b.decode(body)
 		var fields map[string]json.RawMessage
 		var items []json.RawMessage
-		ok := utf8.Valid(body) && json.Unmarshal(body, &fields) == nil && fields != nil && json.Unmarshal(fields["heartbeats"], &items) == nil && len(items) >= 1 && len(items) <= maxBatch
+		ok := utf8.Valid(body) && json.Unmarshal(body, &fields) == nil && fields != nil && json.Unmarshal(fields["heartbeats"], &items) == nil &&
+			len(items) >= 1 && len(items) <= maxBatch
 		for _, it := range items {
 			ok = ok && it[0] == '{'
 		}
@@ -188,7 +200,8 @@ func FuzzDecodeBatch(f *testing.F) {
 			var id, token string
 			idOK, tokenOK := json.Unmarshal(orNullRaw(own["taskId"]), &id) == nil, json.Unmarshal(orNullRaw(own["taskToken"]), &token) == nil
 			got := &b.items[i].body
-			if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || tracker.ValidID(id)); (got.check() == nil) != (single && idOK && tokenOK) {
+			if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || tracker.ValidID(id)); (got.check() == nil) != (single &&
+				idOK && tokenOK) {
 				t.Fatalf("item %d: %v, encoding/json %v %v %v: %q", i, got.check(), single, idOK, tokenOK, body)
 			}
 			if idOK && tokenOK && (string(got.taskID) != id || string(got.taskToken) != token) {
@@ -207,7 +220,8 @@ func orNullRaw(raw json.RawMessage) json.RawMessage {
 
 func TestLongMessagesAreCutWhole(t *testing.T) {
 	for name, unit := range map[string]string{
-		"plain": "x", "two bytes": "é", "four bytes": "😀", "escape": `\n`, "unicode escape": `\u00e9`, "surrogates": `\ud83d\ude00`, "lone surrogate": `\ud83d`,
+		"plain": "x", "two bytes": "é", "four bytes": "😀", "escape": `\n`, "unicode escape": `\u00e9`, "surrogates": `\ud83d\ude00`,
+		"lone surrogate": `\ud83d`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for pad := range 13 {

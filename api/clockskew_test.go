@@ -12,7 +12,8 @@ import (
 // A front end whose clock is an hour ahead of Redis's, or behind it, makes and judges tokens as any other would: by Redis's.
 func TestContractTokensGoByRedissClock(t *testing.T) {
 	t.Parallel()
-	for name, ahead := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour behind": -time.Hour, "three hours behind": -3 * time.Hour} {
+	for name, ahead := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour behind": -time.Hour,
+		"three hours behind": -3 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			contract(t, func(t *testing.T, l *live) {
 				l.s.cfg.Now = nil                               // this process's clock

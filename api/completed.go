@@ -87,7 +87,8 @@ func (req *request) completion() (tracker.Completion, error) {
 		return none, invalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", clip(string(body.Outcome))))
 	}
 	if len(body.CancelledDuringPhase) > tracker.MaxPhaseBytes {
-		return none, invalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less", tracker.MaxPhaseBytes))
+		return none, invalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less",
+			tracker.MaxPhaseBytes))
 	}
 	done := tracker.Completion{
 		Report:               report,

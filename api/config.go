@@ -52,9 +52,12 @@ type Tracker interface {
 	Sweep(context.Context) (tracker.SweepResult, error)
 	Release(ctx context.Context, scope tracker.Scope, lasts time.Duration) (*tracker.Released, error)
 
-	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) // nil for those that are not the worker's
-	Notified(*tracker.WorkerHeard)                                                                                             // a reply that carried all its word was handed to the connection; does not block
-	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)                                                  // may wait as long as the request says, or until the context ends
+	// Owned returns nil for attempts that are not the worker's.
+	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error)
+	// Notified is told that a reply which carried all that was heard was handed to the connection. It does not block.
+	Notified(*tracker.WorkerHeard)
+	// Claim may wait as long as the request says, or until the context ends.
+	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)
 	Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error)
 	Queue(ctx context.Context, scope tracker.Scope, queue string) (*tracker.Queue, error)
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)

@@ -25,7 +25,8 @@ func TestContractBatches(t *testing.T) {
 			}
 		}
 		l.badItems = true
-		l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher), `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"a"},{"bogus":1},{"taskId":"c","queue":"q"}]}`).want(200).into(&created)
+		l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher),
+			`{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"a"},{"bogus":1},{"taskId":"c","queue":"q"}]}`).want(200).into(&created)
 		var statuses []int
 		for _, r := range created.Results {
 			statuses = append(statuses, r.Status)
@@ -41,7 +42,8 @@ func TestContractBatches(t *testing.T) {
 		l.call(&b.TaskEnvelope, "completed", seedSucceeded).want(200)
 		var got v1.HeartbeatsResponse
 		l.do("POST", "/v1/heartbeats", "", fmt.Sprintf(`{"heartbeats":[
-			{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":10},{"taskId":"b","attempt":1,"taskToken":%q},{"taskId":"b","attempt":1,"taskToken":%q},{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":20}]}`,
+			{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":10},{"taskId":"b","attempt":1,"taskToken":%q},{"taskId":"b","attempt":1,
+			"taskToken":%q},{"taskId":"a","attempt":1,"taskToken":%q,"progressPct":20}]}`,
 			a.TaskToken, b.TaskToken, a.TaskToken, a.TaskToken)).want(200).into(&got)
 		for i, want := range []int{200, 409, 403, 200} {
 			if got.Results[i].Status != want {
@@ -81,13 +83,15 @@ func TestContractLists(t *testing.T) {
 				path = "/v1/tasks?" + query + "&pageToken=" + list.NextPageToken
 			}
 		}
-		for query, n := range map[string]int{"pageSize=5": 24, "runId=run_a&pageSize=7": 23, "state=DISPATCHED&pageSize=100": 23, "state=QUEUED": 1, "state=FAILED": 0, "runId=run_a&state=QUEUED": 0} {
+		for query, n := range map[string]int{"pageSize=5": 24, "runId=run_a&pageSize=7": 23, "state=DISPATCHED&pageSize=100": 23,
+			"state=QUEUED": 1, "state=FAILED": 0, "runId=run_a&state=QUEUED": 0} {
 			ids, total := walk(query)
 			if len(ids) != n || total == nil || *total != n || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != n {
 				t.Errorf("%s: %d tasks, total %v, want %d: %v", query, len(ids), total, n, ids)
 			}
 		}
-		for query, n := range map[string]int{"label=odd%3Dtrue&pageSize=4": 11, "queue=default": 1, "type=mail": 1, "type=none": 0, "workerId=w1": 0, "liveness=FRESH": 0} {
+		for query, n := range map[string]int{"label=odd%3Dtrue&pageSize=4": 11, "queue=default": 1, "type=mail": 1, "type=none": 0,
+			"workerId=w1": 0, "liveness=FRESH": 0} {
 			if ids, total := walk(query); len(ids) != n || total != nil {
 				t.Errorf("%s: %d tasks, total %v, want %d and none", query, len(ids), total, n)
 			}
@@ -118,9 +122,12 @@ func TestContractRuns(t *testing.T) {
 		l.create(`{"taskId":"b","runId":"r"}`)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"c","runId":"r","queue":"q"}`).want(201)
 		l.call(one, "started", `{"attempt":1}`).want(200)
-		l.do("GET", "/v1/runs/r", l.control(roleViewer), "").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
+		l.do("GET", "/v1/runs/r", l.control(roleViewer),
+			"").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,` +
+			`"CANCELLED":0}}`)
 		l.do("POST", "/v1/runs/r/cancel", l.control(roleOperator), `{"reason":"stop"}`).want(202)
-		l.do("GET", "/v1/runs/r", l.control(roleViewer), "").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
+		l.do("GET", "/v1/runs/r", l.control(roleViewer),
+			"").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
 		l.call(one, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"stop"}`)
 		l.do("GET", "/v1/runs/none", l.control(roleViewer), "").refused(404, "run_not_found")
 		l.do("GET", "/v1/tasks/none", l.control(roleViewer), "").refused(404, "task_not_found")
@@ -130,7 +137,9 @@ func TestContractRuns(t *testing.T) {
 func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,"maxBackoffMs":60000}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+			`{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,`+
+				`"maxBackoffMs":60000}}`).want(201)
 		made, err := l.tr.Dispatch(context.Background(), tracker.Scope{Tenant: "acme", Workspace: "prod"}, "a", 0, "w1")
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +230,8 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 			l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
 			l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), "").refused(404, v1.CodeWorkerNotFound)
 			ask(w).want(200)
-			if got := l.workerNow(w.WorkerID); got.Name == nil || *got.Name != "mailer-1" || got.Labels["region"] != "us-east-1" || len(got.Types) != 1 {
+			if got := l.workerNow(w.WorkerID); got.Name == nil || *got.Name != "mailer-1" || got.Labels["region"] != "us-east-1" ||
+				len(got.Types) != 1 {
 				t.Errorf("after a %s: %+v", first, got)
 			}
 		}
@@ -245,7 +255,8 @@ func TestContractJSONComesBackAsItWent(t *testing.T) {
 		if string(task.Payload) != payload {
 			t.Errorf("task: %s", task.Payload)
 		}
-		l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":{"category":"USER_CODE","retryable":true,"more":[1.0]},"output":"text"}`).want(200)
+		l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":{"category":"USER_CODE","retryable":true,"more":[1.0]},`+
+			`"output":"text"}`).want(200)
 		task = l.get(e.TaskID)
 		if string(task.Error) != `{"category":"USER_CODE","retryable":true,"more":[1.0]}` || string(task.Output) != `"text"` {
 			t.Errorf("%s %s", task.Error, task.Output)

@@ -128,7 +128,8 @@ func TestContractWholeLife(t *testing.T) {
 		l.call(e, "started", seedStarted).want(200)
 		l.call(e, "heartbeat", seedHeartbeat).want(200).contains(`{"acknowledged":true,"shouldCancel":false,"nextHeartbeatMs":30000}`)
 		task := l.get(e.TaskID)
-		if task.State != v1.Running || *task.WorkerID != "worker-abc123" || string(task.ProgressPct) != "45" || string(task.Message) != `"Processing partition 5 of 10"` ||
+		if task.State != v1.Running || *task.WorkerID != "worker-abc123" || string(task.ProgressPct) != "45" ||
+			string(task.Message) != `"Processing partition 5 of 10"` ||
 			*task.Liveness != v1.Fresh || !task.ReportedHeartbeatAt.Equal(time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)) {
 			t.Errorf("got %+v", task)
 		}
@@ -152,7 +153,8 @@ func TestContractCancel(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		e := l.create(short)
 		l.call(e, "started", `{"attempt":1}`).want(200)
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), `{"reason":"user_requested"}`).want(202).contains(`{"cancelRequested":true,"cancelReason":"user_requested","state":"RUNNING"}`)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator),
+			`{"reason":"user_requested"}`).want(202).contains(`{"cancelRequested":true,"cancelReason":"user_requested","state":"RUNNING"}`)
 		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), `{"reason":"user_requested"}`).want(202)
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"user_requested"}`)
 		l.call(e, "completed", seedCancelled).want(200).contains(`{"finalState":"CANCELLED"}`)
@@ -161,7 +163,8 @@ func TestContractCancel(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 		sameJSON(t, task.PartialProgress, field(t, seedCancelled, "partialProgress"))
-		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), "").want(202).contains(`{"state":"CANCELLED","cancelReason":"user_requested"}`)
+		l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator),
+			"").want(202).contains(`{"state":"CANCELLED","cancelReason":"user_requested"}`)
 
 		idle := l.create(short)
 		l.do("POST", "/v1/tasks/"+idle.TaskID+"/cancel", l.control(roleOperator), "").want(202).contains(`{"state":"CANCELLED"}`)
@@ -215,7 +218,8 @@ func TestContractZombie(t *testing.T) {
 			t.Fatalf("got %+v", task)
 		}
 		h := task.History[0]
-		if h.Outcome != "ZOMBIE" || h.Evidence == nil || h.Evidence.TimeoutMs != 2000 || h.Evidence.SilentMs < 2000 || h.Evidence.Sweeper != "swp_test" || string(h.LastProgress.ProgressPct) != "30" {
+		if h.Outcome != "ZOMBIE" || h.Evidence == nil || h.Evidence.TimeoutMs != 2000 || h.Evidence.SilentMs < 2000 ||
+			h.Evidence.Sweeper != "swp_test" || string(h.LastProgress.ProgressPct) != "30" {
 			t.Errorf("got %+v %+v", h, h.Evidence)
 		}
 		l.call(e, "heartbeat", `{"attempt":1}`).want(410).contains(seedHeartbeatGone)
@@ -273,8 +277,10 @@ func TestContractIdempotency(t *testing.T) {
 		}
 		l.do("POST", "/v1/tasks?workspaceId=test", l.controlFor(roleDispatcher, "acme", token.Wildcard), `{"taskId":"mine"}`).want(201)
 
-		queued := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201).contains(`{"state":"QUEUED","attempt":0}`)
-		if again := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "two").want(201); again.body != queued.body {
+		queued := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key",
+			"two").want(201).contains(`{"state":"QUEUED","attempt":0}`)
+		if again := l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key",
+			"two").want(201); again.body != queued.body {
 			t.Errorf("a repeat got\n%s\nwant\n%s", again.body, queued.body)
 		}
 	})

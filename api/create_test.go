@@ -15,7 +15,8 @@ import (
 func TestCreateHandsEveryFieldOn(t *testing.T) {
 	e := newEnv(t)
 	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{
-		"taskId":"t1","runId":"r1","taskKey":"raw/events ü","assetId":"a1","tenantId":"acme","workspaceId":"prod","type":"send_email","queue":"default",
+		"taskId":"t1","runId":"r1","taskKey":"raw/events ü","assetId":"a1","tenantId":"acme","workspaceId":"prod","type":"send_email",
+		"queue":"default",
 		"runtime":"python3.11","workerLabels":{"region":"us"},"placement":{"strategy":"leastLoaded"},
 		"payload": {"b": 1, "a": ["<x>", 12345678901234567890]},"resources":{ "cpu": 2 },"labels":{"team":"x=y"},
 		"notBefore":"2025-01-15T11:00:00Z","deadline":"2025-01-15T13:00:00.5+01:00","startTimeoutMs":5000,"runTimeoutMs":6000,
@@ -23,15 +24,19 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 		"retry":{"maxAttempts":5,"multiplier":1.5}}`).want(201)
 	got := e.fake.lastCreated()
 	want := tracker.NewTask{
-		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "t1", RunID: "r1", Key: "raw/events ü", Asset: "a1", Type: "send_email", Queue: "default",
+		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "t1", RunID: "r1", Key: "raw/events ü", Asset: "a1", Type: "send_email",
+		Queue:   "default",
 		Runtime: "python3.11", WorkerLabels: map[string]string{"region": "us"}, Placement: "leastLoaded",
-		Payload: json.RawMessage(`{"b":1,"a":["<x>",12345678901234567890]}`), Resources: json.RawMessage(`{"cpu":2}`), Labels: map[string]string{"team": "x=y"},
+		Payload: json.RawMessage(`{"b":1,"a":["<x>",12345678901234567890]}`), Resources: json.RawMessage(`{"cpu":2}`),
+		Labels:    map[string]string{"team": "x=y"},
 		NotBefore: time.Date(2025, 1, 15, 11, 0, 0, 0, time.UTC), Deadline: time.Date(2025, 1, 15, 12, 0, 0, 5e8, time.UTC),
-		StartTimeout: 5 * time.Second, RunTimeout: 6 * time.Second, HeartbeatInterval: 1500 * time.Millisecond, HeartbeatTimeout: 3100 * time.Millisecond,
-		CancelGrace: 7 * time.Second, TokenTTL: time.Minute,
+		StartTimeout: 5 * time.Second, RunTimeout: 6 * time.Second, HeartbeatInterval: 1500 * time.Millisecond,
+		HeartbeatTimeout: 3100 * time.Millisecond,
+		CancelGrace:      7 * time.Second, TokenTTL: time.Minute,
 		Retry: &tracker.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1.5, MaxBackoff: time.Minute},
 	}
-	if g, w := fmt.Sprintf("%+v %+v", got, *got.Retry), fmt.Sprintf("%+v %+v", want, *want.Retry); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Retry), "") != strings.ReplaceAll(w, fmt.Sprintf("%p", want.Retry), "") {
+	if g, w := fmt.Sprintf("%+v %+v", got, *got.Retry), fmt.Sprintf("%+v %+v", want, *want.Retry); strings.ReplaceAll(g,
+		fmt.Sprintf("%p", got.Retry), "") != strings.ReplaceAll(w, fmt.Sprintf("%p", want.Retry), "") {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
 	}
 	a.contains(`{"taskId":"t1","state":"QUEUED","attempt":0,"queue":"default","payload":{"b":1,"a":["<x>",12345678901234567890]}}`)
@@ -46,15 +51,18 @@ func TestCreatePins(t *testing.T) {
 	if got := e.fake.lastCreated(); got.WorkerID != "w1" {
 		t.Errorf("got %+v", got)
 	}
-	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q","workerId":"w1","placement":{"strategy":"random"}}`).refused(400, v1.CodeInvalidRequest)
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q","workerId":"w1","placement":{"strategy":"random"}}`).refused(400,
+		v1.CodeInvalidRequest)
 }
 
 func TestCreateFillsDefaults(t *testing.T) {
 	e := newEnv(t)
-	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"taskKey":null,"retry":null,"deadline":null,"labels":null,"payload":null,"heartbeatTimeoutMs":null}`).want(201).
+	e.do("POST", "/v1/tasks", e.control(roleDispatcher),
+		`{"taskKey":null,"retry":null,"deadline":null,"labels":null,"payload":null,"heartbeatTimeoutMs":null}`).want(201).
 		contains(`{"assetId":null,"taskKey":null,"deadline":null,"resources":{}}`)
 	got := e.fake.lastCreated()
-	if got.HeartbeatTimeout != 90*time.Second || got.HeartbeatInterval != 30*time.Second || got.CancelGrace != 30*time.Second || got.Payload != nil || got.NoRenewToken || got.Retry != nil {
+	if got.HeartbeatTimeout != 90*time.Second || got.HeartbeatInterval != 30*time.Second || got.CancelGrace != 30*time.Second ||
+		got.Payload != nil || got.NoRenewToken || got.Retry != nil {
 		t.Errorf("got %+v", got)
 	}
 	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q"}`).want(201).contains(`{"heartbeatTimeoutMs":null}`)
@@ -65,7 +73,8 @@ func TestCreateFillsDefaults(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	e := newEnv(t)
-	one, tenant, all := e.control(roleAdmin), e.controlFor(roleAdmin, "acme", token.Wildcard), e.controlFor(roleAdmin, token.Wildcard, token.Wildcard)
+	one, tenant, all := e.control(roleAdmin), e.controlFor(roleAdmin, "acme", token.Wildcard),
+		e.controlFor(roleAdmin, token.Wildcard, token.Wildcard)
 	for _, c := range []struct {
 		name, token, query, body string
 		status                   int
@@ -192,7 +201,8 @@ func TestBatchOfCreations(t *testing.T) {
 		state  string
 		id     string
 	}{
-		{201, "", "DISPATCHED", "a"}, {201, "", "QUEUED", "b"}, {409, "task_exists", "", ""}, {400, "invalid_id", "", ""}, {400, "unknown_field", "", ""},
+		{201, "", "DISPATCHED", "a"}, {201, "", "QUEUED", "b"}, {409, "task_exists", "", ""}, {400, "invalid_id", "", ""},
+		{400, "unknown_field", "", ""},
 		{400, "invalid_request", "", ""}, {400, "invalid_request", "", ""}, {403, "forbidden", "", ""}, {400, "invalid_request", "", ""},
 		{503, "store_unavailable", "", ""}, {400, "invalid_request", "", ""}, {201, "", "DISPATCHED", "last"},
 	}
@@ -208,7 +218,8 @@ func TestBatchOfCreations(t *testing.T) {
 		if err := json.Unmarshal(got.Results[i], &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Status != w.status || r.Error != w.code || r.State != w.state || r.TaskID != w.id || (r.TaskToken != "") != (w.state == "DISPATCHED") {
+		if r.Status != w.status || r.Error != w.code || r.State != w.state || r.TaskID != w.id ||
+			(r.TaskToken != "") != (w.state == "DISPATCHED") {
 			t.Errorf("%d: got %s, want %+v", i, got.Results[i], w)
 		}
 		if i == 5 && r.Field != "taskId" {
@@ -235,5 +246,6 @@ func TestNextAttempt(t *testing.T) {
 	e.fake.nextAttempt = func(s tracker.Scope, id string, _ int) (*tracker.Created, error) {
 		return &tracker.Created{Task: fakeTask(tracker.NewTask{Scope: s, TaskID: id, Queue: "q"})}, nil
 	}
-	e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher), `{"fromAttempt":1}`).want(202).contains(`{"taskId":"task_1","state":"QUEUED"}`)
+	e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher),
+		`{"fromAttempt":1}`).want(202).contains(`{"taskId":"task_1","state":"QUEUED"}`)
 }

@@ -61,7 +61,8 @@ func (req *request) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 	return req.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
 }
 
-var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The entry is not an object; send the body of POST /v1/tasks")
+var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
+	"The entry is not an object; send the body of POST /v1/tasks")
 
 func (req *request) itemCreated(made tracker.CreateResult) json.RawMessage {
 	if made.Err != nil {

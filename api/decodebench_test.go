@@ -16,8 +16,10 @@ func BenchmarkDecode(b *testing.B) {
 		decode     func([]byte, any) error
 	}{
 		{"completed", seedFailed, func() any { return new(v1.CompletedRequest) }, decodeLenient},
-		{"create", `{"queue":"q","type":"mail","payload":{"to":["a","b"],"n":1},"labels":{"team":"x"},"retry":{"maxAttempts":2}}`, func() any { return new(v1.CreateTaskRequest) }, decodeStrict},
-		{"output", `{"attempt":1,"outcome":"SUCCEEDED","output":[` + strings.Repeat(`{"id":12345,"name":"abc"},`, 999) + `{}]}`, func() any { return new(v1.CompletedRequest) }, decodeLenient},
+		{"create", `{"queue":"q","type":"mail","payload":{"to":["a","b"],"n":1},"labels":{"team":"x"},"retry":{"maxAttempts":2}}`,
+			func() any { return new(v1.CreateTaskRequest) }, decodeStrict},
+		{"output", `{"attempt":1,"outcome":"SUCCEEDED","output":[` + strings.Repeat(`{"id":12345,"name":"abc"},`, 999) + `{}]}`,
+			func() any { return new(v1.CompletedRequest) }, decodeLenient},
 	} {
 		body := []byte(c.body)
 		b.Run(c.name+"/ours", func(b *testing.B) {

@@ -45,7 +45,8 @@ func TestContractDepthOfJSON(t *testing.T) {
 				says := fmt.Sprintf(`{"error":"invalid_request","field":"%s"}`, field)
 				message := fmt.Sprintf("%s is nested %d levels deep; use at most 100, or send it as a string", field, levels)
 				l.do("POST", "/v1/tasks", l.control(roleDispatcher), body(levels)).want(400).contains(says)
-				l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher), `{"tasks":[`+body(levels)+`]}`).want(200).contains(`{"results":[` + strings.TrimSuffix(says, "}") + `,"status":400,"message":"` + message + `"}]}`)
+				l.do("POST", "/v1/tasks:batch", l.control(roleDispatcher), `{"tasks":[`+body(levels)+`]}`).want(200).contains(`{"results":[` +
+					strings.TrimSuffix(says, "}") + `,"status":400,"message":"` + message + `"}]}`)
 			}
 		}
 		fields = append(keptAsSent(reflect.TypeFor[v1.CompletedRequest]()), "error")
@@ -65,7 +66,8 @@ func TestContractDepthOfJSON(t *testing.T) {
 				says := fmt.Sprintf(`{"error":"invalid_request","field":"%s"}`, field)
 				l.call(e, "completed", body(levels)).want(400).contains(says)
 			}
-			l.call(e, "completed", body(20_000)).want(400).contains(`{"error":"invalid_json","message":"The body is nested deeper than 10000 levels; use far fewer"}`)
+			l.call(e, "completed", body(20_000)).want(400).contains(`{"error":"invalid_json","message":"The body is nested deeper than 10000 ` +
+				`levels; use far fewer"}`)
 			if task := l.get(e.TaskID); task.State != v1.Dispatched {
 				t.Errorf("after refusals the task is %s", task.State)
 			}

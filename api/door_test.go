@@ -77,7 +77,8 @@ func (c *client) ends() string {
 }
 
 func (e *env) beatOf() string {
-	return "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n" + `{"attempt":1}`
+	return "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n" +
+		`{"attempt":1}`
 }
 
 const halfABeat = "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nContent-Length: 13\n\n{"
@@ -99,7 +100,8 @@ func (e *env) waitingOf(w *conn.Watch, n int) {
 func (e *env) taken(c *client) {
 	e.t.Helper()
 	own := func(a net.Addr) bool { return a.String() == c.LocalAddr().String() }
-	until(e.t, func() bool { return slices.ContainsFunc(e.s.watch.Waiting(), own) }, func() string { return "the server has not taken a connection" })
+	until(e.t, func() bool { return slices.ContainsFunc(e.s.watch.Waiting(), own) },
+		func() string { return "the server has not taken a connection" })
 }
 
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
@@ -153,7 +155,8 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 // Every way of showing a token counts, and who has shown one does not give way.
 func TestWhoHasShownATokenStays(t *testing.T) {
 	e := newDoor(t)
-	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
+		&tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +166,8 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 	requests := []struct{ path, token, body string }{
 		{"POST /v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`}, {"POST /v1/tasks/task_1/heartbeat?", e.task(), `{"attempt":1}`},
 		{"POST /v1/tasks/task_1/heartbeat", worker, `{"attempt":1}`}, {"POST /v1/tasks/task_1/started", e.task(), `{"attempt":1}`},
-		{"POST /v1/tasks/task_1/started", worker, `{"attempt":1}`}, {"POST /v1/heartbeats", "", item(e.task())}, {"POST /v1/heartbeats", worker, `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`},
+		{"POST /v1/tasks/task_1/started", worker, `{"attempt":1}`}, {"POST /v1/heartbeats", "", item(e.task())},
+		{"POST /v1/heartbeats", worker, `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`},
 		{"GET /v1/tasks/task_1", e.control(roleViewer), ""}, {"POST /v1/workers/" + fakeWorkerID + "/heartbeat", worker, `{}`},
 	}
 	e = newDoor(t, func(c *Config) { c.MaxConns, c.ReadTimeout, c.IdleTimeout = len(requests), time.Hour, time.Hour })
@@ -267,7 +271,8 @@ func TestHalfARequestDoesNotDelayTheEnd(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.s.Shutdown(ctx) }()
 	for name, c := range halves {
-		if got := c.ends(); strings.HasPrefix(name, "half") && (!strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1")) {
+		if got := c.ends(); strings.HasPrefix(name, "half") && (!strings.HasPrefix(got, "HTTP/1.1 503 ") ||
+			!strings.Contains(got, "Retry-After: 1")) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -82,8 +82,9 @@ var statusOf = map[tracker.Code]int{
 
 // defaultMessage is for errors of the domain that bring none.
 var defaultMessage = map[tracker.Code]string{
-	tracker.Invalid:             "The request is not valid",
-	tracker.NotFound:            "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten after their retention",
+	tracker.Invalid: "The request is not valid",
+	tracker.NotFound: "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten " +
+		"after their retention",
 	tracker.RunNotFound:         "There is no such run in this scope; check the id, tenantId and workspaceId",
 	tracker.Exists:              "A task with this id exists; choose another id, or use Idempotency-Key to repeat a creation safely",
 	tracker.IdempotencyMismatch: "This Idempotency-Key was used with another body; use a new key for a new request",

@@ -20,32 +20,38 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 		code   string
 		check  func(*testing.T, *v1.Error, http.Header)
 	}{
-		"invalid":     {&tracker.Error{Code: tracker.Invalid, Message: "x is wrong", Cause: &tracker.FieldError{Field: "x"}}, 400, "invalid_request", wantField("x")},
-		"invalid id":  {&tracker.Error{Code: tracker.InvalidID, Cause: &tracker.FieldError{Field: "taskId"}, Message: "m"}, 400, "invalid_id", wantField("taskId")},
+		"invalid": {&tracker.Error{Code: tracker.Invalid, Message: "x is wrong", Cause: &tracker.FieldError{Field: "x"}}, 400,
+			"invalid_request", wantField("x")},
+		"invalid id": {&tracker.Error{Code: tracker.InvalidID, Cause: &tracker.FieldError{Field: "taskId"}, Message: "m"}, 400, "invalid_id",
+			wantField("taskId")},
 		"no task":     {&tracker.Error{Code: tracker.NotFound}, 404, "task_not_found", nil},
 		"no run":      {&tracker.Error{Code: tracker.RunNotFound}, 404, "run_not_found", nil},
 		"exists":      {&tracker.Error{Code: tracker.Exists}, 409, "task_exists", nil},
 		"idempotency": {&tracker.Error{Code: tracker.IdempotencyMismatch}, 409, "idempotency_mismatch", nil},
-		"mismatch": {&tracker.Error{Code: tracker.AttemptMismatch, Expected: 3, Received: 1}, 409, "attempt_mismatch", func(t *testing.T, e *v1.Error, _ http.Header) {
-			if e.ExpectedAttempt != 3 || e.ReceivedAttempt != 1 {
-				t.Errorf("got %+v", e)
-			}
-		}},
-		"terminal": {&tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Succeeded}, 409, "task_already_terminal", func(t *testing.T, e *v1.Error, _ http.Header) {
-			if e.State != v1.Succeeded {
-				t.Errorf("got %+v", e)
-			}
-		}},
-		"expired": {&tracker.Error{Code: tracker.Expired, Reason: tracker.RunTimeout, State: tracker.Failed}, 410, "task_expired", func(t *testing.T, e *v1.Error, _ http.Header) {
-			if e.Reason != "RUN_TIMEOUT" {
-				t.Errorf("got %+v", e)
-			}
-		}},
-		"overloaded":  {&tracker.Error{Code: tracker.Overloaded, RetryAfter: 1500 * time.Millisecond}, 503, "overloaded", wantRetryAfter("2")},
-		"unavailable": {&tracker.Error{Code: tracker.Unavailable, Cause: errors.New("dial tcp 10.0.0.1:6379: secret")}, 503, "store_unavailable", wantRetryAfter("1")},
-		"deadline":    {context.DeadlineExceeded, 503, "store_unavailable", wantRetryAfter("1")},
-		"no code":     {errors.New("secret"), 503, "store_unavailable", wantRetryAfter("1")},
-		"odd code":    {&tracker.Error{Code: "odd", Message: "secret"}, 500, "internal_error", nil},
+		"mismatch": {&tracker.Error{Code: tracker.AttemptMismatch, Expected: 3, Received: 1}, 409, "attempt_mismatch",
+			func(t *testing.T, e *v1.Error, _ http.Header) {
+				if e.ExpectedAttempt != 3 || e.ReceivedAttempt != 1 {
+					t.Errorf("got %+v", e)
+				}
+			}},
+		"terminal": {&tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Succeeded}, 409, "task_already_terminal",
+			func(t *testing.T, e *v1.Error, _ http.Header) {
+				if e.State != v1.Succeeded {
+					t.Errorf("got %+v", e)
+				}
+			}},
+		"expired": {&tracker.Error{Code: tracker.Expired, Reason: tracker.RunTimeout, State: tracker.Failed}, 410, "task_expired",
+			func(t *testing.T, e *v1.Error, _ http.Header) {
+				if e.Reason != "RUN_TIMEOUT" {
+					t.Errorf("got %+v", e)
+				}
+			}},
+		"overloaded": {&tracker.Error{Code: tracker.Overloaded, RetryAfter: 1500 * time.Millisecond}, 503, "overloaded", wantRetryAfter("2")},
+		"unavailable": {&tracker.Error{Code: tracker.Unavailable, Cause: errors.New("dial tcp 10.0.0.1:6379: secret")}, 503, "store_unavailable",
+			wantRetryAfter("1")},
+		"deadline": {context.DeadlineExceeded, 503, "store_unavailable", wantRetryAfter("1")},
+		"no code":  {errors.New("secret"), 503, "store_unavailable", wantRetryAfter("1")},
+		"odd code": {&tracker.Error{Code: "odd", Message: "secret"}, 500, "internal_error", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -59,7 +65,8 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 			case 410:
 				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`))
 			default:
-				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`), e.do("POST", "/v1/tasks", e.control(roleAdmin), `{}`))
+				answers = append(answers, e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`),
+					e.do("POST", "/v1/tasks", e.control(roleAdmin), `{}`))
 			}
 			for _, a := range answers {
 				got := a.refused(c.status, c.code)
@@ -116,7 +123,8 @@ func TestBadBodies(t *testing.T) {
 	for path, token := range paths {
 		for name, body := range map[string]string{
 			"syntax": `{"attempt":1,}`, "cut": `{"attempt":`, "trailing data": `{"attempt":1}{}`, "trailing text": `{"attempt":1} x`,
-			"array": `[]`, "text": `"x"`, "null": `null`, "number": `1`, "bad UTF-8": "{\"attempt\":1,\"workerId\":\"\xff\"}", "control byte": "{\"attempt\":1,\"x\":\"\x01\"}", "white space": "  ",
+			"array": `[]`, "text": `"x"`, "null": `null`, "number": `1`, "bad UTF-8": "{\"attempt\":1,\"workerId\":\"\xff\"}",
+			"control byte": "{\"attempt\":1,\"x\":\"\x01\"}", "white space": "  ",
 		} {
 			a := e.do("POST", path, token, body)
 			if got := a.refused(400, "invalid_json"); got.Message == "" {
@@ -131,11 +139,14 @@ func TestBadBodies(t *testing.T) {
 func TestContentTypes(t *testing.T) {
 	e := newEnv(t)
 	for kind, status := range map[string]int{
-		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON;charset=UTF-8": 200, `application/json; charset="utf-8"`: 200,
-		"text/plain": 415, "application/x-www-form-urlencoded": 415, "application/json; charset=latin1": 415, "multipart/form-data; boundary=x": 415, "application/jsonp": 415,
+		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON;charset=UTF-8": 200,
+		`application/json; charset="utf-8"`: 200,
+		"text/plain":                        415, "application/x-www-form-urlencoded": 415, "application/json; charset=latin1": 415,
+		"multipart/form-data; boundary=x": 415, "application/jsonp": 415,
 	} {
 		for _, op := range []string{"heartbeat", "started"} {
-			req := "POST /v1/tasks/task_1/" + op + " HTTP/1.1\nHost: x\nConnection: close\nContent-Type: " + kind + "\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n{\"attempt\":1}"
+			req := "POST /v1/tasks/task_1/" + op + " HTTP/1.1\nHost: x\nConnection: close\nContent-Type: " + kind + "\nAuthorization: Bearer " +
+				e.task() + "\nContent-Length: 13\n\n{\"attempt\":1}"
 			got := e.raw(req)
 			if want := "HTTP/1.1 " + http.StatusText(status); !strings.Contains(got, http.StatusText(status)) {
 				t.Errorf("%s %s: want %s, got %s", op, kind, want, got)
@@ -143,7 +154,8 @@ func TestContentTypes(t *testing.T) {
 		}
 	}
 	// None at all is taken as JSON.
-	got := e.raw("POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n{\"attempt\":1}")
+	got := e.raw("POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.task() +
+		"\nContent-Length: 13\n\n{\"attempt\":1}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Error(got)
 	}
@@ -174,11 +186,13 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"DONE"}`, "invalid_request", "outcome"},
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED"}`, "invalid_request", "error.category"},
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED","error":{}}`, "invalid_request", "error.category"},
-		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED","error":{"category":"OTHER"}}`, "invalid_request", "error.category"},
+		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED","error":{"category":"OTHER"}}`, "invalid_request",
+			"error.category"},
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED","error":{"category":5}}`, "invalid_request", "error.category"},
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"FAILED","error":"boom"}`, "invalid_request", "error"},
 		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"SUCCEEDED","metrics":[1]}`, "invalid_request", "metrics"},
-		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"CANCELLED","cancelledDuringPhase":"` + long + `"}`, "invalid_request", "cancelledDuringPhase"},
+		{"/v1/tasks/task_1/completed", task, `{"attempt":1,"outcome":"CANCELLED","cancelledDuringPhase":"` + long + `"}`, "invalid_request",
+			"cancelledDuringPhase"},
 		{"/v1/tasks", admin, `{"taskId":5}`, "invalid_request", "taskId"},
 		{"/v1/tasks", admin, `{"taskId":""}`, "invalid_id", "taskId"},
 		{"/v1/tasks", admin, `{"taskId":"a/b"}`, "invalid_id", "taskId"},
@@ -248,7 +262,8 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 func TestCallbacksSkipUnknownFields(t *testing.T) {
 	e := newEnv(t)
 	for op, body := range map[string]string{
-		"started": `{"attempt":1,"x":{"y":[1]}}`, "heartbeat": `{"attempt":1,"x":{"y":[1]}}`, "completed": `{"attempt":1,"outcome":"SUCCEEDED","x":1,"error":null,"metrics":null}`,
+		"started": `{"attempt":1,"x":{"y":[1]}}`, "heartbeat": `{"attempt":1,"x":{"y":[1]}}`,
+		"completed": `{"attempt":1,"outcome":"SUCCEEDED","x":1,"error":null,"metrics":null}`,
 	} {
 		e.do("POST", "/v1/tasks/task_1/"+op, e.task(), body).want(200)
 	}
@@ -256,7 +271,8 @@ func TestCallbacksSkipUnknownFields(t *testing.T) {
 
 func TestPathsThatAreNotThere(t *testing.T) {
 	e := newEnv(t)
-	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/events", "/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
+	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/events",
+		"/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
 		e.do("GET", path, e.control(roleAdmin), "").refused(404, "not_found")
 	}
 }

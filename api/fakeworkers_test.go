@@ -15,12 +15,14 @@ const fakeWorkerID = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
 func fakeWorker(s tracker.Scope, id string) *tracker.Worker {
 	return &tracker.Worker{
 		Scope: s, ID: id, Queue: "default", MachineID: "host-7", Types: []string{"send_email"}, Status: tracker.Online, Liveness: tracker.Fresh,
-		MaxConcurrent: 10, RegisteredAt: fakeTime, LastHeartbeatAt: fakeTime, Interval: tracker.DefaultWorkerInterval, Timeout: 3 * tracker.DefaultWorkerInterval,
+		MaxConcurrent: 10, RegisteredAt: fakeTime, LastHeartbeatAt: fakeTime, Interval: tracker.DefaultWorkerInterval,
+		Timeout: 3 * tracker.DefaultWorkerInterval,
 	}
 }
 
 func (f *fakeTracker) Register(_ context.Context, n tracker.NewWorker) (*tracker.Registered, error) {
-	return &tracker.Registered{WorkerID: fakeWorkerID, MachineID: n.MachineID, Queue: n.Queue, At: fakeTime, Interval: tracker.DefaultWorkerInterval, Timeout: 3 * tracker.DefaultWorkerInterval}, nil
+	return &tracker.Registered{WorkerID: fakeWorkerID, MachineID: n.MachineID, Queue: n.Queue, At: fakeTime,
+		Interval: tracker.DefaultWorkerInterval, Timeout: 3 * tracker.DefaultWorkerInterval}, nil
 }
 
 func (f *fakeTracker) BeatWorker(context.Context, tracker.Scope, string, tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
@@ -55,7 +57,8 @@ func (f *fakeTracker) ResumeWorker(_ context.Context, s tracker.Scope, id, _ str
 	return fakeWorker(s, id), nil
 }
 
-func (f *fakeTracker) RetireWorker(_ context.Context, s tracker.Scope, id string, end tracker.WorkerReason, reason string) (*tracker.Worker, error) {
+func (f *fakeTracker) RetireWorker(_ context.Context, s tracker.Scope, id string, end tracker.WorkerReason,
+	reason string) (*tracker.Worker, error) {
 	w := fakeWorker(s, id)
 	w.Status, w.StatusReason, w.EndReason, w.DeregisteredAt = tracker.Offline, cmp.Or(reason, string(end)), end, fakeTime
 	return w, nil

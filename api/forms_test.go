@@ -38,7 +38,8 @@ func TestOneLimitHoweverAPathIsWritten(t *testing.T) {
 		}
 	}
 	e := newEnv(t)
-	head := fmt.Sprintf("POST /v1/tasks/task_1/complete%%64 HTTP/1.1\nHost: x\nAuthorization: Bearer %s\nContent-Length: %d\n\n", e.task(), limitCallback+1)
+	head := fmt.Sprintf("POST /v1/tasks/task_1/complete%%64 HTTP/1.1\nHost: x\nAuthorization: Bearer %s\nContent-Length: %d\n\n", e.task(),
+		limitCallback+1)
 	if got := e.raw(head); !strings.HasPrefix(got, "HTTP/1.1 413 ") || !strings.Contains(got, v1.CodeBodyTooLarge) {
 		t.Errorf("%q", got)
 	}
@@ -60,7 +61,8 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 	e := newEnv(t)
 	beats := 0
 	e.fake.beat = func(*tracker.Beat) { beats++ }
-	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
+	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
+		&tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}

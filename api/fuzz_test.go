@@ -23,7 +23,8 @@ import (
 func fuzzServer(f *testing.F) *Server {
 	f.Helper()
 	s, err := New(Config{
-		Tracker: quietTracker{&fakeTracker{}}, Keys: testKeys(f), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return fakeTime },
+		Tracker: quietTracker{&fakeTracker{}}, Keys: testKeys(f), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return fakeTime },
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -99,7 +100,8 @@ var fakeable = map[string]bool{
 // What the scan of raw headers finds, a whole parser finds too.
 func FuzzWire(f *testing.F) {
 	for _, h := range []string{
-		"Authorization: Bearer x\r\nX-Request-Id: 1", "authorization:x\r\nAUTHORIZATION: y", "Content-Length: 1\r\nTransfer-Encoding: chunked", "X-A: b\r\n folded", "\r\nAuthorization: x", "Transfer-Encoding : chunked",
+		"Authorization: Bearer x\r\nX-Request-Id: 1", "authorization:x\r\nAUTHORIZATION: y", "Content-Length: 1\r\nTransfer-Encoding: chunked",
+		"X-A: b\r\n folded", "\r\nAuthorization: x", "Transfer-Encoding : chunked",
 	} {
 		f.Add(h)
 	}
@@ -107,7 +109,8 @@ func FuzzWire(f *testing.F) {
 		var w wire
 		w.scan([]byte(head + "\r\n\r\n")) // as fasthttp keeps them
 		want, err := textproto.NewReader(bufio.NewReader(strings.NewReader(head + "\r\n\r\n"))).ReadMIMEHeader()
-		if err != nil || w.folded || strings.Contains(head, "\r\r") || strings.ContainsAny(head, "\n\r") && strings.Count(head, "\r\n") != strings.Count(head, "\n") {
+		if err != nil || w.folded || strings.Contains(head, "\r\r") || strings.ContainsAny(head, "\n\r") &&
+			strings.Count(head, "\r\n") != strings.Count(head, "\n") {
 			return // refused elsewhere
 		}
 		if got := len(want["Authorization"]); w.authorized != got {
@@ -124,7 +127,8 @@ func FuzzWire(f *testing.F) {
 
 // A target that is taken hides nothing: no host, no dot segment, no encoded slash, no control byte.
 func FuzzTarget(f *testing.F) {
-	for _, target := range []string{"/v1/tasks", "/v1/%2e%2e/x", "/a%2fb", "/a%252fb", "//evil/x", "/a?b=c#d", "/\\x", "http://evil/", "*", "/%00", "/tasks%3Abatch?x"} {
+	for _, target := range []string{"/v1/tasks", "/v1/%2e%2e/x", "/a%2fb", "/a%252fb", "//evil/x", "/a?b=c#d", "/\\x", "http://evil/", "*",
+		"/%00", "/tasks%3Abatch?x"} {
 		f.Add([]byte(target))
 	}
 	f.Fuzz(func(t *testing.T, target []byte) {
@@ -132,7 +136,8 @@ func FuzzTarget(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if path == "" || path[0] != '/' || strings.ContainsAny(path, "\\%?#") && !strings.Contains(string(target), "%3F") && !strings.Contains(string(target), "%3f") && !strings.Contains(string(target), "%23") {
+		if path == "" || path[0] != '/' || strings.ContainsAny(path, "\\%?#") && !strings.Contains(string(target), "%3F") &&
+			!strings.Contains(string(target), "%3f") && !strings.Contains(string(target), "%23") {
 			t.Fatalf("%q became %q", target, path)
 		}
 		if n := strings.Count(strings.SplitN(string(target), "?", 2)[0], "/"); n != strings.Count(path, "/") {
@@ -149,7 +154,8 @@ func FuzzTarget(f *testing.F) {
 // Queries become filters or refusals that name a parameter.
 func FuzzQuery(f *testing.F) {
 	s := fuzzServer(f)
-	for _, q := range []string{"state=RUNNING&pageSize=9", "label=a=b&label=c%3Dd", "pageToken=AAAA", "pageSize=-99999999999999999999", "x=%zz", "tenantId=a&tenantId=b", ";", "liveness=LATE&schedulable=true"} {
+	for _, q := range []string{"state=RUNNING&pageSize=9", "label=a=b&label=c%3Dd", "pageToken=AAAA", "pageSize=-99999999999999999999",
+		"x=%zz", "tenantId=a&tenantId=b", ";", "liveness=LATE&schedulable=true"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -168,7 +174,8 @@ func FuzzQuery(f *testing.F) {
 					got.PageSize, got.After = p.page(got)
 					err = p.err
 				}
-				if err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" && !tracker.ValidID(got.After)) {
+				if err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" &&
+					!tracker.ValidID(got.After)) {
 					t.Fatalf("%q became %+v", raw, got)
 				}
 			} else if err == nil {
@@ -196,7 +203,8 @@ func FuzzPageToken(f *testing.F) {
 
 // A creation that is taken says what encoding/json reads in it, and names no field that there is not.
 func FuzzCreateBody(f *testing.F) {
-	for _, body := range []string{`{"taskId":"t","deadline":"2025-01-15T11:00:00Z"}`, `{"TaskID":"t"}`, `{"retry":{"x":1}}`, `{"labels":{"a":"b"},"payload":[1,{}]}`, `[]`, `{"taskId":""}`, "{\"\\u0074askId\":\"a\"}", `{"taskId":1}`} {
+	for _, body := range []string{`{"taskId":"t","deadline":"2025-01-15T11:00:00Z"}`, `{"TaskID":"t"}`, `{"retry":{"x":1}}`,
+		`{"labels":{"a":"b"},"payload":[1,{}]}`, `[]`, `{"taskId":""}`, "{\"\\u0074askId\":\"a\"}", `{"taskId":1}`} {
 		f.Add([]byte(body))
 	}
 	s := fuzzServer(f)
@@ -211,9 +219,11 @@ func FuzzCreateBody(f *testing.F) {
 		if err := d.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %+v; encoding/json: %+v %v", body, got, want, err)
 		}
-		req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}, route: &route{op: opCreate}, query: url.Values{}}
+		req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}},
+			route: &route{op: opCreate}, query: url.Values{}}
 		n, err := req.newTask(&got, "", headerIdempotencyKey)
-		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < tracker.MinTimeout || n.HeartbeatTimeout > tracker.MaxTimeout || !tracker.ValidID(n.Scope.Tenant)) {
+		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < tracker.MinTimeout ||
+			n.HeartbeatTimeout > tracker.MaxTimeout || !tracker.ValidID(n.Scope.Tenant)) {
 			t.Fatalf("%q became %+v", body, n)
 		}
 	})
@@ -221,7 +231,8 @@ func FuzzCreateBody(f *testing.F) {
 
 // An inventory is read entry by entry as a beat is.
 func FuzzInventory(f *testing.F) {
-	for _, entry := range []string{`{"taskId":"a","attempt":1}`, `{"taskId":"a","attempt":1,"progressPct":50,"message":"x\ty"}`, `null`, `{}`, `{"attempt":0,"taskId":"-"}`} {
+	for _, entry := range []string{`{"taskId":"a","attempt":1}`, `{"taskId":"a","attempt":1,"progressPct":50,"message":"x\ty"}`, `null`, `{}`,
+		`{"attempt":0,"taskId":"-"}`} {
 		f.Add([]byte(entry))
 	}
 	f.Fuzz(func(t *testing.T, entry []byte) {
@@ -229,7 +240,8 @@ func FuzzInventory(f *testing.F) {
 			return // the body was read as JSON before
 		}
 		items, err := inventory([]json.RawMessage{entry})
-		if err == nil && (len(items) != 1 || !tracker.ValidID(items[0].TaskID) || items[0].Number < 1 || strings.Count(items[0].Report, "\t") != 0 && strings.Count(items[0].Report, "\t") != 3) {
+		if err == nil && (len(items) != 1 || !tracker.ValidID(items[0].TaskID) || items[0].Number < 1 ||
+			strings.Count(items[0].Report, "\t") != 0 && strings.Count(items[0].Report, "\t") != 3) {
 			t.Fatalf("%q became %+v", entry, items)
 		}
 	})

@@ -16,10 +16,12 @@ import (
 func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
 	e := newEnv(t)
 	for _, c := range []struct{ interval, timeout, want time.Duration }{
-		{30 * time.Second, 90 * time.Second, 30 * time.Second}, {time.Second, 2 * time.Second, time.Second}, {2 * time.Second, 3 * time.Second, 1500 * time.Millisecond}, {20 * time.Second, 0, 20 * time.Second},
+		{30 * time.Second, 90 * time.Second, 30 * time.Second}, {time.Second, 2 * time.Second, time.Second},
+		{2 * time.Second, 3 * time.Second, 1500 * time.Millisecond}, {20 * time.Second, 0, 20 * time.Second},
 	} {
 		token := e.task(func(a *tracker.Attempt) { a.Interval, a.Timeout = c.interval, c.timeout })
-		e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).want(200).contains(fmt.Sprintf(`{"nextHeartbeatMs":%d}`, c.want.Milliseconds()))
+		e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).want(200).contains(fmt.Sprintf(`{"nextHeartbeatMs":%d}`,
+			c.want.Milliseconds()))
 	}
 }
 
@@ -39,12 +41,14 @@ func TestDeliveredCancelsAreTold(t *testing.T) {
 	if a := e.fake.delivered[0]; a.TaskID != "task_1" || a.Number != 1 {
 		t.Errorf("delivered to %+v", a)
 	}
-	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"acknowledged":true,"shouldCancel":true,"cancelReason":"r"}`)
+	e.do("POST", "/v1/tasks/task_1/started", e.task(),
+		`{"attempt":1}`).want(200).contains(`{"acknowledged":true,"shouldCancel":true,"cancelReason":"r"}`)
 	if n := e.fake.deliveredCount(); n != 2 {
 		t.Fatalf("%d deliveries after a start, want 2", n)
 	}
 	two := e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
-	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"},{"taskId":"task_2","attempt":1,"taskToken":"`+two+`"}]}`).want(200)
+	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1,`+
+		`"taskToken":"`+e.task()+`"},{"taskId":"task_2","attempt":1,"taskToken":"`+two+`"}]}`).want(200)
 	if n := e.fake.deliveredCount(); n != 4 {
 		t.Fatalf("%d deliveries after a batch, want 4", n)
 	}
@@ -113,8 +117,10 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"good", 200, ""}, {"zombie", 410, "task_expired"}, {"old", 409, "attempt_mismatch"}, {"busy", 503, "overloaded"}, {"none", 401, "unauthorized"}, {"bad", 401, "unauthorized"},
-		{"yours", 403, "forbidden"}, {"late", 403, "forbidden"}, {"wrong", 400, "invalid_request"}, {"noattempt", 400, "invalid_request"}, {"", 400, "invalid_request"}, {"token", 400, "invalid_request"},
+		{"good", 200, ""}, {"zombie", 410, "task_expired"}, {"old", 409, "attempt_mismatch"}, {"busy", 503, "overloaded"},
+		{"none", 401, "unauthorized"}, {"bad", 401, "unauthorized"},
+		{"yours", 403, "forbidden"}, {"late", 403, "forbidden"}, {"wrong", 400, "invalid_request"}, {"noattempt", 400, "invalid_request"},
+		{"", 400, "invalid_request"}, {"token", 400, "invalid_request"},
 		{"ctl", 403, "forbidden"}, {"last", 200, ""},
 	}
 	for range 2 { // the second time out of the pool
@@ -126,7 +132,8 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 		}
 		for i, w := range want {
 			r := got.Results[i]
-			if r.TaskID != w.id || r.Status != w.status || r.Error != w.code || r.Acknowledged != (w.status == 200) || (w.status != 200 && r.Message == "") {
+			if r.TaskID != w.id || r.Status != w.status || r.Error != w.code || r.Acknowledged != (w.status == 200) ||
+				(w.status != 200 && r.Message == "") {
 				t.Errorf("%d: got %+v, want %+v", i, r, w)
 			}
 		}
@@ -165,7 +172,8 @@ func TestAFullBatchIsTaken(t *testing.T) {
 			body.WriteByte(',')
 		}
 		id := fmt.Sprintf("task_%d", i)
-		fmt.Fprintf(&body, `{"taskId":%q,"attempt":1,"taskToken":%q,"message":"%s"}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }), strings.Repeat("x", 100))
+		fmt.Fprintf(&body, `{"taskId":%q,"attempt":1,"taskToken":%q,"message":"%s"}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }),
+			strings.Repeat("x", 100))
 	}
 	body.WriteString(`]}`)
 	var got v1.HeartbeatsResponse

@@ -50,7 +50,8 @@ type env struct {
 
 func newEnv(t *testing.T, configure ...func(*Config)) *env {
 	t.Helper()
-	e := &env{t: t, fake: &fakeTracker{}, keys: testKeys(t), ln: fasthttputil.NewInmemoryListener(), log: &syncBuffer{}, reg: prometheus.NewRegistry(), clock: fakeTime}
+	e := &env{t: t, fake: &fakeTracker{}, keys: testKeys(t), ln: fasthttputil.NewInmemoryListener(), log: &syncBuffer{},
+		reg: prometheus.NewRegistry(), clock: fakeTime}
 	cfg := Config{
 		Tracker: e.fake, Keys: e.keys, PublicURL: "https://api.arco.dev", Version: "1.2.3",
 		Logger: slog.New(slog.NewTextHandler(e.log, nil)), Registerer: e.reg, TokenCacheSize: 1024, Now: e.now,
@@ -217,7 +218,8 @@ func checkExchange(t *testing.T, req *http.Request, body string, a *answer, badI
 	if got := a.header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("%s %s: Content-Type %q", req.Method, req.URL, got)
 	}
-	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests) && after < 1 {
+	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); (a.status == http.StatusServiceUnavailable ||
+		a.status == http.StatusTooManyRequests) && after < 1 {
 		t.Errorf("%s %s: %d with Retry-After %q", req.Method, req.URL, a.status, a.header.Get("Retry-After"))
 	}
 	router, err := openAPIRouter()
@@ -228,14 +230,16 @@ func checkExchange(t *testing.T, req *http.Request, body string, a *answer, badI
 	again.Body = io.NopCloser(strings.NewReader(body))
 	route, params, err := router.FindRoute(again)
 	if err != nil {
-		if req.Method != http.MethodHead && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed && a.status != http.StatusBadRequest {
+		if req.Method != http.MethodHead && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed &&
+			a.status != http.StatusBadRequest {
 			t.Errorf("%s %s: %d, but openapi.json has no such path", req.Method, req.URL, a.status)
 		}
 		return
 	}
 	input := &openapi3filter.RequestValidationInput{
 		Request: again, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
+			MultiError: true},
 	}
 	if a.status < 300 && !badItems {
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {

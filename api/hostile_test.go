@@ -23,8 +23,10 @@ var traps = []struct {
 	answer  string // part of it
 }{
 	// fasthttp
-	{"length and chunked: the tail runs as a second request", callback("Content-Length: 6\nTransfer-Encoding: chunked\n\n0\n\nGET /livez HTTP/1.1\nHost: x\n\n"), "400", "framed ambiguously"},
-	{"chunked and length, the other way round", callback("Transfer-Encoding: chunked\nContent-Length: 6\n\n0\n\nGET /livez HTTP/1.1\nHost: x\n\n"), "400", "framed ambiguously"},
+	{"length and chunked: the tail runs as a second request",
+		callback("Content-Length: 6\nTransfer-Encoding: chunked\n\n0\n\nGET /livez HTTP/1.1\nHost: x\n\n"), "400", "framed ambiguously"},
+	{"chunked and length, the other way round",
+		callback("Transfer-Encoding: chunked\nContent-Length: 6\n\n0\n\nGET /livez HTTP/1.1\nHost: x\n\n"), "400", "framed ambiguously"},
 	{"TE: identity is served", callback("Transfer-Encoding: identity\nContent-Length: 13\n\n{\"attempt\":1}"), "400", "framed ambiguously"},
 	{"folded headers are served", callback("X-A: b\n c\nContent-Length: 13\n\n{\"attempt\":1}"), "400", "framed ambiguously"},
 	{"absolute-form host is served", plain("GET http://evil/livez"), "400", "plain path"},
@@ -33,7 +35,8 @@ var traps = []struct {
 	{"encoded .. in paths is served", plain("GET /v1/%2e%2e/livez"), "400", "plain path"},
 	{"PRI * reaches the handler", plain("PRI *"), "405", "method_not_allowed"},
 	{"get in small letters reaches the handler", plain("get /livez"), "405", "method_not_allowed"},
-	{"of two Authorization headers one counts", callback("Authorization: Bearer x\nContent-Length: 13\n\n{\"attempt\":1}"), "401", "unauthorized"},
+	{"of two Authorization headers one counts", callback("Authorization: Bearer x\nContent-Length: 13\n\n{\"attempt\":1}"), "401",
+		"unauthorized"},
 	{"oversize bodies answer 400", callback(fmt.Sprintf("Content-Length: %d\n\n", limitCallback+1)), "413", "body_too_large"},
 	{"bodies default to 4 MiB", func(*env) string {
 		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", limitOther+1)
@@ -42,8 +45,10 @@ var traps = []struct {
 		e.fake.beat = func(*tracker.Beat) { panic("on purpose") }
 		return callback("Content-Length: 13\n\n{\"attempt\":1}")(e)
 	}, "500", "internal_error"},
-	{"timeouts default to none: a request that never ends", func(e *env) string { return "POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: 9\n\n{" }, "408", "request_timeout"},
-	{"timeouts default to none: a header that never ends", func(e *env) string { return "GET /livez HTTP/1.1\nHost: x\nX-A: " }, "408", "request_timeout"},
+	{"timeouts default to none: a request that never ends",
+		func(e *env) string { return "POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: 9\n\n{" }, "408", "request_timeout"},
+	{"timeouts default to none: a header that never ends", func(e *env) string { return "GET /livez HTTP/1.1\nHost: x\nX-A: " }, "408",
+		"request_timeout"},
 
 	// golang-jwt
 	{"an empty key verifies what an empty key signed", forged(nil, map[string]any{"kid": "k9"}, nil), "401", "unauthorized"},
@@ -81,7 +86,8 @@ func callback(rest string) func(*env) string {
 }
 
 func beatWith(token string) string {
-	return "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + token + "\nContent-Length: 13\n\n{\"attempt\":1}"
+	return "POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + token +
+		"\nContent-Length: 13\n\n{\"attempt\":1}"
 }
 
 func jwtHeader(change map[string]any) map[string]any {
@@ -110,7 +116,8 @@ func TestTrapsOfTheLibraries(t *testing.T) {
 			e := newEnv(t, impatient)
 			addr := e.listen()
 			got := send(t, addr, c.request(e))
-			if !strings.HasPrefix(got, "HTTP/1.1 "+c.status+" ") || strings.Count(got, "HTTP/1.1 ") != 1 || !contains(got, c.answer, "X-Request-Id: ") {
+			if !strings.HasPrefix(got, "HTTP/1.1 "+c.status+" ") || strings.Count(got, "HTTP/1.1 ") != 1 ||
+				!contains(got, c.answer, "X-Request-Id: ") {
 				t.Errorf("want one %s with %q: %s", c.status, c.answer, got)
 			}
 			if got := send(t, addr, plain("GET /livez")(e)); !strings.HasPrefix(got, "HTTP/1.1 200") {
@@ -175,7 +182,8 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 	mine, other := e.task(), e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
 	ask := func(task, token string) int {
 		t.Helper()
-		if _, err := fmt.Fprintf(c, "POST /v1/tasks/%s/heartbeat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 13\r\n\r\n{\"attempt\":1}", task, token); err != nil {
+		if _, err := fmt.Fprintf(c, "POST /v1/tasks/%s/heartbeat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: "+
+			"13\r\n\r\n{\"attempt\":1}", task, token); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(r, nil)
@@ -215,7 +223,8 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 	until(t, func() bool { return e.open() == 0 && e.s.metrics.hot.inFlight() == 0 }, func() string {
 		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.metrics.hot.inFlight())
 	})
-	if !e.s.http.CloseOnShutdown || e.s.http.IdleTimeout == 0 || e.s.http.ReadTimeout == 0 || e.s.http.WriteTimeout == 0 || e.s.admin.ReadTimeout == 0 || e.s.admin.IdleTimeout == 0 {
+	if !e.s.http.CloseOnShutdown || e.s.http.IdleTimeout == 0 || e.s.http.ReadTimeout == 0 || e.s.http.WriteTimeout == 0 ||
+		e.s.admin.ReadTimeout == 0 || e.s.admin.IdleTimeout == 0 {
 		t.Error("a timeout is none")
 	}
 }

@@ -29,8 +29,8 @@ func (a *admission) enter() *refusal {
 	}
 	a.underWay.Add(-1)
 	a.refused()
-	return overloaded(fmt.Sprintf("%d requests of the control plane are under way on this replica, which is its limit (max-control-requests), "+
-		"so that heartbeats keep their room; wait as Retry-After says, then retry, or add replicas", a.limit))
+	return overloaded(fmt.Sprintf("%d requests of the control plane are under way on this replica, which is its limit "+
+		"(max-control-requests), so that heartbeats keep their room; wait as Retry-After says, then retry, or add replicas", a.limit))
 }
 
 func (a *admission) leave() { a.underWay.Add(-1) }
@@ -162,7 +162,8 @@ func (l *tenantLimit) forget(ns int64) {
 func (l *tenantLimit) refusal(wait time.Duration) *refusal {
 	l.refused()
 	r := refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
-		"The tenant sends more than the %d %s a second that this replica takes of each (%s); wait as Retry-After says, then retry, or send less", l.rate, l.what, l.setting))
+		"The tenant sends more than the %d %s a second that this replica takes of each (%s); wait as Retry-After says, then retry, or send less",
+		l.rate, l.what, l.setting))
 	r.retryAfter = wait
 	return r
 }

@@ -56,7 +56,8 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 			var answer struct {
 				Results []struct{ Status, RetryAfterMs int }
 			}
-			e.do("POST", "/v1/heartbeats", "", fmt.Sprintf(`{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":%q}]}`, e.task())).want(200).into(&answer)
+			e.do("POST", "/v1/heartbeats", "", fmt.Sprintf(`{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":%q}]}`,
+				e.task())).want(200).into(&answer)
 			if answer.Results[0].Status == 429 && answer.Results[0].RetryAfterMs == 0 {
 				e.t.Error("a refused item without retryAfterMs")
 			}
@@ -80,7 +81,9 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 func TestCreationsOfABatchCountOneByOne(t *testing.T) {
 	e := newEnv(t, func(c *Config) { c.TenantCalls = 3 })
 	var answer struct{ Results []struct{ Status int } }
-	e.do("POST", "/v1/tasks:batch", e.controlFor(roleAdmin, "*", "*"), `{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"tenantId":"acme","workspaceId":"w"},`, 4)+`{"tenantId":"other","workspaceId":"w"},`, ",")+`]}`).want(200).into(&answer)
+	e.do("POST", "/v1/tasks:batch", e.controlFor(roleAdmin, "*", "*"),
+		`{"tasks":[`+strings.TrimSuffix(strings.Repeat(`{"tenantId":"acme","workspaceId":"w"},`, 4)+`{"tenantId":"other","workspaceId":"w"},`,
+			",")+`]}`).want(200).into(&answer)
 	for i, want := range []int{201, 201, 201, 429, 201} {
 		if got := answer.Results[i].Status; got != want {
 			t.Errorf("%d: %d, want %d", i, got, want)
@@ -186,7 +189,8 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 				domain.fakeTracker = c.Tracker.(*fakeTracker)
 				c.Tracker = domain
 			})
-			token, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"}, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+			token, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
+				&tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +217,8 @@ func TestTooMuchOfATenantIsNotThisReplicasTrouble(t *testing.T) {
 		tooMany bool
 		status  int
 	}{{true, 429}, {false, 503}} {
-		r := refusalOf(opCreate, &tracker.Error{Code: tracker.Overloaded, TooMany: of.tooMany, RetryAfter: time.Minute, Message: "the tenant has enough"})
+		r := refusalOf(opCreate, &tracker.Error{Code: tracker.Overloaded, TooMany: of.tooMany, RetryAfter: time.Minute,
+			Message: "the tenant has enough"})
 		if r.status != of.status || r.body.Error != "overloaded" || r.retryAfter != time.Minute || r.body.Message != "The tenant has enough" {
 			t.Errorf("%+v", r)
 		}

@@ -33,7 +33,8 @@ func TestContractMachineDrain(t *testing.T) {
 			l.pass(9 * time.Second)
 			l.sweep()
 		}
-		l.do("GET", "/v1/workers/"+again.WorkerID, op, "").want(200).contains(`{"status":"DRAINING","statusReason":"new kernel","schedulable":false,"unschedulableReasons":["status"]}`)
+		l.do("GET", "/v1/workers/"+again.WorkerID, op,
+			"").want(200).contains(`{"status":"DRAINING","statusReason":"new kernel","schedulable":false,"unschedulableReasons":["status"]}`)
 		l.do("POST", "/v1/workers:select", op, `{"queue":"default"}`).want(409)
 		l.do("POST", "/v1/workers:drain", op, `{"selector":{"machineId":"nowhere"}}`).refused(404, v1.CodeNoWorkersMatch)
 

@@ -36,7 +36,8 @@ func (req *request) listMachines() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list := v1.MachineList{Machines: make([]v1.Machine, len(page.Machines)), TotalCount: page.Total, NextPageToken: pageToken(filter, page.Next)}
+	list := v1.MachineList{Machines: make([]v1.Machine, len(page.Machines)), TotalCount: page.Total,
+		NextPageToken: pageToken(filter, page.Next)}
 	for i, m := range page.Machines {
 		list.Machines[i] = *machineView(m)
 	}

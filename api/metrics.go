@@ -60,15 +60,19 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_beats_refused_total", Help: "Beats refused, alone or in batches, by error code.",
 		}, []string{"code"}),
 		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_http_overloaded_total", Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, body_bytes (503), tenant_beats, tenant_calls (429).",
+			Name: "lubdub_http_overloaded_total",
+			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, body_bytes (503), tenant_beats, " +
+				"tenant_calls (429).",
 		}, []string{"bound"}),
-		lateResults:   counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
-		badTokens:     counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
-		cacheMisses:   counter("lubdub_http_token_cache_misses_total", "Tokens that held and had to be verified, since the cache did not know them."),
+		lateResults: counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
+		badTokens:   counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
+		cacheMisses: counter("lubdub_http_token_cache_misses_total",
+			"Tokens that held and had to be verified, since the cache did not know them."),
 		panics:        counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
 		unparsed:      counter("lubdub_http_unparsed_requests_total", "What came and was no HTTP request that could be read whole."),
 		rejectedConns: counter("lubdub_http_connections_rejected_total", "Connections answered 503 because too many were open."),
-		starved:       counter("lubdub_http_accepts_starved_total", "Tries to take a connection for which there was no file descriptor left. Each is tried again."),
+		starved: counter("lubdub_http_accepts_starved_total",
+			"Tries to take a connection for which there was no file descriptor left. Each is tried again."),
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
@@ -95,12 +99,14 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	}
 	m.hot.requests, m.hot.seconds = describe(m.requests), describe(seconds)
 	m.hot.skew = prometheus.NewDesc("lubdub_worker_clock_skew_seconds",
-		"How far the times that workers say in callbacks (startedAt, heartbeatAt, completedAt) are from the store's when these are received, either way; a day at most.", nil, nil)
+		"How far the times that workers say in callbacks (startedAt, heartbeatAt, completedAt) are from the store's when these are received, "+
+			"either way; a day at most.", nil, nil)
 	if reg == nil {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns, m.starved,
+		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
+		m.starved,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
 		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),
@@ -120,7 +126,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",
 		}, func() float64 { return float64(s.tokens.Len()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lubdub_http_token_cache_evictions_total", Help: "Tokens that lost their place in the cache while they still held: it is too small.",
+			Name: "lubdub_http_token_cache_evictions_total",
+			Help: "Tokens that lost their place in the cache while they still held: it is too small.",
 		}, func() float64 { return float64(s.tokens.Evictions()) }),
 	} {
 		if err := reg.Register(c); err != nil {

@@ -39,7 +39,8 @@ func TestNamesAreExactAndComeOnce(t *testing.T) {
 				t.Errorf("%v: %s alone: %v", typ, path, err)
 				return
 			}
-			if _, err := read(wrap(member(name) + "," + member(name))); err == nil || err.(*refusal).status != 400 || err.(*refusal).body.Field != path {
+			if _, err := read(wrap(member(name) + "," + member(name))); err == nil || err.(*refusal).status != 400 ||
+				err.(*refusal).body.Field != path {
 				t.Errorf("%v: %s twice: %v", typ, path, err)
 			}
 			for _, other := range misspelt(name) {
@@ -131,13 +132,15 @@ func TestAnOutcomeInAnotherCaseDecidesNothing(t *testing.T) {
 		return tracker.Completed{At: fakeTime, Outcome: c.Outcome}, nil
 	}
 	path := "/v1/tasks/task_1/completed"
-	for _, other := range []string{`"Outcome":"FAILED"`, `"OUTCOME":"FAILED","Error":{"category":"INFRASTRUCTURE"}`, `"\u004futcome":"FAILED"`, ` "Outcome" : "FAILED"`} {
+	for _, other := range []string{`"Outcome":"FAILED"`, `"OUTCOME":"FAILED","Error":{"category":"INFRASTRUCTURE"}`,
+		`"\u004futcome":"FAILED"`, ` "Outcome" : "FAILED"`} {
 		e.do("POST", path, e.task(), `{"attempt":1,"outcome":"SUCCEEDED",`+other+`}`).want(200)
 		if got.Outcome != tracker.Succeeded || got.Error != nil {
 			t.Errorf("%s made a success %+v", other, got)
 		}
 	}
-	e.do("POST", path, e.task(), `{"attempt":1,"outcome":"FAILED","error":{"category":"INFRASTRUCTURE","retryable":false,"Retryable":true}}`).want(200)
+	e.do("POST", path, e.task(), `{"attempt":1,"outcome":"FAILED","error":{"category":"INFRASTRUCTURE","retryable":false,`+
+		`"Retryable":true}}`).want(200)
 	if got.Retryable || !strings.Contains(string(got.Error), `"Retryable":true`) {
 		t.Errorf("Retryable counted, or the error was not kept as it was sent: %+v", got)
 	}
@@ -168,7 +171,8 @@ func TestABeatSaysEachFieldOnce(t *testing.T) {
 			fmt.Sprintf(`{"attempt":1,%q:%s,"\u%04x%s":null}`, field, value, field[0], field[1:]),
 		}
 		for _, body := range twice {
-			if r := e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), body).refused(400, v1.CodeInvalidRequest); r.Field != field || !strings.Contains(r.Message, "twice") {
+			if r := e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), body).refused(400, v1.CodeInvalidRequest); r.Field != field ||
+				!strings.Contains(r.Message, "twice") {
 				t.Errorf("%s: %+v", body, r)
 			}
 			item := `{"taskId":"task_1","taskToken":"` + e.task() + `",` + body[1:]
@@ -182,7 +186,8 @@ func TestABeatSaysEachFieldOnce(t *testing.T) {
 			}
 		}
 	}
-	r := e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[],"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"}]}`).refused(400, v1.CodeInvalidRequest)
+	r := e.do("POST", "/v1/heartbeats", "",
+		`{"heartbeats":[],"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"}]}`).refused(400, v1.CodeInvalidRequest)
 	if r.Field != "heartbeats" {
 		t.Errorf("heartbeats twice: %+v", r)
 	}

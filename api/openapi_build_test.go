@@ -2,11 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -52,10 +47,11 @@ func buildOpenAPI(t *testing.T) []byte {
 			"description": docDescription,
 			"license":     obj{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 		},
-		"servers":    []any{obj{"url": "/"}},
-		"tags":       tags,
-		"paths":      paths,
-		"components": obj{"schemas": b.schemas, "responses": b.responses, "headers": obj{"RequestId": requestIDHeaderSchema}, "securitySchemes": securitySchemes},
+		"servers": []any{obj{"url": "/"}},
+		"tags":    tags,
+		"paths":   paths,
+		"components": obj{"schemas": b.schemas, "responses": b.responses, "headers": obj{"RequestId": requestIDHeaderSchema},
+			"securitySchemes": securitySchemes},
 	}
 	out, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
@@ -79,7 +75,8 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		op["security"] = []any{obj{"workerToken": []any{}}}
 		if r.needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(w.description + " Roles beside the worker itself: " + strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
+			op["description"] = strings.TrimSpace(w.description + " Roles beside the worker itself: " +
+				strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
 		}
 	case forControl:
 		op["security"] = []any{obj{"controlToken": []any{}}}
@@ -100,8 +97,9 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		params = append(params, queryParams[name])
 	}
 	if says, ok := map[string]string{
-		opCreate:   "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
-		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
+		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
+		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
+			"again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
 	}[r.op]; ok {
 		params = append(params, obj{
 			"name": "Idempotency-Key", "in": "header",
@@ -338,65 +336,4 @@ func clone(o obj) obj {
 
 func idSchema(nullable bool) obj {
 	return withNull(obj{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`}, nullable)
-}
-
-// readComments returns the comments of the types and fields of a package, in one line each.
-func readComments(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no sources of package v1", err)
-	}
-	comments := map[string]string{}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		src, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.TYPE {
-				continue
-			}
-			for _, spec := range g.Specs {
-				ts := spec.(*ast.TypeSpec)
-				comments[ts.Name.Name] = sentence(g.Doc.Text(), ts.Name.Name)
-				st, ok := ts.Type.(*ast.StructType)
-				if !ok {
-					continue
-				}
-				for _, field := range st.Fields.List {
-					for _, n := range field.Names {
-						comments[ts.Name.Name+"."+n.Name] = sentence(field.Doc.Text(), n.Name)
-					}
-				}
-			}
-		}
-	}
-	return comments
-}
-
-// sentence makes a Go comment a description: "Attempt is the current attempt" becomes "The current attempt".
-func sentence(text, name string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	for _, verb := range []string{" is ", " are ", " has ", " says ", " tells "} {
-		if rest, ok := strings.CutPrefix(text, name+verb); ok {
-			if verb == " has " || verb == " says " || verb == " tells " {
-				rest = strings.TrimSpace(verb) + " " + rest
-			}
-			text = rest
-			break
-		}
-	}
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

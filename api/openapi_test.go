@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,4 +67,65 @@ func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("paths\n%v\nroutes\n%v", got, want)
 	}
+}
+
+// readComments returns the comments of the types and fields of a package, in one line each.
+func readComments(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources of package v1", err)
+	}
+	comments := map[string]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				ts := spec.(*ast.TypeSpec)
+				comments[ts.Name.Name] = sentence(g.Doc.Text(), ts.Name.Name)
+				st, ok := ts.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				for _, field := range st.Fields.List {
+					for _, n := range field.Names {
+						comments[ts.Name.Name+"."+n.Name] = sentence(field.Doc.Text(), n.Name)
+					}
+				}
+			}
+		}
+	}
+	return comments
+}
+
+// sentence makes a Go comment a description: "Attempt is the current attempt" becomes "The current attempt".
+func sentence(text, name string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, verb := range []string{" is ", " are ", " has ", " says ", " tells "} {
+		if rest, ok := strings.CutPrefix(text, name+verb); ok {
+			if verb == " has " || verb == " says " || verb == " tells " {
+				rest = strings.TrimSpace(verb) + " " + rest
+			}
+			text = rest
+			break
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

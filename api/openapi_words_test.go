@@ -7,31 +7,41 @@ import v1 "github.com/lubdub-io/lubdub/api/v1"
 const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} and /v1/heartbeats with the token of their attempt; ` +
 	`control planes create, read and cancel with a control token. Bodies are JSON; times are RFC 3339 in UTC with milliseconds; ` +
 	`durations are integers in milliseconds and end in Ms. In requests an absent field and null mean the same. ` +
-	`Every answer has an X-Request-Id. A refusal is {"error", "message"} with further fields by code; a failure of the store is always 503, never a verdict about a task.`
+	`Every answer has an X-Request-Id. A refusal is {"error", "message"} with further fields by code; a failure of the store is always 503, ` +
+	`never a verdict about a task.`
 
 var tags = []any{
-	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt, or with their own for attempts that were dispatched to them."},
+	obj{"name": "callbacks", "description": "What workers call, with the token of an attempt, or with their own for attempts that were " +
+		"dispatched to them."},
 	obj{"name": "tasks", "description": "What control planes call, with a control token."},
-	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and their machines."},
+	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and " +
+		"their machines."},
 	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
 
 var securitySchemes = obj{
-	"taskToken":    obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
-	"workerToken":  obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The workerToken of a registration. It opens that worker's own calls, and the callbacks of attempts that were dispatched to it."},
-	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A control token, made with: lubdub token --role viewer|submitter|operator|dispatcher|enroll|admin."},
+	"taskToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+		"description": "The taskToken of a TaskEnvelope. It opens the callbacks of that very attempt."},
+	"workerToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+		"description": "The workerToken of a registration. It opens that worker's own calls, and the callbacks of attempts that were " +
+			"dispatched to it."},
+	"controlToken": obj{"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+		"description": "A control token, made with: lubdub token --role viewer|submitter|operator|dispatcher|enroll|admin."},
 }
 
 var requestIDHeader = obj{"$ref": "#/components/headers/RequestId"}
 
-var requestIDHeaderSchema = obj{"description": "The request's own id when it sent a sane one, else a new one.", "schema": obj{"type": "string"}}
+var requestIDHeaderSchema = obj{"description": "The request's own id when it sent a sane one, else a new one.",
+	"schema": obj{"type": "string"}}
 
 var statusWords = map[int]string{
 	200: "Done", 201: "Created", 202: "Accepted",
 	400: "The request is wrong; nothing was changed", 401: "No token, or none that holds", 403: "A token for something else",
 	404: "No such thing in this scope", 409: "The request does not fit the state that things are in", 410: "Lubdub ended it; stop at once",
-	413: "The body is too large", 415: "The body is not JSON", 429: "The tenant sends or has more than it may; the message says what to do, Retry-After when to come again", 500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
+	413: "The body is too large", 415: "The body is not JSON",
+	429: "The tenant sends or has more than it may; the message says what to do, Retry-After when to come again",
+	500: "A bug; the request id finds it in the log", 503: "A bound was reached or the store did not answer",
 }
 
 // words of one operation.
@@ -59,10 +69,12 @@ var opWords = map[string]words{
 	},
 	opHeartbeat: {
 		tag: "callbacks", summary: "The worker is alive",
-		description: "A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life a beat gets a fresh one.",
-		request:     v1.HeartbeatRequest{}, requestExamples: []example{{"beat", seedHeartbeat}},
+		description: "A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at once on 409 or 410. " +
+			"In the last third of its token's life a beat gets a fresh one.",
+		request: v1.HeartbeatRequest{}, requestExamples: []example{{"beat", seedHeartbeat}},
 		answers: map[int]any{200: v1.HeartbeatResponse{}}, errors: []int{409, 410},
-		answerExamples: map[int][]example{200: {{"acknowledged", heartbeatOK}, {"cancel", heartbeatCancel}}, 410: {{"zombie", seedHeartbeatGone}}},
+		answerExamples: map[int][]example{200: {{"acknowledged", heartbeatOK}, {"cancel", heartbeatCancel}},
+			410: {{"zombie", seedHeartbeatGone}}},
 	},
 	opCompleted: {
 		tag: "callbacks", summary: "The worker is done",
@@ -76,13 +88,15 @@ var opWords = map[string]words{
 	},
 	opHeartbeats: {
 		tag: "callbacks", summary: "Many beats at once",
-		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 stand in the results.",
-		request:     v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
+		description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the " +
+			"same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 stand in the results.",
+		request: v1.HeartbeatsRequest{}, answers: map[int]any{200: v1.HeartbeatsResponse{}},
 	},
 	opCreate: {
 		tag: "tasks", summary: "Create a task",
-		description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered to a worker. With one it waits, QUEUED.",
-		request:     v1.CreateTaskRequest{},
+		description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered to a worker. " +
+			"With one it waits, QUEUED.",
+		request: v1.CreateTaskRequest{},
 		requestExamples: []example{
 			{"pushed", `{"taskKey":"raw.events","assetId":"asset_1","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}`},
 			{"queued", `{"queue":"default","type":"send_email","payload":{"to":"a@example.com"},"retry":{"maxAttempts":5}}`},
@@ -96,20 +110,23 @@ var opWords = map[string]words{
 	},
 	opList: {
 		tag: "tasks", summary: "List tasks",
-		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large tasks too: go on while there is a nextPageToken.",
-		answers:     map[int]any{200: v1.TaskList{}},
+		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within " +
+			"bounded pages. Pages may be short, those of large tasks too: go on while there is a nextPageToken.",
+		answers: map[int]any{200: v1.TaskList{}},
 	},
 	opGet: {tag: "tasks", summary: "One task", answers: map[int]any{200: v1.Task{}}, errors: []int{404}},
 	opCancel: {
 		tag: "tasks", summary: "Ask for a task's end",
-		description: "Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started is CANCELLED at once.",
-		request:     v1.CancelRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"user_requested"}`}},
+		description: "Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started is CANCELLED " +
+			"at once.",
+		request: v1.CancelRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"user_requested"}`}},
 		answers: map[int]any{202: v1.Task{}}, errors: []int{404, 409},
 	},
 	opNextAttempt: {
 		tag: "tasks", summary: "Ask for the next attempt",
-		description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue.",
-		request:     v1.NextAttemptRequest{}, requestExamples: []example{{"second", `{"fromAttempt":1}`}},
+		description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same " +
+			"answer. 201 with the envelope, or 202 with the task when it waits in its queue.",
+		request: v1.NextAttemptRequest{}, requestExamples: []example{{"second", `{"fromAttempt":1}`}},
 		answers: map[int]any{201: v1.TaskEnvelope{}, 202: v1.Task{}}, errors: []int{404, 409},
 	},
 	opGetRun: {tag: "tasks", summary: "Count a run's tasks", answers: map[int]any{200: v1.Run{}}, errors: []int{404}},
@@ -119,84 +136,124 @@ var opWords = map[string]words{
 	},
 	opRegister: {
 		tag: "workers", summary: "Register a worker",
-		description: "Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
-		request:     v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer", `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"},"registrationId":"01HGW5N7XHJM4GX29KZRXQP6N9"}`}},
+		description: "Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration " +
+			"before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as " +
+			"worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token " +
+			"that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
+		request: v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer",
+			`{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,` +
+				`"labels":{"region":"us-east-1"},"registrationId":"01HGW5N7XHJM4GX29KZRXQP6N9"}`}},
 		answers: map[int]any{201: v1.RegisterWorkerResponse{}}, errors: []int{409},
 	},
 	opWorkerHeartbeat: {
 		tag: "workers", summary: "The worker is alive",
-		description: "And with it every task that it has claimed and that has no timeout of its own. On 410 stop everything; the reason says whether to register again. In the last third of its token's life it gets a fresh one.",
-		request:     v1.WorkerHeartbeatRequest{}, optionalBody: true, requestExamples: []example{{"beat", `{"activeCount":2,"seq":17,"completedDelta":5,"failedDelta":1}`}},
+		description: "And with it every task that it has claimed and that has no timeout of its own. On 410 stop everything; the reason says " +
+			"whether to register again. In the last third of its token's life it gets a fresh one.",
+		request: v1.WorkerHeartbeatRequest{}, optionalBody: true, requestExamples: []example{{"beat",
+			`{"activeCount":2,"seq":17,"completedDelta":5,"failedDelta":1}`}},
 		answers: map[int]any{200: v1.WorkerHeartbeatResponse{}}, errors: []int{404, 410},
 	},
 	opDeregister: {
-		tag: "workers", summary: "The worker goes", description: "At once, and what it holds goes back to its queues without counting as lost; or, with drain, when it has finished what it holds.",
+		tag: "workers", summary: "The worker goes",
+		description: "At once, and what it holds goes back to its queues without counting as lost; or, with drain, when it has finished what " +
+			"it holds.",
 		request: v1.DeregisterRequest{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
 	},
 	opDrainWorker: {
 		tag: "workers", summary: "Let a worker finish and go",
-		description: "It claims nothing more, finishes what it holds, and is OFFLINE when it has and knows that it drains; or at the deadline, when what it still holds goes back to its queues.",
-		request:     v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"deploy", `{"reason":"deploy","deadlineMs":300000}`}},
+		description: "It claims nothing more, finishes what it holds, and is OFFLINE when it has and knows that it drains; or at the deadline, " +
+			"when what it still holds goes back to its queues.",
+		request: v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"deploy", `{"reason":"deploy","deadlineMs":300000}`}},
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
 	},
-	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
+	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: v1.ReasonRequest{}, optionalBody: true,
+		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
 	opOfflineWorker: {
 		tag: "workers", summary: "Give a worker up", description: "It is OFFLINE at once and what it holds is lost, as if it had died.",
-		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"its host is gone"}`}}, answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
+		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"its host is gone"}`}},
+		answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
 	},
 	opDrainWorkers: {
-		tag: "workers", summary: "Drain all workers that a selector names", description: "All that the selector says must match. One that matches nothing is told so with 404.",
-		request: v1.DrainWorkersRequest{}, requestExamples: []example{{"version", `{"selector":{"version":"1.2.3"},"dryRun":true}`}},
+		tag: "workers", summary: "Drain all workers that a selector names",
+		description: "All that the selector says must match. One that matches nothing is told so with 404.",
+		request:     v1.DrainWorkersRequest{}, requestExamples: []example{{"version", `{"selector":{"version":"1.2.3"},"dryRun":true}`}},
 		answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404},
 	},
 	opGetWorker: {tag: "workers", summary: "One worker", answers: map[int]any{200: v1.Worker{}}, errors: []int{404}},
 	opListWorkers: {
-		tag: "workers", summary: "List workers", description: "In the order of registration. totalCount is that of all pages, whatever the filter.", answers: map[int]any{200: v1.WorkerList{}},
+		tag: "workers", summary: "List workers",
+		description: "In the order of registration. totalCount is that of all pages, whatever the filter.",
+		answers:     map[int]any{200: v1.WorkerList{}},
 	},
 	opSelectWorker: {
 		tag: "workers", summary: "Choose a worker",
-		description: "Workers of the queue are asked for runtime, type, labels, status, freshness and capacity, in this order; rejected counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. Choosing reserves nothing: use placement at creation for that.",
-		request:     v1.SelectWorkerRequest{}, optionalBody: true, requestExamples: []example{{"python", `{"queue":"default","runtime":"python","strategy":"leastLoaded"}`}},
+		description: "Workers of the queue are asked for runtime, type, labels, status, freshness and capacity, in this order; rejected counts " +
+			"them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. " +
+			"Choosing reserves nothing: use placement at creation for that.",
+		request: v1.SelectWorkerRequest{}, optionalBody: true, requestExamples: []example{{"python",
+			`{"queue":"default","runtime":"python","strategy":"leastLoaded"}`}},
 		answers: map[int]any{200: v1.SelectWorkerResponse{}}, errors: []int{409},
-		answerExamples: map[int][]example{409: {{"stale", `{"error":"no_fresh_workers","message":"No workers with fresh heartbeats available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":2,"full":0}}`}}},
+		answerExamples: map[int][]example{409: {{"stale",
+			`{"error":"no_fresh_workers","message":"No workers with fresh heartbeats ` +
+				`available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":2,"full":0}}`}}},
 	},
-	opGetMachine:   {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
-	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.", answers: map[int]any{200: v1.MachineList{}}},
+	opGetMachine: {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
+	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.",
+		answers: map[int]any{200: v1.MachineList{}}},
 	opDrainMachine: {
 		tag: "workers", summary: "Drain a machine",
-		description: "Its workers drain as by calls of their own. Until the machine is resumed a worker that registers on it is DRAINING from the start: its beats are told shouldDrain, its claims are refused with 409, and it stays so however idle it is. Again it may set another deadline and reason.",
-		request:     v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"maintenance", `{"reason":"new kernel","deadlineMs":600000}`}},
+		description: "Its workers drain as by calls of their own. Until the machine is resumed a worker that registers on it is DRAINING from " +
+			"the start: its beats are told shouldDrain, its claims are refused with 409, and it stays so however idle it is. Again it may set " +
+			"another deadline and reason.",
+		request: v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"maintenance",
+			`{"reason":"new kernel","deadlineMs":600000}`}},
 		answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404},
 	},
 	opResumeMachine: {
 		tag: "workers", summary: "Take a machine's drain back",
-		description: "Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by itself go on draining. A machine that is not drained is left as it is.",
-		request:     v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.ResumeMachineResponse{}}, errors: []int{404},
+		description: "Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by " +
+			"itself go on draining. A machine that is not drained is left as it is.",
+		request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.ResumeMachineResponse{}}, errors: []int{404},
 	},
 	opSweep: {
-		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are named in the token's scope only.",
+		tag: "system", summary: "Sweep now", description: "One sweep of everything, whatever the sweepers do by themselves. The counts are of " +
+			"every tenant; machines are named in the token's scope only.",
 		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.SweepResponse{}},
 	},
 	opRelease: {
 		tag: "system", summary: "Release the mass expiry brake",
-		description: "For operators who know that what went silent together has died: what the brake holds in this tenant and workspace expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without a brake that holds it changes nothing.",
-		request:     v1.ReleaseRequest{}, optionalBody: true, requestExamples: []example{{"half an hour", `{"durationMs":1800000}`}},
+		description: "For operators who know that what went silent together has died: what the brake holds in this tenant and workspace " +
+			"expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without a brake that holds it changes nothing.",
+		request: v1.ReleaseRequest{}, optionalBody: true, requestExamples: []example{{"half an hour", `{"durationMs":1800000}`}},
 		answers: map[int]any{200: v1.ReleaseResponse{}},
 	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
-		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them. A claim counts as the worker's beat when it comes; what the worker must be told comes with its beats only.",
-		request:     v1.ClaimRequest{}, optionalBody: true, requestExamples: []example{{"long poll", `{"max":5,"waitMs":30000,"claimId":"c-17"}`}},
+		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are " +
+			"its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. " +
+			"The same claimId again gets the same tasks as long as the worker holds them. A claim counts as the worker's beat when it comes; " +
+			"what the worker must be told comes with its beats only.",
+		request: v1.ClaimRequest{}, optionalBody: true, requestExamples: []example{{"long poll",
+			`{"max":5,"waitMs":30000,"claimId":"c-17"}`}},
 		answers: map[int]any{200: v1.ClaimResponse{}}, errors: []int{404, 409, 410},
 	},
-	opListQueues:  {tag: "queues", summary: "List queues", description: "Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its unrunnable.", answers: map[int]any{200: v1.QueueList{}}},
-	opGetQueue:    {tag: "queues", summary: "Read a queue", description: "404 when nothing is known of it: no task waits in it or runs, it has no workers and is not paused.", answers: map[int]any{200: v1.Queue{}}, errors: []int{404}},
-	opPauseQueue:  {tag: "queues", summary: "Stop claims from a queue", description: "New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be paused: one more is answered 429.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
-	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
-	"livez":       {tag: "system", summary: "The process answers", description: "Never asks the store.", answers: map[int]any{200: v1.Health{}}},
+	opListQueues: {tag: "queues", summary: "List queues",
+		description: "Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its " +
+			"unrunnable.", answers: map[int]any{200: v1.QueueList{}}},
+	opGetQueue: {tag: "queues", summary: "Read a queue",
+		description: "404 when nothing is known of it: no task waits in it or runs, it has no workers and is not paused.",
+		answers:     map[int]any{200: v1.Queue{}}, errors: []int{404}},
+	opPauseQueue: {tag: "queues", summary: "Stop claims from a queue",
+		description: "New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be paused: one more is " +
+			"answered 429.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{},
+		optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.",
+		answers: map[int]any{200: v1.Health{}}},
 	"readyz": {
 		tag: "system", summary: "This server should get work",
-		description: "503 while it shuts down. The store's trouble, which is that of all servers, is told as status degraded: a balancer must not send nobody anywhere for it.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
+		description: "503 while it shuts down. The store's trouble, which is that of all servers, is told as status degraded: a balancer must " +
+			"not send nobody anywhere for it.", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
 	},
 	"healthz": {tag: "system", summary: "The same as /readyz", answers: map[int]any{200: v1.Health{}, 503: v1.Health{}}},
 	"version": {tag: "system", summary: "What runs here", answers: map[int]any{200: v1.Version{}}},
@@ -237,19 +294,23 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true, "runtime": true, "workerId": true, "registrationId": true,
+	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true,
+	"runtime": true, "workerId": true, "registrationId": true,
 }
 
 // neverNull are times that are always there.
-var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true, "registeredAt": true}
+var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true,
+	"registeredAt": true}
 
 // noFields is the body of a call that takes none: {} or nothing.
 type noFields struct{}
 
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
-	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true, "SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
-	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true, "RetryPolicy": true, "Placement": true,
+	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
+	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
+	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
+	"RetryPolicy": true, "Placement": true,
 }
 
 func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "maximum": hi} }
@@ -264,28 +325,31 @@ var (
 
 // fieldSchemas narrow what the Go types leave open, by "Type.field" or by field.
 var fieldSchemas = map[string]obj{
-	"attempt":                               {"type": "integer", "minimum": 0},
-	"StartedRequest.attempt":                {"type": "integer", "minimum": 1},
-	"HeartbeatRequest.attempt":              {"type": "integer", "minimum": 1},
-	"CompletedRequest.attempt":              {"type": "integer", "minimum": 1},
-	"NextAttemptRequest.fromAttempt":        {"type": "integer", "minimum": 1},
-	"HeartbeatRequest.progressPct":          progress,
-	"Task.progressPct":                      progress,
-	"Progress.progressPct":                  progress,
-	"Task.message":                          text,
-	"Progress.message":                      text,
-	"CompletedRequest.metrics":              anyObject,
-	"Task.metrics":                          anyObject,
-	"Task.error":                            anyObject,
-	"HistoryEntry.error":                    anyObject,
-	"CreateTaskRequest.resources":           anyObject,
-	"TaskEnvelope.resources":                {"type": "object"},
-	"Task.resources":                        {"type": "object"},
-	"Task.lastProgress":                     anyObject,
-	"HistoryEntry.outcome":                  {"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT", "LOST", "SUPERSEDED"}},
-	"CreateTaskRequest.taskKey":             {"type": "string", "maxLength": 256},
-	"CreateTaskRequest.labels":              {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
-	"CreateTaskRequest.workerLabels":        {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"attempt":                        {"type": "integer", "minimum": 0},
+	"StartedRequest.attempt":         {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.attempt":       {"type": "integer", "minimum": 1},
+	"CompletedRequest.attempt":       {"type": "integer", "minimum": 1},
+	"NextAttemptRequest.fromAttempt": {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.progressPct":   progress,
+	"Task.progressPct":               progress,
+	"Progress.progressPct":           progress,
+	"Task.message":                   text,
+	"Progress.message":               text,
+	"CompletedRequest.metrics":       anyObject,
+	"Task.metrics":                   anyObject,
+	"Task.error":                     anyObject,
+	"HistoryEntry.error":             anyObject,
+	"CreateTaskRequest.resources":    anyObject,
+	"TaskEnvelope.resources":         {"type": "object"},
+	"Task.resources":                 {"type": "object"},
+	"Task.lastProgress":              anyObject,
+	"HistoryEntry.outcome": {"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT",
+		"LOST", "SUPERSEDED"}},
+	"CreateTaskRequest.taskKey": {"type": "string", "maxLength": 256},
+	"CreateTaskRequest.labels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"CreateTaskRequest.workerLabels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
 	"CreateTaskRequest.startTimeoutMs":      timeoutMs,
 	"CreateTaskRequest.runTimeoutMs":        timeoutMs,
 	"CreateTaskRequest.heartbeatTimeoutMs":  timeoutMs,
@@ -308,7 +372,8 @@ var fieldSchemas = map[string]obj{
 	"RegisterWorkerRequest.probeUrl":        {"type": "string", "maxLength": 512},
 	"RegisterWorkerRequest.pid":             between(0, 1<<31-1),
 	"RegisterWorkerRequest.maxConcurrent":   between(0, 1000000),
-	"RegisterWorkerRequest.labels":          {"type": "object", "maxProperties": 64, "additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"RegisterWorkerRequest.labels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
 	"WorkerHeartbeatRequest.activeCount":    between(0, 1000000),
 	"WorkerHeartbeatRequest.seq":            {"type": "integer", "minimum": 0},
 	"WorkerHeartbeatRequest.completedDelta": {"type": "integer", "minimum": 0},

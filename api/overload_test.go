@@ -30,7 +30,8 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 		<-begun
 	}
 	for _, r := range []struct{ method, path, token, body string }{
-		{"POST", "/v1/tasks", admin, `{}`}, {"POST", "/v1/tasks:batch", admin, `{"tasks":[{}]}`}, {"GET", "/v1/tasks", admin, ""}, {"GET", "/v1/workers", admin, ""},
+		{"POST", "/v1/tasks", admin, `{}`}, {"POST", "/v1/tasks:batch", admin, `{"tasks":[{}]}`}, {"GET", "/v1/tasks", admin, ""},
+		{"GET", "/v1/workers", admin, ""},
 		{"POST", "/v1/tasks", "junk", `{`}, // nobody has looked at either
 	} {
 		a := e.do(r.method, r.path, r.token, r.body)
@@ -55,7 +56,8 @@ func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
 			firm = append(firm, r.op)
 		}
 	}
-	if got, want := strings.Join(firm, " "), "started heartbeat completed heartbeats workerHeartbeat claimTasks livez readyz healthz version openapi"; got != want {
+	if got, want := strings.Join(firm, " "),
+		"started heartbeat completed heartbeats workerHeartbeat claimTasks livez readyz healthz version openapi"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

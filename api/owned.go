@@ -17,10 +17,13 @@ var errNotTask = forbidden("The token is not a task's; use the taskToken of the 
 // errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know of them.
 var errInDoubt = &refusal{
 	status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetryAfter,
-	body: v1.Error{Error: v1.CodeStoreUnavailable, Message: "The store has lost writes a moment ago, this attempt perhaps among them; send the request again, or with the taskToken of the attempt's envelope, which proves it"},
+	body: v1.Error{Error: v1.CodeStoreUnavailable,
+		Message: "The store has lost writes a moment ago, this attempt perhaps among them; send the request again, or with the taskToken of " +
+			"the attempt's envelope, which proves it"},
 }
 
-var errNotOwned = forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of the attempt's envelope")
+var errNotOwned = forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of " +
+	"the attempt's envelope")
 
 // ownAttempt returns an attempt of the worker whose token the request shows.
 func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*tracker.Attempt, *refusal) {

@@ -34,8 +34,10 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 
 		var batch v1.HeartbeatsResponse
 		l.badItems = true
-		l.do("POST", "/v1/heartbeats", w.WorkerToken, fmt.Sprintf(`{"heartbeats":[{"taskId":"t1","attempt":1,"progressPct":50},{"taskId":"pushed","attempt":1},
-			{"taskId":"pushed","attempt":1,"taskToken":%q},{"taskId":"none","attempt":1},{"taskId":".","attempt":1},{"taskId":"t1"}]}`, pushed.TaskToken)).want(200).into(&batch)
+		l.do("POST", "/v1/heartbeats", w.WorkerToken, fmt.Sprintf(`{"heartbeats":[{"taskId":"t1","attempt":1,"progressPct":50},
+			{"taskId":"pushed","attempt":1},
+			{"taskId":"pushed","attempt":1,"taskToken":%q},{"taskId":"none","attempt":1},{"taskId":".","attempt":1},
+			{"taskId":"t1"}]}`, pushed.TaskToken)).want(200).into(&batch)
 		var statuses []int
 		for _, r := range batch.Results {
 			statuses = append(statuses, r.Status)
@@ -62,11 +64,13 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 	e := newEnv(t)
 	e.fake.doubts = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for call, body := range map[string]string{"started": `{"attempt":1}`, "heartbeat": `{"attempt":1}`, "completed": `{"attempt":1,"outcome":"SUCCEEDED"}`} {
+	for call, body := range map[string]string{"started": `{"attempt":1}`, "heartbeat": `{"attempt":1}`,
+		"completed": `{"attempt":1,"outcome":"SUCCEEDED"}`} {
 		a := e.do("POST", "/v1/tasks/task_1/"+call, worker, body).want(503).contains(`{"error":"store_unavailable"}`)
 		if a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, "taskToken") {
 			t.Errorf("%s: %v %s", call, a.header, a.body)
@@ -89,7 +93,8 @@ func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
 		for n := 0; n < 3; {
 			n += len(l.claim(w, `{"max":3}`))
 		}
-		l.mine(w, "heartbeat", `{"tasks":[{"taskId":"t1","attempt":1,"progressPct":12.5,"message":"on it"},{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1},{"taskId":"t9","attempt":1}]}`).
+		l.mine(w, "heartbeat", `{"tasks":[{"taskId":"t1","attempt":1,"progressPct":12.5,"message":"on `+
+			`it"},{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1},{"taskId":"t9","attempt":1}]}`).
 			want(200).contains(`{"cancelTasks":[],"lostTasks":[]}`)
 		if task := l.get("t1"); task.State != v1.Running || string(task.ProgressPct) != "12.5" || string(task.Message) != `"on it"` {
 			t.Errorf("%+v", task)
@@ -97,7 +102,8 @@ func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
 		l.do("POST", "/v1/tasks/t1/cancel", l.control(roleOperator), `{"reason":"why"}`).want(202)
 		l.do("POST", "/v1/tasks/t2/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(202)
 		l.sweep()
-		l.mine(w, "heartbeat", "").want(200).contains(`{"cancelTasks":[{"taskId":"t1","attempt":1,"reason":"why"}],"lostTasks":[{"taskId":"t2","attempt":1,"error":"attempt_mismatch"}]}`)
+		l.mine(w, "heartbeat", "").want(200).contains(`{"cancelTasks":[{"taskId":"t1","attempt":1,"reason":"why"}],"lostTasks":[{"taskId":"t2",` +
+			`"attempt":1,"error":"attempt_mismatch"}]}`)
 		for { // its delivery is recorded in the background
 			var r v1.WorkerHeartbeatResponse
 			l.mine(w, "heartbeat", "").want(200).into(&r)

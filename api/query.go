@@ -28,7 +28,8 @@ func (req *request) parseQuery(raw string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		known := slices.Contains(req.route.query, name) || (req.route.access == forControl || req.route.access == forWorker) && (name == "tenantId" || name == "workspaceId")
+		known := slices.Contains(req.route.query, name) || (req.route.access == forControl || req.route.access == forWorker) &&
+			(name == "tenantId" || name == "workspaceId")
 		switch {
 		case name == "":
 			return invalidField("query", "The query has a value without a name; write name=value")

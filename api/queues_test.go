@@ -21,7 +21,8 @@ func (l *live) claim(w *v1.RegisterWorkerResponse, body string) []v1.TaskEnvelop
 // queue creates a task of the queue default and type send_email.
 func (l *live) queue(fields string) {
 	l.t.Helper()
-	l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"send_email"`+fields+`}`).want(201).contains(`{"state":"QUEUED"}`)
+	l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+		`{"queue":"default","type":"send_email"`+fields+`}`).want(201).contains(`{"state":"QUEUED"}`)
 }
 
 func TestContractClaim(t *testing.T) {
@@ -37,7 +38,8 @@ func TestContractClaim(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		e := got[0]
-		if e.TaskID != "t1" || e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" || *e.Type != "send_email" || *e.Queue != "default" ||
+		if e.TaskID != "t1" || e.Attempt != 1 || e.State != v1.Dispatched || e.TaskToken == "" || *e.Type != "send_email" ||
+			*e.Queue != "default" ||
 			string(e.Payload) != `{"to":"a@example.com"}` || e.Labels["team"] != "x" || e.HeartbeatTimeoutMs != nil || *e.TaskKey != "k" {
 			t.Fatalf("%+v", e)
 		}
@@ -144,7 +146,8 @@ func TestContractQueues(t *testing.T) {
 		l.queue(`,"workerLabels":{"gpu":"a100"}`)
 		l.pass(2 * time.Second)
 		queue := func(paused bool) string {
-			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"running":0,"outstanding":2,"oldestWaitMs":2000,
+			return fmt.Sprintf(`{"queue":"default","tenantId":"acme","workspaceId":"prod","paused":%v,"depth":2,"running":0,"outstanding":2,
+				"oldestWaitMs":2000,
 				"types":[{"type":"send_email","depth":2,"oldestWaitMs":2000,"unrunnable":1}],"workers":{"online":1,"draining":0,"offline":0}}`, paused)
 		}
 		l.do("GET", "/v1/queues", l.control(roleViewer), "").want(200).contains(`{"queues":[` + queue(false) + `]}`)
@@ -158,7 +161,9 @@ func TestContractQueues(t *testing.T) {
 		if got := l.claim(w, ""); len(got) != 1 {
 			t.Fatalf("%+v", got)
 		}
-		l.do("GET", "/v1/queues/default", l.control(roleViewer), "").want(200).contains(`{"queue":"default","depth":1,"running":1,"outstanding":2}`)
-		l.do("POST", "/v1/queues/none/resume", l.control(roleOperator), "").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
+		l.do("GET", "/v1/queues/default", l.control(roleViewer),
+			"").want(200).contains(`{"queue":"default","depth":1,"running":1,"outstanding":2}`)
+		l.do("POST", "/v1/queues/none/resume", l.control(roleOperator),
+			"").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
 	})
 }

@@ -69,14 +69,17 @@ func TestContractReasons(t *testing.T) {
 
 		// Without one the code of the end stands for it.
 		w := l.register(`{"queue":"default","types":["x"]}`)
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op, "").want(200).contains(`{"statusReason":"FORCED_OFFLINE","endReason":"FORCED_OFFLINE"}`)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op,
+			"").want(200).contains(`{"statusReason":"FORCED_OFFLINE","endReason":"FORCED_OFFLINE"}`)
 		if data := l.told("worker.offline", w.WorkerID); data["reason"] != "FORCED_OFFLINE" || data["givenReason"] != nil {
 			t.Errorf("%v", data)
 		}
 		// The worker itself may say why it goes, with and without a drain.
 		w = l.register(`{"queue":"default","types":["x"]}`)
-		l.mine(w, "deregister", `{"drain":true,"reason":"scaled down"}`).want(200).contains(`{"status":"DRAINING","statusReason":"scaled down","endReason":null}`)
-		l.mine(w, "deregister", `{"reason":"at once"}`).want(200).contains(`{"status":"OFFLINE","statusReason":"at once","endReason":"DEREGISTERED"}`)
+		l.mine(w, "deregister", `{"drain":true,"reason":"scaled down"}`).want(200).contains(`{"status":"DRAINING","statusReason":"scaled ` +
+			`down","endReason":null}`)
+		l.mine(w, "deregister", `{"reason":"at once"}`).want(200).contains(`{"status":"OFFLINE","statusReason":"at ` +
+			`once","endReason":"DEREGISTERED"}`)
 		// A refusal tells the code, whatever was given.
 		if e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline); e.Reason != "DEREGISTERED" {
 			t.Errorf("%+v", e)

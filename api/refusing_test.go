@@ -200,8 +200,9 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 		status    int
 		after     time.Duration
 	}{
-		"unavailable":           {err: &tracker.Error{Code: tracker.Unavailable}, status: 503, after: time.Second},
-		"unavailable for long":  {err: &tracker.Error{Code: tracker.Unavailable, RetryAfter: 2500 * time.Millisecond}, status: 503, after: 2500 * time.Millisecond},
+		"unavailable": {err: &tracker.Error{Code: tracker.Unavailable}, status: 503, after: time.Second},
+		"unavailable for long": {err: &tracker.Error{Code: tracker.Unavailable, RetryAfter: 2500 * time.Millisecond}, status: 503,
+			after: 2500 * time.Millisecond},
 		"overloaded":            {err: &tracker.Error{Code: tracker.Overloaded}, status: 503, after: time.Second},
 		"too many":              {err: &tracker.Error{Code: tracker.Overloaded, TooMany: true}, status: 429, after: time.Second},
 		"too late":              {err: context.DeadlineExceeded, status: 503, after: time.Second},
@@ -216,12 +217,14 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 					c.configure(cfg)
 				}
 			})
-			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"}, e.now())
+			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"},
+				e.now())
 			if err != nil {
 				t.Fatal(err)
 			}
 			task := e.task(func(a *tracker.Attempt) { a.TaskID = "t1" })
-			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker}, task: &v1.TaskEnvelope{TaskToken: task}}
+			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker},
+				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {
 				e.s.control.underWay.Add(1)
 				for _, l := range []*tenantLimit{e.s.tenantBeats, e.s.tenantCalls} {

@@ -30,7 +30,8 @@ func TestContractARepeatedRegistration(t *testing.T) {
 		}
 		l.mine(&w, "heartbeat", "").want(200)
 
-		next := l.do("POST", "/v1/workers", enroll, mailer, "Idempotency-Key", "any printable: ~").want(201).contains(`{"superseded":"` + w.WorkerID + `"}`)
+		next := l.do("POST", "/v1/workers", enroll, mailer, "Idempotency-Key",
+			"any printable: ~").want(201).contains(`{"superseded":"` + w.WorkerID + `"}`)
 		if a := l.do("POST", "/v1/workers", enroll, withID).want(201); a.body != first.body {
 			t.Errorf("after its end:\n%s, want\n%s", a.body, first.body)
 		}

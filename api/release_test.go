@@ -27,7 +27,8 @@ func TestReleaseOfTheBrake(t *testing.T) {
 		for _, body := range []string{`{"durationMs":0}`, `{"durationMs":-1}`, `{"durationMs":999}`, `{"durationMs":86400001}`, `{"for":1}`} {
 			l.do("POST", "/v1/system:release", operator, body).want(400)
 		}
-		l.do("POST", "/v1/system:release", l.controlFor(roleOperator, "other", "other"), "").want(200).contains(`{"tasksReleased":0,"workersReleased":0}`)
+		l.do("POST", "/v1/system:release", l.controlFor(roleOperator, "other", "other"),
+			"").want(200).contains(`{"tasksReleased":0,"workersReleased":0}`)
 		var r v1.ReleaseResponse
 		l.do("POST", "/v1/system:release", operator, `{"durationMs":60000}`).want(200).into(&r)
 		if r.TasksReleased != 60 || r.WorkersReleased != 0 || !r.ReleasedUntil.Equal(l.store.Clock.Now().Add(time.Minute)) {

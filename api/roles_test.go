@@ -35,7 +35,8 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default"}, e.now())
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 // expired makes an admin's token that has just ended.
 func (e *env) expired(t *testing.T) string {
 	t.Helper()
-	token, _, err := e.keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, e.now().Add(-time.Hour))
+	token, _, err := e.keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour},
+		e.now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +106,12 @@ func (e *env) expired(t *testing.T) string {
 func TestRolesAreNamed(t *testing.T) {
 	e := newEnv(t)
 	submitter := e.control(roleSubmitter)
-	if r := e.do("GET", "/v1/workers", submitter, "").refused(403, "forbidden"); !contains(r.Message, "submitter", "viewer or operator or dispatcher or admin") {
+	if r := e.do("GET", "/v1/workers", submitter, "").refused(403, "forbidden"); !contains(r.Message, "submitter",
+		"viewer or operator or dispatcher or admin") {
 		t.Errorf("%s", r.Message)
 	}
-	if r := e.do("POST", "/v1/tasks", e.control(roleViewer), "{}").refused(403, "forbidden"); !contains(r.Message, "submitter or dispatcher or admin") {
+	if r := e.do("POST", "/v1/tasks", e.control(roleViewer), "{}").refused(403, "forbidden"); !contains(r.Message,
+		"submitter or dispatcher or admin") {
 		t.Errorf("%s", r.Message)
 	}
 	e.do("POST", "/v1/tasks", submitter, `{"queue":"default","type":"x"}`).want(201)

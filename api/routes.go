@@ -94,36 +94,81 @@ var routes = []*route{
 		query: []string{"state", "runId", "workerId", "queue", "type", "label", "liveness", "pageSize", "pageToken"},
 	},
 	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayReadTasks, handle: (*request).getTask},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/cancel", op: opCancel, access: forControl, needs: mayCancel, handle: (*request).cancelTask},
-	{method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt, access: forControl, needs: mayDispatch, handle: (*request).nextAttempt},
+	{
+		method: "POST", pattern: "/v1/tasks/{taskId}/cancel", op: opCancel,
+		access: forControl, needs: mayCancel, handle: (*request).cancelTask,
+	},
+	{
+		method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt,
+		access: forControl, needs: mayDispatch, handle: (*request).nextAttempt,
+	},
 	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayReadTasks, handle: (*request).getRun},
-	{method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun, access: forControl, needs: mayCancel, handle: (*request).cancelRun},
+	{
+		method: "POST", pattern: "/v1/runs/{runId}/cancel", op: opCancelRun,
+		access: forControl, needs: mayCancel, handle: (*request).cancelRun,
+	},
 
 	{method: "POST", pattern: "/v1/workers", op: opRegister, access: forControl, needs: mayEnroll, handle: (*request).registerWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/heartbeat", op: opWorkerHeartbeat, access: forWorker, handle: (*request).workerHeartbeat},
-	{method: "POST", pattern: "/v1/workers/{workerId}/deregister", op: opDeregister, access: forWorker, needs: mayOperate, handle: (*request).deregisterWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/drain", op: opDrainWorker, access: forWorker, needs: mayOperate, handle: (*request).drainWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/resume", op: opResumeWorker, access: forControl, needs: mayOperate, handle: (*request).resumeWorker},
-	{method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker, access: forControl, needs: mayOperate, handle: (*request).offlineWorker},
-	{method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers, access: forControl, needs: mayOperate, handle: (*request).drainWorkers},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/heartbeat", op: opWorkerHeartbeat,
+		access: forWorker, handle: (*request).workerHeartbeat,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/deregister", op: opDeregister,
+		access: forWorker, needs: mayOperate, handle: (*request).deregisterWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/drain", op: opDrainWorker,
+		access: forWorker, needs: mayOperate, handle: (*request).drainWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/resume", op: opResumeWorker,
+		access: forControl, needs: mayOperate, handle: (*request).resumeWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker,
+		access: forControl, needs: mayOperate, handle: (*request).offlineWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers,
+		access: forControl, needs: mayOperate, handle: (*request).drainWorkers,
+	},
 	{method: "POST", pattern: "/v1/workers:select", op: opSelectWorker, access: forControl, needs: mayRead, handle: (*request).selectWorker},
 	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*request).getWorker},
 	{
 		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*request).listWorkers,
 		query: []string{"queue", "status", "type", "runtime", "machineId", "label", "liveness", "schedulable", "pageSize", "pageToken"},
 	},
-	{method: "GET", pattern: "/v1/machines", op: opListMachines, access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"pageSize", "pageToken"}},
-	{method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine, access: forControl, needs: mayRead, handle: (*request).getMachine},
-	{method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine, access: forControl, needs: mayOperate, handle: (*request).drainMachine},
-	{method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine, access: forControl, needs: mayOperate, handle: (*request).resumeMachine},
+	{
+		method: "GET", pattern: "/v1/machines", op: opListMachines,
+		access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"pageSize", "pageToken"},
+	},
+	{
+		method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine,
+		access: forControl, needs: mayRead, handle: (*request).getMachine,
+	},
+	{
+		method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine,
+		access: forControl, needs: mayOperate, handle: (*request).drainMachine,
+	},
+	{
+		method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine,
+		access: forControl, needs: mayOperate, handle: (*request).resumeMachine,
+	},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*request).sweep},
 	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*request).release},
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*request).claimTasks},
 	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*request).listQueues},
 	{method: "GET", pattern: "/v1/queues/{queue}", op: opGetQueue, access: forControl, needs: mayRead, handle: (*request).getQueue},
-	{method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue, access: forControl, needs: mayOperate, handle: (*request).pauseQueue},
-	{method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue, access: forControl, needs: mayOperate, handle: (*request).resumeQueue},
+	{
+		method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue,
+		access: forControl, needs: mayOperate, handle: (*request).pauseQueue,
+	},
+	{
+		method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue,
+		access: forControl, needs: mayOperate, handle: (*request).resumeQueue,
+	},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},
 	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*request).readyz},

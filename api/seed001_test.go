@@ -147,8 +147,10 @@ func TestSeed001ErrorCategories(t *testing.T) {
 	for category, retryable := range map[string]bool{
 		"USER_CODE": true, "DATA_QUALITY": false, "INFRASTRUCTURE": true, "CONFIGURATION": false, "TIMEOUT": true, "CANCELLED": false,
 	} {
-		for word, want := range map[string]bool{``: retryable, `,"retryable":null`: retryable, `,"retryable":true`: true, `,"retryable":false`: false} {
-			e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"FAILED","error":{"category":"`+category+`"`+word+`}}`).want(200)
+		for word, want := range map[string]bool{``: retryable, `,"retryable":null`: retryable, `,"retryable":true`: true,
+			`,"retryable":false`: false} {
+			e.do("POST", "/v1/tasks/task_1/completed", e.task(),
+				`{"attempt":1,"outcome":"FAILED","error":{"category":"`+category+`"`+word+`}}`).want(200)
 			if got.Category != category || got.Retryable != want {
 				t.Errorf("%s%s: %s retryable %v, want %v", category, word, got.Category, got.Retryable, want)
 			}

@@ -101,5 +101,6 @@ const (
 // What this API adds to the seed's answers to a beat.
 const (
 	heartbeatOK     = `{"acknowledged":true,"shouldCancel":false,"serverTime":"2025-01-15T10:05:00.000Z","nextHeartbeatMs":30000}`
-	heartbeatCancel = `{"acknowledged":true,"shouldCancel":true,"cancelReason":"user_requested","serverTime":"2025-01-15T10:05:00.000Z","nextHeartbeatMs":30000}`
+	heartbeatCancel = `{"acknowledged":true,"shouldCancel":true,"cancelReason":"user_requested","serverTime":"2025-01-15T10:05:00.000Z",` +
+		`"nextHeartbeatMs":30000}`
 )

@@ -250,7 +250,8 @@ func TestLifecycleScenarios(t *testing.T) {
 	})
 	scenario("one registration for each namespace, queue, host and pid", func(t *testing.T, l *live) {
 		a := l.register(on("m1", 1))
-		others := []*v1.RegisterWorkerResponse{l.register(on("m1", 2)), l.register(on("m2", 1)), l.register(strings.Replace(on("m1", 1), "default", "other", 1))}
+		others := []*v1.RegisterWorkerResponse{l.register(on("m1", 2)), l.register(on("m2", 1)),
+			l.register(strings.Replace(on("m1", 1), "default", "other", 1))}
 		b := l.register(on("m1", 1))
 		if got := l.wantWorker(a.WorkerID, v1.Offline, false); *got.StatusReason != "SUPERSEDED" {
 			t.Fatalf("%+v", got)

@@ -214,12 +214,15 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.cfg.PublicURL != "http://127.0.0.1:8080" || s.cfg.MaxConns == 0 || s.cfg.ReadTimeout == 0 || s.cfg.IdleTimeout == 0 || s.http.MaxRequestBodySize == 0 {
+	if s.cfg.PublicURL != "http://127.0.0.1:8080" || s.cfg.MaxConns == 0 || s.cfg.ReadTimeout == 0 || s.cfg.IdleTimeout == 0 ||
+		s.http.MaxRequestBodySize == 0 {
 		t.Errorf("defaults are missing: %+v", s.cfg)
 	}
 	for name, change := range map[string]func(*Config){
-		"tracker": func(c *Config) { c.Tracker = nil }, "keys": func(c *Config) { c.Keys = nil }, "url": func(c *Config) { c.PublicURL = "127.0.0.1:8080" },
-		"query": func(c *Config) { c.PublicURL = "http://x?y" }, "conns": func(c *Config) { c.MaxConns = -1 }, "timeout": func(c *Config) { c.ReadTimeout = -1 },
+		"tracker": func(c *Config) { c.Tracker = nil }, "keys": func(c *Config) { c.Keys = nil },
+		"url":   func(c *Config) { c.PublicURL = "127.0.0.1:8080" },
+		"query": func(c *Config) { c.PublicURL = "http://x?y" }, "conns": func(c *Config) { c.MaxConns = -1 },
+		"timeout": func(c *Config) { c.ReadTimeout = -1 },
 	} {
 		c := good
 		change(&c)

@@ -15,7 +15,8 @@ func TestContractClaimEnvelopeIsWhole(t *testing.T) {
 		w := l.register(mailer)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"bare"}`).want(201)
 		a := l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"max":500}`).want(200)
-		for _, field := range []string{`"taskId":"bare"`, `"type":null`, `"queue":"default"`, `"labels":{}`, `"payload":null`, `"resources":{}`, `"taskKey":null`, `"deadline":null`} {
+		for _, field := range []string{`"taskId":"bare"`, `"type":null`, `"queue":"default"`, `"labels":{}`, `"payload":null`, `"resources":{}`,
+			`"taskKey":null`, `"deadline":null`} {
 			if !strings.Contains(a.body, field) {
 				t.Errorf("no %s in %s", field, a.body)
 			}
@@ -39,7 +40,8 @@ func TestContractCreationTellsItsWorker(t *testing.T) {
 			l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).refused(409, v1.CodeTaskExists)
 		}
 		l.mine(w, "deregister", "").want(200)
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"p1","queue":"default","placement":{"strategy":"random"}}`).refused(409, v1.CodeTaskExists)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"p1","queue":"default","placement":{"strategy":"random"}}`).refused(409,
+			v1.CodeTaskExists)
 	})
 }
 
@@ -47,7 +49,8 @@ func TestContractCreationTellsItsWorker(t *testing.T) {
 func TestContractTimeoutsAreRounded(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+			`{"queue":"default","startTimeoutMs":12345,"runTimeoutMs":100001,"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2001}`).
 			want(201).contains(`{"startTimeoutMs":13000,"runTimeoutMs":110000,"heartbeatTimeoutMs":2100}`)
 	})
 }
@@ -57,13 +60,15 @@ func TestContractHostnames(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		seen := map[string]bool{}
-		for hostname, prefix := range map[string]string{"host-7": "host-7", "Anna's laptop": "Anna-s-laptop-", "_x_": "x-", "büro": "b-ro-", "ホスト": "", strings.Repeat("h", 200): "hhh"} {
+		for hostname, prefix := range map[string]string{"host-7": "host-7", "Anna's laptop": "Anna-s-laptop-", "_x_": "x-", "büro": "b-ro-",
+			"ホスト": "", strings.Repeat("h", 200): "hhh"} {
 			w := l.register(`{"queue":"default","types":["x"],"hostname":"` + hostname + `","pid":7}`)
 			if !strings.HasPrefix(w.MachineID, prefix) || seen[w.MachineID] {
 				t.Errorf("%s became %s", hostname, w.MachineID)
 			}
 			seen[w.MachineID] = true
-			l.do("GET", "/v1/machines/"+w.MachineID, l.control(roleViewer), "").want(200).contains(`{"workers":{"online":1,"draining":0,"offline":0}}`)
+			l.do("GET", "/v1/machines/"+w.MachineID, l.control(roleViewer),
+				"").want(200).contains(`{"workers":{"online":1,"draining":0,"offline":0}}`)
 			again := l.register(`{"queue":"default","types":["x"],"hostname":"` + hostname + `","pid":7}`)
 			if old := l.workerNow(w.WorkerID); old.Status != v1.Offline || *old.StatusReason != "SUPERSEDED" || again.MachineID != w.MachineID {
 				t.Errorf("%s: %+v", hostname, old)

@@ -9,7 +9,8 @@ import (
 
 // skewBuckets are those of lubdub_worker_clock_skew_seconds.
 var skewBuckets = [...]time.Duration{
-	10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour,
+	10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
+	time.Hour,
 }
 
 // maxSkew is what a worker's time adds to the sum at most: one clock that is years off is not to hide all others.

@@ -32,7 +32,8 @@ func (req *request) sweep() (int, any, error) {
 	}
 	return fasthttp.StatusOK, &v1.SweepResponse{Success: true, Results: v1.SweepResults{
 		Zombies: v1.SweptTasks{
-			Success: true, ZombieCount: r.Zombies, TimedOutCount: r.TimedOut, RequeuedCount: r.Requeued, ReadyCount: r.Ready, DeletedCount: r.Removed,
+			Success: true, ZombieCount: r.Zombies, TimedOutCount: r.TimedOut, RequeuedCount: r.Requeued, ReadyCount: r.Ready,
+			DeletedCount: r.Removed,
 		},
 		StaleWorkers: v1.SweptWorkers{
 			Success: true, DeletedCount: r.RemovedWorkers, MarkedOfflineCount: r.StaleWorkers, DrainedCount: r.DrainedWorkers,

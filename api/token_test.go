@@ -34,7 +34,8 @@ func forge(t *testing.T, header, claims any, secret []byte) string {
 func goodClaims(now time.Time) map[string]any {
 	return map[string]any{
 		"iss": "lubdub", "aud": []string{"lubdub"}, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "knd": "task",
-		"ten": "acme", "wsp": "prod", "run": "run_1", "tsk": "task_1", "att": 1, "fen": "f3nc", "hbt": 90000, "hbi": 30000, "ttl": 3600000, "rnw": true,
+		"ten": "acme", "wsp": "prod", "run": "run_1", "tsk": "task_1", "att": 1, "fen": "f3nc", "hbt": 90000, "hbi": 30000, "ttl": 3600000,
+		"rnw": true,
 	}
 }
 
@@ -61,7 +62,8 @@ func TestTokensThatDoNotHoldAre401(t *testing.T) {
 	e.do("POST", "/v1/tasks/task_1/heartbeat", good, `{"attempt":1}`).want(200) // the forge forges well
 
 	tokens := map[string]string{
-		"alg none":            strings.Join(append(strings.Split(forge(t, with(header, map[string]any{"alg": "none"}), claims, nil), ".")[:2], ""), "."),
+		"alg none": strings.Join(append(strings.Split(forge(t, with(header, map[string]any{"alg": "none"}), claims, nil), ".")[:2],
+			""), "."),
 		"alg none, signed":    forge(t, with(header, map[string]any{"alg": "none"}), claims, secret),
 		"alg missing":         forge(t, with(header, map[string]any{"alg": nil}), claims, secret),
 		"alg HS512":           forge(t, with(header, map[string]any{"alg": "HS512"}), claims, secret),
@@ -131,7 +133,8 @@ func TestAuthorizationHeaderIsReadStrictly(t *testing.T) {
 		"twice the same":  {"Authorization: Bearer " + token + "\nAuthorization: Bearer " + token + "\n", "401"},
 		"twice, one bad":  {"Authorization: Bearer x\nauthorization: Bearer " + token + "\n", "401"},
 	} {
-		got := e.raw("POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\n" + c.headers + "Content-Length: 13\n\n{\"attempt\":1}")
+		got := e.raw("POST /v1/tasks/task_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\n" + c.headers +
+			"Content-Length: 13\n\n{\"attempt\":1}")
 		if !strings.HasPrefix(got, "HTTP/1.1 "+c.status) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -240,7 +243,8 @@ func TestTokenCacheHoldsItsOwnCopies(t *testing.T) {
 // Only HS256 opens anything: a token that is signed in good order by another algorithm, with the right key, does not.
 func TestOnlyHS256Opens(t *testing.T) {
 	e := newEnv(t)
-	for alg, want := range map[*jwt.SigningMethodHMAC]int{jwt.SigningMethodHS256: 200, jwt.SigningMethodHS384: 401, jwt.SigningMethodHS512: 401} {
+	for alg, want := range map[*jwt.SigningMethodHMAC]int{jwt.SigningMethodHS256: 200, jwt.SigningMethodHS384: 401,
+		jwt.SigningMethodHS512: 401} {
 		beats := jwt.NewWithClaims(alg, jwt.MapClaims(goodClaims(fakeTime)))
 		beats.Header["kid"] = "k1"
 		text, err := beats.SignedString(goodSecret)

@@ -66,7 +66,8 @@ func TestContractACancelIsRepeatable(t *testing.T) {
 		l.call(asked, "completed", `{"attempt":1,"outcome":"CANCELLED"}`).want(200)
 		cancel(asked.TaskID).want(202).contains(`{"state":"CANCELLED"}`)
 
-		for outcome, body := range map[string]string{"CANCELLED": `"CANCELLED"`, "SUCCEEDED": `"SUCCEEDED"`, "FAILED": `"FAILED","error":{"category":"USER_CODE"}`} {
+		for outcome, body := range map[string]string{"CANCELLED": `"CANCELLED"`, "SUCCEEDED": `"SUCCEEDED"`,
+			"FAILED": `"FAILED","error":{"category":"USER_CODE"}`} {
 			e := l.create(short)
 			l.call(e, "started", `{"attempt":1}`).want(200)
 			if outcome != "CANCELLED" {
@@ -101,13 +102,15 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 				l.call(e, "completed", `{"attempt":1,"completedAt":"2025-01-15T10:30:00Z","outcome":`+outcome+`}`).want(200)
 			}
 		}
-		for end, outcome := range map[string]string{"SUCCEEDED": `"SUCCEEDED"`, "CANCELLED": `"CANCELLED"`, "FAILED": `"FAILED","error":{"category":"USER_CODE"}`} {
+		for end, outcome := range map[string]string{"SUCCEEDED": `"SUCCEEDED"`, "CANCELLED": `"CANCELLED"`,
+			"FAILED": `"FAILED","error":{"category":"USER_CODE"}`} {
 			_, task := ended(short, end, complete(outcome))
 			want := fmt.Sprintf(`lastHeartbeatAt="%s" completedAt="2025-01-15T10:30:00.000Z"`, at(-750*time.Millisecond))
 			same(t, end, fields(task, "lastHeartbeatAt", "completedAt"), want)
 			same(t, end+" in history", fields(lastEnd(task), "lastHeartbeatAt", "completedAt"), want)
 		}
-		for reason, body := range map[string]string{"HEARTBEAT_TIMEOUT": short, "RUN_TIMEOUT": `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":60000,"runTimeoutMs":1500}`} {
+		for reason, body := range map[string]string{"HEARTBEAT_TIMEOUT": short,
+			"RUN_TIMEOUT": `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":60000,"runTimeoutMs":1500}`} {
 			_, task := ended(body, "FAILED", func(*v1.TaskEnvelope) { l.pass(1500 * time.Millisecond); l.sweep() })
 			want := fmt.Sprintf(`lastHeartbeatAt="%s"`, at(-2250*time.Millisecond))
 			same(t, reason, fields(task, "reason", "lastHeartbeatAt", "completedAt"), `reason="`+reason+`" `+want+" completedAt=null")
@@ -117,7 +120,8 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 		l.call(e, "started", `{"attempt":1}`).want(200)
 		l.pass(time.Second)
 		l.do("POST", "/v1/tasks/"+e.TaskID+"/attempts", l.control(roleDispatcher), `{"fromAttempt":1}`).want(201)
-		same(t, "superseded", fields(lastEnd(l.whole(e.TaskID)), "outcome", "lastHeartbeatAt"), `outcome="SUPERSEDED" lastHeartbeatAt="`+at(-time.Second)+`"`)
+		same(t, "superseded", fields(lastEnd(l.whole(e.TaskID)), "outcome", "lastHeartbeatAt"),
+			`outcome="SUPERSEDED" lastHeartbeatAt="`+at(-time.Second)+`"`)
 		same(t, "the attempt after it", fields(l.whole(e.TaskID), "lastHeartbeatAt", "completedAt"), `lastHeartbeatAt=null completedAt=null`)
 	})
 }
@@ -127,17 +131,20 @@ func TestContractAFailedAttemptKeepsItsMetrics(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"t","retry":{"maxAttempts":3,"initialBackoffMs":0}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+			`{"queue":"default","taskId":"t","retry":{"maxAttempts":3,"initialBackoffMs":0}}`).want(201)
 		many := make([]string, 100)
 		for i := range many {
 			many[i] = fmt.Sprintf(`"m%03d":"%s"`, i, strings.Repeat("x", 50))
 		}
-		for i, metrics := range []string{`{"cpuTimeMs":5000,"deep":{"a":[1,2]}}`, `{"long":"` + strings.Repeat("x", 5000) + `","peak":1}`, `{` + strings.Join(many, ",") + `}`} {
+		for i, metrics := range []string{`{"cpuTimeMs":5000,"deep":{"a":[1,2]}}`, `{"long":"` + strings.Repeat("x", 5000) + `","peak":1}`,
+			`{` + strings.Join(many, ",") + `}`} {
 			got := l.claim(w, `{}`)
 			if len(got) != 1 {
 				t.Fatal("nothing to claim")
 			}
-			l.call(&got[0], "completed", fmt.Sprintf(`{"attempt":%d,"outcome":"FAILED","error":{"category":"USER_CODE"},"metrics":%s}`, i+1, metrics)).want(200)
+			l.call(&got[0], "completed", fmt.Sprintf(`{"attempt":%d,"outcome":"FAILED","error":{"category":"USER_CODE"},"metrics":%s}`, i+1,
+				metrics)).want(200)
 		}
 		task := l.whole("t")
 		history := task["history"].([]any)
@@ -160,29 +167,35 @@ func TestContractRetriesExhausted(t *testing.T) {
 		w := l.register(mailer)
 		fail := func(policy, category string, times int) map[string]any {
 			id := fmt.Sprintf("%s-%d", category, times)
-			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"`+id+`","retry":`+policy+`}`).want(201).contains(`{"failures":0,"losses":0}`)
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+				`{"queue":"default","taskId":"`+id+`","retry":`+policy+`}`).want(201).contains(`{"failures":0,"losses":0}`)
 			for range times {
 				got := l.claim(w, `{}`)
-				l.call(&got[0], "completed", fmt.Sprintf(`{"attempt":%d,"outcome":"FAILED","error":{"category":"%s"}}`, got[0].Attempt, category)).want(200)
+				l.call(&got[0], "completed", fmt.Sprintf(`{"attempt":%d,"outcome":"FAILED","error":{"category":"%s"}}`, got[0].Attempt,
+					category)).want(200)
 			}
 			return l.whole(id)
 		}
 		two := `{"maxAttempts":2,"initialBackoffMs":0}`
 		task := fail(two, "USER_CODE", 2)
-		same(t, "exhausted", fields(task, "state", "retriesExhausted", "failures", "losses"), `state="FAILED" retriesExhausted=true failures=2 losses=0`)
+		same(t, "exhausted", fields(task, "state", "retriesExhausted", "failures", "losses"),
+			`state="FAILED" retriesExhausted=true failures=2 losses=0`)
 		same(t, "its last attempt", fields(lastEnd(task), "willRetry", "retriesExhausted"), `willRetry=absent retriesExhausted=true`)
-		same(t, "its first attempt", fields(task["history"].([]any)[0].(map[string]any), "willRetry", "retriesExhausted"), `willRetry=true retriesExhausted=absent`)
+		same(t, "its first attempt", fields(task["history"].([]any)[0].(map[string]any), "willRetry", "retriesExhausted"),
+			`willRetry=true retriesExhausted=absent`)
 		task = fail(two, "DATA_QUALITY", 1)
 		same(t, "not retryable", fields(task, "state", "retriesExhausted", "losses"), `state="FAILED" retriesExhausted=absent losses=0`)
 		same(t, "its attempt", fields(lastEnd(task), "willRetry", "retriesExhausted"), `willRetry=absent retriesExhausted=absent`)
 
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","taskId":"lost","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"retry":{"maxLosses":0}}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+			`{"queue":"default","taskId":"lost","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000,"retry":{"maxLosses":0}}`).want(201)
 		got := l.claim(w, `{}`)
 		l.call(&got[0], "started", `{"attempt":1}`).want(200)
 		l.pass(2250 * time.Millisecond)
 		l.sweep()
 		task = l.whole("lost")
-		same(t, "losses", fields(task, "state", "retriesExhausted", "failures", "losses"), `state="FAILED" retriesExhausted=true failures=0 losses=1`)
+		same(t, "losses", fields(task, "state", "retriesExhausted", "failures", "losses"),
+			`state="FAILED" retriesExhausted=true failures=0 losses=1`)
 	})
 }
 
@@ -228,7 +241,8 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 		})
 		same(t, "drain", fields(e, names...), `workerReason="DRAIN_DEADLINE" silentMs=3000 timeoutMs=30000 massExpiryHeld=absent`)
 		e = lost(func(*v1.RegisterWorkerResponse) { l.pass(29 * time.Second) })
-		same(t, "silent", fields(e, append(names, "sweeper", "detectionLagMs")...), `workerReason="HEARTBEAT_TIMEOUT" silentMs=31000 timeoutMs=30000 massExpiryHeld=absent sweeper="swp_test" detectionLagMs=1000`)
+		same(t, "silent", fields(e, append(names, "sweeper", "detectionLagMs")...),
+			`workerReason="HEARTBEAT_TIMEOUT" silentMs=31000 timeoutMs=30000 massExpiryHeld=absent sweeper="swp_test" detectionLagMs=1000`)
 		e = lost(func(w *v1.RegisterWorkerResponse) {
 			for range 3 {
 				l.mine(w, "heartbeat", `{"tasks":[]}`).want(200)
@@ -245,12 +259,14 @@ func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		long := strings.Repeat("x", 5000)
 		for i, c := range []struct{ sent, kept string }{
-			{`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b"}`, `{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b","retryable":true}`},
+			{`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b"}`,
+				`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b","retryable":true}`},
 			{`{"category":"DATA_QUALITY","retryable":null,"message":"m"}`, `{"category":"DATA_QUALITY","message":"m","retryable":false}`},
 			{`{"category":"CONFIGURATION","retryable":true}`, `{"category":"CONFIGURATION","retryable":true}`},
 			{`{"category":"USER_CODE","retryable":false}`, `{"category":"USER_CODE","retryable":false}`},
 			{` { "r\u0065tryable" : null , "category" : "TIMEOUT" } `, `{"category":"TIMEOUT","retryable":true}`},
-			{`{"category":"INFRASTRUCTURE","stackTrace":"` + long + `"}`, `{"category":"INFRASTRUCTURE","stackTrace":"` + long + `","retryable":true}`},
+			{`{"category":"INFRASTRUCTURE","stackTrace":"` + long + `"}`, `{"category":"INFRASTRUCTURE","stackTrace":"` + long +
+				`","retryable":true}`},
 		} {
 			e := l.create(fmt.Sprintf(`{"taskId":"t%d"}`, i))
 			l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":`+c.sent+`}`).want(200)
@@ -259,7 +275,8 @@ func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
 				t.Errorf("%s became %s", c.sent, task.Error)
 			}
 			var kept, whole struct{ Retryable *bool }
-			if json.Unmarshal(task.History[0].Error, &kept) != nil || json.Unmarshal([]byte(c.kept), &whole) != nil || kept.Retryable == nil || *kept.Retryable != *whole.Retryable {
+			if json.Unmarshal(task.History[0].Error, &kept) != nil || json.Unmarshal([]byte(c.kept), &whole) != nil || kept.Retryable == nil ||
+				*kept.Retryable != *whole.Retryable {
 				t.Errorf("%s became %s in history", c.sent, task.History[0].Error)
 			}
 		}
@@ -275,7 +292,8 @@ func TestContractSkewOfWorkersIsMeasured(t *testing.T) {
 		l.call(e, "started", `{"attempt":1,"startedAt":"`+at(0)+`"}`).want(200)
 		l.call(e, "heartbeat", `{"attempt":1,"heartbeatAt":"`+at(3*time.Second)+`"}`).want(200)
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200)
-		l.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"`+e.TaskID+`","taskToken":"`+e.TaskToken+`","attempt":1,"heartbeatAt":"`+at(-40*time.Second)+`"}]}`).want(200)
+		item := `{"taskId":"` + e.TaskID + `","taskToken":"` + e.TaskToken + `","attempt":1,"heartbeatAt":"` + at(-40*time.Second) + `"}`
+		l.do("POST", "/v1/heartbeats", "", `{"heartbeats":[`+item+`]}`).want(200)
 		l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","completedAt":"`+at(-30*24*time.Hour)+`"}`).want(200)
 		families, err := l.reg.Gather()
 		if err != nil {

@@ -33,8 +33,10 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 			return e.controlOf(token.Control{Role: r, TTL: time.Hour + time.Duration(made)*time.Second})
 		}
 	}
-	paths := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default", "{runId}", "run_1", "{machineId}", "host-7")
-	bodies := map[string]string{"": `{"attempt":1,"outcome":"SUCCEEDED"}`, opHeartbeats: `{"heartbeats":[{"taskId":"task_1","attempt":1},{"taskId":"task_1","attempt":1}]}`}
+	paths := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default", "{runId}", "run_1", "{machineId}",
+		"host-7")
+	bodies := map[string]string{"": `{"attempt":1,"outcome":"SUCCEEDED"}`,
+		opHeartbeats: `{"heartbeats":[{"taskId":"task_1","attempt":1},{"taskId":"task_1","attempt":1}]}`}
 	for _, r := range routes {
 		if r.access == forAll {
 			continue

@@ -19,18 +19,24 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 		request string
 		status  string
 	}{
-		"length and chunked":    {"POST " + path + " HTTP/1.1\n" + auth + "Content-Length: 6\nTransfer-Encoding: chunked\n\n0\n\n" + smuggled, "400"},
-		"chunked and length":    {"POST " + path + " HTTP/1.1\n" + auth + "Transfer-Encoding: chunked\nContent-Length: 6\n\n0\n\n" + smuggled, "400"},
-		"identity":              {"POST " + path + " HTTP/1.1\n" + auth + "Transfer-Encoding: identity\nContent-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
-		"two lengths":           {"POST " + path + " HTTP/1.1\n" + auth + "Content-Length: 13\nContent-Length: 14\n\n{\"attempt\":1}" + smuggled, "400"},
-		"folded header":         {"POST " + path + " HTTP/1.1\n" + auth + "X-A: b\n c\nContent-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
-		"folded authorization":  {"POST " + path + " HTTP/1.1\nHost: x\nAuthorization: Bearer\n " + e.task() + "\nContent-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
-		"absolute form":         {"POST http://evil/" + path + " HTTP/1.1\n" + auth + "Content-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
-		"no host":               {"GET /livez HTTP/1.1\n\n" + smuggled, "400"},
-		"two hosts":             {"GET /livez HTTP/1.1\nHost: a\nHost: b\n\n" + smuggled, "400"},
-		"space before colon":    {"GET /livez HTTP/1.1\nHost: x\nX-A : b\n\n" + smuggled, "400"},
-		"encoded slash":         {"GET /v1/tasks%2ftask_1 HTTP/1.1\n" + auth + "\n" + smuggled, "400"},
-		"encoded slash in id":   {"POST /v1/tasks/task_1%2Fheartbeat/heartbeat HTTP/1.1\n" + auth + "Content-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
+		"length and chunked": {"POST " + path + " HTTP/1.1\n" + auth + "Content-Length: 6\nTransfer-Encoding: chunked\n\n0\n\n" +
+			smuggled, "400"},
+		"chunked and length": {"POST " + path + " HTTP/1.1\n" + auth + "Transfer-Encoding: chunked\nContent-Length: 6\n\n0\n\n" +
+			smuggled, "400"},
+		"identity": {"POST " + path + " HTTP/1.1\n" + auth + "Transfer-Encoding: identity\nContent-Length: 13\n\n{\"attempt\":1}" +
+			smuggled, "400"},
+		"two lengths": {"POST " + path + " HTTP/1.1\n" + auth + "Content-Length: 13\nContent-Length: 14\n\n{\"attempt\":1}" +
+			smuggled, "400"},
+		"folded header": {"POST " + path + " HTTP/1.1\n" + auth + "X-A: b\n c\nContent-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
+		"folded authorization": {"POST " + path + " HTTP/1.1\nHost: x\nAuthorization: Bearer\n " + e.task() +
+			"\nContent-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
+		"absolute form":      {"POST http://evil/" + path + " HTTP/1.1\n" + auth + "Content-Length: 13\n\n{\"attempt\":1}" + smuggled, "400"},
+		"no host":            {"GET /livez HTTP/1.1\n\n" + smuggled, "400"},
+		"two hosts":          {"GET /livez HTTP/1.1\nHost: a\nHost: b\n\n" + smuggled, "400"},
+		"space before colon": {"GET /livez HTTP/1.1\nHost: x\nX-A : b\n\n" + smuggled, "400"},
+		"encoded slash":      {"GET /v1/tasks%2ftask_1 HTTP/1.1\n" + auth + "\n" + smuggled, "400"},
+		"encoded slash in id": {"POST /v1/tasks/task_1%2Fheartbeat/heartbeat HTTP/1.1\n" + auth + "Content-Length: 13\n\n{\"attempt\":1}" +
+			smuggled, "400"},
 		"dot dot":               {"GET /v1/../livez HTTP/1.1\n" + auth + "\n" + smuggled, "400"},
 		"encoded dot dot":       {"GET /v1/%2e%2e/livez HTTP/1.1\n" + auth + "\n" + smuggled, "400"},
 		"dot":                   {"GET /./livez HTTP/1.1\n" + auth + "\n" + smuggled, "400"},
@@ -52,7 +58,8 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 
 func TestMethodsThatAreNoneAre405(t *testing.T) {
 	e := newEnv(t)
-	for _, line := range []string{"get /livez", "PRI *", "OPTIONS *", "BREW /livez", "DELETE /v1/tasks/task_1", "OPTIONS /v1/tasks", "CONNECT /livez", "TRACE /livez"} {
+	for _, line := range []string{"get /livez", "PRI *", "OPTIONS *", "BREW /livez", "DELETE /v1/tasks/task_1", "OPTIONS /v1/tasks",
+		"CONNECT /livez", "TRACE /livez"} {
 		got := e.raw(line + " HTTP/1.1\nHost: x\nConnection: close\n\n")
 		if !contains(got, "HTTP/1.1 405", "Allow: ", `"error":"method_not_allowed"`) {
 			t.Errorf("%s: %s", line, got)
@@ -78,11 +85,13 @@ func TestTooMuchIsRefusedBySize(t *testing.T) {
 		for sent := 0; sent <= limit; sent += len(chunk) {
 			fmt.Fprintf(&body, "%x\n%s\n", len(chunk), chunk)
 		}
-		if got := e.rawUntilRefused(fmt.Sprintf("POST %s HTTP/1.1\n%sTransfer-Encoding: chunked\n\n%s0\n\n", path, auth, body.String())); !contains(got, "HTTP/1.1 413") {
+		if got := e.rawUntilRefused(fmt.Sprintf("POST %s HTTP/1.1\n%sTransfer-Encoding: chunked\n\n%s0\n\n", path, auth,
+			body.String())); !contains(got, "HTTP/1.1 413") {
 			t.Errorf("%s chunked: %s", path, got)
 		}
 	}
-	if got := e.rawUntilRefused("GET /livez HTTP/1.1\nHost: x\nX-A: " + strings.Repeat("a", 9<<10) + "\n\n"); !contains(got, "HTTP/1.1 431", `"error":"headers_too_large"`) {
+	if got := e.rawUntilRefused("GET /livez HTTP/1.1\nHost: x\nX-A: " + strings.Repeat("a", 9<<10) + "\n\n"); !contains(got, "HTTP/1.1 431",
+		`"error":"headers_too_large"`) {
 		t.Errorf("headers: %s", got)
 	}
 }
@@ -95,11 +104,13 @@ func TestBodiesUpToTheLimitAreTaken(t *testing.T) {
 
 func TestEncodedPathsThatMeanNoHarmWork(t *testing.T) {
 	e := newEnv(t)
-	got := e.raw("POST /v1/tasks%3Abatch HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.control(roleAdmin) + "\nContent-Length: 14\n\n{\"tasks\":[{}]}")
+	got := e.raw("POST /v1/tasks%3Abatch HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.control(roleAdmin) +
+		"\nContent-Length: 14\n\n{\"tasks\":[{}]}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Error(got)
 	}
-	got = e.raw("POST /v1/tasks/%74ask_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.task() + "\nContent-Length: 13\n\n{\"attempt\":1}")
+	got = e.raw("POST /v1/tasks/%74ask_1/heartbeat HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.task() +
+		"\nContent-Length: 13\n\n{\"attempt\":1}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Error(got)
 	}

@@ -131,7 +131,8 @@ func (req *request) selectWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	s := tracker.Selector{Scope: scope, Queue: body.Queue, Type: body.Type, Runtime: body.Runtime, Labels: body.Labels, Strategy: body.Strategy}
+	s := tracker.Selector{Scope: scope, Queue: body.Queue, Type: body.Type, Runtime: body.Runtime, Labels: body.Labels,
+		Strategy: body.Strategy}
 	if err := s.Validate(); err != nil {
 		return 0, nil, err
 	}
@@ -139,7 +140,8 @@ func (req *request) selectWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, selectionRefusal(err)
 	}
-	return fasthttp.StatusOK, &v1.SelectWorkerResponse{Worker: *workerView(found.Worker), Considered: found.Considered, Rejected: rejectedView(found.Rejected)}, nil
+	return fasthttp.StatusOK, &v1.SelectWorkerResponse{Worker: *workerView(found.Worker), Considered: found.Considered,
+		Rejected: rejectedView(found.Rejected)}, nil
 }
 
 // selectionRefusal adds the counts to the refusal of a selection that left nobody.
@@ -167,7 +169,8 @@ func workerView(w *tracker.Worker) *v1.Worker {
 		WorkerID: w.ID, Name: orNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,
 		Queue: w.Queue, MachineID: w.MachineID, Hostname: orNull(w.Hostname), Version: orNull(w.Version),
 		Types: orEmpty(w.Types), Runtimes: orEmpty(w.Runtimes), Labels: w.Labels,
-		Status: v1.WorkerStatus(w.Status), StatusReason: orNull(w.StatusReason), EndReason: orNull(string(w.EndReason)), Liveness: v1.Liveness(w.Liveness),
+		Status: v1.WorkerStatus(w.Status), StatusReason: orNull(w.StatusReason), EndReason: orNull(string(w.EndReason)),
+		Liveness:    v1.Liveness(w.Liveness),
 		Schedulable: len(w.Unschedulable) == 0, UnschedulableReasons: make([]string, len(w.Unschedulable)),
 		MaxConcurrent: w.MaxConcurrent, ActiveCount: w.ActiveCount, HeldCount: w.Held, PlacedCount: w.Placed,
 		TotalCompleted: w.TotalCompleted, TotalFailed: w.TotalFailed,

@@ -31,7 +31,8 @@ func (l *live) workerNow(id string) *v1.Worker {
 	return &w
 }
 
-const mailer = `{"queue":"default","types":["send_email"],"hostname":"host-7","pid":4711,"name":"mailer-1","version":"1.2.3","runtimes":["python"],"maxConcurrent":10,"labels":{"region":"us-east-1"}}`
+const mailer = `{"queue":"default","types":["send_email"],"hostname":"host-7","pid":4711,"name":"mailer-1","version":"1.2.3",` +
+	`"runtimes":["python"],"maxConcurrent":10,"labels":{"region":"us-east-1"}}`
 
 func TestContractWorker(t *testing.T) {
 	t.Parallel()
@@ -44,17 +45,24 @@ func TestContractWorker(t *testing.T) {
 			contains(`{"accepted":true,"shouldDrain":false,"cancelTasks":[],"lostTasks":[],"heartbeatIntervalMs":10000,"heartbeatTimeoutMs":30000}`)
 		l.mine(w, "heartbeat", "").want(200)
 		l.pass(812 * time.Millisecond)
-		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").want(200).contains(`{"name":"mailer-1","tenantId":"acme","workspaceId":"prod","queue":"default",
-			"machineId":"host-7","hostname":"host-7","pid":4711,"version":"1.2.3","types":["send_email"],"runtimes":["python"],"labels":{"region":"us-east-1"},
-			"status":"ONLINE","statusReason":null,"liveness":"FRESH","schedulable":true,"unschedulableReasons":[],"maxConcurrent":10,"activeCount":2,"heldCount":0,
-			"totalCompleted":5,"totalFailed":1,"lastHeartbeatAgeMs":812,"deregisteredAt":null,"drainDeadline":null,"uptimePct24h":100,"staleCount24h":0,"flapping":false,
+		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").want(200).contains(`{"name":"mailer-1","tenantId":"acme",
+			"workspaceId":"prod","queue":"default",
+			"machineId":"host-7","hostname":"host-7","pid":4711,"version":"1.2.3","types":["send_email"],"runtimes":["python"],
+			"labels":{"region":"us-east-1"},
+			"status":"ONLINE","statusReason":null,"liveness":"FRESH","schedulable":true,"unschedulableReasons":[],"maxConcurrent":10,
+			"activeCount":2,"heldCount":0,
+			"totalCompleted":5,"totalFailed":1,"lastHeartbeatAgeMs":812,"deregisteredAt":null,"drainDeadline":null,"uptimePct24h":100,
+			"staleCount24h":0,"flapping":false,
 			"heartbeatIntervalMs":10000,"heartbeatTimeoutMs":30000}`)
-		l.do("GET", "/v1/machines/host-7", l.control(roleViewer), "").want(200).contains(`{"machineId":"host-7","status":"ONLINE","workers":{"online":1,"draining":0,"offline":0},"flapping":false,"staleCount24h":0}`)
+		l.do("GET", "/v1/machines/host-7", l.control(roleViewer),
+			"").want(200).contains(`{"machineId":"host-7","status":"ONLINE","workers":{"online":1,"draining":0,"offline":0},"flapping":false,` +
+			`"staleCount24h":0}`)
 		l.do("GET", "/v1/machines", l.control(roleViewer), "").want(200).contains(`{"totalCount":1}`)
 
 		l.mine(w, "drain", `{"reason":"deploy","deadlineMs":60000}`).want(200).contains(`{"status":"DRAINING","statusReason":"deploy"}`)
 		l.mine(w, "heartbeat", "").want(200).contains(`{"shouldDrain":true}`)
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/resume", l.control(roleOperator), "").want(200).contains(`{"status":"ONLINE","drainDeadline":null}`)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/resume", l.control(roleOperator),
+			"").want(200).contains(`{"status":"ONLINE","drainDeadline":null}`)
 		l.mine(w, "deregister", "").want(200).contains(`{"status":"OFFLINE","statusReason":"DEREGISTERED"}`)
 		e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline)
 		if e.Reason != "DEREGISTERED" {
@@ -96,7 +104,8 @@ func TestContractWorkerTokens(t *testing.T) {
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat?tenantId=other", w.WorkerToken, "").refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.controlFor(roleOperator, "other", "prod"), "").refused(404, v1.CodeWorkerNotFound)
 
-		tied, _, err := l.keys.MintControl(token.Control{Role: roleEnroll, Tenant: "acme", Workspace: "prod", Queue: "reports", TTL: time.Hour}, l.now())
+		tied, _, err := l.keys.MintControl(token.Control{Role: roleEnroll, Tenant: "acme", Workspace: "prod", Queue: "reports", TTL: time.Hour},
+			l.now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +164,8 @@ func TestContractWorkerBadInput(t *testing.T) {
 			if a.into(&e); e.Field != c.field || !strings.Contains(e.Message, c.field) {
 				t.Errorf("%s: field %q, want %q, and in the message: %s", c.body, e.Field, c.field, a.body)
 			}
-			if c.field == "queue" && !strings.Contains(c.body, "queue") && (e.Error != v1.CodeInvalidRequest || !strings.HasPrefix(e.Message, "queue is required")) {
+			if c.field == "queue" && !strings.Contains(c.body, "queue") && (e.Error != v1.CodeInvalidRequest ||
+				!strings.HasPrefix(e.Message, "queue is required")) {
 				t.Errorf("%s: %s", c.body, a.body)
 			}
 		}
@@ -181,7 +191,8 @@ func TestContractWorkerBadInput(t *testing.T) {
 		}
 		l.do("GET", "/v1/workers/a%20b", l.control(roleViewer), "").refused(400, v1.CodeInvalidID)
 		l.do("GET", "/v1/machines/none", l.control(roleViewer), "").refused(404, v1.CodeMachineNotFound)
-		for _, query := range []string{"status=SLEEPING", "liveness=x", "schedulable=maybe", "queue=a%20b", "label=x", "size=3", "pageToken=x", "pageSize=x"} {
+		for _, query := range []string{"status=SLEEPING", "liveness=x", "schedulable=maybe", "queue=a%20b", "label=x", "size=3", "pageToken=x",
+			"pageSize=x"} {
 			l.do("GET", "/v1/workers?"+query, l.control(roleViewer), "").want(400)
 		}
 		op := l.control(roleOperator)
@@ -190,9 +201,11 @@ func TestContractWorkerBadInput(t *testing.T) {
 		l.do("POST", "/v1/workers:drain", op, `{"selector":{}}`).refused(400, v1.CodeInvalidRequest)
 		l.do("POST", "/v1/workers:drain", op, `{}`).refused(400, v1.CodeInvalidRequest)
 		l.do("POST", "/v1/workers:drain", op, `{"selector":{"queue":"nosuch"}}`).refused(404, v1.CodeNoWorkersMatch)
-		l.do("POST", "/v1/workers:drain", op, `{"selector":{"queue":"nosuch"},"dryRun":true}`).want(200).contains(`{"matched":0,"draining":0,"dryRun":true,"workerIds":[]}`)
+		l.do("POST", "/v1/workers:drain", op, `{"selector":{"queue":"nosuch"},"dryRun":true}`).want(200).contains(`{"matched":0,"draining":0,` +
+			`"dryRun":true,"workerIds":[]}`)
 		for selector, field := range map[string]string{
-			`{"labels":{"a b":"c"}}`: "selector.labels", `{"labels":{"a":"` + strings.Repeat("x", 257) + `"}}`: "selector.labels.a", `{"queue":"a b"}`: "selector.queue",
+			`{"labels":{"a b":"c"}}`: "selector.labels", `{"labels":{"a":"` + strings.Repeat("x", 257) + `"}}`: "selector.labels.a",
+			`{"queue":"a b"}`:    "selector.queue",
 			`{"version":"a\nb"}`: "selector.version",
 		} {
 			var e v1.Error
@@ -213,9 +226,11 @@ func TestContractWorkerLists(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		var ids []string
 		for i := range 5 {
-			ids = append(ids, l.register(fmt.Sprintf(`{"queue":"q%d","types":["x","y%d"],"runtimes":["r%d"],"machineId":"m%d","labels":{"n":"%d"},"maxConcurrent":1}`, i%2, i, i%2, i%3, i)).WorkerID)
+			ids = append(ids, l.register(fmt.Sprintf(`{"queue":"q%d","types":["x","y%d"],"runtimes":["r%d"],"machineId":"m%d","labels":{"n":"%d"},`+
+				`"maxConcurrent":1}`, i%2, i, i%2, i%3, i)).WorkerID)
 		}
-		l.do("POST", "/v1/workers/"+ids[4]+"/offline", l.control(roleOperator), "").want(200).contains(`{"status":"OFFLINE","statusReason":"FORCED_OFFLINE"}`)
+		l.do("POST", "/v1/workers/"+ids[4]+"/offline", l.control(roleOperator),
+			"").want(200).contains(`{"status":"OFFLINE","statusReason":"FORCED_OFFLINE"}`)
 		l.do("POST", "/v1/workers/"+ids[3]+"/drain", l.control(roleOperator), "").want(200)
 		list := func(query string) (got []string, total int) {
 			t.Helper()
@@ -258,8 +273,10 @@ func TestContractWorkerLists(t *testing.T) {
 		if len(rest.Machines) != 1 || rest.Machines[0].MachineID != "m2" || rest.NextPageToken != "" {
 			t.Fatalf("%+v", rest)
 		}
-		l.do("POST", "/v1/machines/m1/drain", l.control(roleOperator), `{"reason":"maintenance"}`).want(200).contains(`{"matched":1,"draining":1,"dryRun":false}`)
-		l.do("POST", "/v1/workers:drain", l.control(roleOperator), `{"selector":{"labels":{"n":"0"}},"dryRun":true}`).want(200).contains(`{"matched":1,"draining":0,"dryRun":true}`)
+		l.do("POST", "/v1/machines/m1/drain", l.control(roleOperator),
+			`{"reason":"maintenance"}`).want(200).contains(`{"matched":1,"draining":1,"dryRun":false}`)
+		l.do("POST", "/v1/workers:drain", l.control(roleOperator),
+			`{"selector":{"labels":{"n":"0"}},"dryRun":true}`).want(200).contains(`{"matched":1,"draining":0,"dryRun":true}`)
 	})
 }
 
@@ -300,16 +317,20 @@ func TestContractSelectAndPlace(t *testing.T) {
 			contains(`{"error":"no_matching_workers","considered":0,"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":0,"full":0}}`)
 		w := l.register(strings.Replace(mailer, `"maxConcurrent":10`, `"maxConcurrent":1`, 1))
 		var s v1.SelectWorkerResponse
-		l.do("POST", "/v1/workers:select", viewer, `{"queue":"default","type":"send_email","runtime":"python","labels":{"region":"us-east-1"},"strategy":"random"}`).want(200).into(&s)
+		l.do("POST", "/v1/workers:select", viewer,
+			`{"queue":"default","type":"send_email","runtime":"python","labels":{"region":"us-east-1"},"strategy":"random"}`).want(200).into(&s)
 		if s.Worker.WorkerID != w.WorkerID || s.Considered != 1 {
 			t.Fatalf("%+v", s)
 		}
 		l.do("POST", "/v1/workers:select", viewer, "").want(200)
-		l.do("POST", "/v1/workers:select", viewer, `{"runtime":"node"}`).want(409).contains(`{"error":"no_matching_workers","rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":0,"full":0}}`)
+		l.do("POST", "/v1/workers:select", viewer,
+			`{"runtime":"node"}`).want(409).contains(`{"error":"no_matching_workers","rejected":{"runtime":1,"type":0,"labels":0,"status":0,` +
+			`"stale":0,"full":0}}`)
 
 		placed := `{"queue":"default","type":"send_email","placement":{"strategy":"leastLoaded"}}`
 		l.do("POST", "/v1/tasks", dispatcher, placed).want(201).contains(`{"state":"QUEUED"}`)
-		l.do("POST", "/v1/tasks", dispatcher, placed).want(409).contains(`{"error":"no_capacity","considered":1,"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":0,"full":1}}`)
+		l.do("POST", "/v1/tasks", dispatcher, placed).want(409).contains(`{"error":"no_capacity","considered":1,"rejected":{"runtime":0,` +
+			`"type":0,"labels":0,"status":0,"stale":0,"full":1}}`)
 		a := l.do("POST", "/v1/tasks:batch", dispatcher, `{"tasks":[`+placed+`,{"queue":"default"}]}`).want(200)
 		if !strings.Contains(a.body, `"status":409,"error":"no_capacity"`) || !strings.Contains(a.body, `"status":201`) {
 			t.Errorf("%s", a.body)
@@ -318,7 +339,8 @@ func TestContractSelectAndPlace(t *testing.T) {
 
 		l.pass(30 * time.Second) // frozen for its timeout
 		for range 2 {            // before and after the sweep
-			l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).contains(`{"error":"no_fresh_workers","message":"No workers with fresh heartbeats available","considered":1,
+			l.do("POST", "/v1/workers:select", viewer, `{"queue":"default"}`).want(409).contains(`{"error":"no_fresh_workers",
+				"message":"No workers with fresh heartbeats available","considered":1,
 				"rejected":{"runtime":0,"type":0,"labels":0,"status":0,"stale":1,"full":0}}`)
 			l.sweep()
 		}

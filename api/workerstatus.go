@@ -72,7 +72,8 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f := tracker.WorkerFilter{Scope: scope, Labels: body.Selector.Labels, Queue: body.Selector.Queue, Version: body.Selector.Version, MachineID: body.Selector.MachineID}
+	f := tracker.WorkerFilter{Scope: scope, Labels: body.Selector.Labels, Queue: body.Selector.Queue, Version: body.Selector.Version,
+		MachineID: body.Selector.MachineID}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" {
 		return 0, nil, invalidField("selector", "selector says nothing, which would drain every worker; name labels, queue, version or machineId")
 	}
@@ -91,7 +92,8 @@ func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun, WorkerIDs: orEmpty(d.Workers)}, nil
+		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun,
+			WorkerIDs: orEmpty(d.Workers)}, nil
 	}
 }
 
@@ -109,7 +111,8 @@ func (req *request) drainRequest() (tracker.Scope, tracker.Drain, error) {
 // drain reads how to drain.
 func (req *request) drain(body *v1.DrainRequest) (tracker.Drain, error) {
 	var d durations
-	drain := tracker.Drain{Reason: body.Reason, Deadline: d.positive("deadlineMs", body.DeadlineMs, time.Millisecond), BySelf: req.who.worker()}
+	drain := tracker.Drain{Reason: body.Reason, Deadline: d.positive("deadlineMs", body.DeadlineMs, time.Millisecond),
+		BySelf: req.who.worker()}
 	if d.err != nil {
 		return drain, d.err
 	}

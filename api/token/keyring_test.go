@@ -30,7 +30,8 @@ func TestRotatedKeysAllVerifyAndTheFirstSigns(t *testing.T) {
 		holds bool
 	}{
 		"old token, both keys": {during, oldToken, true}, "new token, both keys": {during, newToken, true},
-		"old token, new key": {after, oldToken, false}, "new token, new key": {after, newToken, true}, "new token, old key": {before, newToken, false},
+		"old token, new key": {after, oldToken, false}, "new token, new key": {after, newToken, true},
+		"new token, old key": {before, newToken, false},
 	} {
 		if _, err := c.ring.Verify(c.token, testTime); (err == nil) != c.holds {
 			t.Errorf("%s: %v", name, err)
@@ -71,7 +72,8 @@ func TestKeysAreRefusedWithAReason(t *testing.T) {
 // The rule for ids and the longest life of a token stand in the domain, of which this package knows nothing: they agree.
 func TestIDsAndLivesAreTheDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._-]{0,130}`), rapid.StringOfN(rapid.RuneFrom([]rune("aZ9._-@[`{/:é\x00")), 0, 3, -1)).Draw(t, "id")
+		odd := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9._-@[`{/:é\x00")), 0, 3, -1)
+		id := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._-]{0,130}`), odd).Draw(t, "id")
 		if validID(id) != tracker.ValidID(id) {
 			t.Fatalf("%q is an id: %v; the domain says %v", id, validID(id), tracker.ValidID(id))
 		}

@@ -31,7 +31,7 @@ const (
 	CodeMisdirected         = "misdirected_request"    // 421: the operators' pages do not go by this name
 	CodeHeadersTooLarge     = "headers_too_large"      // 431
 	CodeInternal            = "internal_error"         // 500: a bug; the request id finds it in the log
-	CodeOverloaded          = "overloaded"             // 503: a bound was reached; 429: the tenant sends too much; Retry-After says when to come again
+	CodeOverloaded          = "overloaded"             // 503: at a bound; 429: the tenant sends too much; Retry-After says when to come again
 	CodeStoreUnavailable    = "store_unavailable"      // 503: Redis did not answer; Retry-After says when to come again
 )
 

@@ -50,7 +50,8 @@ func runeLen(b []byte) int {
 	if b[1] != 'u' {
 		return 2
 	}
-	if (b[2]|0x20) == 'd' && isHighSurrogate(b[3]) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' && (b[8]|0x20) == 'd' && isLowSurrogate(b[9]) {
+	if (b[2]|0x20) == 'd' && isHighSurrogate(b[3]) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' && (b[8]|0x20) == 'd' &&
+		isLowSurrogate(b[9]) {
 		return 12
 	}
 	return 6
