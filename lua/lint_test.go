@@ -57,7 +57,7 @@ var rules = []struct {
 	why     string
 }{
 	{regexp.MustCompile(`\t`), "a tab; indent with two spaces"},
-	{regexp.MustCompile(`^.{121,}`), "longer than 120 bytes"},
+	{regexp.MustCompile(`^.{141,}`), "longer than 140 characters"},
 	{regexp.MustCompile(`(?i)redis\.p?call\('(KEYS|SCAN|FLUSHALL|FLUSHDB)'`), "not bounded"},
 	{regexp.MustCompile(`cjson\.|cmsgpack\.|struct\.|bit\.`), "stores differ in what these libraries do"},
 	{regexp.MustCompile(`^\s*function `), "a global function; make it local"},

@@ -16,7 +16,6 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
---#include lib/history.lua
 --#include lib/attempt.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
@@ -26,8 +25,7 @@ local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout
   deadline = tonumber(ARGV[10])})
 if code ~= OK then
   local entry = entry_of(task.history, attempt, task.f.a, task.f.s)
-  local fence, was, ended_for, retried = string.match(entry or '',
-    '^%d+\t([^\t]*)\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t([^\t]*)\t([^\t]*)')
+  local fence, _, _, was, ended_for, retried = unpack_ended(entry)
   local reported = was ~= 'FAILED' or ended_for == 'WORKER_REPORTED'
   if fence == ARGV[4] and was == outcome and reported then return {REPEATED, now, '', tonumber(retried) or 0} end
   return {code, now, detail, 0}

@@ -5,9 +5,10 @@
 -- Reply: 1 when the grace period begins, else 0
 -- Cost: O(log n)
 --#include lib/clock.lua
-local grace, delivered, reason = string.match(redis.call('HGET', KEYS[2], ARGV[1]) or '', '^(%d+)\t(%d*)\t(.*)$')
+--#include lib/cancel.lua
+local grace, delivered, reason = unpack_cancel(redis.call('HGET', KEYS[2], ARGV[1]))
 if not grace or delivered ~= '' then return 0 end
 local L = shard_time(KEYS[1])
-redis.call('HSET', KEYS[2], ARGV[1], string.format('%s\t%.0f\t%s', grace, L, reason))
+redis.call('HSET', KEYS[2], ARGV[1], pack_cancel(grace, string.format('%.0f', L), reason))
 redis.call('ZADD', KEYS[3], L + grace, 'c:' .. ARGV[1])
 return 1

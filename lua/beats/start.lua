@@ -15,7 +15,6 @@
 --#include lib/task.lua
 --#include lib/settle.lua
 --#include lib/attempt.lua
---#include lib/report.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local token = {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],

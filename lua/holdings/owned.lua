@@ -18,7 +18,7 @@ for i = 2, #ARGV do
     found = {f[4], f[5] or '', f[6], f[7] or '', f[8] or '', f[9] or ''}
   elseif found[1] == 0 then
     local entry = entry_of(history, tonumber(ARGV[i]), tonumber(f[1]), f[10])
-    local fence, worker, dispatched = string.match(entry or '', '^%d+\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
+    local fence, worker, dispatched = unpack_ended(entry)
     if worker == ARGV[1] then found = {fence, f[5] or '', f[6], f[7] or '', dispatched, f[9] or ''} end
   end
   reply[i - 1] = found

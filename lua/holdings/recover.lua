@@ -5,7 +5,7 @@
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 who takes them, 2 retention ms, 3 1 when they count as lost, else '', 4 the worker's last beat wall ms or '',
 --   5 its silence ms or '', 6 its timeout ms or '', 7 why it has them no longer or '', 8 ms since its last beat that
---   did not count or '', 9 1 when the mass expiry brake had held it, else '', 10 since when they could have been taken,
+--   did not count or '', 9 1 when the mass expiry brake had spared it, else '', 10 since when they could have been taken,
 --   wall ms or '', then scope, id and entry in held for each task
 -- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued)
 -- Cost: O(log n) for each; at most 25 a call
@@ -18,7 +18,7 @@ local L = shard_time(CLOCK)
 local function given(i) return ARGV[i] ~= '' and ARGV[i] or nil end
 local v = {outcome = 'LOST', reason = 'WORKER_LOST', lag = math.max(0, now - (given(10) or now)), sweeper = ARGV[1],
   L = L, retryable = ARGV[3] == '1', loss = true, uncounted = ARGV[3] == '', last = given(4), silent = given(5),
-  timeout = given(6), worker_reason = given(7), credit = given(8), held = ARGV[9] == '1'}
+  timeout = given(6), worker_reason = given(7), credit = given(8), spared = ARGV[9] == '1'}
 local reply = {}
 for n = 1, (#ARGV - 10) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n + 8, 3 * n + 10)

@@ -6,10 +6,17 @@ local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 
 local MAX_HOLD_MS = 2000 -- a hold that seems to last longer was set before the clock was put back
 
+-- Until when time is held back, as the clock keeps it in h: until when it stands, until when it runs at half speed, until
+-- when at a tenth, wall ms, and at which of these speeds the newest outage goes on (lib/step.lua) or '', TAB-separated.
+local function pack_held(still, half, slow, open) return still .. '\t' .. half .. '\t' .. slow .. '\t' .. (open or '') end
+
+-- Returns its parts as strings; nothing where time is not held back.
+local function unpack_held(held) return string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$') end
+
 -- For how many of the first `moved` wall ms after m time is held back: how long it stands, then how long it runs at a
--- tenth, then at half speed. `held` (lib/slowclock.lua) says until when each would last: the slowest counts.
+-- tenth, then at half speed. `held` says until when each would last: the slowest counts.
 local function held_in(moved, m, held)
-  local still, half, slow = string.match(held, '^(%d+)\t(%d+)\t(%d+)\t')
+  local still, half, slow = unpack_held(held)
   local function before(hold)
     local ms = (tonumber(hold) or 0) - m
     return ms > MAX_HOLD_MS and 0 or math.max(0, math.min(ms, moved))

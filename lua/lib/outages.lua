@@ -1,5 +1,4 @@
--- Purpose: what became of the time that a shard lost. Entries of the list, newest first: shard time at the end, wall ms
--- at the beginning, ms that were lost and ms that were not, TAB-separated. Needs clock and event.
+-- Purpose: what became of the time that a shard lost (lib/outage.lua). Needs clock, step and event.
 local MAX_TOLD = 20 -- a call, of each shard
 
 -- Tells of outages that are over, oldest first.
@@ -7,10 +6,10 @@ local function tell_outages(clock, outages, events)
   local c = redis.call('HMGET', clock, 'o', 'h')
   local untold = tonumber(c[1]) or 0
   if untold == 0 then return end
-  local open = c[2] and string.match(c[2], '\t%d$') and 1 or 0 -- the newest is not over
+  local open = (select(4, unpack_held(c[2])) or '') ~= '' and 1 or 0 -- the newest is not over
   local last = math.max(0, untold - MAX_TOLD)
   for i = untold - 1, last, -1 do
-    local _, from, lost = string.match(redis.call('LINDEX', outages, i + open) or '', '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    local _, from, lost = unpack_outage(redis.call('LINDEX', outages, i + open))
     if from then
       write_event(events, 'system.outage_credited', {}, '{"shard":' .. string.match(clock, '{(%d+)}') .. ',"fromMs":'
         .. from .. ',"outageCreditMs":' .. lost .. '}')

@@ -1,23 +1,9 @@
 -- Purpose: a task among those that wait for a worker, and among those that a worker holds. Needs clock, shard and
 -- digits.
 --#include lib/wake.lua
-
-local function member_of(task) return task.name .. '#' .. digits(task.f.a) .. '.' .. (task.f.f or '') end
-
--- Tasks that ask the same of a worker form one class: <scope>/<queue>/<pin>/<type>/<runtime>/<labels>/, each part
--- empty when nothing is asked. The entries of a class stand together, oldest first.
-local function class_of(task)
-  local f = task.f
-  return task.scope .. '/' .. f.q .. '/' .. (f.pn or '') .. '/' .. (f.y or '') .. '/' .. (f.rn or '') .. '/'
-    .. (f.wl or '') .. '/'
-end
-
--- What follows the class is all that a claim needs to name the task's keys.
-local function ready_entry(task)
-  local f = task.f
-  return class_of(task) .. string.format('%013.0f', tonumber(f.rd)) .. '/' .. task.id .. '/' .. f.t .. '/'
-    .. (f.u or '')
-end
+--#include lib/member.lua
+--#include lib/ready.lua
+--#include lib/held.lua
 
 -- Lets the task be claimed from now on. Only the first of its class wakes those who wait: they have seen the class
 -- empty, and look until it is empty again. `since`: it has waited already, from then on.
@@ -42,16 +28,6 @@ local function unplace(task, at)
   redis.call('HDEL', task.key, 'pn')
   task.f.pn = nil
   redis.call('ZADD', DUE, at, 'p:' .. task.name)
-end
-
--- The worker that holds the current attempt, nil for pushed tasks, which nobody claims. A task without a timeout of its
--- own was claimed, also where the store has lost its queue.
-local function held_by(task) return (task.f.q or task.f.t == '0') and task.f.w end
-
--- <worker>/<attempt>/<timeout ms>/<run>/<claim>: all that recovery, an inventory and a repeated claim need.
-local function held_entry(task)
-  local f = task.f
-  return f.w .. '/' .. member_of(task) .. '/' .. f.t .. '/' .. (f.u or '') .. '/' .. (f.ci or '')
 end
 
 -- Frees the place that the current attempt takes at its worker, and tells a claim of that worker which waits for one

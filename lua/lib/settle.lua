@@ -1,4 +1,5 @@
 -- Purpose: ends attempts. Needs clock, shard and task.
+--#include lib/outage.lua
 
 -- Ends the task itself: nothing but retention may touch it from here.
 local function finish(task, state, reason, retention)
@@ -90,7 +91,7 @@ local function outage_credit(since)
   for _, piece in ipairs(unfolding or {}) do credit = credit + (lost_after(since, unpack(piece)) or 0) end
   while true do
     outages[i] = outages[i] or redis.call('LINDEX', OUTAGES, i) or ''
-    local L, _, lost, ran = string.match(outages[i], '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    local L, _, lost, ran = unpack_outage(outages[i])
     lost = L and lost_after(since, tonumber(L), tonumber(lost), tonumber(ran))
     if not lost then return credit end
     credit, i = credit + lost, i + 1
@@ -111,7 +112,7 @@ local function retry_mark(after, exhausted) return after and '1' or exhausted an
 
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable,
 -- loss, uncounted (it is tried again at once and nothing is held against it); of one that was lost with its worker,
--- what is known of that: worker_reason, last beat wall ms, silent ms, credit ms, held by the brake. Returns 2 when the
+-- what is known of that: worker_reason, last beat wall ms, silent ms, credit ms, spared by the brake. Returns 2 when the
 -- task was requeued, else 1.
 local function verdict(task, v, retention)
   local f = task.f
@@ -122,9 +123,9 @@ local function verdict(task, v, retention)
   local heard, silent, credit = heard_at(task, score, v.L)
   local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, worker_reason = v.worker_reason}
   if v.last then
-    e.last, e.silent, e.credit, e.held = v.last, v.silent, v.credit, v.held
+    e.last, e.silent, e.credit, e.spared = v.last, v.silent, v.credit, v.spared
   else
-    e.last, e.silent, e.credit, e.held = heard, silent, credit, was_held(task, score)
+    e.last, e.silent, e.credit, e.spared = heard, silent, credit, was_spared(task, score)
   end
   e.credit = e.credit or '0'
   local after, exhausted
@@ -135,7 +136,7 @@ local function verdict(task, v, retention)
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
     .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"'
     .. (v.worker_reason and ',"workerReason":"' .. v.worker_reason .. '"' or '')
-    .. (e.held and ',"massExpiryHeld":true' or '') .. (exhausted and ',"retriesExhausted":true' or '') .. '}'
+    .. (e.spared and ',"massExpiryHeld":true' or '') .. (exhausted and ',"retriesExhausted":true' or '') .. '}'
   if f.a > 0 and f.s ~= 'Q' then
     remember(task, report, {outcome = v.outcome, reason = v.reason, retry = retry_mark(after, exhausted), heard = heard,
       e = e})

@@ -3,13 +3,12 @@
 -- From now on it stands for `still` ms, runs at half speed for `half` ms, or at a tenth for `slow` ms, 0: as was said
 -- before. A tenth is for holds in which beats may land: it still tells when somebody was heard, to ten ms.
 local function hold(clock, L, still, half, slow)
-  local until_still, until_half, until_slow, open =
-    string.match(redis.call('HGET', clock, 'h') or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
+  local until_still, until_half, until_slow, open = unpack_held(redis.call('HGET', clock, 'h'))
   local function later(before, ms)
     before = tonumber(before) or 0
     if before - now > MAX_HOLD_MS then before = 0 end
     return string.format('%.0f', ms == 0 and before or math.max(before, now + ms))
   end
-  local held = later(until_still, still) .. '\t' .. later(until_half, half) .. '\t' .. later(until_slow, slow)
-  redis.call('HSET', clock, 'L', L, 'm', now, 'h', held .. '\t' .. (open or ''))
+  redis.call('HSET', clock, 'L', L, 'm', now,
+    'h', pack_held(later(until_still, still), later(until_half, half), later(until_slow, slow), open))
 end

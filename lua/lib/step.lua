@@ -1,5 +1,6 @@
 -- Purpose: the one writer of shard time; beats, empty beats and holds call it before they write anything else. Needs
 -- clock.
+--#include lib/outage.lua
 local WRITE_AFTER_MS = 50
 local LONGEST_MS = 60000 -- of one entry about time that was held back
 
@@ -8,7 +9,7 @@ local LONGEST_MS = 60000 -- of one entry about time that was held back
 -- it stood since nothing landed. Of 4, full speed, nothing is kept. Time that is held back falls behind a little in
 -- each step; that is one entry, which is open until the hold is over. o counts those to be told.
 local function record(clock, outages, L, m, gap, ran, held)
-  local until_still, until_half, until_slow, open = string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$')
+  local until_still, until_half, until_slow, open = unpack_held(held)
   local moved = math.min(gap, MAX_STEP_MS)
   local still, slow, half = 0, 0, 0
   if held then still, slow, half = held_in(moved, m, held) end
@@ -28,15 +29,14 @@ local function record(clock, outages, L, m, gap, ran, held)
       local lost, all = lasted[speed] - passed[speed], passed[speed]
       local from
       if open == speed then
-        local before = redis.call('LINDEX', outages, 0) or ''
-        local _, began, was_lost, was_all = string.match(before, '^(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+        local _, began, was_lost, was_all = unpack_outage(redis.call('LINDEX', outages, 0))
         from = began -- nil: the store lost the entry
         if from then lost, all = lost + was_lost, all + was_all end
       elseif open then
         told = told + 1
       end
       since = tonumber(from) or speed == 5 and m or wall
-      local entry = string.format('%.0f\t%.0f\t%.0f\t%.0f', at, since, lost, all)
+      local entry = pack_outage(at, since, lost, all)
       if from then
         redis.call('LSET', outages, 0, entry)
       elseif lost > 0 then
@@ -55,7 +55,7 @@ local function record(clock, outages, L, m, gap, ran, held)
   end
   if told > 0 then redis.call('HINCRBY', clock, 'o', told) end
   if speed then
-    redis.call('HSET', clock, 'h', until_still .. '\t' .. until_half .. '\t' .. until_slow .. '\t' .. (open or ''))
+    redis.call('HSET', clock, 'h', pack_held(until_still, until_half, until_slow, open))
   elseif held then
     redis.call('HDEL', clock, 'h')
   end

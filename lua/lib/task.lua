@@ -13,6 +13,8 @@
 --   time; bb its last beat before that, shard time; z class and bytes of its documents and history.
 --#include lib/event.lua
 --#include lib/queue.lua
+--#include lib/history.lua
+--#include lib/report.lua
 local KEYS_PER_TASK = 5
 local MAX_HISTORY = 100
 
@@ -59,14 +61,14 @@ local function move(task, state, ...)
   redis.call('HSET', task.key, 's', state, ...)
 end
 
--- The last beat that a score stands for, in shard time: it is not the score itself while the brake holds the attempt.
+-- The last beat that a score stands for, in shard time: it is not the score itself while the brake spares the attempt.
 local function beat_of(task, score)
   local f = task.f
   return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
 
--- Tells whether the brake has held the attempt since that beat.
-local function was_held(task, score)
+-- Tells whether the brake has spared the attempt since that beat.
+local function was_spared(task, score)
   return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
 end
 
@@ -120,22 +122,10 @@ end
 
 -- Writes the ended attempt into the history. `ended`: outcome, reason, retry ('1': another attempt follows, 'x': the
 -- policy allows no more, nil), heard (its last beat, wall ms), e (evidence of a verdict; nil: a worker ended it) and
--- what its worker said: err, completed (its own wall ms), metrics. Readers go by place, so what is new stands last.
+-- what its worker said: err, completed (its own wall ms), metrics.
 local function remember(task, report, ended)
-  local f, e = task.f, ended.e
-  local pct, message = string.match(report, '^[^\t]*\t[^\t]*\t([^\t]*)\t(.*)$')
-  local evidence, told = '\t\t\t\t\t', '\t'
-  if e then
-    evidence = (e.last or '') .. '\t' .. (e.silent or '') .. '\t' .. (e.timeout or '') .. '\t' .. e.credit .. '\t'
-      .. e.lag .. '\t' .. e.sweeper
-    told = (e.worker_reason or '') .. '\t' .. (e.held and '1' or '')
-  end
-  -- one concatenation: table.concat takes five times as long
-  local entry = digits(f.a) .. '\t' .. (f.f or '') .. '\t' .. (f.w or '') .. '\t'
-    .. (f.d or '') .. '\t' .. (f.b or '') .. '\t' .. NOW .. '\t' .. ended.outcome .. '\t' .. (ended.reason or '')
-    .. '\t' .. (ended.retry or '') .. '\t' .. evidence .. '\t' .. (pct or '') .. '\t' .. (message or '') .. '\t'
-    .. (ended.err or '') .. '\t' .. (ended.heard or '') .. '\t' .. (ended.completed or '') .. '\t' .. told .. '\t'
-    .. (ended.metrics or '')
+  local _, _, pct, message = unpack_report(report)
+  local entry = pack_ended(task.f, pct, message, ended)
   local kept = redis.call('RPUSH', task.history, entry)
   local more = (kept > 1 or #entry > LIGHT) and #entry or 0 -- most tasks have one short entry
   if kept > MAX_HISTORY then

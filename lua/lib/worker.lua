@@ -153,8 +153,8 @@ local function note_stale(w, key)
   return times == FLAPPING and '{"staleCount24h":' .. times .. '}' or nil
 end
 
--- Tells whether the mass expiry brake has held the worker since its last beat.
-local function was_held(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
+-- Tells whether the mass expiry brake has spared the worker since its last beat.
+local function was_spared(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
 -- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
 -- the mass expiry brake put in its place.

@@ -6,12 +6,13 @@
 -- Reply: {wall ms, {paused <scope>/<queue> among them}, {oldest entry of each class}, {its tasks}}
 -- Cost: O(classes × log n + paused queues)
 --#include lib/clock.lua
+--#include lib/ready.lua
 local prefix, entries, counts, paused = ARGV[1], {}, {}, {}
 local from = ARGV[2] == '' and '[' .. prefix or '(' .. ARGV[2] .. '\255'
 while #entries < tonumber(ARGV[3]) do
   local head = redis.call('ZRANGEBYLEX', KEYS[1], from, '(' .. prefix .. '\255', 'LIMIT', 0, 1)[1]
   if not head then break end
-  local class = string.match(head, '^[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/')
+  local class = class_in(head)
   entries[#entries + 1] = head
   counts[#counts + 1] = redis.call('ZLEXCOUNT', KEYS[1], '[' .. class, '(' .. class .. '\255')
   from = '(' .. class .. '\255'

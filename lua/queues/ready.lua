@@ -6,6 +6,7 @@
 -- Reply: {1 when the queue is paused, else 0, tasks that wait in the queue, {entries}, {for each group the class after
 --   which there is more, '/' when that is its first, or ''}}
 -- Cost: O(log n) for each class and entry; no more than about 250 classes or 500 entries a call
+--#include lib/ready.lua
 local queue, limit, classes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local waiting = redis.call('ZLEXCOUNT', KEYS[1], '[' .. queue .. '/', '(' .. queue .. '/\255')
 local pinned = waiting - redis.call('ZLEXCOUNT', KEYS[1], '[' .. queue .. '//', '(' .. queue .. '//\255')
@@ -24,8 +25,7 @@ for i = 4, waiting > 0 and #ARGV or 0, 2 do
     end
     local head = redis.call('ZRANGEBYLEX', KEYS[1], from, '(' .. prefix .. '\255', 'LIMIT', 0, 1)[1]
     if not head then break end
-    -- Seven parts make the class: <tenant>/<workspace>/<queue>/<pin>/<type>/<runtime>/<labels>/
-    after = string.match(head, '^[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/')
+    after = class_in(head)
     local last = '(' .. after .. '\255'
     local of = redis.call('ZRANGEBYLEX', KEYS[1], '[' .. head, last, 'LIMIT', 0, limit)
     for _, entry in ipairs(of) do entries[#entries + 1] = entry end

@@ -8,15 +8,17 @@
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua
+--#include lib/member.lua
+--#include lib/spared.lua
 local action, timeout, beats = ARGV[1], tonumber(ARGV[2]), KEYS[3]
 local reply = {}
 for n = 1, #KEYS - 3 do
   local scope, member, key = ARGV[2 * n + 1], ARGV[2 * n + 2], KEYS[n + 3]
-  local entry = 'h:' .. ARGV[2] .. ':' .. member
+  local entry = pack_spared(ARGV[2], member)
   local score = tonumber(redis.call('ZSCORE', beats, member))
   local f = redis.call('HMGET', key, 's', 'a', 'f', 'bh', 'bb')
   local given, last = tonumber(f[4]), tonumber(f[5])
-  local current = f[1] == 'R' and string.match(member, '#(.*)$') == f[2] .. '.' .. f[3]
+  local current = f[1] == 'R' and attempt_in(member) == f[2] .. '.' .. f[3]
   reply[n] = 0
   if action == 'free' then
     redis.call('ZREM', BRAKED, entry)

@@ -4,9 +4,10 @@
 -- ARGV: 1 first, 2 last, both counted from 0
 -- Reply: {scope, attempts of it, …}
 -- Cost: O(log n + stretch)
+--#include lib/member.lua
 local counts, reply = {}, {}
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
-  local scope = string.match(member, '^[^/]*/[^/]*')
+  local scope = scope_in(member)
   if scope then counts[scope] = (counts[scope] or 0) + 1 end -- the sentinel has none, and moves up when others go
 end
 for scope, n in pairs(counts) do

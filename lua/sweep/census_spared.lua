@@ -8,6 +8,8 @@
 -- Reply: {entries looked at, scope, attempts of it, …}
 -- Cost: O(limit × log n); at most 250 a call
 --#include lib/clock.lua
+--#include lib/member.lua
+--#include lib/spared.lua
 local L = shard_time(KEYS[1])
 local beats, counts = {}, {}
 for i = 4, #ARGV do beats[ARGV[i]] = KEYS[i - 1] end
@@ -16,11 +18,11 @@ local first = redis.call('ZCOUNT', KEYS[2], '-inf', string.format('%.0f', L)) + 
 local entries = redis.call('ZRANGE', KEYS[2], first, first + ARGV[3] - 1, 'WITHSCORES')
 if entries[#entries - 1] == '!' then entries[#entries], entries[#entries - 1] = nil, nil end
 for i = 1, #entries, 2 do
-  local timeout, member = string.match(entries[i], '^h:(%d+):(.*)$')
+  local timeout, member = unpack_spared(entries[i])
   local given = timeout and tonumber(entries[i + 1]) - timeout
   if given and L - given < timeout * ARGV[1] / 100 and beats[timeout]
     and tonumber(redis.call('ZSCORE', beats[timeout], member)) == given then
-    local scope = string.match(member, '^[^/]*/[^/]*')
+    local scope = scope_in(member)
     counts[scope] = (counts[scope] or 0) + 1
   end
 end

@@ -28,7 +28,7 @@ for n, member in ipairs(members) do
   local score, first = tonumber(scores[n]), TASKS + 1 + (words + 1) * (n - 1)
   local result, detail = 0, 0
   if score and L - score > timeout then
-    local scope, id = string.match(member, '^([^/]*/[^/]*)/([^#]*)#')
+    local scope, id = task_in(member)
     local task = {scope = scope, id = id, name = scope .. '/' .. id, f = fields_at(KEYS[first]), key = KEYS[first],
       history = KEYS[first + 1], run = runs and KEYS[first + 2], beats = beats, score = score,
       report = reports[n] or ''}

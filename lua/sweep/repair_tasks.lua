@@ -15,6 +15,7 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
+--#include lib/cancel.lua
 local SET, FENCES = KEYS[13], KEYS[14]
 local L = shard_time(CLOCK)
 local kind, set_timeout, sweeper, retention = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -90,12 +91,12 @@ local function check_running(task)
   if not f.cr then return end
   local cancel = redis.call('HGET', CANCELS, member)
   if not cancel then
-    cancel = (f.g or ARGV[5]) .. '\t\t' .. (redis.call('HGET', task.doc, 'cancelReason') or '')
+    cancel = pack_cancel(f.g or ARGV[5], '', redis.call('HGET', task.doc, 'cancelReason') or '')
     redis.call('HSET', CANCELS, member, cancel)
     repaired(task, 'missing_cancel')
   end
-  local grace, delivered = string.match(cancel, '^(%d+)\t(%d+)\t')
-  if grace then ensure(task, 'missing_timer', TIMERS, delivered + grace, 'c:' .. member) end
+  local grace, delivered = unpack_cancel(cancel)
+  if grace and delivered ~= '' then ensure(task, 'missing_timer', TIMERS, delivered + grace, 'c:' .. member) end
 end
 
 local function check(task)

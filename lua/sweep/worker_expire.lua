@@ -38,7 +38,7 @@ for n = 1, (#ARGV - 4) / 3 do
         ended = beat and tonumber(f.lb), lag = lag,
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
-          .. ',"sweeper":"' .. sweeper .. '"' .. (was_held(f) and ',"massExpiryHeld":true' or '')})
+          .. ',"sweeper":"' .. sweeper .. '"' .. (was_spared(f) and ',"massExpiryHeld":true' or '')})
       local machine_flaps = machine == 'F' and note_stale(w, w.machine_stales)
       if machine_flaps then emit_machine(w, 'machine.flapping', machine_flaps) end
       result = 2

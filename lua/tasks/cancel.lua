@@ -12,6 +12,7 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/settle.lua
+--#include lib/cancel.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
 local state, reason = task.f.s, ARGV[3]
@@ -22,7 +23,7 @@ redis.call('HSET', task.key, 'cr', now)
 if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
 emit(task, 'task.cancel_requested', reason ~= '' and '{"reason":' .. reason .. '}')
 if state == 'R' then
-  redis.call('HSET', CANCELS, SENTINEL, '', member_of(task), (task.f.g or ARGV[4]) .. '\t\t' .. reason)
+  redis.call('HSET', CANCELS, SENTINEL, '', member_of(task), pack_cancel(task.f.g or ARGV[4], '', reason))
   tell_worker(task, 'c', reason)
   return {OK}
 end

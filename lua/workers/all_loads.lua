@@ -6,6 +6,8 @@
 -- Reply: {1, for each worker that has any its id, how many attempts it holds and how many tasks wait for it}, or {0}
 --   when there is more than the limit
 -- Cost: O(limit)
+--#include lib/ready.lua
+--#include lib/held.lua
 local pinned = 0
 for i = 2, #ARGV do
   pinned = pinned + redis.call('ZLEXCOUNT', KEYS[2], '[' .. ARGV[i] .. '/0', '(' .. ARGV[i] .. '0')
@@ -22,11 +24,11 @@ local function count(worker, field)
   reply[i + field] = reply[i + field] + 1
 end
 for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  local worker = string.match(entry, '^([^/]+)/')
+  local worker = holder_in(entry)
   if worker then count(worker, 1) end
 end
 for i = 2, pinned > 0 and #ARGV or 1 do
   local entries = redis.call('ZRANGEBYLEX', KEYS[2], '[' .. ARGV[i] .. '/0', '(' .. ARGV[i] .. '0')
-  for _, entry in ipairs(entries) do count(string.match(entry, '^[^/]*/[^/]*/[^/]*/([^/]*)/'), 2) end
+  for _, entry in ipairs(entries) do count(pin_in(entry), 2) end
 end
 return reply

@@ -13,6 +13,7 @@
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
+--#include lib/reservation.lua
 local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt',
   'i', 't', 'bl', 'px', 'br', 'la', 'pb')
 local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
@@ -21,7 +22,7 @@ local want, others, granted = tonumber(ARGV[2]), 0, 0
 local before = held
 local entries = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
 for i = 1, #entries, 2 do
-  local name, n = string.match(entries[i], '^(.*):(%d+)$')
+  local name, n = unpack_reservation(entries[i])
   local over = tonumber(entries[i + 1]) <= now
   if name == ARGV[1] or over then
     redis.call('ZREM', KEYS[2], entries[i])
@@ -50,7 +51,7 @@ end
 if code == OK and want > 0 and not lost then
   granted = math.max(0, math.min(want, max - others - held))
   if granted > 0 then
-    redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1] .. ':' .. granted)
+    redis.call('ZADD', KEYS[2], now + ARGV[3], pack_reservation(ARGV[1], granted))
   end
 end
 if held ~= before or ended ~= (tonumber(f[10]) or 0) then redis.call('HSET', KEYS[1], 'hb', held, 'hg', ended) end

@@ -7,17 +7,19 @@
 -- Cost: O(reservations of the worker)
 --#include lib/clock.lua
 --#include lib/codes.lua
+--#include lib/reservation.lua
 local status = redis.call('HGET', KEYS[1], 's')
 if not status then return {NOT_FOUND, 0} end
 if status ~= 'N' then return {REFUSED, 0} end
 local others = 0
 for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf')) do
-  others = others + tonumber(string.match(entry, ':(%d+)$'))
+  local _, places = unpack_reservation(entry)
+  others = others + places
 end
 -- Two within a millisecond must not look alike to round robin.
 local last = tonumber(redis.call('HGET', KEYS[1], 'ls')) or 0
 redis.call('HSET', KEYS[1], 'ls', string.format('%.0f', math.max(now, last + 1)))
 if ARGV[1] ~= '' then
-  redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1] .. ':1')
+  redis.call('ZADD', KEYS[2], now + ARGV[2], pack_reservation(ARGV[1], 1))
 end
 return {OK, others, last > 0 and string.format('%.0f', last) or ''}

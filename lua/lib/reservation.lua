@@ -1,0 +1,5 @@
+-- Purpose: a reservation of places at a worker, as its set of them names it: <name>:<places>.
+local function pack_reservation(name, places) return name .. ':' .. places end
+
+-- Returns its name and its places as strings.
+local function unpack_reservation(entry) return string.match(entry, '^(.*):(%d+)$') end
