@@ -213,7 +213,7 @@ type holding struct {
 	claim  string
 }
 
-// parseHeld reads an entry as held_entry in lua/lib/queue.lua packs it.
+// parseHeld reads an entry as held_entry in lua/lib/held.lua packs it.
 func parseHeld(text string, shard int) (holding, bool) {
 	p := strings.Split(text, "/") // worker, tenant, workspace, task#attempt.fence, timeout, run, claim
 	if len(p) != 7 {

@@ -41,7 +41,7 @@ type readyEntry struct {
 	ref   *taskRef
 }
 
-// parseReady reads an entry as ready_entry in lua/lib/queue.lua packs it.
+// parseReady reads an entry as ready_entry in lua/lib/ready.lua packs it.
 func parseReady(text string, shard int) (*readyEntry, bool) {
 	p := strings.Split(text, "/")
 	if len(p) != classParts+4 { // and time, task, timeout, run

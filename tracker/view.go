@@ -189,7 +189,7 @@ func (v *view) readLiveness(now time.Time, re reply) {
 	}
 }
 
-// readHistory reads an entry as remember in lua/lib/task.lua packs it.
+// readHistory reads an entry as pack_ended in lua/lib/history.lua packs it.
 func readHistory(entry string, task *Task, life time.Duration) HistoryEntry {
 	const fields = 23 // an entry of a version before has fewer
 	p := strings.SplitN(entry, packSep, fields)

@@ -1,4 +1,4 @@
--- Purpose: holds shard time back for a moment, since beats of the shard are being refused: by Redis, then it stands; by
+-- Purpose: slows shard time down for a moment, since beats of the shard are being refused: by Redis, then it stands; by
 --   a front end that is full, then it runs at half speed.
 -- Guarantees: what has passed counts as it did; repeating it is harmless; the moment ends by itself.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages
@@ -9,5 +9,5 @@
 --#include lib/step.lua
 --#include lib/slowclock.lua
 local L = step(KEYS[1], KEYS[2], 1)
-hold(KEYS[1], L, tonumber(ARGV[1]), tonumber(ARGV[2]), 0)
+slow_clock(KEYS[1], L, tonumber(ARGV[1]), tonumber(ARGV[2]), 0)
 return L

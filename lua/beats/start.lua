@@ -13,7 +13,7 @@
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/attempt.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)

@@ -1,4 +1,4 @@
--- Purpose: an empty beat: keeps the time of some shards running while nobody beats them, or holds it while balancers
+-- Purpose: an empty beat: keeps the time of some shards running while nobody beats them, or slows it while balancers
 --   may keep all clients from all replicas; tells of outages that are over, and makes the shards' fixed keys exist.
 -- Guarantees: shard time moves by at most 250 ms a call, before anything else of the shard is written. Repeating it is
 --   harmless.
@@ -38,11 +38,11 @@ local reply = {now}
 for first = 1, #KEYS - KEYS_PER_SHARD + 1, KEYS_PER_SHARD do
   local last = first + KEYS_PER_SHARD - 1
   local cut_off_for = tonumber(ARGV[6 + (first - 1) / KEYS_PER_SHARD]) or 0
-  local longest = cut_off_for > 0 and longest_hold(ARGV[4], KEYS[first + 5], KEYS[first + 17], ARGV[5]) or 0
+  local longest = cut_off_for > 0 and longest_slow(ARGV[4], KEYS[first + 5], KEYS[first + 17], ARGV[5]) or 0
   local cut_off = cut_off_for > 0 and ARGV[4] - cut_off_for < longest
   local L, gap = step(KEYS[first], KEYS[first + 1], cut_off and 1)
   local replicas, all_cut_off = hear_replica(KEYS[first + 4], ARGV[1], cut_off, ARGV[2])
-  if all_cut_off then hold_cut_off(KEYS[first], L, longest) end
+  if all_cut_off then slow_cut_off(KEYS[first], L, longest) end
   tell_outages(KEYS[first], KEYS[first + 1], KEYS[first + 9])
   if redis.call('EXISTS', unpack(KEYS, first, last)) < KEYS_PER_SHARD then found({unpack(KEYS, first, last)}) end
   reply[#reply + 1] = {L, gap, replicas}

@@ -5,7 +5,7 @@
 -- KEYS: 1 lubdub:{shard}:fences, 2 …:held
 -- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else '', 5 why the worker ended
 --   or ''
--- Reply: entries of held (lib/queue.lua)
+-- Reply: entries of held (lib/held.lua)
 -- Cost: O(log n + limit)
 --#include lib/clock.lua
 redis.call('ZREM', KEYS[2], '~' .. ARGV[1]) -- first: above maxmemory Redis refuses a script that does not free first

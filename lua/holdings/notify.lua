@@ -1,7 +1,7 @@
--- Purpose: keeps word for a worker in its own shard, until a beat's answer has carried it.
+-- Purpose: keeps notices for a worker in its own shard, until a beat's answer has carried them.
 -- Guarantees: repeating it changes nothing; nothing is kept for a worker that is gone or OFFLINE.
 -- KEYS: 1 lubdub:{shard}:notices:<scope>/<worker>, 2 …:worker:<scope>/<worker>
--- ARGV: 1 life ms, then for each word its entry: attempt TAB kind TAB detail (lib/queue.lua, tell_worker)
+-- ARGV: 1 life ms, then each notice: attempt TAB kind TAB detail (lib/queue.lua, leave_notice)
 -- Reply: how many are kept
 -- Cost: O(log n) for each
 --#include lib/clock.lua

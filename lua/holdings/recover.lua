@@ -12,7 +12,7 @@
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local function given(i) return ARGV[i] ~= '' and ARGV[i] or nil end

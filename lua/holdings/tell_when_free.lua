@@ -1,5 +1,5 @@
 -- Purpose: asks that a worker's claims be told when one of the attempts that it holds in a shard ends.
--- Guarantees: the next one that ends says so once, on the channel on which waiting claims are woken (lib/task.lua);
+-- Guarantees: the next one that ends says so once, on the channel on which waiting claims are woken (lib/wake.lua);
 --   repeating it changes nothing. A worker that has ended is not waited for: its fence has cleared away what was asked
 --   for it (fence.lua).
 -- KEYS: 1 lubdub:{shard}:held, 2 …:fences

@@ -1,4 +1,4 @@
--- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and settle, and the shard's fences
+-- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and ending, and the shard's fences
 -- behind the keys of the task.
 
 -- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the

@@ -1,6 +1,6 @@
 -- Purpose: what the mass expiry brake remembers of a shard, in one sorted set whose scores say until when in shard
--- time: h:<timeout ms>:<attempt> and w:<worker> are held, r:<scope> was released by an operator, e:<scope> was told of
--- as held. Needs clock.
+-- time: h:<timeout ms>:<attempt> and w:<worker> are spared, r:<scope> was released by an operator, e:<scope> was told of
+-- as spared. Needs clock.
 local BRAKED = KEYS[2]
 local L = shard_time(KEYS[1])
 local FORGET = 100 -- entries that are over, a call

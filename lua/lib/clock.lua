@@ -4,22 +4,22 @@ local MAX_STEP_MS = 250
 local TIME = redis.call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 
-local MAX_HOLD_MS = 2000 -- a hold that seems to last longer was set before the clock was put back
+local MAX_SLOW_MS = 2000 -- what seems to last longer was set before the clock was put back
 
--- Until when time is held back, as the clock keeps it in h: until when it stands, until when it runs at half speed, until
+-- Until when time is slowed, as the clock keeps it in h: until when it stands, until when it runs at half speed, until
 -- when at a tenth, wall ms, and at which of these speeds the newest outage goes on (lib/step.lua) or '', TAB-separated.
-local function pack_held(still, half, slow, open) return still .. '\t' .. half .. '\t' .. slow .. '\t' .. (open or '') end
+local function pack_slowed(still, half, slow, open) return still .. '\t' .. half .. '\t' .. slow .. '\t' .. (open or '') end
 
--- Returns its parts as strings; nothing where time is not held back.
-local function unpack_held(held) return string.match(held or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$') end
+-- Returns its parts as strings; nothing where it is not.
+local function unpack_slowed(slowed) return string.match(slowed or '', '^(%d+)\t(%d+)\t(%d+)\t(.*)$') end
 
--- For how many of the first `moved` wall ms after m time is held back: how long it stands, then how long it runs at a
--- tenth, then at half speed. `held` says until when each would last: the slowest counts.
-local function held_in(moved, m, held)
-  local still, half, slow = unpack_held(held)
-  local function before(hold)
-    local ms = (tonumber(hold) or 0) - m
-    return ms > MAX_HOLD_MS and 0 or math.max(0, math.min(ms, moved))
+-- For how many of the first `moved` wall ms after m time is slowed: how long it stands, then how long it runs at a
+-- tenth, then at half speed. `slowed` says until when each would last: the slowest counts.
+local function slowed_in(moved, m, slowed)
+  local still, half, slow = unpack_slowed(slowed)
+  local function before(till)
+    local ms = (tonumber(till) or 0) - m
+    return ms > MAX_SLOW_MS and 0 or math.max(0, math.min(ms, moved))
   end
   still, half, slow = before(still), before(half), before(slow)
   slow = math.max(0, slow - still)
@@ -30,18 +30,18 @@ end
 -- a multiple of that, so that many short steps come to what one long one does.
 local function one_in(of, from, ms) return math.floor((from + ms) / of) - math.floor(from / of) end
 
--- How far it runs while it is held back at a tenth, and then at half speed.
-local function slowed(m, still, slow, half)
+-- How far it runs at a tenth, and then at half speed.
+local function slow_run(m, still, slow, half)
   return one_in(10, m + still, slow), one_in(2, m + still + slow, half)
 end
 
 -- How far shard time runs in `gap` wall ms after m. After a gap in which nothing landed it is another time at least, so
 -- that it can be told who was heard before and who after.
-local function ran_in(gap, m, held)
+local function ran_in(gap, m, slowed)
   local moved = math.max(0, math.min(gap, MAX_STEP_MS))
-  if not held or moved == 0 then return moved end
-  local still, slow, half = held_in(moved, m, held)
-  local at_tenth, at_half = slowed(m, still, slow, half)
+  if not slowed or moved == 0 then return moved end
+  local still, slow, half = slowed_in(moved, m, slowed)
+  local at_tenth, at_half = slow_run(m, still, slow, half)
   return math.max(gap > moved and 1 or 0, moved - still - slow - half + at_tenth + at_half)
 end
 

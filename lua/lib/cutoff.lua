@@ -1,11 +1,11 @@
 -- Purpose: shard time, which all but stands while balancers may keep all clients from all replicas. Needs clock, step
--- and hold.
-local CUT_OFF_HOLD_MS = 500 -- said again with each empty beat for as long as it is true
-local MAX_HELD = 4 -- times the longest hold, while they follow each other; then half speed, so that the dead are found
+-- and slowclock.
+local CUT_OFF_SLOW_MS = 500 -- said again with each empty beat for as long as it is true
+local MAX_SLOWED = 4 -- times the longest, while they follow each other; then half speed, so that the dead are found
 
--- For how long time may be held once balancers can have learned that all is well: a period, and no longer than the
+-- For how long time may be slowed once balancers can have learned that all is well: a period, and no longer than the
 -- longest timeout of those who live in the shard: nobody is found later than by that.
-local function longest_hold(period, timeouts, workerbeats, of_workers)
+local function longest_slow(period, timeouts, workerbeats, of_workers)
   local longest = redis.call('ZCARD', workerbeats) > 1 and tonumber(of_workers) or 0 -- one is the sentinel
   for _, timeout in ipairs(redis.call('SMEMBERS', timeouts)) do
     longest = math.max(longest, tonumber(timeout) or 0)
@@ -27,13 +27,13 @@ local function hear_replica(replicas, id, cut_off, window)
   return names, marks == #names
 end
 
--- Holds time while nobody may hear a client. w: since when, and until when, such holds follow each other with less than
+-- Slows time while nobody may hear a client. w: since when, and until when, such times follow each other with less than
 -- the longest of them in between, wall ms.
-local function hold_cut_off(clock, L, longest)
+local function slow_cut_off(clock, L, longest)
   local since, last = string.match(redis.call('HGET', clock, 'w') or '', '^(%d+)\t(%d+)$')
   since, last = tonumber(since), tonumber(last)
   if not since or now < since or now - last > longest then since = now end
-  local slow = now - since < MAX_HELD * longest
-  hold(clock, L, 0, slow and 0 or CUT_OFF_HOLD_MS, slow and CUT_OFF_HOLD_MS or 0)
+  local slow = now - since < MAX_SLOWED * longest
+  slow_clock(clock, L, 0, slow and 0 or CUT_OFF_SLOW_MS, slow and CUT_OFF_SLOW_MS or 0)
   redis.call('HSET', clock, 'w', string.format('%.0f\t%.0f', since, now))
 end

@@ -1,9 +1,9 @@
--- Purpose: hands out the next attempt of a task. Needs clock, shard, task and settle.
+-- Purpose: hands out the next attempt of a task. Needs clock, shard, task and ending.
 
 -- Gives up the current attempt, if one is live, in favour of a newer one.
 local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
-  tell_worker(task, 'l', 'attempt_mismatch')
+  leave_notice(task, 'l', 'attempt_mismatch')
   local score, report = leave(task)
   remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
 end

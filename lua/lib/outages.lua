@@ -6,7 +6,7 @@ local function tell_outages(clock, outages, events)
   local c = redis.call('HMGET', clock, 'o', 'h')
   local untold = tonumber(c[1]) or 0
   if untold == 0 then return end
-  local open = (select(4, unpack_held(c[2])) or '') ~= '' and 1 or 0 -- the newest is not over
+  local open = (select(4, unpack_slowed(c[2])) or '') ~= '' and 1 or 0 -- the newest is not over
   local last = math.max(0, untold - MAX_TOLD)
   for i = untold - 1, last, -1 do
     local _, from, lost = unpack_outage(redis.call('LINDEX', outages, i + open))

@@ -41,9 +41,9 @@ local function let_go(task)
   end
 end
 
--- Leaves word for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a
+-- Leaves a notice for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a
 -- cancel is pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
-local function tell_worker(task, kind, detail)
+local function leave_notice(task, kind, detail)
   if held_by(task) and (task.f.s == 'D' or task.f.s == 'R') then
     redis.call('ZADD', OUTBOX, NOW, task.f.w .. '\t' .. member_of(task) .. '\t' .. kind .. '\t' .. detail)
   end

@@ -1,14 +1,14 @@
--- Purpose: holds shard time back for a moment. Needs clock and a step that has just been written.
+-- Purpose: slows shard time down for a moment. Needs clock and a step that has just been written.
 
 -- From now on it stands for `still` ms, runs at half speed for `half` ms, or at a tenth for `slow` ms, 0: as was said
--- before. A tenth is for holds in which beats may land: it still tells when somebody was heard, to ten ms.
-local function hold(clock, L, still, half, slow)
-  local until_still, until_half, until_slow, open = unpack_held(redis.call('HGET', clock, 'h'))
+-- before. A tenth is where beats may land: it still tells when somebody was heard, to ten ms.
+local function slow_clock(clock, L, still, half, slow)
+  local until_still, until_half, until_slow, open = unpack_slowed(redis.call('HGET', clock, 'h'))
   local function later(before, ms)
     before = tonumber(before) or 0
-    if before - now > MAX_HOLD_MS then before = 0 end
+    if before - now > MAX_SLOW_MS then before = 0 end
     return string.format('%.0f', ms == 0 and before or math.max(before, now + ms))
   end
   redis.call('HSET', clock, 'L', L, 'm', now,
-    'h', pack_held(later(until_still, still), later(until_half, half), later(until_slow, slow), open))
+    'h', pack_slowed(later(until_still, still), later(until_half, half), later(until_slow, slow), open))
 end

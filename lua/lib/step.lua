@@ -1,20 +1,20 @@
--- Purpose: the one writer of shard time; beats, empty beats and holds call it before they write anything else. Needs
+-- Purpose: the one writer of shard time; beats, empty beats and slowclock.lua call it before they write anything else. Needs
 -- clock.
 --#include lib/outage.lua
 local WRITE_AFTER_MS = 50
-local LONGEST_MS = 60000 -- of one entry about time that was held back
+local LONGEST_MS = 60000 -- of one entry about time that was slowed
 
 -- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. An entry is about one speed,
 -- so that a part of it can be reckoned: 1 it stood, 2 it ran at a tenth, 3 at half speed, since beats were refused; 5
--- it stood since nothing landed. Of 4, full speed, nothing is kept. Time that is held back falls behind a little in
--- each step; that is one entry, which is open until the hold is over. o counts those to be told.
-local function record(clock, outages, L, m, gap, ran, held)
-  local until_still, until_half, until_slow, open = unpack_held(held)
+-- it stood since nothing landed. Of 4, full speed, nothing is kept. Time that is slowed falls behind a little in
+-- each step; that is one entry, which is open until that is over. o counts those to be told.
+local function record(clock, outages, L, m, gap, ran, slowed)
+  local until_still, until_half, until_slow, open = unpack_slowed(slowed)
   local moved = math.min(gap, MAX_STEP_MS)
   local still, slow, half = 0, 0, 0
-  if held then still, slow, half = held_in(moved, m, held) end
+  if slowed then still, slow, half = slowed_in(moved, m, slowed) end
   local full = moved - still - slow - half
-  local at_tenth, at_half = slowed(m, still, slow, half)
+  local at_tenth, at_half = slow_run(m, still, slow, half)
   local lasted, passed = {still, slow, half, full, gap - moved}, {0, at_tenth, at_half, full, 0}
   if gap > moved then -- time stood before its last ms, so that who lands now is known to have come after
     local last = full > 0 and 4 or passed[3] > 0 and 3 or passed[2] > 0 and 2
@@ -48,15 +48,15 @@ local function record(clock, outages, L, m, gap, ran, held)
     end
   end
 
-  local function lasts(hold) return hold and tonumber(hold) > now and hold - now <= MAX_HOLD_MS end
+  local function lasts(till) return till and tonumber(till) > now and till - now <= MAX_SLOW_MS end
   local speed = lasts(until_still) and 1 or lasts(until_slow) and 2 or lasts(until_half) and 3
   if open and (open ~= speed or now - since >= LONGEST_MS) then
     told, open = told + 1, nil
   end
   if told > 0 then redis.call('HINCRBY', clock, 'o', told) end
   if speed then
-    redis.call('HSET', clock, 'h', pack_held(until_still, until_half, until_slow, open))
-  elseif held then
+    redis.call('HSET', clock, 'h', pack_slowed(until_still, until_half, until_slow, open))
+  elseif slowed then
     redis.call('HDEL', clock, 'h')
   end
 end

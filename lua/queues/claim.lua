@@ -12,7 +12,7 @@
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/dispatch.lua
 local L = shard_time(CLOCK)
 local worker, claim = ARGV[4], ARGV[5] ~= '' and ARGV[5] or nil

@@ -1,5 +1,5 @@
 -- Purpose: keeps the mass expiry brake from holding anything of a scope in one shard for a while.
--- Guarantees: whatever asks to be held after this is not; what is held already is let go by brake_tasks.lua and
+-- Guarantees: whatever asks to be spared after this is not; what is spared already is let go by brake_tasks.lua and
 --   brake_workers.lua. Repeating it sets the time anew.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked
 -- ARGV: 1 scope, 2 ms

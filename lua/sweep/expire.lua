@@ -12,7 +12,7 @@
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/bulk.lua
 local NEEDS_RUN = 6
 local L = shard_time(CLOCK)

@@ -4,7 +4,7 @@
 -- KEYS: for each shard lubdub:{shard}:clock, …:timers, …:due, …:timeouts, …:sweepers, …:outbox. On Cluster a call is
 --   about one shard only.
 -- ARGV: 1 sweeper, 2 ms after which a silent sweeper is forgotten
--- Reply: wall ms, then for each shard {shard time ms, first timer in shard time ms, first due in wall ms, first word in
+-- Reply: wall ms, then for each shard {shard time ms, first timer in shard time ms, first due in wall ms, first notice in
 --   the outbox in wall ms, {sweepers}, {timeouts in use, ms}}
 -- Cost: O(timeouts in use), at most 437 for each shard
 --#include lib/clock.lua

@@ -14,7 +14,7 @@
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/cancel.lua
 local SET, FENCES = KEYS[13], KEYS[14]
 local L = shard_time(CLOCK)

@@ -11,7 +11,7 @@
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/cancel.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
@@ -24,10 +24,10 @@ if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
 emit(task, 'task.cancel_requested', reason ~= '' and '{"reason":' .. reason .. '}')
 if state == 'R' then
   redis.call('HSET', CANCELS, SENTINEL, '', member_of(task), pack_cancel(task.f.g or ARGV[4], '', reason))
-  tell_worker(task, 'c', reason)
+  leave_notice(task, 'c', reason)
   return {OK}
 end
-if state == 'D' then tell_worker(task, 'l', 'task_already_terminal') end
+if state == 'D' then leave_notice(task, 'l', 'task_already_terminal') end
 local _, report = leave(task)
 if state == 'D' then remember(task, report, {outcome = 'CANCELLED'}) end
 if state == 'Q' then redis.call('HDEL', task.doc, 'error') end -- of the attempt that failed before

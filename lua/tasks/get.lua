@@ -8,6 +8,6 @@
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/view.lua
 return view(open_task(TASKS, ARGV[1], ARGV[2]), ARGV[3])

@@ -14,7 +14,7 @@
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
---#include lib/settle.lua
+--#include lib/ending.lua
 --#include lib/dispatch.lua
 --#include lib/view.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])

@@ -7,7 +7,7 @@
 -- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how
 --   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
 -- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
---   timeout ms, {word for it}, number of the beat among those with an inventory, or '' when it brings none or one that
+--   timeout ms, {notices for it}, number of the beat among those with an inventory, or '' when it brings none or one that
 --   is older than the last} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds
 --#include lib/clock.lua
@@ -23,18 +23,18 @@ if status == 'F' then
   return {OK, now, 'F', f[5] or '', interval, timeout, {}, ''}
 end
 if ARGV[9] ~= '' and tonumber(ARGV[9]) > (f[12] or 0) + ARGV[10] then return {REFUSED, now, f[12] or 0} end
--- The first words for the worker, as many as one answer may carry; the others come when it has been told of these.
-local function word(key)
-  local words, bytes = {}, 0
-  while #words < 500 and bytes < 131072 do
-    local some = redis.call('ZRANGE', key, #words, #words + 49)
+-- The first notices for the worker, as many as one answer may carry; the others come when it has been told of these.
+local function notices(key)
+  local found, bytes = {}, 0
+  while #found < 500 and bytes < 131072 do
+    local some = redis.call('ZRANGE', key, #found, #found + 49)
     for _, entry in ipairs(some) do
-      words[#words + 1] = entry
+      found[#found + 1] = entry
       bytes = bytes + #entry
     end
     if #some < 50 then break end
   end
-  return words
+  return found
 end
 
 local L = shard_time(KEYS[1])
@@ -71,4 +71,4 @@ redis.call('HSET', key, unpack(record))
 if f[7] or f[8] then redis.call('HDEL', key, 'la', 'pb', 'px') end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,
-  word(KEYS[4]), number}
+  notices(KEYS[4]), number}

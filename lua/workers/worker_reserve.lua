@@ -1,10 +1,10 @@
--- Purpose: reserves room for a claim of a worker, or settles a reservation when its claim is over.
+-- Purpose: reserves places for a claim of a worker, or ends a reservation when its claim is over.
 -- Guarantees: only an ONLINE worker that is not LOST gets any, and never more than its maxConcurrent leaves: what it
---   holds is known here as a number that is never too low, since claims add to it and only a count lowers it. Room that
---   other claims have reserved is not given twice. A reservation that nobody settles ends by itself and counts as used.
+--   holds is known here as a number that is never too low, since claims add to it and only a count lowers it. Places that
+--   other claims have reserved are not given twice. A reservation that nobody ends does so by itself and counts as used.
 --   A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells nothing.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats
--- ARGV: 1 name of the reservation, 2 how many are wanted (-1: settle it), 3 life ms, 4 settling: how many were claimed;
+-- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed;
 --   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
 --   workerbeats names it when its claim has just come, else ''
 -- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that

@@ -118,7 +118,7 @@ local function verdict(task, v, retention)
   local f = task.f
   actor = v.sweeper
   free_first()
-  if v.reason ~= 'WORKER_LOST' then tell_worker(task, 'l', 'task_expired') end
+  if v.reason ~= 'WORKER_LOST' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local heard, silent, credit = heard_at(task, score, v.L)
   local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, worker_reason = v.worker_reason}
