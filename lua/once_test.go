@@ -34,6 +34,7 @@ func filesWith(t *testing.T, folder, ext, text string) map[string]int {
 
 // What every reader of a stream or a channel relies on is written in one place.
 func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
+	t.Parallel()
 	for text, file := range map[string]string{"'XADD'": "lib/event.lua", "'PUBLISH'": "lib/wake.lua", "lubdub:wake": "lib/wake.lua"} {
 		if found := filesWith(t, ".", ".lua", text); len(found) != 1 || found[file] != 1 {
 			t.Errorf("%s stands in %v, not once and in %s", text, found, file)
@@ -46,6 +47,7 @@ func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
 
 // What a deployment sets reaches every script in which it stands, and nothing else changes.
 func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
+	t.Parallel()
 	plain, same := lua.Load(), lua.Load().For(lua.Deployment{})
 	own := lua.Load().For(lua.Deployment{Database: 3, EventsPerShard: 500})
 	kept := regexp.MustCompile(`EVENTS_KEPT = '(\d+)'`)
@@ -76,5 +78,16 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 	}
 	if wakes == 0 || tells == 0 {
 		t.Errorf("%d scripts wake, %d tell", wakes, tells)
+	}
+}
+
+// What one script packs another unpacks, so both stand side by side, in the fragment of the entry.
+func TestEntriesArePackedInFragments(t *testing.T) {
+	t.Parallel()
+	own := map[string]string{"workers/worker_candidates.lua": "its reply, which Go takes apart"}
+	for file := range filesWith(t, ".", ".lua", `\t`) {
+		if !strings.HasPrefix(file, "lib/") && own[file] == "" {
+			t.Errorf("%s packs or unpacks an entry; that belongs into a fragment in lib, both beside each other", file)
+		}
 	}
 }
