@@ -1,4 +1,4 @@
--- Purpose: the one writer of shard time; beats, empty beats and slowclock.lua call it before they write anything else. Needs
+-- Purpose: the one writer of shard time; beats, empty beats and slow_clock call it before they write anything. Needs
 -- clock.
 --#include lib/outage.lua
 local WRITE_AFTER_MS = 50
