@@ -13,7 +13,8 @@ func key(name string) string { return "lubdub:{7}:" + name }
 
 // tickKeys are those of an empty beat, in its order.
 func tickKeys() (keys []string) {
-	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix", "events", "sweepers",
+	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix",
+		"events", "sweepers",
 		"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries", "braked"} {
 		keys = append(keys, key(name))
 	}

@@ -36,7 +36,8 @@ func (k *keptTime) tick(replica string) int64 {
 	if n := len(replica) - 1; replica[n] == '!' {
 		replica, cutOff = replica[:n], period
 	}
-	r, err := k.store.Client.Eval(context.Background(), k.store.Scripts.Get("tick").Source, tickKeys(), replica, 2000, 1, period, 0, cutOff).Slice()
+	source := k.store.Scripts.Get("tick").Source
+	r, err := k.store.Client.Eval(context.Background(), source, tickKeys(), replica, 2000, 1, period, 0, cutOff).Slice()
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func (k *keptTime) uses(timeoutMs int) {
 
 func (k *keptTime) read() int64 {
 	k.Helper()
-	r, err := k.store.Client.Eval(context.Background(), k.store.Scripts.Get("find").Source, []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
+	source := k.store.Scripts.Get("find").Source
+	r, err := k.store.Client.Eval(context.Background(), source, []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -156,7 +158,9 @@ func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 			{"since 300", func() {}, period - 300, false},
 			{"and one of 500", func() { k.uses(500) }, period - 499, true},
 			{"since 500", func() {}, period - 500, false},
-			{"a worker, of 700", func() { s.Client.ZAdd(context.Background(), key("workerbeats"), redis.Z{Score: 1e15, Member: "a/b/w"}) }, period - 699, true},
+			{"a worker, of 700", func() {
+				s.Client.ZAdd(context.Background(), key("workerbeats"), redis.Z{Score: 1e15, Member: "a/b/w"})
+			}, period - 699, true},
 			{"since 700", func() {}, period - 700, false},
 		} {
 			step.before()

@@ -49,7 +49,8 @@ func (h *heardTask) beat() {
 func (h *heardTask) off() time.Duration {
 	h.Helper()
 	keys := make([]string, 0, 17)
-	for _, name := range []string{"clock", "outages", "timeouts", "timers", "due", "ix", "events", "progress", "cancels", "ready", "held", "outbox"} {
+	for _, name := range []string{"clock", "outages", "timeouts", "timers", "due", "ix", "events", "progress", "cancels",
+		"ready", "held", "outbox"} {
 		keys = append(keys, key(name))
 	}
 	for _, name := range []string{"task:a/b/", "doc:a/b/", "history:a/b/"} {
@@ -113,7 +114,8 @@ func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 				} else {
 					half = between(1, 700)
 				}
-				if err := s.Client.Eval(context.Background(), s.Scripts.Get("slowclock").Source, []string{key("clock"), key("outages")}, still, half).Err(); err != nil {
+				slowclock, keys := s.Scripts.Get("slowclock").Source, []string{key("clock"), key("outages")}
+				if err := s.Client.Eval(context.Background(), slowclock, keys, still, half).Err(); err != nil {
 					t.Fatal(err)
 				}
 				did = fmt.Sprintf("hold %d %d", still, half)
@@ -127,7 +129,8 @@ func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 			for _, of := range tasks {
 				if off := of.off(); off.Abs() > 50*time.Millisecond {
 					outages := s.Client.LRange(context.Background(), key("outages"), 0, 4).Val()
-					t.Fatalf("%s is said to have been heard %v later than it was; before that: %q; outages: %q", of.id, off, story[max(0, len(story)-30):], outages)
+					t.Fatalf("%s is said to have been heard %v later than it was; before that: %q; outages: %q",
+						of.id, off, story[max(0, len(story)-30):], outages)
 				}
 			}
 		}

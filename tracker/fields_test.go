@@ -79,7 +79,9 @@ func TestFieldsMatchLua(t *testing.T) {
 			}
 		}
 	}
-	listed := map[string][]string{ofTask: listedFields(t, "task", 0), ofWorker: listedFields(t, "worker", 0), ofMachine: listedFields(t, "worker", 1)}
+	listed := map[string][]string{
+		ofTask: listedFields(t, "task", 0), ofWorker: listedFields(t, "worker", 0), ofMachine: listedFields(t, "worker", 1),
+	}
 	for record, uses := range named {
 		want := inGo[record]
 		if record == ofMachine { // Go knows nothing but what its script answers

@@ -14,7 +14,7 @@ import (
 const longestLine = 140 // characters, a tab for one
 
 // stillTooLong has the folders whose lines are yet to be broken.
-var stillTooLong = []string{"api/", "lua/", "tracker/"}
+var stillTooLong = []string{"api/", "tracker/"}
 
 func TestLinesAreShort(t *testing.T) {
 	seen := 0
