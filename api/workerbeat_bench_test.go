@@ -18,13 +18,7 @@ func workerBeat(t testing.TB) *hot {
 	return newHot(t, "/v1/tasks/task_1/heartbeat", "Authorization: Bearer "+text+"\r\n", seedHeartbeat)
 }
 
-func BenchmarkWorkerBeat(b *testing.B) {
-	h := workerBeat(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		h.once(b)
-	}
-}
+func BenchmarkWorkerBeat(b *testing.B) { workerBeat(b).bench(b) }
 
 // BenchmarkWorkerBeatToTaskBeat tells how much more a beat costs with its worker's token than with its task's: the median
 // of rounds in which both take turns, so that whatever else the machine does slows both. 1.1 is the bound.
