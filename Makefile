@@ -8,7 +8,7 @@ DATE_BUILT ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ 
 LDFLAGS = -s -w -X main.commit=$(COMMIT_BUILT) -X main.date=$(DATE_BUILT)
 FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
-GENERATED := lua/testdata/golden.txt docs/configuration.md
+GENERATED := lua/testdata/golden.txt docs/configuration.md docs/architecture.md
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,7 @@ lint: ## gofmt, go vet, staticcheck
 
 generate: build ## rewrite the generated files
 	go test ./lua -run TestGolden -update
+	go test ./internal/archtest -run TestTheTableOfRoomsIsTrue -update
 	bin/lubdub config reference > docs/configuration.md
 
 check-generated: generate ## fail if a generated file is not current

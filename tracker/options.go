@@ -3,12 +3,15 @@ package tracker
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // Options configure a Tracker. Zero fields mean the default that their comment names.
@@ -61,11 +64,90 @@ type Options struct {
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
 }
 
-// SweeperOptions configure a Sweeper.
-type SweeperOptions struct {
-	ID string // shown in evidence; empty: that of the process, swp_ and a ULID
+func (o *Options) setDefaults() error {
+	if o.Shards < 0 || o.Shards > MaxShards {
+		return fmt.Errorf("shards is %d; it must be 1–%d, or 0 for the default", o.Shards, MaxShards)
+	}
+	if o.FinishedRetention == 0 {
+		o.FinishedRetention = model.DefaultFinishedRetention
+	}
+	if o.FinishedRetention < MinFinishedRetention {
+		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
+	}
+	if err := o.setWorkerDefaults(); err != nil {
+		return err
+	}
+	if err := o.setDurabilityDefaults(); err != nil {
+		return err
+	}
+	if o.HealthCheckPeriod < 0 {
+		return fmt.Errorf("the health check period is %v; use a positive time, or 0 where no balancer checks replicas", o.HealthCheckPeriod)
+	}
+	if o.EventsPerShard < 0 {
+		return fmt.Errorf("events per shard is %d; it must be at least 1, or 0 for the default", o.EventsPerShard)
+	}
+	if o.BrakeShare < 0 || o.BrakeShare > 100 {
+		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)
+	}
+	if o.MaxPendingBeats == 0 {
+		o.MaxPendingBeats = 65536
+	}
+	if o.MaxPendingCalls == 0 {
+		o.MaxPendingCalls = 8192
+	}
+	if o.RedisTimeout == 0 {
+		o.RedisTimeout = time.Second
+	}
+	if o.ReplicaID == "" {
+		o.ReplicaID = store.NewReplicaID()
+	}
+	if o.Scripts == nil {
+		o.Scripts = lua.Load()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
 
-	// ReconcileRate is how many entries a second the reconciler looks at, over all shards and by all sweepers
-	// together; 0: none.
-	ReconcileRate int
+func (o *Options) setWorkerDefaults() error {
+	if o.WorkerInterval == 0 {
+		o.WorkerInterval = model.DefaultWorkerInterval
+	}
+	if o.WorkerTimeoutMultiplier == 0 {
+		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier
+	}
+	if o.OfflineRetention == 0 {
+		o.OfflineRetention = model.DefaultOfflineRetention
+	}
+	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
+	case o.WorkerTimeoutMultiplier < 2:
+		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death", o.WorkerTimeoutMultiplier)
+	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
+		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v", o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
+	case o.MaxBeatsPerSecond < 0:
+		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
+	case o.OfflineRetention < MinOfflineRetention:
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, twice the life of a worker's token and 5 min, so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
+	}
+	return nil
+}
+
+// maxDurableReplicas bounds Options.DurableReplicas; nobody keeps more replicas of one primary.
+const maxDurableReplicas = 16
+
+func (o *Options) setDurabilityDefaults() error {
+	if o.Durability == "" {
+		o.Durability = store.Memory
+	}
+	if o.DurableReplicas == 0 {
+		o.DurableReplicas = 1
+	}
+	if d := o.Durability; d != store.Memory && d != store.Fsync && d != store.Replicated {
+		return fmt.Errorf("durability is %q; use %s, %s or %s", d, store.Memory, store.Fsync, store.Replicated)
+	}
+	if o.DurableReplicas < 1 || o.DurableReplicas > maxDurableReplicas {
+		return fmt.Errorf("%d replicas must confirm; use 1 to %d", o.DurableReplicas, maxDurableReplicas)
+	}
+	return nil
 }

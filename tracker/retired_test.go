@@ -69,7 +69,7 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 		}
 		return failed
 	}
-	parts := []string{"tracker.(*lane[...]).run", "tracker.(*Sweeper).runNode", "tracker.(*store).probe"}
+	parts := []string{"lane.(*Lane[...]).run", "sweep.(*Sweeper).runNode", "store.(*Store).probe"}
 	var before map[string]int
 	eventually(t, "three nodes are swept", func() bool {
 		before = running(t, parts...)

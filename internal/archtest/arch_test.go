@@ -97,8 +97,11 @@ func violations(p pkg) (wrong []string) {
 		check(r, p.Imports)
 	}
 	for _, dep := range p.Deps {
-		if dep == module+"/internal/redistest" && p.ImportPath != dep {
+		if dep == module+"/internal/redistest" && p.ImportPath != dep && p.ImportPath != module+"/tracker/trackertest" {
 			wrong = append(wrong, p.ImportPath+" depends on "+dep+": its clock must be out of production's reach")
+		}
+		if dep == module+"/tracker/trackertest" && p.ImportPath != dep {
+			wrong = append(wrong, p.ImportPath+" depends on "+dep+", which is for tests")
 		}
 	}
 	return wrong

@@ -80,7 +80,13 @@ func run(only *regexp.Regexp, limit time.Duration) error {
 func (l *lab) tryRight(chosen []mutant) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
-		tests[m.pkg] = append(tests[m.pkg], m.tests)
+		in, err := packagesOf(".", m.tests)
+		if err != nil {
+			return err
+		}
+		for _, pkg := range in {
+			tests[pkg] = append(tests[pkg], m.tests)
+		}
 	}
 	for pkg, of := range tests {
 		binary, err := l.build(pkg, "")
@@ -124,8 +130,21 @@ func (l *lab) tryScript(m mutant, file string, wrong []byte) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, file), wrong, 0o600); err != nil {
 		return "", err
 	}
-	caught, _, err := l.test(m.pkg, l.right[m.pkg], m.tests, l.limit, "LUBDUB_TEST_SCRIPTS="+dir)
-	return caught, err
+	return l.first(m, func(pkg string) (string, error) {
+		caught, _, err := l.test(pkg, l.right[pkg], m.tests, l.limit, "LUBDUB_TEST_SCRIPTS="+dir)
+		return caught, err
+	})
+}
+
+// first gives the first failure in any of the packages that have the tests of a mutant.
+func (l *lab) first(m mutant, try func(pkg string) (string, error)) (caught string, err error) {
+	in, err := packagesOf(".", m.tests)
+	for _, pkg := range in {
+		if caught, err = try(pkg); caught != "" || err != nil {
+			return caught, err
+		}
+	}
+	return "", err
 }
 
 func copyScripts(to string) error {
@@ -161,12 +180,14 @@ func (l *lab) tryGo(m mutant, wrong []byte) (string, error) {
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return "", err
 	}
-	binary, err := l.build(m.pkg, overlay)
-	if err != nil {
-		return "", err
-	}
-	caught, _, err := l.test(m.pkg, binary, m.tests, l.limit)
-	return caught, err
+	return l.first(m, func(pkg string) (string, error) {
+		binary, err := l.build(pkg, overlay)
+		if err != nil {
+			return "", err
+		}
+		caught, _, err := l.test(pkg, binary, m.tests, l.limit)
+		return caught, err
+	})
 }
 
 // build compiles the tests of a package; overlay names a file as `go build -overlay` has it, "": none.

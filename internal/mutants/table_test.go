@@ -17,5 +17,8 @@ func TestEveryBugCanBePlanted(t *testing.T) {
 		if n := bytes.Count(text, []byte(m.find)); n != 1 || m.find == m.replace {
 			t.Errorf("%s: %q stands in %s %d times, not once, or is replaced by itself", m.bug, m.find, m.file, n)
 		}
+		if _, err := packagesOf(filepath.Join("..", ".."), m.tests); err != nil {
+			t.Errorf("%s: %v", m.bug, err)
+		}
 	}
 }

@@ -1,5 +1,5 @@
 -- Purpose: a task's record and what every transition does with it. Needs clock and shard.
--- Fields of the record (tracker/fields.go), absent when empty or default; times are wall ms:
+-- Fields of the record (tracker/schema/fields.go), absent when empty or default; times are wall ms:
 --   s state: Q, D, R, S, F or C, the first letter of its name; a number of the current attempt; f fence of that
 --   attempt; o fence of the creation; u run; k key; as asset; q queue; y type; rn runtime; w worker of the current
 --   attempt; ci claim by which that worker has it, hashed; pn worker that it is pinned to; pl strategy by which it

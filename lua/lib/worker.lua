@@ -1,5 +1,5 @@
 -- Purpose: a worker's record, its machine's, and what every transition of them does. Needs clock.
--- Fields of a worker (tracker/fields.go), absent when empty or default; times are wall ms:
+-- Fields of a worker (tracker/schema/fields.go), absent when empty or default; times are wall ms:
 --   s status: N online, D draining, F offline; q queue; y types, comma-separated; rn runtimes, comma-separated; n
 --   name; m machine; h hostname; p process id; v version; mc how many tasks it takes at once; l labels as JSON; u
 --   probe URL; id hash of its identity; ln hash of its lineage; i heartbeat interval, ms; t timeout, ms; bl last

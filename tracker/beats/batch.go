@@ -1,0 +1,322 @@
+package beats
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// maxBeatsPerCall and maxBeatBytes, of members and reports, bound how long one script holds up Redis and how long its
+// answer is, in which each may have a cancel, and keep its arguments well under the 8,000 or so that Lua's unpack can take.
+const (
+	maxBeatsPerCall = 500
+	maxBeatBytes    = 256 << 10
+)
+
+// batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
+// on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
+// flusher and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
+type batcher struct {
+	t        *Service
+	n        *store.Node
+	script   *lua.Script
+	oneShard bool        // a call is about one shard only
+	groups   []beatGroup // those in use come first
+	used     int
+	first    []int // by shard: its newest group, plus 1
+	touched  []int // shards that have groups
+	ticks    []*Beat
+	calls    []*beatCall // those in use come first
+	exec     []*store.Call
+	until    time.Time // when the first of a flush's callers must have its answer
+	settling bool      // the order of the beats stands
+	settled  int       // how many have their fate, in that order
+
+	tickGroups [][]*Beat // by call
+	tickCalls  []*store.Call
+}
+
+func newBatcher(t *Service, n *store.Node) *batcher {
+	return &batcher{
+		t: t, n: n, script: t.store.Scripts.Get("beat"), oneShard: t.store.OnCluster(),
+		first: make([]int, t.store.Shards()),
+	}
+}
+
+// beatGroup is the beats of one shard and one set, apart by what their reports need.
+type beatGroup struct {
+	shard               int
+	key                 *string // of the set
+	full, partial, bare []*Beat
+	sizes               int // of these, as beat.lua has them
+	bytes               int // of their members and reports
+	next                int // the next group of the same shard, plus 1
+}
+
+func (g *beatGroup) size() int { return len(g.full) + len(g.partial) + len(g.bare) }
+
+// beatCall is one call of beat.lua.
+type beatCall struct {
+	store.Call
+	groups []*beatGroup
+	order  []*Beat // as their positions are counted
+}
+
+// flush lands a batch and gives every beat its fate.
+func (b *batcher) flush(batch []*Beat) {
+	start := time.Now()
+	batch = b.inTime(batch, start)
+	if len(batch) == 0 {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.t.store.BreakDown("the lane of beats", p)
+			b.abandon(batch)
+		}
+	}()
+	for _, beat := range batch {
+		b.add(beat)
+	}
+	b.pack()
+	b.t.store.Exec(context.Background(), b.n, b.exec)
+	b.settling = true
+	now := time.Now()
+	m := b.t.metrics
+	m.flushes.Inc()
+	m.batchSize.Observe(float64(len(batch)))
+	m.flushTime.Observe(now.Sub(start).Seconds())
+	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+		c.settle(b, now)
+	}
+	for i, beats := range b.tickGroups {
+		settleTicks(b, beats, b.tickCalls[i], now)
+	}
+	b.reset()
+}
+
+// inTime keeps those of a batch that can still be answered in time, turns the others away, and finds by when the first of
+// the callers must have its answer.
+func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
+	latest := now.Add(b.t.store.LeastTrip(nil))
+	b.until = now.Add(b.t.store.Patience())
+	kept := batch[:0]
+	for _, beat := range batch {
+		switch {
+		case beat.until.Before(latest):
+			b.t.metrics.beatsOverloaded.Inc()
+			b.t.turnAway(beat, b.t.store.Late())
+			continue
+		case beat.until.Before(b.until):
+			b.until = beat.until
+		}
+		kept = append(kept, beat)
+	}
+	return kept
+}
+
+// abandon gives the beats of a flush that panicked their fate, but for those that have it, and begins anew.
+func (b *batcher) abandon(batch []*Beat) {
+	if b.settling { // in this order
+		var order []*Beat
+		for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+			order = append(order, c.order...)
+		}
+		for _, beats := range b.tickGroups {
+			order = append(order, beats...)
+		}
+		batch = order[b.settled:]
+	}
+	for _, beat := range batch {
+		b.t.turnAway(beat, b.t.store.Bug())
+	}
+	*b = *newBatcher(b.t, b.n)
+}
+
+// add puts a beat into its group.
+func (b *batcher) add(beat *Beat) {
+	if beat.tick != nil {
+		b.ticks = append(b.ticks, beat)
+		return
+	}
+	g := b.group(beat.Attempt)
+	g.bytes += len(beat.Attempt.Member) + len(beat.Report)
+	switch {
+	case beat.Report == "":
+		g.bare = append(g.bare, beat)
+	case reportIsFull(beat.Report):
+		g.full = append(g.full, beat)
+	default:
+		g.partial = append(g.partial, beat)
+	}
+}
+
+func (b *batcher) group(a *model.Attempt) *beatGroup {
+	newest := b.first[a.Shard]
+	for i := newest; i != 0; i = b.groups[i-1].next {
+		if g := &b.groups[i-1]; *g.key == a.BeatsKey && g.size() < maxBeatsPerCall && g.bytes < maxBeatBytes {
+			return g
+		}
+	}
+	if newest == 0 {
+		b.touched = append(b.touched, a.Shard)
+	}
+	if b.used == len(b.groups) {
+		b.groups = append(b.groups, beatGroup{})
+	}
+	g := &b.groups[b.used]
+	b.used++
+	g.shard, g.key, g.next = a.Shard, &a.BeatsKey, newest
+	b.first[a.Shard] = b.used
+	return g
+}
+
+// pack shares the groups out over calls, those of one shard together.
+func (b *batcher) pack() {
+	var c *beatCall
+	size, bytes := 0, 0
+	for _, shard := range b.touched {
+		if b.oneShard {
+			c = nil
+		}
+		for i := b.first[shard]; i != 0; i = b.groups[i-1].next {
+			g := &b.groups[i-1]
+			if c == nil || size+g.size() > maxBeatsPerCall || bytes+g.bytes > maxBeatBytes {
+				c, size, bytes = b.nextCall(shard), 0, 0
+			}
+			c.groups = append(c.groups, g)
+			size, bytes = size+g.size(), bytes+g.bytes
+		}
+	}
+	for _, c := range b.calls[:len(b.exec)] {
+		c.build(b)
+	}
+	for beats := range slices.Chunk(b.ticks, b.t.store.AtOnce()) {
+		tick := b.t.newTick(beats)
+		tick.Until = b.until
+		b.tickGroups, b.tickCalls = append(b.tickGroups, beats), append(b.tickCalls, tick)
+		b.exec = append(b.exec, tick)
+	}
+}
+
+func (b *batcher) nextCall(shard int) *beatCall {
+	used := len(b.exec)
+	if used == len(b.calls) {
+		b.calls = append(b.calls, &beatCall{})
+	}
+	c := b.calls[used]
+	c.Shard, c.Script, c.Until = shard, b.script, b.until
+	b.exec = append(b.exec, &c.Call)
+	return c
+}
+
+// build writes the arguments as the header of beat.lua gives them. Strings go by pointer: go-redis writes what
+// it points to, and a pointer needs no allocation to become an interface value.
+func (c *beatCall) build(b *batcher) {
+	argv := append(c.Argv[:0], "evalsha", &b.script.SHA, 5*len(c.groups))
+	for _, g := range c.groups {
+		k := b.t.store.Keys[g.shard]
+		argv = append(argv, &k.Clock, &k.Outages, &k.Progress, &k.Cancels, g.key)
+	}
+	for _, g := range c.groups {
+		g.sizes = len(g.full) + len(g.partial)<<10 + len(g.bare)<<20
+		argv = append(argv, &g.sizes)
+	}
+	for _, g := range c.groups {
+		for _, beat := range g.full {
+			argv = append(argv, &beat.Attempt.Member, &beat.Report)
+		}
+		for _, beat := range g.partial {
+			argv = append(argv, &beat.Attempt.Member, &beat.Report)
+		}
+		for _, beat := range g.bare {
+			argv = append(argv, &beat.Attempt.Member)
+		}
+		c.order = append(append(append(c.order, g.full...), g.partial...), g.bare...)
+	}
+	c.Argv = argv
+}
+
+// settle reads the reply and gives every beat of the call its fate.
+func (c *beatCall) settle(b *batcher, now time.Time) {
+	t := b.t
+	if c.Err != nil {
+		err := store.AsUnavailable("beat", c.Err)
+		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
+		t.Keeper.Heard(c.Shard, len(c.order), err)
+		for _, beat := range c.order {
+			beat.Err = err
+			b.done(beat)
+		}
+		return
+	}
+	at := c.Reply.Time(0)
+	dead := c.Reply.List(1)
+	for i := range dead {
+		c.order[dead.Int(i)-1].slow = true
+	}
+	cancels := c.Reply.List(2)
+	for i := 0; i+1 < len(cancels); i += 2 {
+		c.order[cancels.Int(i)-1].Cancel = parseCancel(cancels.Str(i + 1))
+	}
+	gaps := c.Reply.List(3)
+	for i := 0; i+1 < len(gaps); i += 2 {
+		t.Keeper.stoodStill(gaps.Int(i + 1))
+	}
+	t.Keeper.landed(at, now)
+	t.Keeper.Heard(c.Shard, len(c.order), nil)
+	for _, g := range c.groups {
+		t.Keeper.touched(g.shard, now)
+	}
+	t.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
+	t.metrics.beatsSlow.Add(float64(len(dead)))
+	for _, beat := range c.order {
+		beat.At = at
+		b.done(beat)
+	}
+}
+
+// done tells a beat's caller, who may reuse it from here on.
+func (b *batcher) done(beat *Beat) {
+	b.settled++
+	beat.wait.Done()
+}
+
+// reset lets go of everything that belongs to callers and keeps the slices.
+func (b *batcher) reset() {
+	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
+		clear(c.order)
+		clear(c.Argv)
+		c.groups, c.order, c.Argv = c.groups[:0], c.order[:0], c.Argv[:0]
+		c.Reply, c.Err = nil, nil
+	}
+	for i := range b.groups[:b.used] {
+		g := &b.groups[i]
+		clear(g.full)
+		clear(g.partial)
+		clear(g.bare)
+		g.key, g.bytes, g.full, g.partial, g.bare = nil, 0, g.full[:0], g.partial[:0], g.bare[:0]
+	}
+	for _, shard := range b.touched {
+		b.first[shard] = 0
+	}
+	clear(b.exec)
+	clear(b.ticks)
+	clear(b.tickCalls)
+	b.settling, b.settled = false, 0
+	b.used, b.touched, b.ticks, b.exec = 0, b.touched[:0], b.ticks[:0], b.exec[:0]
+	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]
+}
+
+// reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be
+// written without reading that. The message, a JSON string, is its last part and the percentage the one before.
+func reportIsFull(report string) bool {
+	pct := strings.LastIndexByte(report, schema.PackSep[0]) - 1
+	return report[len(report)-1] == '"' && report[pct] != schema.PackSep[0]
+}

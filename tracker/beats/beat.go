@@ -1,0 +1,157 @@
+package beats
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/lane"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Beat is one heartbeat on its way through the batcher. The caller owns it, may pool it, and must leave it
+// alone from Tracker.Beat (or Beats) until that returns.
+type Beat struct {
+	Attempt *model.Attempt
+
+	// Report is what came with the beat, packed by AppendReport; empty: nothing but "I am alive". The string
+	// may borrow a buffer of the caller's that stays unchanged until the call returns.
+	Report string
+
+	// Arrived is when the request arrived that the beat came with, from which it is counted how long it may wait for
+	// Redis; zero: when Tracker.Beat is called.
+	Arrived time.Time
+
+	// What became of it:
+	At     time.Time     // Redis's clock when the beat was applied
+	Cancel *model.Cancel // nil: none pending
+	Err    error         // nil: the beat is applied in Redis
+
+	until time.Time // when its caller must have its answer
+	wait  *lane.Waiter
+	own   *lane.Waiter // of a beat on its own; kept, since beats are pooled
+	slow  bool         // its attempt was not live when the flush came: explained one by one
+	tick  *tick        // set instead of Attempt by an empty beat, which only keeps shard time running
+}
+
+// Beat lands one beat and returns when it has its one fate, which is in the beat.
+func (t *Service) Beat(b *Beat) {
+	if b.own == nil {
+		b.own = lane.NewOwnWaiter()
+	}
+	b.own.Expect(1)
+	t.prepare(b, b.own)
+	l := t.lanes.of(b.shard())
+	r := l.Put(b)
+	for r == lane.Closed && t.lanes.of(b.shard()) != l { // the shard went to another node just now
+		l = t.lanes.of(b.shard())
+		r = l.Put(b)
+	}
+	if r != lane.Admitted {
+		t.refuseBeat(b, r)
+	}
+	b.own.Await()
+	if b.slow {
+		t.explain([]*Beat{b})
+	}
+}
+
+// Beats lands many beats in one go and returns when each has its fate. One that fails does not touch the others.
+func (t *Service) Beats(beats []*Beat) {
+	if len(beats) == 0 {
+		return
+	}
+	w := lane.NewWaiter(len(beats))
+	for _, b := range beats {
+		t.prepare(b, w)
+	}
+	for rest := beats; len(rest) > 0; { // those of one node together
+		l, run := t.lanes.of(rest[0].shard()), 1
+		for run < len(rest) && t.lanes.of(rest[run].shard()) == l {
+			run++
+		}
+		fit, r := l.PutAll(rest[:run])
+		if r == lane.Closed && t.lanes.of(rest[0].shard()) != l {
+			continue
+		}
+		for _, b := range rest[fit:run] {
+			t.refuseBeat(b, r)
+		}
+		rest = rest[run:]
+	}
+	w.Wait()
+	var slow []*Beat
+	for _, b := range beats {
+		if b.slow {
+			slow = append(slow, b)
+		}
+	}
+	t.explain(slow)
+}
+
+func (t *Service) prepare(b *Beat, w *lane.Waiter) {
+	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
+	from := b.Arrived
+	if from.IsZero() {
+		from = time.Now()
+	}
+	b.until = from.Add(t.store.Patience())
+}
+
+func (t *Service) refuseBeat(b *Beat, r lane.Refusal) {
+	t.metrics.beatsOverloaded.Inc()
+	refusal := t.store.Refusal(r, "beats", t.opts.MaxPending)
+	t.turnAway(b, refusal)
+}
+
+// turnAway is the fate of a beat that is not sent.
+func (t *Service) turnAway(b *Beat, refusal *model.Error) {
+	refusal.Op = "beat"
+	b.Err = refusal
+	if b.tick == nil {
+		t.Keeper.Heard(b.shard(), 1, refusal)
+	}
+	b.wait.Done()
+}
+
+func (b *Beat) shard() int {
+	if b.tick != nil {
+		return b.tick.shard
+	}
+	return b.Attempt.Shard
+}
+
+// explain asks one by one why beats found no live attempt: not started yet (the beat starts it), lost by the
+// store (it is adopted), or really over.
+func (t *Service) explain(beats []*Beat) {
+	if len(beats) == 0 {
+		return
+	}
+	calls := make([]*store.Call, len(beats))
+	for i, b := range beats {
+		calls[i] = t.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
+	}
+	t.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they came together
+	for i, b := range beats {
+		ack, err := heard("beat", b.Attempt, calls[i])
+		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
+		t.Keeper.Heard(b.shard(), 0, calls[i].Err) // it was counted by the flush
+	}
+}
+
+// parseCancel reads a value of the cancels hash: grace ms TAB delivered in shard time TAB reason as JSON.
+func parseCancel(raw string) *model.Cancel {
+	if raw == "" {
+		return nil
+	}
+	_, rest, _ := strings.Cut(raw, schema.PackSep)
+	delivered, reason, _ := strings.Cut(rest, schema.PackSep)
+	c := &model.Cancel{Delivered: delivered != ""}
+	if reason != "" {
+		_ = json.Unmarshal([]byte(reason), &c.Reason) // written by cancel, so it is JSON
+	}
+	return c
+}

@@ -1,0 +1,111 @@
+package beats
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Shard time runs only while beats can land. A store that does not answer holds it up by itself: nothing reaches the
+// clock. But a beat may also be refused while others land: by Redis, which near its memory limit takes a small batch
+// and not a large one, or by a front end whose lanes are full. Then the replica holds the shard's clock back.
+const (
+	shedHold    = 2 * slot             // of a hold for a full lane; renewed in each slot for as long as it is full
+	refusedHold = time.Second + 2*slot // of one for a refusal: until those who were refused have waited as Retry-After says
+	quietSlots  = 4                    // without a write that landed: nothing does
+)
+
+// fate is what became of the beats, empty ones included, that a replica has sent to a shard since the last slot.
+type fate struct {
+	landed  atomic.Bool
+	refused atomic.Bool // some, by Redis
+	shed    atomic.Bool // some, since a lane was full
+	adrift  atomic.Bool // some, since the shard is on its way to another node
+}
+
+// Heard is told of the fate of beats that were not empty.
+func (k *timekeeper) Heard(shard, beats int, err error) {
+	k.cutOff.arrived.Add(int64(beats))
+	if err == nil {
+		return
+	}
+	f := &k.shards[shard].fate
+	if model.CodeOf(err) == model.Overloaded {
+		f.shed.Store(true)
+		k.cutOff.troubled()
+		return
+	}
+	k.cutOff.unconfirmed(shard)
+	switch {
+	case store.IsRedirect(err):
+		f.adrift.Store(true)
+	case !store.IsNetwork(err): // an answer, not silence
+		f.refused.Store(true)
+	}
+}
+
+// holdTime holds back the time of a node's shards while beats are refused there, and that of a single shard while it is on
+// its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When Redis refuses everything there is
+// nothing to hold: only when writes landed shortly before may some land and others not. It goes past the lanes, which may
+// be full, and waits for nobody.
+func (t *Service) holdTime() {
+	for n, shards := range t.store.ByNode() {
+		if n.Holding.Load() {
+			continue // what has happened since is seen in the next slot
+		}
+		landed, refused, shed := false, false, false
+		var adrift []int
+		for _, shard := range shards {
+			f := &t.Keeper.shards[shard].fate
+			landed = f.landed.Swap(false) || landed
+			refused = f.refused.Swap(false) || refused
+			shed = f.shed.Swap(false) || shed
+			if f.adrift.Swap(false) {
+				adrift = append(adrift, shard)
+			}
+		}
+		var still, half time.Duration
+		if refused && n.Quiet < quietSlots {
+			still = refusedHold
+		}
+		if shed {
+			half = shedHold
+		}
+		n.Quiet++
+		if landed {
+			n.Quiet = 0
+		}
+		var calls []*store.Call
+		for _, shard := range shards {
+			stands := still
+			if slices.Contains(adrift, shard) {
+				stands = refusedHold
+			}
+			if stands+half > 0 {
+				k := t.store.Keys[shard]
+				calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("slowclock"), []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half)))
+			}
+		}
+		if len(calls) > 0 {
+			n.Holding.Store(true)
+			t.store.Background.Go(func() {
+				defer t.store.Contain("holding time")
+				defer n.Holding.Store(false)
+				t.hold(n, calls)
+			})
+		}
+	}
+}
+
+func (t *Service) hold(n *store.Node, calls []*store.Call) {
+	t.store.Exec(context.Background(), n, calls)
+	for _, c := range calls {
+		if c.Err == nil {
+			t.metrics.holds.Inc()
+		}
+	}
+}

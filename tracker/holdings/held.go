@@ -1,0 +1,69 @@
+package holdings
+
+import (
+	"context"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// holding is one attempt that a worker holds, as its entry in a held set says.
+type holding struct {
+	text   string // the entry
+	Ref    *schema.TaskRef
+	Worker string
+	member string
+	Claim  string
+}
+
+// ParseHeld reads an entry as held_entry in lua/lib/held.lua packs it.
+func ParseHeld(text string, shard int) (holding, bool) {
+	p := strings.Split(text, "/") // worker, tenant, workspace, task#attempt.fence, timeout, run, claim
+	if len(p) != 7 {
+		return holding{}, false
+	}
+	id, _, _ := strings.Cut(p[3], "#")
+	r := &schema.TaskRef{Scope: model.Scope{Tenant: p[1], Workspace: p[2]}, ID: id, Shard: shard, Exists: true}
+	r.Resolve(p[5], p[4])
+	return holding{text: text, Worker: p[0], Ref: r, member: p[1] + "/" + p[2] + "/" + p[3], Claim: p[6]}, true
+}
+
+// heldPage is how many entries of a held set are read at once.
+const heldPage = 1000
+
+// HeldBy lists all that a worker holds.
+func (t *Service) HeldBy(ctx context.Context, op string, scope model.Scope, workerID string) ([]holding, error) {
+	prefix := workerID + "/" + scope.String() + "/"
+	after := make([]string, t.store.Shards())
+	open := make([]int, t.store.Shards())
+	for shard := range open {
+		open[shard] = shard
+	}
+	var held []holding
+	for len(open) > 0 {
+		calls := make([]*store.Call, len(open))
+		for i, shard := range open {
+			calls[i] = store.NewCall(shard, t.store.Scripts.Get("held"), []string{t.store.Keys[shard].Held}, prefix, after[shard], heldPage)
+		}
+		t.store.DoAll(ctx, op, calls)
+		open = open[:0:0]
+		for _, c := range calls {
+			if c.Err != nil {
+				return nil, c.Err
+			}
+			entries := c.Reply.Strings()
+			for _, text := range entries {
+				if h, ok := ParseHeld(text, c.Shard); ok {
+					held = append(held, h)
+				}
+			}
+			if len(entries) == heldPage {
+				after[c.Shard] = entries[heldPage-1]
+				open = append(open, c.Shard)
+			}
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,45 @@
+package holdings_test
+
+import (
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// All recoveries of a shard are read in one go: a machine's workers live in one shard and die together.
+func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		tr := trackertest.Open(t, s)
+		if err := tr.Tick(); err != nil {
+			t.Fatal(err)
+		}
+		in := tracker.Scope{Tenant: "acme", Workspace: "prod"}
+		var ids []string
+		for range 9 {
+			n := tracker.NewWorker{Scope: in, Queue: "q", Types: []string{"x"}, MachineID: "m", MaxConcurrent: 5}
+			if err := n.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := tr.Register(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tr.EndWithoutRecovery(in, r.WorkerID); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, r.WorkerID)
+		}
+		found, err := tr.OpenRecoveries(in, ids...)
+		if err != nil || len(found) != 9 {
+			t.Fatalf("%d of 9 recoveries: %v", len(found), err)
+		}
+		for _, rec := range found {
+			if rec.Queue != "q" || len(rec.Shards) != tr.Shards() {
+				t.Errorf("queue %q, shards %v", rec.Queue, rec.Shards)
+			}
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package holdings
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// A worker that has ended for good leaves a recovery entry, written in the script of the verdict, which lists every
+// shard. In each of them the worker is fenced first, so that a claim of its that is still under way finds the fence,
+// and then what it held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry goes on with
+// it: all steps may be repeated.
+
+// recovery is an entry and what is left to do of it.
+type recovery struct {
+	worker   *schema.WorkerRef
+	shards   []int
+	evidence lostEvidence
+	queue    string
+	by       string // who recovers
+}
+
+// ReadRecoveries reads what is left to do for workers; those without anything left are not in the result.
+func (t *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*recovery, error) {
+	groups := schema.ByShard(refs)
+	calls := make([]*store.Call, len(groups))
+	for g, group := range groups {
+		k := t.store.Keys[group[0].Shard]
+		var keys []string
+		for _, r := range group {
+			name := schema.TaskName(r.Scope, r.ID)
+			keys = append(keys, k.Recovery(name), k.Worker(name))
+		}
+		calls[g] = store.NewCall(group[0].Shard, t.store.Scripts.Get("recovery_read"), keys)
+	}
+	t.store.DoAll(ctx, op, calls)
+	var found []*recovery
+	for g, group := range groups {
+		if calls[g].Err != nil {
+			return nil, calls[g].Err
+		}
+		for i, r := range group {
+			re := calls[g].Reply
+			rec := &recovery{
+				worker: r, evidence: readLostEvidence(re[recoveryFields*i:]), queue: re.Str(recoveryFields*i + 6), by: by,
+			}
+			for _, shard := range re.List(recoveryFields * i).Strings() {
+				if n, err := strconv.Atoi(shard); err == nil && n < t.store.Shards() {
+					rec.shards = append(rec.shards, n)
+				}
+			}
+			if len(rec.shards) > 0 {
+				found = append(found, rec)
+			}
+		}
+	}
+	return found, nil
+}
+
+// recoverAtOnce is how many recoveries go on at once on one node.
+const recoverAtOnce = 16
+
+// Recover does what is left of recoveries, on all nodes at once: one that does not answer must not hold up what is
+// requeued on the others. It gives how many attempts it took; what failed is left to whoever comes next.
+func (t *Service) Recover(ctx context.Context, recs ...*recovery) (taken int, err error) {
+	type part struct {
+		rec   *recovery
+		shard int
+	}
+	byNode := map[*store.Node][]part{}
+	for _, rec := range recs {
+		for _, shard := range rec.shards {
+			n := t.store.Node(shard)
+			byNode[n] = append(byNode[n], part{rec, shard})
+		}
+	}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	silent := map[int]bool{} // shards that do not answer: each wait for one would be as long
+	for _, parts := range byNode {
+		todo := make(chan part, len(parts))
+		for _, p := range parts {
+			todo <- p
+		}
+		close(todo)
+		for range min(recoverAtOnce, len(parts)) {
+			running.Go(func() {
+				defer t.store.Contain("a recovery")
+				for p := range todo {
+					mu.Lock()
+					left := silent[p.shard]
+					mu.Unlock()
+					if left {
+						continue
+					}
+					n, failed := t.recoverIn(ctx, p.rec, p.shard)
+					mu.Lock()
+					taken += n
+					if err == nil {
+						err = failed
+					}
+					silent[p.shard] = silent[p.shard] || store.IsNetwork(failed)
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	running.Wait()
+	t.Ends.recovered.Add(float64(taken))
+	return taken, err
+}
+
+// recoverIn does one shard and ticks it off.
+func (t *Service) recoverIn(ctx context.Context, rec *recovery, shard int) (taken int, err error) {
+	for done := false; !done; {
+		if ctx.Err() != nil {
+			return taken, ctx.Err()
+		}
+		var n int
+		done, n, err = t.recoverShard(ctx, shard, rec)
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+	}
+	if err := t.unpinShard(ctx, "recover", shard, rec.worker, rec.queue); err != nil {
+		return taken, err
+	}
+	return taken, t.tickOff(ctx, rec.worker, shard, taken)
+}
+
+func (t *Service) tickOff(ctx context.Context, r *schema.WorkerRef, shard, taken int) error {
+	k, name := t.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
+	_, err := t.store.Do(ctx, "recover", store.NewCall(r.Shard, t.store.Scripts.Get("recovery_done"),
+		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, taken))
+	return err
+}
+
+// RecoverNow recovers one worker at once, for a caller that has just ended it. What fails the sweepers do.
+func (t *Service) RecoverNow(ctx context.Context, scope model.Scope, id string) {
+	r, ok := t.store.WorkerRef(scope, id)
+	if !ok {
+		return
+	}
+	ctx = t.store.Sparing(ctx)
+	recs, err := t.ReadRecoveries(ctx, "recover", t.store.SweeperID(), []*schema.WorkerRef{r})
+	if err != nil {
+		return
+	}
+	_, _ = t.Recover(ctx, recs...)
+}

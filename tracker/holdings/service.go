@@ -1,0 +1,33 @@
+package holdings
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Options configure a Service.
+type Options struct {
+	FinishedRetention time.Duration // how long finished tasks are kept
+	Logger            *slog.Logger
+	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
+}
+
+// Service knows what workers hold. Its methods may be called from any goroutine.
+type Service struct {
+	store   *store.Store
+	beats   *beats.Service
+	opts    Options
+	log     *slog.Logger
+	OwnedBy ownedCache
+	Ends    *Ends // what sweepers count as well
+}
+
+// New makes the service.
+func New(s *store.Store, b *beats.Service, o Options) *Service {
+	return &Service{store: s, beats: b, opts: o, log: o.Logger, Ends: newEnds(o.Registerer)}
+}

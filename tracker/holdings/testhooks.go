@@ -1,0 +1,56 @@
+package holdings
+
+import (
+	"context"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
+func (t *Service) FenceEverywhere(scope model.Scope, id string) error {
+	for shard, k := range t.store.Keys {
+		if _, err := t.store.Do(context.Background(), "test", store.NewCall(shard, t.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1", string(model.WorkerForced))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
+func (t *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
+
+// TellLost has a worker told that attempts are lost, and tells of how many.
+func TellLost(lists ...[]OwnedAttempt) int {
+	h := &WorkerHeard{}
+	for _, list := range lists {
+		for _, n := range list {
+			h.lose(TaskNotice{TaskID: n.TaskID, Attempt: n.Number})
+		}
+	}
+	return len(h.Lost)
+}
+
+// MaxMissed is how many attempts one inventory can miss.
+const MaxMissed = maxMissed
+
+// OpenRecovery is what stands of the recovery of a worker.
+type OpenRecovery struct {
+	Queue  string
+	Shards []int
+}
+
+// OpenRecoveries reads those of workers, in one go for each shard.
+func (t *Service) OpenRecoveries(scope model.Scope, ids ...string) (open []OpenRecovery, err error) {
+	var refs []*schema.WorkerRef
+	for _, id := range ids {
+		r, _ := t.store.WorkerRef(scope, id)
+		refs = append(refs, r)
+	}
+	found, err := t.ReadRecoveries(context.Background(), "test", "swp_test", refs)
+	for _, rec := range found {
+		open = append(open, OpenRecovery{rec.queue, rec.shards})
+	}
+	return open, err
+}

@@ -1,0 +1,193 @@
+package lane
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Lane is group commit: while one flush is under way the next one collects, so a batch is as large as the load
+// makes it and an idle lane adds no wait. It is bounded; what does not fit is refused at once.
+//
+// What waits is spread over stripes, so that cores which put at the same time do not wait for one lock. Each
+// stripe has its share of the limit.
+type Lane[T any] struct {
+	flush   func([]T) // gives every item its fate; the slice is the lane's again when it returns
+	stripes []stripe[T]
+	closed  atomic.Bool
+	wake    chan struct{}
+	done    sync.WaitGroup
+}
+
+type stripe[T any] struct {
+	limit int
+
+	mu      sync.Mutex
+	pending []T
+	closed  bool
+
+	_ [64]byte // the next stripe begins on a cache line of its own
+}
+
+// minStripe is the least that a stripe's share of the limit may be: many times what is put in one go, so that a
+// lane is not full in one stripe while there is room in the others.
+const minStripe = 8192
+
+func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
+	n := max(1, min(stripes, limit/minStripe))
+	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), wake: make(chan struct{}, 1)}
+	for i := range l.stripes {
+		l.stripes[i].limit = limit / n
+	}
+	for range flushers {
+		l.done.Go(l.run)
+	}
+	return l
+}
+
+type Refusal int
+
+const (
+	Admitted Refusal = iota
+	Full
+	Closed
+)
+
+func (l *Lane[T]) stripe() *stripe[T] {
+	if len(l.stripes) == 1 {
+		return &l.stripes[0]
+	}
+	return &l.stripes[rand.IntN(len(l.stripes))]
+}
+
+// Put hands one item over; the flush decides its fate unless put refuses it.
+func (l *Lane[T]) Put(item T) Refusal {
+	s := l.stripe()
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return Closed
+	case len(s.pending) >= s.limit:
+		s.mu.Unlock()
+		return Full
+	}
+	s.pending = append(s.pending, item)
+	first := len(s.pending) == 1
+	s.mu.Unlock()
+	if first {
+		l.signal()
+	}
+	return Admitted
+}
+
+// PutAll hands over what fits of items, together and in order, so that one flush takes them all.
+func (l *Lane[T]) PutAll(items []T) (fit int, rest Refusal) {
+	s := l.stripe()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return 0, Closed
+	}
+	fit = min(len(items), s.limit-len(s.pending))
+	first := len(s.pending) == 0 && fit > 0
+	s.pending = append(s.pending, items[:fit]...)
+	s.mu.Unlock()
+	if first {
+		l.signal()
+	}
+	if fit < len(items) {
+		return fit, Full
+	}
+	return fit, Admitted
+}
+
+func (l *Lane[T]) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Lane[T]) run() {
+	var batch []T
+	for range l.wake {
+		for {
+			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
+			runtime.Gosched()
+			closed := l.closed.Load() // before the look at what waits: nothing is put after it
+			batch = l.drain(batch[:0])
+			if len(batch) > 0 {
+				l.flush(batch)
+				clear(batch) // the batch must not keep what it carried alive
+				continue
+			}
+			if closed {
+				l.signal() // the next flusher of this lane
+				return
+			}
+			break
+		}
+	}
+}
+
+func (l *Lane[T]) drain(batch []T) []T {
+	for i := range l.stripes {
+		s := &l.stripes[i]
+		s.mu.Lock()
+		batch = append(batch, s.pending...)
+		clear(s.pending)
+		s.pending = s.pending[:0]
+		s.mu.Unlock()
+	}
+	return batch
+}
+
+// Close refuses new items, flushes what waits and returns when every item has its fate.
+func (l *Lane[T]) Close() {
+	for i := range l.stripes {
+		s := &l.stripes[i]
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+	}
+	l.closed.Store(true)
+	l.signal()
+	l.done.Wait()
+}
+
+// Waiter is woken once, when the last of the things that it waits for has its fate.
+type Waiter struct {
+	left atomic.Int32
+	ch   chan struct{}
+}
+
+var waiters = sync.Pool{New: func() any { return NewOwnWaiter() }}
+
+// NewOwnWaiter makes a waiter that its owner keeps: it says with expect how much is to be waited for, and waits with await.
+func NewOwnWaiter() *Waiter { return &Waiter{ch: make(chan struct{}, 1)} }
+
+func NewWaiter(n int) *Waiter {
+	w := waiters.Get().(*Waiter)
+	w.Expect(n)
+	return w
+}
+
+// Expect has the waiter wait until done was called n times.
+func (w *Waiter) Expect(n int) { w.left.Store(int32(n)) }
+
+// Await returns when done was called as often as expected.
+func (w *Waiter) Await() { <-w.ch }
+
+func (w *Waiter) Done() {
+	if w.left.Add(-1) == 0 {
+		w.ch <- struct{}{}
+	}
+}
+
+// Wait returns when done was called as often as newWaiter was told, and gives the waiter back.
+func (w *Waiter) Wait() {
+	w.Await()
+	waiters.Put(w)
+}

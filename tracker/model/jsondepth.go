@@ -1,0 +1,37 @@
+package model
+
+import (
+	"encoding/json"
+)
+
+// MaxJSONDepth is how deep arrays and objects may stand in each other in JSON that is kept with a task. Lua and readers in
+// other languages stop at some depth, and whoever cannot read a task cannot cancel it either.
+const MaxJSONDepth = 100
+
+// CheckDepth refuses a JSON value that is nested deeper than MaxJSONDepth. The value must be valid JSON.
+func CheckDepth(field string, value json.RawMessage) error {
+	if deep := jsonDepth(value); deep > MaxJSONDepth {
+		return Invalidf(field, "is nested %d levels deep; use at most %d, or send it as a string", deep, MaxJSONDepth)
+	}
+	return nil
+}
+
+// jsonDepth counts how many arrays and objects stand in each other at most.
+func jsonDepth(value []byte) (deepest int) {
+	depth, text := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '"':
+			text = !text
+		case text && c == '\\':
+			i++
+		case text:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"maps"
+)
+
+// Filter is one of the questions that every worker is asked before it is selected, in the order of Filters.
+type Filter string
+
+const (
+	ByRuntime   Filter = "runtime"
+	ByType      Filter = "type"
+	ByLabels    Filter = "labels"
+	ByStatus    Filter = "status"
+	ByFreshness Filter = "stale"
+	ByCapacity  Filter = "full"
+)
+
+// Filters in the order in which they are asked; a worker counts at the first that it fails.
+var Filters = []Filter{ByRuntime, ByType, ByLabels, ByStatus, ByFreshness, ByCapacity}
+
+// Selector says what a worker is wanted for. Empty fields want nothing.
+type Selector struct {
+	Scope    Scope
+	Queue    string // workers of other queues are not even considered
+	Type     string
+	Runtime  string
+	Labels   map[string]string // that the worker must have
+	Strategy string            // one of Placements; empty: leastLoaded
+}
+
+// Validate checks what can be judged without the store.
+func (s *Selector) Validate() error {
+	for _, id := range []struct{ field, value string }{{"queue", s.Queue}, {"type", s.Type}, {"runtime", s.Runtime}} {
+		if id.value != "" {
+			if err := CheckID(id.field, id.value); err != nil {
+				return err
+			}
+		}
+	}
+	if s.Strategy == "" {
+		s.Strategy = Placements[0]
+	}
+	if !Contains(Placements, s.Strategy) {
+		return Invalidf("strategy", "is %q; use leastLoaded, roundRobin or random", Clip(s.Strategy))
+	}
+	return CheckLabels("labels", s.Labels)
+}
+
+// Selection is what came of a Selector.
+type Selection struct {
+	Worker     *Worker // nil: none was left
+	Considered int     // workers of the queue
+	Rejected   map[Filter]int
+
+	Up int // workers of the queue that are ONLINE and fresh, whatever they can do
+}
+
+func (s *Selection) Clone() *Selection {
+	c := *s
+	c.Rejected = maps.Clone(s.Rejected)
+	return &c
+}
+
+// Codes of a selection that left nobody.
+const (
+	NoFreshWorkers    Code = "no_fresh_workers"
+	NoMatchingWorkers Code = "no_matching_workers"
+	NoCapacity        Code = "no_capacity"
+)
+
+// SelectionError is the cause of a refusal that left nobody: how many fell at each filter.
+type SelectionError struct{ Selection }
+
+func (e *SelectionError) Error() string { return "no worker was left" }
+
+// Passes tells whether a worker passes one filter. It is the one judgement behind selection, placement and what is
+// shown as schedulable.
+func (w *Worker) Passes(f Filter, s *Selector) bool {
+	switch f {
+	case ByRuntime:
+		return s.Runtime == "" || Contains(w.Runtimes, s.Runtime)
+	case ByType:
+		return s.Type == "" || Contains(w.Types, s.Type)
+	case ByLabels:
+		return HasLabels(w.Labels, s.Labels)
+	case ByStatus: // one that went OFFLINE by its silence alone falls at the next, whether or not a sweep came first
+		return w.Status == Online || w.Status == Offline && w.EndReason == WorkerStale
+	case ByFreshness:
+		return w.Liveness != Lost
+	}
+	return w.Load() < w.MaxConcurrent
+}
+
+// Load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
+func (w *Worker) Load() int { return w.Held + w.Placed + w.Elsewhere }
+
+func HasLabels(have, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// FailedFilters lists every filter that the worker fails whatever it is wanted for.
+func (w *Worker) FailedFilters() []Filter {
+	var fails []Filter
+	for _, f := range Filters {
+		if !w.Passes(f, &Selector{}) {
+			fails = append(fails, f)
+		}
+	}
+	return fails
+}
+
+// Code tells why nobody is left, by the filter that took the last.
+func (s *Selection) Code() Code {
+	switch {
+	case s.Rejected[ByCapacity] > 0:
+		return NoCapacity
+	case s.Rejected[ByFreshness] > 0:
+		return NoFreshWorkers
+	}
+	return NoMatchingWorkers
+}
+
+// RoundRobin is the strategy that takes whoever was selected longest ago.
+const RoundRobin = "roundRobin"

@@ -1,0 +1,347 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of what a task may be created with, besides those in types.go.
+const (
+	MaxIDBytes        = 128
+	MaxKeyBytes       = 256 // of taskKey
+	MaxLabels         = 64
+	MaxLabelKeyBytes  = 128
+	MaxLabelValBytes  = 256
+	MaxPayloadBytes   = 1 << 20
+	MaxResourcesBytes = 64 << 10
+	MaxReasonBytes    = 512 // of a cancel's reason
+	MaxPhaseBytes     = 256 // of cancelledDuringPhase
+	MaxRetryAttempts  = 1000
+	MaxMultiplier     = 100
+)
+
+// InvalidID is the code of an id that does not match the pattern of ids.
+const InvalidID Code = "invalid_id"
+
+// Placements are the strategies that choose a worker at creation.
+var Placements = []string{"leastLoaded", "roundRobin", "random"}
+
+// ValidID tells whether s matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+func ValidID[T ~string | ~[]byte](s T) bool {
+	if len(s) == 0 || len(s) > MaxIDBytes || !idByte[s[0]] || s[0] == '.' || s[0] == '_' || s[0] == '-' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if !idByte[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var idByte = func() (t [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-" {
+		t[c] = true
+	}
+	return
+}()
+
+// RoundTimeout rounds a timeout up to two significant digits of milliseconds and keeps it within
+// MinTimeout and MaxTimeout. One sorted set per timeout in use is kept, so there must not be many.
+func RoundTimeout(d time.Duration) time.Duration {
+	ms := (d + time.Millisecond - 1) / time.Millisecond
+	unit := time.Duration(1)
+	for ms/unit >= 100 {
+		unit *= 10
+	}
+	ms = (ms + unit - 1) / unit * unit
+	return min(max(ms*time.Millisecond, MinTimeout), MaxTimeout)
+}
+
+// Validate checks everything about a new task that can be judged without the store and fills in what is
+// zero: the intervals' defaults, and the timeouts as rounded. A deadline that has passed is judged by Create where there
+// is an idempotency key: a repeat gets the first answer. A refusal is an *Error with the code
+// Invalid or InvalidID whose message names the field as the API does.
+func (n *NewTask) Validate(now time.Time) error {
+	for _, check := range []func(time.Time) error{
+		n.checkIDs, n.checkQueueOnly, n.checkData, n.checkTimes, n.checkTimeouts, n.checkToken, n.checkRetry,
+	} {
+		if err := check(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FieldError is the cause of an Invalid or InvalidID error: which field it is about.
+type FieldError struct {
+	Field string // as in the API, for example retry.maxAttempts
+}
+
+func (e *FieldError) Error() string { return "field " + e.Field }
+
+func Invalidf(field, format string, args ...any) error {
+	return &Error{Code: Invalid, Op: "validate", Message: field + " " + fmt.Sprintf(format, args...), Cause: &FieldError{field}}
+}
+
+// CheckID refuses an id that does not match the pattern; the empty id is refused too.
+func CheckID(field, id string) error {
+	if ValidID(id) {
+		return nil
+	}
+	return &Error{
+		Code: InvalidID, Op: "validate", Cause: &FieldError{field},
+		Message: field + " is not a valid id; use 1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit",
+	}
+}
+
+func (n *NewTask) checkIDs(time.Time) error {
+	for _, id := range []struct {
+		field, value string
+		required     bool
+	}{
+		{"tenantId", n.Scope.Tenant, true},
+		{"workspaceId", n.Scope.Workspace, true},
+		{"taskId", n.TaskID, false},
+		{"runId", n.RunID, false},
+		{"assetId", n.Asset, false},
+		{"type", n.Type, false},
+		{"queue", n.Queue, false},
+		{"runtime", n.Runtime, false},
+		{"workerId", n.WorkerID, false},
+	} {
+		if id.value == "" && !id.required {
+			continue
+		}
+		if err := CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	return CheckText("taskKey", n.Key, MaxKeyBytes)
+}
+
+// CheckText refuses text that is too long or has control characters in it, which would be trouble in lists
+// and logs.
+func CheckText(field, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return Invalidf(field, "is %d bytes long; use at most %d", len(s), limit)
+	case !utf8.ValidString(s):
+		return Invalidf(field, "is not valid UTF-8")
+	case strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		return Invalidf(field, "has control characters in it; leave them out")
+	}
+	return nil
+}
+
+func (n *NewTask) checkQueueOnly(time.Time) error {
+	if n.Queue != "" {
+		if n.Placement != "" && !Contains(Placements, n.Placement) {
+			return Invalidf("placement.strategy", "is %q; use one of %s", n.Placement, strings.Join(Placements, ", "))
+		}
+		if n.Placement != "" && n.WorkerID != "" {
+			return Invalidf("workerId", "names a worker and placement asks for one to be chosen; leave one of them out")
+		}
+		return nil
+	}
+	for _, f := range []struct {
+		field string
+		set   bool
+	}{
+		{"retry", n.Retry != nil},
+		{"notBefore", !n.NotBefore.IsZero()},
+		{"runtime", n.Runtime != ""},
+		{"workerLabels", len(n.WorkerLabels) > 0},
+		{"workerId", n.WorkerID != ""},
+		{"placement", n.Placement != ""},
+	} {
+		if f.set {
+			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and nobody chooses a worker for it. Name a queue, or leave %s out", f.field)
+		}
+	}
+	return nil
+}
+
+func Contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *NewTask) checkData(time.Time) error {
+	if err := CheckLabels("labels", n.Labels); err != nil {
+		return err
+	}
+	if err := CheckLabels("workerLabels", n.WorkerLabels); err != nil {
+		return err
+	}
+	if len(n.Payload) > MaxPayloadBytes {
+		return Invalidf("payload", "is %d bytes long; use at most %d, or send a reference to where it lies", len(n.Payload), MaxPayloadBytes)
+	}
+	if len(n.Payload) > 0 && !json.Valid(n.Payload) {
+		return Invalidf("payload", "is not valid JSON")
+	}
+	if err := CheckDepth("payload", n.Payload); err != nil {
+		return err
+	}
+	if len(n.Resources) > MaxResourcesBytes {
+		return Invalidf("resources", "is %d bytes long; use at most %d", len(n.Resources), MaxResourcesBytes)
+	}
+	if len(n.Resources) > 0 && (n.Resources[0] != '{' || !json.Valid(n.Resources)) {
+		return Invalidf("resources", "is not a JSON object")
+	}
+	if err := CheckDepth("resources", n.Resources); err != nil {
+		return err
+	}
+	if len(n.IdempotencyKey) > 255 {
+		return Invalidf("Idempotency-Key", "is %d characters long; use at most 255", len(n.IdempotencyKey))
+	}
+	return nil
+}
+
+func CheckLabels(field string, labels map[string]string) error {
+	if len(labels) > MaxLabels {
+		return Invalidf(field, "has %d entries; use at most %d", len(labels), MaxLabels)
+	}
+	for k, v := range labels {
+		if !validLabelKey(k) {
+			return Invalidf(field, "has the key %q; use 1 to %d letters, digits, dots, underscores, hyphens and slashes, beginning with a letter or digit", Clip(k), MaxLabelKeyBytes)
+		}
+		if err := CheckText(field+"."+k, v, MaxLabelValBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validLabelKey(k string) bool {
+	if k == "" || len(k) > MaxLabelKeyBytes || !ValidID(k[:1]) {
+		return false
+	}
+	for i := 1; i < len(k); i++ {
+		if !idByte[k[i]] && k[i] != '/' {
+			return false
+		}
+	}
+	return true
+}
+
+func Clip(s string) string {
+	if len(s) > 64 {
+		return s[:64]
+	}
+	return s
+}
+
+// lastTime is the last that RFC 3339 can write.
+var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+func (n *NewTask) checkTimes(now time.Time) error {
+	n.Late = nil
+	if !n.Deadline.IsZero() && !n.Deadline.After(now) {
+		n.Late = Invalidf("deadline", "lies in the past (it is %s here); give a later one", now.UTC().Format(time.RFC3339))
+	}
+	if n.Late != nil && n.IdempotencyKey == "" {
+		return n.Late
+	}
+	if n.Deadline.After(lastTime) {
+		return Invalidf("deadline", "lies after the year 9999")
+	}
+	if n.NotBefore.After(lastTime) {
+		return Invalidf("notBefore", "lies after the year 9999")
+	}
+	if !n.NotBefore.IsZero() && !n.Deadline.IsZero() && !n.NotBefore.Before(n.Deadline) {
+		return Invalidf("notBefore", "is not before the deadline, so the task could never run")
+	}
+	return nil
+}
+
+func (n *NewTask) checkTimeouts(time.Time) error {
+	for _, t := range []struct {
+		field    string
+		value    time.Duration
+		min, max time.Duration
+	}{
+		{"startTimeoutMs", n.StartTimeout, MinTimeout, MaxTimeout},
+		{"runTimeoutMs", n.RunTimeout, MinTimeout, MaxTimeout},
+		{"heartbeatTimeoutMs", n.HeartbeatTimeout, MinTimeout, MaxTimeout},
+		{"heartbeatIntervalMs", n.HeartbeatInterval, time.Millisecond, MaxTimeout},
+		{"cancelGracePeriodMs", n.CancelGrace, time.Millisecond, MaxTimeout},
+	} {
+		if t.value != 0 && (t.value < t.min || t.value > t.max) {
+			return Invalidf(t.field, "is %d; use %d to %d", t.value.Milliseconds(), t.min.Milliseconds(), t.max.Milliseconds())
+		}
+	}
+	for _, d := range []*time.Duration{&n.StartTimeout, &n.RunTimeout} {
+		if *d != 0 {
+			*d = RoundTimeout(*d)
+		}
+	}
+	if n.CancelGrace == 0 {
+		n.CancelGrace = DefaultCancelGrace
+	}
+	if n.HeartbeatInterval == 0 {
+		n.HeartbeatInterval = DefaultHeartbeatInterval
+	}
+	if n.HeartbeatTimeout == 0 {
+		if n.Queue != "" {
+			return nil // lives by its worker's beat
+		}
+		n.HeartbeatTimeout = DefaultHeartbeatTimeout
+	}
+	// Judged before rounding: what was asked for must hold by itself.
+	if n.HeartbeatTimeout < 2*n.HeartbeatInterval {
+		return Invalidf("heartbeatTimeoutMs", "is %d, less than twice heartbeatIntervalMs (%d), so one lost beat would look like a death; use at least %d, or a shorter interval",
+			n.HeartbeatTimeout.Milliseconds(), n.HeartbeatInterval.Milliseconds(), 2*n.HeartbeatInterval.Milliseconds())
+	}
+	n.HeartbeatTimeout = RoundTimeout(n.HeartbeatTimeout)
+	return nil
+}
+
+func (n *NewTask) checkToken(now time.Time) error {
+	if n.TokenTTL != 0 && (n.TokenTTL < time.Second || n.TokenTTL > MaxTokenTTL) {
+		return Invalidf("tokenTtlSeconds", "is %d; use 1 to %d", int64(n.TokenTTL.Seconds()), int64(MaxTokenTTL.Seconds()))
+	}
+	if !n.NoRenewToken || n.Deadline.IsZero() {
+		return nil
+	}
+	// A token's end is told in whole seconds and never later than MaxTokenTTL, so at that very bound up to a
+	// second of it may be missing.
+	life := n.TokenTTL
+	if life == 0 || life == MaxTokenTTL {
+		life = MaxTokenTTL - time.Second
+	}
+	if n.Deadline.After(now.Add(life)) {
+		return Invalidf("renewToken", "is false, but the token would end before the deadline; leave renewToken out, give a longer tokenTtlSeconds (at most %d) or an earlier deadline", int64(MaxTokenTTL.Seconds()))
+	}
+	return nil
+}
+
+func (n *NewTask) checkRetry(time.Time) error {
+	r := n.Retry
+	if r == nil {
+		return nil
+	}
+	switch {
+	case r.MaxAttempts < 1 || r.MaxAttempts > MaxRetryAttempts:
+		return Invalidf("retry.maxAttempts", "is %d; use 1 to %d", r.MaxAttempts, MaxRetryAttempts)
+	case r.MaxLosses < 0 || r.MaxLosses > MaxRetryAttempts:
+		return Invalidf("retry.maxLosses", "is %d; use 0 to %d", r.MaxLosses, MaxRetryAttempts)
+	case r.InitialBackoff < 0 || r.InitialBackoff > MaxTimeout:
+		return Invalidf("retry.initialBackoffMs", "is %d; use 0 to %d", r.InitialBackoff.Milliseconds(), MaxTimeout.Milliseconds())
+	case math.IsNaN(r.Multiplier) || r.Multiplier < 1 || r.Multiplier > MaxMultiplier:
+		return Invalidf("retry.multiplier", "is %v; use 1 to %d", r.Multiplier, MaxMultiplier)
+	case r.MaxBackoff < 0 || r.MaxBackoff > MaxTimeout:
+		return Invalidf("retry.maxBackoffMs", "is %d; use 0 to %d", r.MaxBackoff.Milliseconds(), MaxTimeout.Milliseconds())
+	case r.MaxBackoff < r.InitialBackoff:
+		return Invalidf("retry.maxBackoffMs", "is %d, less than retry.initialBackoffMs (%d); use at least that", r.MaxBackoff.Milliseconds(), r.InitialBackoff.Milliseconds())
+	}
+	return nil
+}

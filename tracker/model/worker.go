@@ -1,0 +1,293 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Slim lets go of what may be long, where very many are looked at.
+func (w *Worker) Slim() *Worker {
+	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
+	return w
+}
+
+// Moved tells whether what a strategy goes by has changed since the worker was ranked.
+func (w *Worker) Moved(before *Worker, strategy string) bool {
+	switch strategy {
+	case RoundRobin:
+		return w.LastSelected.After(before.LastSelected)
+	case "leastLoaded":
+		return w.Load() > before.Load()
+	}
+	return false
+}
+
+func (s *Selector) Key() string {
+	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
+	return string(b)
+}
+
+// Defaults and bounds of a worker.
+const (
+	DefaultWorkerInterval   = 10 * time.Second
+	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
+	DefaultMaxConcurrent    = 100
+	MaxMaxConcurrent        = 1_000_000
+	DefaultOfflineRetention = 24 * time.Hour
+	WorkerTokenTTL          = time.Hour                        // of the token that a registration or a beat answers with
+	MinOfflineRetention     = 2*WorkerTokenTTL + 5*time.Minute // a verified token's record must still be there
+	MaxTypes                = 1000                             // of tasks that a worker runs
+	MaxRuntimes             = 100
+	MaxWorkerNameBytes      = 128
+	MaxVersionBytes         = 128
+	MaxHostnameBytes        = 255
+	MaxProbeURLBytes        = 512
+	MaxWorkerBytes          = 8 << 10 // of all that a registration says, so that reading many workers holds up nobody
+)
+
+// NewWorker is what a worker is registered from. Validate it before Register.
+type NewWorker struct {
+	Scope         Scope
+	Queue         string
+	Types         []string
+	Runtimes      []string
+	Name          string
+	MachineID     string // empty: named after Hostname, else the worker is its own machine
+	Hostname      string
+	PID           int // 0: not said
+	Version       string
+	MaxConcurrent int // 0: 1; use DefaultMaxConcurrent where nothing is said
+	Labels        map[string]string
+	ProbeURL      string
+
+	IdempotencyKey  string // empty: none
+	IdempotencyHash string // of the canonical request body; set with the key
+}
+
+// Validate checks everything about a new worker that can be judged without the store and fills in what follows from
+// the rest.
+func (n *NewWorker) Validate() error {
+	for _, id := range []struct {
+		field, value string
+		required     bool
+	}{
+		{"tenantId", n.Scope.Tenant, true},
+		{"workspaceId", n.Scope.Workspace, true},
+		{"queue", n.Queue, true},
+		{"machineId", n.MachineID, false},
+	} {
+		switch {
+		case id.value == "" && id.required:
+			return Invalidf(id.field, "is required")
+		case id.value == "":
+			continue
+		}
+		if err := CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	if len(n.Types) == 0 {
+		return Invalidf("types", "is empty; name at least one type of task that this worker runs")
+	}
+	var err error
+	if n.Types, err = checkNames("types", n.Types, MaxTypes); err != nil {
+		return err
+	}
+	if n.Runtimes, err = checkNames("runtimes", n.Runtimes, MaxRuntimes); err != nil {
+		return err
+	}
+	for _, text := range []struct {
+		field, value string
+		limit        int
+	}{{"name", n.Name, MaxWorkerNameBytes}, {"hostname", n.Hostname, MaxHostnameBytes}, {"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes}} {
+		if err := CheckText(text.field, text.value, text.limit); err != nil {
+			return err
+		}
+	}
+	if n.PID < 0 || n.PID > 1<<31-1 {
+		return Invalidf("pid", "is %d; use the process id, or leave it out", n.PID)
+	}
+	if n.MaxConcurrent < 0 || n.MaxConcurrent > MaxMaxConcurrent {
+		return Invalidf("maxConcurrent", "is %d; use 0 to %d", n.MaxConcurrent, MaxMaxConcurrent)
+	}
+	n.MaxConcurrent = max(n.MaxConcurrent, 1)
+	if err := checkProbeURL(n.ProbeURL); err != nil {
+		return err
+	}
+	if n.MachineID == "" {
+		n.MachineID = machineOf(n.Hostname)
+	}
+	if err := CheckLabels("labels", n.Labels); err != nil {
+		return err
+	}
+	return n.checkSize()
+}
+
+// checkSize refuses a registration that says too much, and names what of it is largest.
+func (n *NewWorker) checkSize() error {
+	total, largest := 0, struct {
+		field string
+		bytes int
+	}{}
+	for _, part := range []struct{ field, text string }{
+		{"types", strings.Join(n.Types, ",")}, {"runtimes", strings.Join(n.Runtimes, ",")}, {"labels", PackLabels(n.Labels)},
+		{"queue", n.Queue}, {"name", n.Name}, {"machineId", n.MachineID}, {"hostname", n.Hostname}, {"version", n.Version}, {"probeUrl", n.ProbeURL},
+	} {
+		total += len(part.text)
+		if len(part.text) > largest.bytes {
+			largest.field, largest.bytes = part.field, len(part.text)
+		}
+	}
+	if total > MaxWorkerBytes {
+		return Invalidf(largest.field, "takes %d bytes, and the whole registration %d; a worker is kept in at most %d: say less here, or share it out among several workers",
+			largest.bytes, total, MaxWorkerBytes)
+	}
+	return nil
+}
+
+// machineOf names a machine after its host. A hostname that is no id becomes one that still tells it from others.
+func machineOf(hostname string) string {
+	if hostname == "" || ValidID(hostname) {
+		return hostname
+	}
+	id := strings.Map(func(r rune) rune {
+		if r < 0x80 && idByte[r] {
+			return r
+		}
+		return '-'
+	}, hostname)
+	id = strings.Trim(id, "._-")
+	return strings.TrimLeft(id[:min(len(id), MaxIDBytes-25)]+"-"+hashOf("host", hostname), "-")
+}
+
+// checkNames refuses what is no id and leaves out what is there twice.
+func checkNames(field string, names []string, limit int) ([]string, error) {
+	if len(names) > limit {
+		return nil, Invalidf(field, "has %d entries; use at most %d", len(names), limit)
+	}
+	seen := make(map[string]bool, len(names))
+	var unique []string
+	for i, name := range names {
+		if err := CheckID(fmt.Sprintf("%s[%d]", field, i), name); err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			seen[name] = true
+			unique = append(unique, name)
+		}
+	}
+	return unique, nil
+}
+
+func checkProbeURL(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return Invalidf("probeUrl", "is not an absolute http or https URL without a user; for example http://10.0.0.7:8081/healthz")
+	}
+	return nil
+}
+
+// Identity is what only one registration may have at a time, "" when the worker did not say enough.
+func (n *NewWorker) Identity() string {
+	if n.Hostname == "" || n.PID == 0 {
+		return ""
+	}
+	return hashOf(n.Queue, n.MachineID, n.Name, n.Hostname, strconv.Itoa(n.PID))
+}
+
+// Lineage is what a worker that is started again has in common with itself: its name, or else its process.
+func (n *NewWorker) Lineage(id string) string {
+	switch {
+	case n.Name != "":
+		return hashOf("name", n.Queue, n.MachineID, n.Name)
+	case n.Identity() != "":
+		return hashOf("process", n.Queue, n.MachineID, n.Hostname, strconv.Itoa(n.PID))
+	}
+	return id
+}
+
+func hashOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Worker is the full view of one worker.
+type Worker struct {
+	Scope     Scope
+	ID        string
+	Name      string
+	Queue     string
+	MachineID string
+	Hostname  string
+	PID       int
+	Version   string
+	Types     []string
+	Runtimes  []string
+	Labels    map[string]string
+	ProbeURL  string
+
+	Status        WorkerStatus
+	StatusReason  string       // the reason that was given for its drain or its end; where none was given for its end, EndReason
+	EndReason     WorkerReason // why it is OFFLINE; empty: it is not
+	Liveness      Liveness
+	Unschedulable []Filter // why it would not be selected now; empty: it would
+
+	MaxConcurrent  int
+	ActiveCount    int // as it said with its last beat
+	Held           int // attempts that it holds
+	Placed         int // queued tasks that are meant for it
+	TotalCompleted int64
+	TotalFailed    int64
+
+	RegisteredAt    time.Time
+	LastHeartbeatAt time.Time     // zero: none on record
+	Silent          time.Duration // since then, without outages
+	DeregisteredAt  time.Time     // zero: it is not OFFLINE
+	DrainDeadline   time.Time     // zero: none
+
+	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
+	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
+	Flapping   bool
+	Interval   time.Duration
+	Timeout    time.Duration
+
+	Lineage      string
+	Identity     string
+	LastSelected time.Time
+	Elsewhere    int       // of ActiveCount, what it did not claim
+	ReadAt       time.Time // by Redis's clock
+}
+
+// UptimePercent is the share of the last day, or of the worker's life where that is shorter, in which it was alive. A worker
+// that has ended is judged at its end.
+func (w *Worker) UptimePercent() float64 {
+	end := w.ReadAt
+	if w.Status == Offline {
+		end = w.DeregisteredAt
+	}
+	from, until := w.RegisteredAt, end
+	if day := end.Add(-24 * time.Hour); from.Before(day) {
+		from = day
+	}
+	if w.LastHeartbeatAt.IsZero() || w.Status == Offline && w.EndReason == WorkerStale || w.Status != Offline && w.Liveness == Lost {
+		until = w.LastHeartbeatAt
+	}
+	return Percent(until.Sub(from), end.Sub(from))
+}
+
+func Percent(part, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 100
+	}
+	p := 100 * float64(max(part, 0)) / float64(whole)
+	return float64(int64(min(p, 100)*10+0.5)) / 10
+}

@@ -1,0 +1,211 @@
+package queues
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// claimLife is how long a claim id stands for the tasks that were claimed with it.
+const claimLife = time.Hour
+
+// What a claim's record answers; lua/queues/claimed.lua says the same.
+const (
+	claimMine int64 = iota
+	claimBusy
+	claimAnswered
+	claimOver
+)
+
+// claimFollow is how long a request that was superseded waits for the other's answer.
+const claimFollow = time.Second
+
+// claimTurn is for how long a request may take tasks without asking again, and so for how long the mark of one that died
+// holds up another: longer than an answer takes, a wait for tasks aside.
+func (t *Service) claimTurn() time.Duration { return t.store.Timeout() * 3 / 2 }
+
+// identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
+// too: the tasks of it that the worker still holds, as their entries in the held sets say, whatever became of that
+// request, and whatever has become of the worker since.
+func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Envelope, err error) {
+	if c.ClaimID == "" {
+		return false, nil, nil
+	}
+	if _, ok := c.t.store.WorkerRef(c.Scope, c.WorkerID); !ok {
+		return false, nil, workers.NoWorker("claim")
+	}
+	sum := sha256.Sum256([]byte(c.ClaimID))
+	c.mark, c.owner = base64.RawURLEncoding.EncodeToString(sum[:15]), model.NewID("")
+	for {
+		begun := time.Now()
+		code, known, left, err := c.step(ctx, "make")
+		switch {
+		case err != nil:
+			return false, nil, err
+		case code == claimAnswered:
+			tasks, err = c.marked(ctx)
+			return true, tasks, err
+		case code == claimBusy: // it will have taken something, or not, in a moment
+			if !c.listen() { // else it may have ended before this one could hear of it
+				c.awaitNudge(ctx, left)
+			}
+			if c.server.Err() != nil || c.t.store.IsLate(ctx, nil) {
+				return false, nil, store.AsUnavailable("claim", errClaimBusy())
+			}
+			continue
+		case known: // a request with this id may have died after it took tasks
+			tasks, err = c.marked(ctx)
+		}
+		c.making, c.turn = true, begun.Add(c.t.claimTurn())
+		if answered = len(tasks) > 0; answered && err == nil {
+			tasks, err = c.answered(ctx, tasks)
+		}
+		if err != nil {
+			c.rest(ctx)
+		}
+		return answered, tasks, err
+	}
+}
+
+// errClaimBusy is an error, so that the request is repeated: an empty answer would end the claim for its worker, and not
+// for the request that is taking tasks under its id.
+func errClaimBusy() *model.Error {
+	return &model.Error{Code: model.Overloaded, RetryAfter: time.Second, Message: "another request with this claimId is being answered; send it again with the same claimId, which gets the same tasks"}
+}
+
+// resume lets a claim that has waited take again; false: a later request makes it, or has made it, by now.
+func (c *claim) resume(ctx context.Context) (bool, error) {
+	begun := time.Now()
+	if c.mark == "" || c.making && begun.Before(c.turn) {
+		return true, nil
+	}
+	code, _, _, err := c.step(ctx, "take")
+	c.making, c.turn = err == nil && code == claimMine, begun.Add(c.t.claimTurn())
+	return c.making, err
+}
+
+// rest lets later requests with its id make the claim, for as long as this one takes nothing.
+func (c *claim) rest(ctx context.Context) {
+	if c.making {
+		c.making = false
+		c.t.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.t.store.Do(ctx, "claim", c.stepCall("wait")) }) // else its turn ends by itself
+	}
+}
+
+// answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had
+// finished them, nothing would tell a repeat from a new claim. A request whose time was over while it took them answers
+// as the one that makes the claim by then.
+func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model.Envelope, error) {
+	if c.mark == "" {
+		return tasks, nil
+	}
+	c.making = false
+	code, _, _, err := c.step(ctx, "done")
+	switch {
+	case err != nil:
+		return nil, err
+	case code == claimMine:
+		return tasks, nil
+	}
+	return c.follow(ctx)
+}
+
+// overtaken tells whether another request with its id has got tasks. What cannot be learnt now the end of the wait asks.
+func (c *claim) overtaken(ctx context.Context) bool {
+	if c.mark == "" || c.making {
+		return false
+	}
+	code, _, _, err := c.step(ctx, "look")
+	c.over = err == nil && code == claimAnswered
+	return c.over
+}
+
+// inVain answers a claim that gets nothing for the reason given, none when its wait is over: as the request with its id
+// that has got tasks meanwhile, or that takes some just now.
+func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, error) {
+	if code := model.CodeOf(reason); c.mark == "" || code == model.Unavailable || code == model.Overloaded {
+		return nil, reason
+	}
+	switch code, _, _, err := c.step(ctx, "look"); {
+	case err != nil:
+		return nil, err
+	case code == claimAnswered, code == claimBusy:
+		return c.follow(ctx)
+	}
+	return nil, reason
+}
+
+// follow gives the answer of the later request that makes the claim instead, should it have one soon. While that one takes
+// nobody knows whether there is one.
+func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
+	c.listen()
+	for latest := time.Now().Add(claimFollow); ; {
+		code, _, _, err := c.step(ctx, "ask")
+		switch {
+		case err != nil:
+			return nil, err
+		case code == claimAnswered:
+			return c.marked(ctx)
+		case c.server.Err() == nil && !c.t.store.IsLate(ctx, nil) && time.Now().Before(latest):
+		case code == claimBusy:
+			return nil, store.AsUnavailable("claim", errClaimBusy())
+		default:
+			return nil, nil
+		}
+		c.awaitNudge(ctx, time.Until(latest))
+	}
+}
+
+// step does a step of the claim's record. left is for how long another request may take.
+func (c *claim) step(ctx context.Context, what string) (code int64, known bool, left time.Duration, err error) {
+	re, err := c.t.store.Do(ctx, "claim", c.stepCall(what))
+	return re.Int(0), re.Int(1) == 1, time.Duration(re.Int(2)+1) * time.Millisecond, err
+}
+
+func (c *claim) stepCall(what string) *store.Call {
+	shard := c.t.store.ShardOf(c.Scope, c.WorkerID)
+	key := c.t.store.Keys[shard].Claim(c.Scope, c.WorkerID, c.mark)
+	return store.NewCall(shard, c.t.store.Scripts.Get("claimed"), []string{key}, c.owner, model.Millis(claimLife), what, model.Millis(c.t.claimTurn()))
+}
+
+// marked gives the tasks that were claimed under this id and that the worker still holds.
+func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
+	held, err := c.t.holdings.HeldBy(ctx, "claim", c.Scope, c.WorkerID)
+	if err != nil {
+		return nil, err
+	}
+	var refs []*schema.TaskRef
+	for _, h := range held {
+		if h.Claim == c.mark {
+			refs = append(refs, h.Ref)
+		}
+	}
+	return c.t.envelopesOf(ctx, refs, c.WorkerID)
+}
+
+// envelopesOf reads tasks that a worker holds and gives the envelopes of their attempts again.
+func (t *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
+	calls := make([]*store.Call, len(refs))
+	for i, r := range refs {
+		calls[i] = t.tasks.GetCall(r, tasks.Whole)
+	}
+	t.store.DoAll(ctx, "claim", calls)
+	var envelopes []*model.Envelope
+	for i, c := range calls {
+		if c.Err != nil {
+			return nil, c.Err
+		}
+		v := tasks.ReadTask(refs[i], c.Reply)
+		if v != nil && v.WorkerID == workerID && (v.State == model.Dispatched || v.State == model.Running) {
+			envelopes = append(envelopes, t.tasks.Envelope(v.Task, v.Fence, v.Life))
+		}
+	}
+	return envelopes, nil
+}

@@ -1,0 +1,97 @@
+package queues
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// nudges are the claims of this replica that wait, by worker. What changes what they may get, a drain, an end of the
+// worker or of an attempt that a full one holds, says so on the channel on which they are woken (wake.go).
+type nudges struct {
+	mu sync.Mutex
+	of map[string]map[*claim]bool // <scope>/<worker>
+}
+
+// join lets a claim be nudged; call the result when it is over.
+func (n *nudges) join(c *claim) (leave func()) {
+	c.t.listener.start()
+	name := schema.TaskName(c.Scope, c.WorkerID)
+	c.nudge = make(chan struct{}, 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil {
+		n.of = map[string]map[*claim]bool{}
+	}
+	if n.of[name] == nil {
+		n.of[name] = map[*claim]bool{}
+	}
+	n.of[name][c] = true
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.of[name], c)
+		if len(n.of[name]) == 0 {
+			delete(n.of, name)
+		}
+	}
+}
+
+// nudge has the claims of a worker look how it stands with them.
+func (n *nudges) nudge(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.of[name] {
+		c.wake()
+	}
+}
+
+func (n *nudges) all() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, of := range n.of {
+		for c := range of {
+			c.wake()
+		}
+	}
+}
+
+// listen has the claim be nudged from now on; false: it was already.
+func (c *claim) listen() bool {
+	if c.leave != nil {
+		return false
+	}
+	c.leave = c.t.nudges.join(c)
+	return true
+}
+
+// awaitNudge waits for a nudge, for so long, until the claim must be answered, or until nobody waits any more.
+func (c *claim) awaitNudge(ctx context.Context, atMost time.Duration) {
+	timer := time.NewTimer(min(atMost, time.Until(store.Until(ctx))-c.t.store.LeastTrip(nil)))
+	defer timer.Stop()
+	select {
+	case <-c.nudge:
+	case <-timer.C:
+	case <-c.server.Done():
+	}
+}
+
+func (c *claim) wake() {
+	select {
+	case c.nudge <- struct{}{}:
+	default: // it has not looked since the last one
+	}
+}
+
+// tellWhenFree asks every shard to say so when an attempt ends that the worker holds there. Where that fails the claim
+// looks by itself after a while.
+func (t *Service) tellWhenFree(ctx context.Context, worker string) {
+	calls := make([]*store.Call, t.store.Shards())
+	for shard, k := range t.store.Keys {
+		calls[shard] = store.NewCall(shard, t.store.Scripts.Get("tell_when_free"), []string{k.Held, k.Fences}, worker)
+	}
+	t.store.DoAll(ctx, "claim", calls)
+}

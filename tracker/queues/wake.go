@@ -1,0 +1,80 @@
+package queues
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// listener hears, with one subscription for the whole replica, what becomes ready: scripts say so on a channel of their
+// database. It begins with the first claim: a replica without any needs none.
+type listener struct {
+	t      *Service
+	once   sync.Once
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	mu     sync.Mutex
+	closed bool
+}
+
+func (l *listener) start() {
+	l.once.Do(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.closed {
+			return
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		l.cancel = cancel
+		l.done.Go(l.t.store.Guard("hearing what becomes ready", func() { l.run(ctx) }))
+	})
+}
+
+func (l *listener) run(ctx context.Context) {
+	l.t.store.Subscribe(ctx, lua.WakeChannel(l.t.store.Database()), func() {
+		l.t.rooms.wakeAll()
+		l.t.nudges.all()
+	}, l.hear)
+}
+
+// hear reads <shard>/<class>; an empty class means that everything of a queue may be ready: <shard>/<scope>/<queue>.
+// w/<scope>/<worker> is for the claims of one worker.
+func (l *listener) hear(word string) {
+	number, name, _ := strings.Cut(word, "/")
+	if number == "w" {
+		l.t.nudges.nudge(name)
+		return
+	}
+	shard, err := strconv.Atoi(number)
+	if err != nil || shard < 0 || shard >= l.t.store.Shards() {
+		return
+	}
+	p := strings.SplitN(name, "/", 4)
+	if len(p) < 3 {
+		return
+	}
+	room := l.t.rooms.find(strings.Join(p[:3], "/"))
+	if room == nil {
+		return
+	}
+	if c, ok := schema.ParseClass(name); ok {
+		room.woken(shard, c.Group())
+	} else {
+		room.lookAgain()
+	}
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	l.closed = true
+	cancel := l.cancel
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	l.done.Wait()
+}

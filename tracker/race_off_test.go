@@ -1,5 +1,0 @@
-//go:build !race
-
-package tracker
-
-const raceEnabled = false

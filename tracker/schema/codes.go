@@ -1,0 +1,46 @@
+package schema
+
+import (
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// What scripts about one task answer; lua/lib/codes.lua says the same and a test compares the two.
+const (
+	CodeOK int64 = iota
+	CodeMismatch
+	CodeEnded
+	CodeTerminal
+	CodeNotFound
+	CodeExists
+	CodeRepeated
+	CodeRefused
+)
+
+// Results of the scripts that take what is due.
+const (
+	TookNothing int64 = iota
+	TookFailed
+	TookRequeued
+	TookReady
+	TookRemoved
+	TookPlaceless
+	TookNeedsRun
+)
+
+// States as they are stored: the first letter.
+func StateOf(letter string) model.State {
+	for _, s := range model.States {
+		if letter == string(s[0]) {
+			return s
+		}
+	}
+	return ""
+}
+
+func Letters(states ...model.State) string {
+	b := make([]byte, len(states))
+	for i, s := range states {
+		b[i] = s[0]
+	}
+	return string(b)
+}

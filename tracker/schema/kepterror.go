@@ -1,0 +1,62 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// KeptError gives an error object as the history keeps it: whole when it is short, else its own fields with their texts
+// cut. What a client added to them is left out then.
+func KeptError(whole json.RawMessage) string {
+	if len(whole) <= model.MaxKeptError {
+		return string(whole)
+	}
+	var e struct {
+		Category   string `json:"category,omitempty"`
+		Message    string `json:"message,omitempty"`
+		StackTrace string `json:"stackTrace,omitempty"`
+		Retryable  *bool  `json:"retryable,omitempty"`
+	}
+	Unmarshal(string(whole), &e)
+	const around = 256 // bytes of all that is neither message nor stack trace
+	e.Category = model.Clip(e.Category)
+	e.Message = cutText(e.Message, (model.MaxKeptError-around)/2)
+	e.StackTrace = cutText(e.StackTrace, model.MaxKeptError-around-jsonLen(e.Message))
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e) // texts and a bool: cannot fail
+	return string(bytes.TrimSpace(b.Bytes()))
+}
+
+// cutText gives as much of a text as fits into so many bytes of JSON, whole characters only.
+func cutText(s string, limit int) string {
+	size := 0
+	for i, r := range s {
+		if size += runeJSONLen(r); size > limit {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func jsonLen(s string) (n int) {
+	for _, r := range s {
+		n += runeJSONLen(r)
+	}
+	return n
+}
+
+// runeJSONLen is how long a character is in JSON, at most.
+func runeJSONLen(r rune) int {
+	switch {
+	case r == '"' || r == '\\':
+		return 2
+	case r < 0x20 || r == '\u2028' || r == '\u2029':
+		return 6
+	}
+	return utf8.RuneLen(r)
+}

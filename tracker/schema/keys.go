@@ -1,0 +1,214 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// Every Redis key of Lubdub is built in this file and nowhere else. A key is lubdub:{<shard>}:…; the braces
+// are Redis Cluster's hash tag, so that all keys of a shard live on one node and a script may touch them all.
+
+// ShardKeys holds the fixed keys of one shard, and the prefix of the others.
+type ShardKeys struct {
+	prefix    string
+	Fixed     []string // in the order of lua/lib/shard.lua
+	Clock     string
+	Outages   string
+	Timeouts  string
+	Timers    string
+	Due       string
+	Index     string
+	Events    string
+	Progress  string
+	Cancels   string
+	Ready     string
+	Held      string
+	Outbox    string
+	Fences    string
+	Pauses    string
+	Replicas  string
+	Sweepers  string
+	Confirmed string
+	Braked    string
+
+	OfWorkers   []string // in the order of lua/lib/worker.lua
+	Workers     string
+	WorkerBeats string
+	WorkerDue   string
+	Recoveries  string
+
+	beatsOf sync.Map // time.Duration → string: keys that attempts share
+}
+
+func NewShardKeys(shard int) *ShardKeys {
+	k := &ShardKeys{prefix: "lubdub:{" + strconv.Itoa(shard) + "}:"}
+	k.Clock = k.prefix + "clock"
+	k.Outages = k.prefix + "outages"
+	k.Timeouts = k.prefix + "timeouts"
+	k.Timers = k.prefix + "timers"
+	k.Due = k.prefix + "due"
+	k.Index = k.prefix + "ix"
+	k.Events = k.prefix + "events"
+	k.Progress = k.prefix + "progress"
+	k.Cancels = k.prefix + "cancels"
+	k.Ready = k.prefix + "ready"
+	k.Held = k.prefix + "held"
+	k.Outbox = k.prefix + "outbox"
+	k.Fences = k.prefix + "fences"
+	k.Pauses = k.prefix + "pauses"
+	k.Replicas = k.prefix + "replicas"
+	k.Sweepers = k.prefix + "sweepers"
+	k.Confirmed = k.prefix + "confirmed"
+	k.Braked = k.prefix + "braked"
+	k.Fixed = []string{k.Clock, k.Outages, k.Timeouts, k.Timers, k.Due, k.Index, k.Events, k.Progress, k.Cancels,
+		k.Ready, k.Held, k.Outbox}
+	k.Workers = k.prefix + "workers"
+	k.WorkerBeats = k.prefix + "workerbeats"
+	k.WorkerDue = k.prefix + "workerdue"
+	k.Recoveries = k.prefix + "recoveries"
+	k.OfWorkers = []string{k.Clock, k.Outages, k.Events, k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries}
+	return k
+}
+
+// MetaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
+const MetaKey = "lubdub:{0}:meta"
+
+func (k *ShardKeys) Beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
+
+// SharedBeats gives the key of a timeout's set, the same string to all attempts. There are few: timeouts have
+// two significant digits.
+func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
+	if key, ok := k.beatsOf.Load(timeout); ok {
+		return key.(string)
+	}
+	key, _ := k.beatsOf.LoadOrStore(timeout, k.Beats(strconv.FormatInt(model.Millis(timeout), 10)))
+	return key.(string)
+}
+
+func (k *ShardKeys) Task(name string) string { return k.prefix + "task:" + name }
+
+func (k *ShardKeys) Doc(name string) string { return k.prefix + "doc:" + name }
+
+func (k *ShardKeys) History(name string) string { return k.prefix + "history:" + name }
+
+func (k *ShardKeys) Run(scope model.Scope, run string) string {
+	return k.prefix + "run:" + scope.String() + "/" + run
+}
+
+func (k *ShardKeys) Idempotency(scope model.Scope, key string) string {
+	return k.prefix + "idem:" + scope.String() + "/" + key
+}
+
+func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
+	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
+}
+
+// Word for a worker, and what its last inventory missed, live in the worker's shard.
+func (k *ShardKeys) Notices(name string) string { return k.prefix + "notices:" + name }
+
+func (k *ShardKeys) Missed(name string) string { return k.prefix + "missed:" + name }
+
+// OfTask gives the keys of one task in the order in which scripts declare them.
+func (k *ShardKeys) OfTask(dst []string, scope model.Scope, id, run, timeoutMs string) []string {
+	name := TaskName(scope, id)
+	return append(dst, k.Task(name), k.Doc(name), k.History(name), k.Run(scope, run), k.Beats(timeoutMs))
+}
+
+// TaskName is how a task is named inside sorted sets: <tenant>/<workspace>/<task>. Ids hold no slash.
+func TaskName(scope model.Scope, id string) string {
+	return scope.Tenant + "/" + scope.Workspace + "/" + id
+}
+
+// member names one attempt: <scope>/<task>#<attempt>.<fence>.
+func MemberName(scope model.Scope, id string, attempt int, fence string) string {
+	return TaskName(scope, id) + "#" + strconv.Itoa(attempt) + "." + fence
+}
+
+// SplitName takes a task's name, or a member, apart again.
+func SplitName(name string) (scope model.Scope, id string, ok bool) {
+	if i := strings.IndexByte(name, '#'); i >= 0 {
+		name = name[:i]
+	}
+	var rest string
+	if scope.Tenant, rest, ok = strings.Cut(name, "/"); !ok {
+		return model.Scope{}, "", false
+	}
+	scope.Workspace, id, ok = strings.Cut(rest, "/")
+	return scope, id, ok
+}
+
+// SplitAttempt takes the number and the fence out of a member.
+func SplitAttempt(member string) (number int, fence string, ok bool) {
+	_, rest, ok := strings.Cut(member, "#")
+	text, fence, cut := strings.Cut(rest, ".")
+	number, err := strconv.Atoi(text)
+	return number, fence, ok && cut && err == nil
+}
+
+// ShardOf spreads names over shards by FNV-1a. It is part of the stored layout: changing it loses every task.
+func ShardOf(shards int, scope model.Scope, id string) int {
+	h := uint64(14695981039346656037)
+	for _, s := range [...]string{scope.Tenant, "/", scope.Workspace, "/", id} {
+		for i := 0; i < len(s); i++ {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+	}
+	h ^= h >> 32 // the low bits of FNV alone are weak for short names
+	return int(h % uint64(shards))
+}
+
+// The run of a task that was created without one is named after the task and stored nowhere: a run set of one
+// task would cost as much memory as the task's beat. runOf gives it, "" when the name would be too long.
+func RunOf(taskID string) string {
+	run := "run_" + strings.TrimPrefix(taskID, "task_")
+	if len(run) > model.MaxIDBytes {
+		return ""
+	}
+	return run
+}
+
+// TasksOf gives the task ids whose own run has this id.
+func TasksOf(runID string) []string {
+	rest, ok := strings.CutPrefix(runID, "run_")
+	if !ok || rest == "" {
+		return nil
+	}
+	return []string{"task_" + rest, rest}
+}
+
+// Keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
+// machine's status can change in the same script as its last worker's.
+func (k *ShardKeys) Worker(name string) string { return k.prefix + "worker:" + name }
+
+func (k *ShardKeys) Reserved(name string) string { return k.prefix + "reserved:" + name }
+
+func (k *ShardKeys) Recovery(name string) string { return k.prefix + "recovery:" + name }
+
+func (k *ShardKeys) Machine(name string) string { return k.prefix + "machine:" + name }
+
+func (k *ShardKeys) MachineWorkers(name string) string { return k.prefix + "machineworkers:" + name }
+
+func (k *ShardKeys) MachinePeriods(name string) string { return k.prefix + "machineperiods:" + name }
+
+func (k *ShardKeys) Identity(scope model.Scope, hash string) string {
+	return k.prefix + "identity:" + scope.String() + "/" + hash
+}
+
+func (k *ShardKeys) Registration(scope model.Scope, key string) string {
+	return k.prefix + "registration:" + scope.String() + "/" + key
+}
+
+func (k *ShardKeys) Stales(scope model.Scope, of string) string {
+	return k.prefix + "stales:" + scope.String() + "/" + of
+}
+
+// OfWorker gives the keys of one worker in the order in which scripts declare them.
+func (k *ShardKeys) OfWorker(dst []string, r *WorkerRef) []string {
+	name, machine := TaskName(r.Scope, r.ID), TaskName(r.Scope, r.Machine)
+	return append(dst, k.Worker(name), k.Machine(machine), k.MachineWorkers(machine), k.MachinePeriods(machine),
+		k.Stales(r.Scope, r.Lineage), k.Stales(r.Scope, "m:"+r.Machine), k.Recovery(name), k.Identity(r.Scope, r.Identity), k.Reserved(name))
+}

@@ -1,0 +1,61 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// A report travels and is stored packed: <reportedMs> TAB <worker> TAB <pct> TAB <message>, each part empty
+// when the worker did not say it. TAB cannot occur in any part: ids have no such character and compact JSON
+// text escapes it.
+const PackSep = "\t"
+
+// AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid
+// worker id, a JSON number and a JSON string literal, each may be empty. With all of them empty it appends
+// nothing, which means "no report".
+func AppendReport(dst []byte, reportedMs int64, worker, pct, message []byte) []byte {
+	if reportedMs == 0 && len(worker) == 0 && len(pct) == 0 && len(message) == 0 {
+		return dst
+	}
+	if reportedMs != 0 {
+		dst = strconv.AppendInt(dst, reportedMs, 10)
+	}
+	dst = append(dst, '\t')
+	dst = append(dst, worker...)
+	dst = append(dst, '\t')
+	dst = append(dst, pct...)
+	dst = append(dst, '\t')
+	return append(dst, message...)
+}
+
+func PackReport(r model.Report) string {
+	var ms int64
+	if !r.ReportedAt.IsZero() {
+		ms = r.ReportedAt.UnixMilli()
+	}
+	return string(AppendReport(nil, ms, []byte(r.WorkerID), []byte(r.Progress.Pct), []byte(r.Progress.Message)))
+}
+
+func UnpackReport(s string) model.Report {
+	var r model.Report
+	at, rest, _ := strings.Cut(s, PackSep)
+	r.ReportedAt = ParseMillis(at)
+	r.WorkerID, rest, _ = strings.Cut(rest, PackSep)
+	r.Progress.Pct, r.Progress.Message, _ = strings.Cut(rest, PackSep)
+	return r
+}
+
+// ParseMillis reads milliseconds since the epoch; an empty string is the zero time.
+func ParseMillis(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

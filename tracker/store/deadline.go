@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// Whatever waits for Redis is answered within one and a half redis-timeouts of the arrival of its request, a claim's own
+// wait aside, in whichever lane it waits and however many round trips it takes. Inside, one and a quarter are counted: the
+// rest is for this process, which may be busy. What cannot be in time any more is not sent but refused at once, and so is
+// all that goes to a node which is known not to answer.
+
+// Patience is how long a request may wait for Redis.
+func (s *Store) Patience() time.Duration { return s.opts.Timeout * 5 / 4 }
+
+// LeastTrip is how much of its time a call must have left to be sent: a round trip that is given less would often be cut
+// off though Redis does what it is told.
+func (s *Store) LeastTrip(g guarantee) time.Duration {
+	if g != nil {
+		return s.confirmation() + s.opts.Timeout/4
+	}
+	return s.opts.Timeout / 2
+}
+
+// confirmation is how long a flush waits for what makes its writes safe. Who comes when one that gets no confirmation has
+// just begun must have enough time left at its end for another.
+func (s *Store) confirmation() time.Duration { return s.opts.Timeout * 2 / 5 }
+
+type arrivalKey struct{}
+
+// ArrivedAt gives a context for the calls that one request makes, which arrived at `at`: together they wait for Redis no
+// longer than one may. Without it each method counts from when it is called.
+func ArrivedAt(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, arrivalKey{}, at)
+}
+
+type untilKey struct{}
+
+// Until is when the request must have its answer that ctx belongs to; zero: each call counts from when it is made.
+func Until(ctx context.Context) time.Time {
+	at, _ := ctx.Value(untilKey{}).(time.Time)
+	return at
+}
+
+// Within binds ctx to the moment by which its request must have its answer, `more` for what it waits for besides Redis. A
+// part of a request that is bound already keeps its moment.
+func (s *Store) Within(ctx context.Context, more time.Duration) context.Context {
+	if !Until(ctx).IsZero() {
+		return ctx
+	}
+	at, ok := ctx.Value(arrivalKey{}).(time.Time)
+	if !ok {
+		at = time.Now()
+	}
+	return By(ctx, at.Add(s.Patience()+more))
+}
+
+// By is ctx for what must have its answers by then.
+func By(ctx context.Context, then time.Time) context.Context {
+	return context.WithValue(ctx, untilKey{}, then)
+}
+
+// Sparing leaves the request the time for one more round trip than it gives away: for what others will go on with.
+func (s *Store) Sparing(ctx context.Context) context.Context {
+	if Until(ctx).IsZero() {
+		return ctx
+	}
+	return By(ctx, Until(ctx).Add(-s.opts.Timeout*3/5))
+}
+
+// Tidy does what a request leaves behind before its answer, or, when there is no time left for that, after it.
+func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
+	if !s.IsLate(ctx, nil) {
+		do(ctx)
+		return
+	}
+	s.Background.Go(s.Guard("what a request left behind", func() { do(context.Background()) }))
+}
+
+// IsLate reports whether the time of the request is over for one more round trip.
+func (s *Store) IsLate(ctx context.Context, g guarantee) bool {
+	then := Until(ctx)
+	return !then.IsZero() && time.Until(then) < s.LeastTrip(g)
+}
+
+// Deadline is that of what begins to wait now.
+func (s *Store) Deadline(ctx context.Context) time.Time {
+	latest := time.Now().Add(s.Patience())
+	if then := Until(ctx); !then.IsZero() && then.Before(latest) {
+		return then
+	}
+	return latest
+}
+
+// tripContext bounds what is sent together with all that this takes: a round trip, which the client's timeouts bound as
+// well, and those after it for scripts that were not known or shards that are elsewhere. They have what the most urgent of
+// the calls has left. Its end is that of the connection's reads and writes too, so nothing is read into a call after it.
+func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context, context.CancelFunc) {
+	latest := s.Deadline(ctx)
+	for _, c := range calls {
+		if !c.Until.IsZero() && c.Until.Before(latest) {
+			latest = c.Until
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}
+
+// Late is the fate of what was not sent, since its answer would not have been in time.
+func (s *Store) Late() *model.Error {
+	return &model.Error{
+		Code: model.Overloaded, RetryAfter: time.Second,
+		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; wait as Retry-After says, then send it again",
+	}
+}
+
+// silent is the fate of what was not sent, since its node does not answer.
+func (s *Store) silent(n *Node) *model.Error {
+	return &model.Error{
+		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
+		Message: "the store does not answer just now, so this was not begun; nothing is known to be wrong with the task: send it again",
+	}
+}
+
+// refusesAll gives the fate of all that would go to a node, nil when it may.
+func (s *Store) refusesAll(n *Node) func() *model.Error {
+	switch {
+	case s.isBroken():
+		return s.Bug
+	case n.silent.Load():
+		return func() *model.Error { return s.silent(n) }
+	}
+	return nil
+}
+
+type errSilent struct{ addr string }
+
+func (e errSilent) Error() string {
+	return "redis at " + e.addr + " did not answer within redis-timeout, and has not since"
+}
+
+// heardNothing is told how a round trip ended. A node that let one time out which had its time gets no more until it
+// answers again.
+func (s *Store) heardNothing(n *Node, g guarantee, took time.Duration, err error) {
+	if !isTimeout(err) || took < s.LeastTrip(g)*9/10 || !n.silent.CompareAndSwap(false, true) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.Life.Err() == nil {
+		s.probes.Go(s.Guard("the probe of a silent node", func() { s.probe(n) }))
+	}
+}
+
+func isTimeout(err error) bool {
+	var e net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
+}
+
+// probePause is between two probes of which the first failed at once.
+const probePause = 20 * time.Millisecond
+
+// probe asks a silent node until it answers or is not in use any more.
+func (s *Store) probe(n *Node) {
+	defer n.silent.Store(false)
+	for n.Life.Err() == nil {
+		ctx, cancel := context.WithTimeout(n.Life, s.opts.Timeout)
+		err := n.client.Ping(ctx).Err()
+		cancel()
+		if !IsNetwork(err) {
+			return // an answer, though it may be an error
+		}
+		if s.cluster != nil {
+			s.remap() // its shards may have been promoted elsewhere
+		}
+		pause(n.Life, probePause)
+	}
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// EvictionError says that a Redis server may drop what Lubdub keeps, or does not let itself be asked.
+type EvictionError struct {
+	Message string // what is wrong and how to mend it; it names no password
+	Cause   error  // of a server that cannot be asked
+}
+
+func (e *EvictionError) Error() string { return e.Message }
+
+func (e *EvictionError) Unwrap() error { return e.Cause }
+
+// evicts asks one server whether it may evict keys; nil: it does not, or it did not answer.
+func evicts(ctx context.Context, server *redis.Client) *EvictionError {
+	addr := server.Options().Addr
+	text, err := server.Info(ctx, "memory").Result()
+	switch policy, told := infoField(text, "maxmemory_policy"); {
+	case IsNetwork(err):
+		return nil
+	case err != nil || !told:
+		return &EvictionError{Cause: err, Message: fmt.Sprintf("redis at %s does not say by INFO whether it evicts keys; let Lubdub's user ask it: redis-cli ACL SETUSER <user> +info (deploy/redis/users.acl has all it needs)", addr)}
+	case policy != "noeviction":
+		return &EvictionError{Message: fmt.Sprintf("redis at %s has maxmemory-policy %s, which may silently drop running tasks; set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and in redis.conf", addr, policy)}
+	}
+	return nil
+}
+
+func infoField(text, name string) (value string, ok bool) {
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// anyEvicts asks all servers, of a Cluster the replicas too, which may be promoted; nil: none does.
+func (s *Store) anyEvicts(ctx context.Context) *EvictionError {
+	if s.embedded {
+		return nil
+	}
+	if s.cluster == nil {
+		return evicts(ctx, s.single)
+	}
+	var mu sync.Mutex
+	var found []*EvictionError
+	_ = s.cluster.ForEachShard(ctx, func(ctx context.Context, server *redis.Client) error {
+		if e := evicts(ctx, server); e != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, e)
+		}
+		return nil // the others are asked too
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	return slices.MinFunc(found, func(a, b *EvictionError) int { return strings.Compare(a.Message, b.Message) })
+}
+
+const (
+	evictionLook  = time.Minute // between two looks at the same servers
+	evictionTurns = time.Second // between two looks at which servers there are
+)
+
+// evictionWatch remembers what the last look saw.
+type evictionWatch struct {
+	trouble atomic.Pointer[EvictionError]
+
+	mu    sync.Mutex
+	at    time.Time
+	byMap *[]*Node // by which the servers were found
+}
+
+// watchEviction looks again and again: what was right at the start may be set anew while Redis runs, or a failover brings a
+// server that was set up otherwise.
+func (s *Store) watchEviction(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(evictionTurns):
+			s.lookForEviction(ctx, time.Now())
+		}
+	}
+}
+
+func (s *Store) lookForEviction(ctx context.Context, now time.Time) {
+	w := &s.eviction
+	if !w.due(now, s.byShard.Load()) {
+		return
+	}
+	is := s.anyEvicts(ctx)
+	was := w.trouble.Swap(is)
+	switch {
+	case is != nil && (was == nil || was.Message != is.Message):
+		s.opts.Logger.Error("redis may lose tasks", "error", is.Message, "cause", is.Cause)
+	case is == nil && was != nil:
+		s.opts.Logger.Info("redis evicts nothing any more")
+	}
+	s.metrics.evicts.Set(0)
+	if is != nil {
+		s.metrics.evicts.Set(1)
+	}
+}
+
+// due tells whether it is time to look, and takes it that somebody does.
+func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Sub(w.at) < evictionLook && byMap == w.byMap {
+		return false
+	}
+	w.at, w.byMap = now, byMap
+	return true
+}
+
+// evicting is what the last look saw; nil: all was well.
+func (s *Store) evicting() error {
+	if e := s.eviction.trouble.Load(); e != nil {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package store
+
+import (
+	"context"
+)
+
+// Ready tells what is wrong with Redis: it does not answer one read on every node, or a server of it may evict keys, which
+// is an *EvictionError. nil: nothing is.
+func (s *Store) Ready(ctx context.Context) error {
+	ctx = s.Within(ctx, 0)
+	var calls []*Call
+	for _, shards := range s.ByNode() {
+		k := s.Keys[shards[0]]
+		calls = append(calls, NewCall(shards[0], s.Scripts.Get("find"), []string{k.Clock, k.Timers}, "L", 0, 0, 0))
+	}
+	s.DoAll(ctx, "ready", calls)
+	for _, c := range calls {
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	return s.evicting()
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+const replicaPrefix = "rep_" // of the names of processes that say none
+
+// NewReplicaID makes a name for a process that says none.
+func NewReplicaID() string { return model.NewID(replicaPrefix) }
+
+// SweeperID names this process in evidence, whichever part of it finds what is to be told.
+func (s *Store) SweeperID() string {
+	return "swp_" + strings.TrimPrefix(s.opts.ReplicaID, replicaPrefix)
+}
+
+func (s *Store) Ref(scope model.Scope, id string) *schema.TaskRef {
+	return &schema.TaskRef{Scope: scope, ID: id, Shard: s.ShardOf(scope, id)}
+}
+
+func Pairs(r Reply) map[string]string {
+	m := make(map[string]string, len(r)/2)
+	for i := 0; i+1 < len(r); i += 2 {
+		m[r.Str(i)] = r.Str(i + 1)
+	}
+	return m
+}
+
+// A worker's id is wkr_, a ULID and its shard in three hexadecimal digits, so that whoever has the id knows where
+// the worker lives, which its machine decided.
+const (
+	workerPrefix  = "wkr_"
+	workerIDBytes = len(workerPrefix) + ulid.EncodedSize + 3
+)
+
+// NewWorkerID makes the id of a worker of a machine; a worker without one is its own machine.
+func (s *Store) NewWorkerID(scope model.Scope, machine string) string {
+	unique := workerPrefix + ulid.Make().String()
+	if machine == "" {
+		machine = unique
+	}
+	return unique + fmt.Sprintf("%03X", s.MachineShard(scope, machine))
+}
+
+// WorkerShard gives the shard that a worker's id embeds; false: it is no id of a worker.
+func (s *Store) WorkerShard(id string) (int, bool) {
+	if len(id) != workerIDBytes || !strings.HasPrefix(id, workerPrefix) {
+		return 0, false
+	}
+	shard, err := strconv.ParseUint(id[workerIDBytes-3:], 16, 16)
+	return int(shard), err == nil && int(shard) < s.Shards()
+}
+
+// MachineShard gives the shard of a machine and of its workers. A machine that is named after its one worker lives
+// where that worker's id says.
+func (s *Store) MachineShard(scope model.Scope, machine string) int {
+	if shard, ok := s.WorkerShard(machine); ok {
+		return shard
+	}
+	return s.ShardOf(scope, machine)
+}
+
+// WorkerRef gives what the id alone tells; false: there can be no such worker.
+func (s *Store) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
+	shard, ok := s.WorkerShard(id)
+	return &schema.WorkerRef{Scope: scope, ID: id, Shard: shard}, ok
+}

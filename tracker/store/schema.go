@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// The stored format has a version, so that programs of two releases do not misread each other's records. The store says
+// which version it is in and the oldest one that a program must know to run on it; a program knows all versions up to the
+// number of its steps. docs/upgrades.md tells operators and developers what follows from that.
+
+// schemaStep brings a store from one version of the stored format to the next.
+type schemaStep struct {
+	name string
+	// least is the oldest version that programs must know to run on the store once the step is done. It is not this step's
+	// own version, but an earlier one's: programs of the release before must be able to go on.
+	least int
+	// run does the work; nil: records stay as they are. It runs under load, in several replicas at once, and again from the
+	// beginning after a failure or a loss of the store, so whatever it does must be harmless to what is there already. Like
+	// everything else it walks over what may be long in pieces.
+	run func(ctx context.Context, s *Store) error
+}
+
+// schemaSteps lead from version 0, which does not say what it is, to the version of this program. A step that was released is
+// never changed; the next one is one more entry.
+var schemaSteps = []schemaStep{
+	{name: "say the version"},
+}
+
+// storedSchema is what the store says of itself.
+type storedSchema struct {
+	lost    bool // there is nothing; the next empty beat founds it anew
+	version int
+	least   int // the oldest version that a program must know
+}
+
+// settleSchema brings an older store forward at the start, and refuses one that this program cannot read.
+func (s *Store) settleSchema(ctx context.Context, steps []schemaStep) error {
+	is, err := s.readSchema(ctx)
+	if err != nil {
+		return err
+	}
+	if is.least > len(steps) {
+		return s.tooNew(is, len(steps))
+	}
+	if is.version > len(steps) {
+		s.opts.Logger.Info("the store is in a newer version of the stored format, which this one may run on",
+			"version", is.version, "known", len(steps))
+	}
+	return s.bringForward(ctx, steps, is.version)
+}
+
+func (s *Store) readSchema(ctx context.Context) (is storedSchema, err error) {
+	var run redis.Cmdable = s.cluster
+	if s.single != nil {
+		run = s.single
+	}
+	fields, err := run.HMGet(ctx, schema.MetaKey, "shards", "schema", "least").Result()
+	if err != nil {
+		return is, fmt.Errorf("cannot read the version of the stored format: %w", err)
+	}
+	is.lost = fields[0] == nil
+	for i, to := range []*int{&is.version, &is.least} {
+		text, ok := fields[1+i].(string)
+		if !ok {
+			continue // a program before version 1 has written it
+		}
+		if *to, err = strconv.Atoi(text); err != nil || *to < 0 {
+			return is, fmt.Errorf("the version of the stored format is %.20q, which is no number; another program may have written %s",
+				text, schema.MetaKey)
+		}
+	}
+	return is, nil
+}
+
+func (s *Store) tooNew(is storedSchema, known int) error {
+	return fmt.Errorf("the store at %s is in version %d of the stored format, which only a Lubdub that knows version %d or newer may use, "+
+		"and this one knows %d: run the release that ran on it last, or a newer one; to go back to this one, restore a backup of Redis "+
+		"from before the upgrade (docs/upgrades.md)",
+		redactURL(s.opts.URL), is.version, is.least, known)
+}
+
+// bringForward does the steps that are left. Other replicas may do the same ones at the same time.
+func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version int) error {
+	for version < len(steps) {
+		step := steps[version]
+		if step.run != nil {
+			if err := step.run(ctx, s); err != nil {
+				return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
+			}
+		}
+		re, err := s.Do(ctx, "open", NewCall(0, s.Scripts.Get("schema"), []string{schema.MetaKey}, version, version+1, step.least))
+		if err != nil {
+			return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
+		}
+		if re.Int(0) < 0 {
+			return errors.New("the store was emptied while it was brought to a newer version of the stored format; start again")
+		}
+		s.opts.Logger.Info("the store was brought forward", "version", version+1, "step", step.name)
+		version = int(re.Int(0))
+	}
+	return nil
+}
+
+// schemaLook is the time between two looks at the version.
+const schemaLook = time.Second
+
+// watchSchema looks again and again. A store that was lost, or that an older program founded anew, is brought forward once
+// more; where a newer program has left this one behind, this one ends.
+func (s *Store) watchSchema(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(schemaLook):
+			s.lookAtSchema(ctx, schemaSteps)
+		}
+	}
+}
+
+// lookAtSchema leaves what fails to the next look.
+func (s *Store) lookAtSchema(ctx context.Context, steps []schemaStep) {
+	is, err := s.readSchema(ctx)
+	switch {
+	case err != nil || is.lost:
+	case is.least > len(steps):
+		s.giveUp(s.tooNew(is, len(steps)),
+			"a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
+	default:
+		_ = s.bringForward(ctx, steps, is.version)
+	}
+}

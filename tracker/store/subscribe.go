@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Subscribe hears what scripts publish on a channel until ctx ends. anew is called when hearing begins, and after every lost
+// connection: messages may have been missed. On Cluster one node is enough: messages reach all of them.
+func (s *Store) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
+	var sub *redis.PubSub
+	if s.cluster != nil {
+		sub = s.cluster.Subscribe(ctx, channel)
+	} else {
+		sub = s.single.Subscribe(ctx, channel)
+	}
+	defer func() { _ = sub.Close() }()
+	messages := sub.ChannelWithSubscriptions()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				return
+			}
+			switch m := m.(type) {
+			case *redis.Subscription:
+				anew()
+			case *redis.Message:
+				hear(m.Payload)
+			}
+		}
+	}
+}
+
+// Database is the number of the deployment's own.
+func (s *Store) Database() int {
+	if s.single == nil {
+		return 0
+	}
+	return s.single.Options().DB
+}

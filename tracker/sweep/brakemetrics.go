@@ -1,0 +1,36 @@
+package sweep
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// brakeMetrics tell what the mass expiry brake does.
+type brakeMetrics struct {
+	held, released *prometheus.CounterVec
+	censuses       prometheus.Counter
+	engaged        prometheus.Gauge
+
+	heldTasks, heldWorkers prometheus.Counter
+}
+
+func newBrakeMetrics(r prometheus.Registerer) *brakeMetrics {
+	m := &brakeMetrics{
+		held: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass expiry brake gave one more timeout, by kind.",
+		}, []string{"kind"}),
+		released: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_mass_expiry_released_total", Help: "Held tasks and workers that operators let go before their time, by kind.",
+		}, []string{"kind"}),
+		censuses: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_mass_expiry_censuses_total", Help: "Counts of the silent over all shards that this sweeper took for the mass expiry brake.",
+		}),
+		engaged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_mass_expiry_engaged", Help: "Scopes in which the mass expiry brake held when this sweeper last looked; 0 when none.",
+		}),
+	}
+	m.heldTasks, m.heldWorkers = m.held.WithLabelValues("task"), m.held.WithLabelValues("worker")
+	if r != nil {
+		r.MustRegister(m.held, m.released, m.censuses, m.engaged)
+	}
+	return m
+}

@@ -1,0 +1,190 @@
+package sweep
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// Placed tasks that find no worker are looked at again ever later (due.lua), and what nobody could take is not asked
+// about again at once: those who are gone may be very many, and so may the tasks that wait for them.
+const (
+	vacancyPause    = time.Second // until workers are asked again for what nobody could take; it doubles each time
+	maxVacancyPause = 15 * time.Second
+	maxVacancies    = 1000   // that are remembered
+	maxPlaceless    = 10_000 // tasks that wait to be placed again; others come due again
+)
+
+// placeless are tasks that are to be placed again beside the rounds.
+type placeless struct {
+	mu   sync.Mutex
+	refs []*schema.TaskRef
+	busy bool
+}
+
+// add tells whether somebody must begin with them.
+func (p *placeless) add(refs []*schema.TaskRef) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refs = append(p.refs, refs[:min(len(refs), maxPlaceless-len(p.refs))]...)
+	idle := !p.busy
+	p.busy = true
+	return idle
+}
+
+// take gives what is to be placed; nothing: whoever asks is done.
+func (p *placeless) take() []*schema.TaskRef {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	refs := p.refs
+	p.refs, p.busy = nil, len(refs) > 0
+	return refs
+}
+
+// rest lets go of them where the work on them broke off: they come due again.
+func (p *placeless) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refs, p.busy = nil, false
+}
+
+// vacancies remembers what nobody could take, by selector, in Redis's wall time.
+type vacancies struct {
+	*lru.Cache[vacancyKey, vacancy]
+}
+
+type vacancyKey [sha256.Size]byte
+
+type vacancy struct {
+	until time.Time
+	pause time.Duration
+}
+
+func newVacancies() vacancies {
+	cache, _ := lru.New[vacancyKey, vacancy](maxVacancies) // fails for a size of 0 only
+	return vacancies{cache}
+}
+
+func vacancyOf(s *model.Selector) vacancyKey { return sha256.Sum256([]byte(s.Key())) }
+
+// vacancyInQueue is of all that a queue's workers could be wanted for.
+func vacancyInQueue(s *model.Selector) vacancyKey {
+	return vacancyOf(&model.Selector{Scope: s.Scope, Queue: s.Queue})
+}
+
+// holds tells whether nobody is there, as far as is known.
+func (v vacancies) holds(s *model.Selector, now time.Time) bool {
+	return slices.ContainsFunc([]vacancyKey{vacancyOf(s), vacancyInQueue(s)}, func(k vacancyKey) bool {
+		seen, ok := v.Get(k)
+		return ok && now.Before(seen.until) && seen.until.Sub(now) <= maxVacancyPause // else the clock was put back
+	})
+}
+
+// note remembers that nobody was left, if that is what the error says: for all of the queue when none of its workers is
+// up.
+func (v vacancies) note(s *model.Selector, now time.Time, err error) {
+	var none *model.SelectionError
+	if !errors.As(err, &none) {
+		return
+	}
+	key := vacancyOf(s)
+	if none.Up == 0 {
+		key = vacancyInQueue(s)
+	}
+	seen, _ := v.Get(key)
+	pause := min(max(2*seen.pause, vacancyPause), maxVacancyPause)
+	v.Add(key, vacancy{now.Add(pause), pause})
+}
+
+// forget is of what somebody can take.
+func (v vacancies) forget(s *model.Selector) {
+	v.Remove(vacancyOf(s))
+	v.Remove(vacancyInQueue(s))
+}
+
+// placeAgain chooses workers for placed tasks that have none. A ranked sweeper does it beside its rounds.
+func (s *Sweeper) placeAgain(ctx context.Context, refs []*schema.TaskRef, ranked bool) {
+	switch {
+	case len(refs) == 0:
+	case !ranked:
+		s.placeAll(ctx, refs)
+	case s.placeless.add(refs):
+		s.beside.Go(s.t.store.Guard("placing tasks again", func() {
+			done := false
+			defer func() {
+				if !done {
+					s.placeless.rest()
+				}
+			}()
+			for refs := s.placeless.take(); len(refs) > 0; refs = s.placeless.take() {
+				s.placeAll(ctx, refs)
+			}
+			done = true
+		}))
+	}
+}
+
+// placeAll places tasks one by one; what the tasks and the candidates are is read for some at a time.
+func (s *Sweeper) placeAll(ctx context.Context, refs []*schema.TaskRef) {
+	for some := range slices.Chunk(refs, schema.TakeLimit) {
+		calls := make([]*store.Call, len(some))
+		for i, r := range some {
+			calls[i] = s.t.tasks.GetCall(r, tasks.Listed)
+		}
+		s.t.store.DoBulk(ctx, "place", calls)
+		pools := map[string]*workers.Pool{}
+		for i, c := range calls {
+			if s.ended.Load() {
+				return
+			}
+			if c.Err == nil {
+				s.replace(ctx, some[i], c.Reply, pools)
+			}
+		}
+	}
+}
+
+// replace places one task that waits in its queue, as it was read.
+func (s *Sweeper) replace(ctx context.Context, r *schema.TaskRef, as store.Reply, pools map[string]*workers.Pool) {
+	const op = "place"
+	t, v := s.t, tasks.ReadTask(r, as)
+	if v == nil || v.State != model.Queued || v.WorkerID != "" {
+		return
+	}
+	now, wanted := as.Time(0), workers.PlacementSelector(v.Scope, v.Queue, v.Type, v.Runtime, v.WorkerLabels, v.Placement)
+	if s.vacancies.holds(wanted, now) {
+		return
+	}
+	p := pools[wanted.Key()]
+	if p == nil {
+		p = &workers.Pool{}
+		p.Left, p.Found, p.Err = t.workers.Candidates(ctx, op, wanted)
+		pools[wanted.Key()] = p
+	}
+	if p.Err != nil {
+		s.vacancies.note(wanted, now, p.Err)
+		return
+	}
+	// It comes again: no need to wait.
+	at, err := t.workers.NewPlacer(op, 0, map[string]int{}, nil).Place(ctx, wanted, slices.Clone(p.Left), p.Found.Clone())
+	if err != nil {
+		s.vacancies.note(wanted, now, err)
+		return
+	}
+	s.vacancies.forget(wanted)
+	k := t.store.Keys[r.Shard]
+	c := store.NewCall(r.Shard, t.store.Scripts.Get("repin"), append(t.tasks.KeysOf(r), k.Fences), r.Scope.String(), r.ID, at.Worker.ID)
+	t.store.DoAll(ctx, op, []*store.Call{c})
+	t.workers.Unreserve(ctx, op, []*workers.Placement{at})
+}

@@ -1,0 +1,101 @@
+package sweep_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A beat that arrives between find and take wins.
+func TestBeatBetweenFindAndTake(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		tr := trackertest.Open(t, s)
+		alive, dead := trackertest.StartOne(t, tr, s, "alive"), trackertest.StartOne(t, tr, s, "dead")
+		trackertest.Advance(t, tr, s, 2500*time.Millisecond)
+		sw := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+		found, take, err := sw.FindSilent(0, "2000")
+		if err != nil || found != 2 {
+			t.Fatal(found, err)
+		}
+		b := &tracker.Beat{Attempt: alive}
+		if tr.Beat(b); b.Err != nil {
+			t.Fatal(b.Err)
+		}
+		for i, want := range []int{1, 0} { // the second sweeper finds nothing left of the same list
+			r, err := take()
+			if err != nil || r.Zombies != want {
+				t.Fatalf("take %d: %+v %v", i, r, err)
+			}
+		}
+		if task, err := tr.Get(t.Context(), alive.Scope, "alive"); err != nil || task.State != tracker.Running {
+			t.Fatalf("the live one: %+v %v", task, err)
+		}
+		if task, err := tr.Get(t.Context(), dead.Scope, "dead"); err != nil || task.State != tracker.Failed {
+			t.Fatalf("the dead one: %+v %v", task, err)
+		}
+	})
+}
+
+// Completers, beaters and several sweepers race over the same due attempts: each ends exactly once, with exactly
+// one event.
+func TestOneTransitionWins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		tr := trackertest.Open(t, s)
+		const tasks = 60
+		attempts := make([]*tracker.Attempt, tasks)
+		for i := range attempts {
+			attempts[i] = trackertest.StartOne(t, tr, s, fmt.Sprint("t", i))
+		}
+		trackertest.Advance(t, tr, s, 2250*time.Millisecond)
+		var wg sync.WaitGroup
+		completed := make([]bool, tasks)
+		for range 4 {
+			sw := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+			wg.Go(func() {
+				for range 3 {
+					if _, err := sw.RunOnce(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for i, a := range attempts {
+			wg.Go(func() {
+				_, err := tr.Complete(context.Background(), a, tracker.Completion{Outcome: tracker.Succeeded})
+				completed[i] = err == nil
+				if err != nil && tracker.CodeOf(err) != tracker.AlreadyTerminal {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		ended := map[string]int{}
+		events, err := s.Client.XRange(t.Context(), "lubdub:{0}:events", "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			switch e.Values["type"] {
+			case "task.succeeded", "task.failed":
+				ended[e.Values["subject"].(string)+" "+e.Values["type"].(string)]++
+			}
+		}
+		if len(ended) != tasks {
+			t.Errorf("%d kinds of ends for %d tasks: %v", len(ended), tasks, ended)
+		}
+		for i, a := range attempts {
+			want := map[bool]string{true: " task.succeeded", false: " task.failed"}[completed[i]]
+			if ended[a.TaskID+want] != 1 {
+				t.Errorf("%s: completed %v, ends %v", a.TaskID, completed[i], ended)
+			}
+		}
+	})
+}

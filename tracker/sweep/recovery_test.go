@@ -1,0 +1,188 @@
+package sweep_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/redis/go-redis/v9"
+)
+
+// A sweeper that dies between any two steps of a recovery leaves nothing undone: another one takes it up, every task is
+// recovered exactly once, and none is claimed by the dead worker in between.
+func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		// How many steps a whole recovery has is found by letting it live.
+		total := dieAfter(t, s, 1<<30)
+		if total < 12 {
+			t.Fatalf("a recovery over two shards has %d steps", total)
+		}
+		stride := 1
+		if s.Kind == "miniredis" {
+			stride = 4 // it is slow; which steps it dies after is another run's luck
+		}
+		for n := rand.IntN(stride); n < total; n += stride {
+			dieAfter(t, s, n)
+		}
+	})
+}
+
+const recoveryTasks = 110 // more than one call takes in one of the shards at least
+
+// dieAfter has a sweeper make n calls to the store from the verdict on and then none ever again, lets another one
+// finish, and checks what became of everything. It gives how many calls were made.
+func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
+	t.Helper()
+	ctx := t.Context()
+	if err := s.Client.FlushDB(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Set(s.Clock.Now())
+	scope := tracker.Scope{Tenant: "acme", Workspace: "prod"}
+	var opened []*tracker.Tracker
+	defer func() {
+		for _, tr := range opened {
+			_ = tr.Close(context.Background())
+		}
+	}()
+	open := func() *tracker.Tracker {
+		tr, err := tracker.Open(ctx, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: 400 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened = append(opened, tr)
+		return tr
+	}
+	dying, heir := open(), open()
+	if err := heir.Tick(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := heir.Register(ctx, tracker.NewWorker{Scope: scope, Queue: "q", Types: []string{"x"}, MachineID: "m", MaxConcurrent: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tasks []tracker.NewTask
+	for i := range recoveryTasks {
+		task := tracker.NewTask{Scope: scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
+		if err := task.Validate(s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		tasks = append(tasks, task)
+	}
+	for _, r := range heir.CreateBatch(ctx, tasks) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	var attempts []*tracker.Attempt
+	for len(attempts) < recoveryTasks {
+		got, err := heir.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 100})
+		if err != nil || len(got) == 0 {
+			t.Fatal(len(got), err)
+		}
+		for _, e := range got {
+			attempts = append(attempts, e.Attempt)
+		}
+	}
+	trackertest.Advance(t, heir, s, 1250*time.Millisecond)
+
+	life := &mortal{left: n}
+	dying.AddHook(life)
+	_, _ = tracker.NewSweeper(dying, tracker.SweeperOptions{ID: "swp_dying"}).RunOnce(ctx)
+	made = life.made
+
+	if n == 1<<30 {
+		return made
+	}
+	got, _ := heir.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 1})
+	worker, err := heir.Worker(ctx, scope, w.WorkerID)
+	if err != nil || len(got) > 0 && worker.Status == tracker.Offline {
+		t.Fatalf("after %d calls: the ended worker claimed %d: %v", n, len(got), err)
+	}
+	if worker.Status != tracker.Offline { // its claim has kept it alive
+		trackertest.Advance(t, heir, s, 1250*time.Millisecond)
+	}
+	before, err := heir.Get(ctx, scope, attempts[0].TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, completed := heir.Complete(ctx, attempts[0], tracker.Completion{Outcome: tracker.Succeeded})
+	if taken := len(before.History) > 0; taken == (completed == nil) {
+		t.Fatalf("after %d calls: taken %v, and its completion by token: %v", n, taken, completed)
+	}
+	for range 3 {
+		if _, err := tracker.NewSweeper(heir, tracker.SweeperOptions{ID: "swp_heir"}).RunOnce(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range attempts {
+		task, err := heir.Get(ctx, scope, a.TaskID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a == attempts[0] && completed == nil {
+			if task.State != tracker.Succeeded {
+				t.Fatalf("after %d calls: the completed one is %s", n, task.State)
+			}
+			continue
+		}
+		if task.State != tracker.Queued || task.Losses != 1 || len(task.History) != 1 || task.History[0].Reason != tracker.WorkerLost {
+			t.Fatalf("after %d calls: %s is %s with %d losses: %+v", n, task.ID, task.State, task.Losses, task.History)
+		}
+	}
+	events := map[string]int{}
+	for shard := range heir.Shards() {
+		entries, err := s.Client.XRange(ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			events[e.Values["type"].(string)]++
+		}
+		left := s.Client.ZRange(ctx, fmt.Sprintf("lubdub:{%d}:recoveries", shard), 0, -1).Val()
+		if !slices.Equal(left, []string{"!"}) {
+			t.Fatalf("after %d calls: recoveries are left: %v", n, left)
+		}
+	}
+	if events["worker.offline"] != 1 || events["worker.recovered"] != 1 || events["machine.offline"] != 1 {
+		t.Fatalf("after %d calls: %v", n, events)
+	}
+	return made
+}
+
+// mortal lets a client send so many commands and then no more, also in the middle of a pipeline.
+type mortal struct {
+	mu         sync.Mutex
+	left, made int
+}
+
+func (m *mortal) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (m *mortal) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (m *mortal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		m.mu.Lock()
+		lives := min(len(cmds), m.left)
+		m.left -= lives
+		m.made += lives
+		m.mu.Unlock()
+		for _, cmd := range cmds[lives:] {
+			cmd.SetErr(io.EOF)
+		}
+		if lives == 0 {
+			return io.EOF
+		}
+		return next(ctx, cmds[:lives])
+	}
+}

@@ -1,0 +1,161 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// maxScan bounds how many tasks one page of a filtered list may look at, scanStep at a time, however small the page is.
+const maxScan, scanStep = 1000, 100
+
+// maxPageBytes bounds a page by what its tasks take in the store, readStep at a time: it ends behind the one that reaches
+// the bound.
+const (
+	maxPageBytes = 2 << 20
+	readStep     = 8
+)
+
+// List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
+// such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
+func (t *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage, error) {
+	ctx = t.store.Within(ctx, 0)
+	size := min(max(f.PageSize, 1), scanStep)
+	q := idQuery{scope: f.Scope, run: f.RunID, states: model.States, after: f.After, limit: size}
+	if f.State != "" {
+		q.states = []model.State{f.State}
+	}
+	if f.Narrows() {
+		q.limit = scanStep
+	} else {
+		q.count = q.states
+	}
+	p := &pageOf{TaskPage: model.TaskPage{Total: -1}, t: t, filter: &f, size: size}
+	for scanned := 0; ; {
+		ids, err := t.ids(ctx, "list", q)
+		if err != nil {
+			return nil, err
+		}
+		if p.Total < 0 && !f.Narrows() {
+			p.Total = 0
+			for _, n := range ids.counts {
+				p.Total += n
+			}
+		}
+		if err := p.fill(ctx, ids); err != nil {
+			return nil, err
+		}
+		scanned += len(ids.refs)
+		if p.full || p.Next == "" || scanned >= maxScan {
+			return &p.TaskPage, nil
+		}
+		q.after = p.Next
+	}
+}
+
+// pageOf is a page that is being filled.
+type pageOf struct {
+	model.TaskPage
+	t      *Service
+	filter *model.TaskFilter
+	size   int // tasks that it takes
+	bytes  int // that its tasks take in the store
+	full   bool
+}
+
+// fill takes what fits of some ids, and tells where the next page begins. A filter looks at little of each task; the rest
+// is read only of those that the page shows.
+func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
+	refs := ids.refs
+	if err := p.t.resolve(ctx, "list", refs); err != nil {
+		return err
+	}
+	if p.filter.Narrows() {
+		seen, err := p.t.readAll(ctx, "list", refs, partFor(p.filter))
+		if err != nil {
+			return err
+		}
+		refs = refs[:0:0]
+		for i, task := range seen.tasks {
+			if task != nil && p.filter.Matches(task) {
+				refs = append(refs, ids.refs[i])
+			}
+		}
+	}
+	for len(refs) > 0 && !p.full {
+		step := refs[:min(readStep, len(refs))]
+		read, err := p.t.readAll(ctx, "list", step, Listed)
+		if err != nil {
+			return err
+		}
+		for i, task := range read.tasks {
+			if p.full {
+				break
+			}
+			p.bytes += read.bytes[i]
+			if task != nil && p.filter.Matches(task) {
+				p.Tasks = append(p.Tasks, task)
+				p.full = len(p.Tasks) == p.size || p.bytes >= maxPageBytes
+			}
+		}
+		refs = refs[len(step):]
+	}
+	p.Next = ids.next
+	if last := len(p.Tasks) - 1; p.full && (ids.next != "" || p.Tasks[last].ID != ids.refs[len(ids.refs)-1].ID) {
+		p.Next = p.Tasks[last].ID
+	}
+	return nil
+}
+
+// resolve learns what names the other keys of tasks.
+func (t *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef) error {
+	names, resolve := t.NameCalls(refs)
+	t.store.DoBulk(ctx, op, names)
+	for _, c := range names {
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	resolve()
+	return nil
+}
+
+// readTasks are what was read of some tasks, and how many bytes that was of each.
+type readTasks struct {
+	tasks []*model.Task
+	bytes []int
+}
+
+// readAll reads a part of many resolved tasks; one that is gone by then is nil.
+func (t *Service) readAll(ctx context.Context, op string, refs []*schema.TaskRef, p part) (*readTasks, error) {
+	read := &readTasks{tasks: make([]*model.Task, len(refs)), bytes: make([]int, len(refs))}
+	calls := make([]*store.Call, 0, len(refs))
+	at := make([]int, 0, len(refs))
+	for i, r := range refs {
+		if r.Exists {
+			calls = append(calls, t.GetCall(r, p))
+			at = append(at, i)
+		}
+	}
+	t.store.DoBulk(ctx, op, calls)
+	for i, c := range calls {
+		if c.Err != nil {
+			return nil, c.Err
+		}
+		read.bytes[at[i]] = c.Reply.Bytes()
+		if v := ReadTask(refs[at[i]], c.Reply); v != nil {
+			read.tasks[at[i]] = v.Task
+		}
+	}
+	return read, t.liveByWorkers(ctx, op, read.tasks)
+}
+
+// partFor returns what of a task a filter that narrows needs to know.
+func partFor(f *model.TaskFilter) part {
+	if len(f.Labels) > 0 {
+		return andLabels
+	}
+	return glance
+}

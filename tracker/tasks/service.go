@@ -1,0 +1,34 @@
+package tasks
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// Options configure a Service.
+type Options struct {
+	FinishedRetention time.Duration // how long finished tasks are kept
+	Logger            *slog.Logger
+}
+
+// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine.
+type Service struct {
+	store    *store.Store
+	beats    *beats.Service
+	holdings *holdings.Service
+	quotas   *quotas.Service
+	workers  *workers.Service
+	opts     Options
+	log      *slog.Logger
+}
+
+// New makes the service.
+func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, w *workers.Service, o Options) *Service {
+	return &Service{store: s, beats: b, holdings: h, quotas: q, workers: w, opts: o, log: o.Logger}
+}

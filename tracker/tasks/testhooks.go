@@ -1,0 +1,16 @@
+package tasks
+
+import (
+	"context"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
+func (t *Service) CreatePlacedOn(_ context.Context, scope model.Scope, id, worker string) {
+	t.CreateAll(context.Background(), []*creation{{
+		NewTask: model.NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
+		fence:   model.NewFence(),
+	}})
+}

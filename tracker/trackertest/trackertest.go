@@ -1,0 +1,61 @@
+// Package trackertest is what the tests of the rooms share: a tracker on a store of redistest, whose clock is in hand.
+package trackertest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Open opens a tracker of one shard on a store, with an eye for nothing but what the test does; change may set other options.
+func Open(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
+	t.Helper()
+	o := tracker.Options{
+		RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	tr, err := tracker.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tr.Close(context.Background()) })
+	return tr
+}
+
+// StartOne creates a pushed task with a timeout of 2 s and beats once for it.
+func StartOne(t testing.TB, tr *tracker.Tracker, s *redistest.Store, id string) *tracker.Attempt {
+	t.Helper()
+	n := tracker.NewTask{
+		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
+	}
+	if err := n.Validate(s.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := tr.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &tracker.Beat{Attempt: c.Envelope.Attempt}
+	if tr.Beat(b); b.Err != nil {
+		t.Fatal(b.Err)
+	}
+	return b.Attempt
+}
+
+// Advance lets time pass, with empty beats as often as they must come for shard time to follow.
+func Advance(t testing.TB, tr *tracker.Tracker, s *redistest.Store, d time.Duration) {
+	t.Helper()
+	for ; d > 0; d -= 250 * time.Millisecond {
+		s.Clock.Advance(250 * time.Millisecond)
+		if err := tr.Tick(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package tracker
+
+import (
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// What the rooms define and callers need, under the names by which they know it.
+
+type (
+	Acknowledged   = model.Acknowledged
+	Attempt        = model.Attempt
+	Beat           = beats.Beat
+	Cancel         = model.Cancel
+	ClaimRequest   = queues.ClaimRequest
+	Code           = model.Code
+	Completed      = model.Completed
+	Completion     = model.Completion
+	CreateResult   = tasks.CreateResult
+	Created        = model.Created
+	Drain          = workers.Drain
+	Drained        = workers.Drained
+	Durability     = store.Durability
+	Envelope       = model.Envelope
+	Error          = model.Error
+	EvictionError  = store.EvictionError
+	Evidence       = model.Evidence
+	FieldError     = model.FieldError
+	Filter         = model.Filter
+	HistoryEntry   = model.HistoryEntry
+	InventoryItem  = holdings.InventoryItem
+	Liveness       = model.Liveness
+	Machine        = workers.Machine
+	MachineFilter  = workers.MachineFilter
+	MachinePage    = workers.MachinePage
+	NewTask        = model.NewTask
+	NewWorker      = model.NewWorker
+	OwnedAttempt   = holdings.OwnedAttempt
+	Progress       = model.Progress
+	Queue          = queues.Queue
+	QueueKind      = queues.QueueKind
+	Reason         = model.Reason
+	Registered     = workers.Registered
+	Released       = sweep.Released
+	Report         = model.Report
+	Resumed        = workers.Resumed
+	RetryPolicy    = model.RetryPolicy
+	Run            = model.Run
+	Scope          = model.Scope
+	Selection      = model.Selection
+	SelectionError = model.SelectionError
+	Selector       = model.Selector
+	State          = model.State
+	SweepResult    = sweep.SweepResult
+	Sweeper        = sweep.Sweeper
+	SweeperOptions = sweep.SweeperOptions
+	Task           = model.Task
+	TaskFilter     = model.TaskFilter
+	TaskNotice     = holdings.TaskNotice
+	TaskPage       = model.TaskPage
+	Worker         = model.Worker
+	WorkerBeat     = workers.WorkerBeat
+	WorkerFilter   = workers.WorkerFilter
+	WorkerHeard    = holdings.WorkerHeard
+	WorkerPage     = workers.WorkerPage
+	WorkerReason   = model.WorkerReason
+	WorkerStatus   = model.WorkerStatus
+)
+
+const (
+	AlreadyTerminal          = model.AlreadyTerminal
+	AttemptMismatch          = model.AttemptMismatch
+	ByCapacity               = model.ByCapacity
+	ByFreshness              = model.ByFreshness
+	ByLabels                 = model.ByLabels
+	ByRuntime                = model.ByRuntime
+	ByStatus                 = model.ByStatus
+	ByType                   = model.ByType
+	CancelTimeout            = model.CancelTimeout
+	Cancelled                = model.Cancelled
+	DeadlineExceeded         = model.DeadlineExceeded
+	DefaultFinishedRetention = model.DefaultFinishedRetention
+	DefaultMaxConcurrent     = model.DefaultMaxConcurrent
+	DefaultOfflineRetention  = model.DefaultOfflineRetention
+	DefaultTokenTTL          = model.DefaultTokenTTL
+	DefaultWorkerInterval    = model.DefaultWorkerInterval
+	Dispatched               = model.Dispatched
+	Draining                 = model.Draining
+	Exists                   = model.Exists
+	Expired                  = model.Expired
+	Failed                   = model.Failed
+	Forbidden                = queues.Forbidden
+	Fresh                    = model.Fresh
+	Fsync                    = store.Fsync
+	HeartbeatTimeout         = model.HeartbeatTimeout
+	IdempotencyMismatch      = model.IdempotencyMismatch
+	Invalid                  = model.Invalid
+	InvalidID                = model.InvalidID
+	Late                     = model.Late
+	Lost                     = model.Lost
+	MachineNotFound          = workers.MachineNotFound
+	MaxClaim                 = queues.MaxClaim
+	MaxClaimWait             = queues.MaxClaimWait
+	MaxHistory               = model.MaxHistory
+	MaxIDBytes               = model.MaxIDBytes
+	MaxKeptError             = model.MaxKeptError
+	MaxKeyBytes              = model.MaxKeyBytes
+	MaxLabelValBytes         = model.MaxLabelValBytes
+	MaxLabels                = model.MaxLabels
+	MaxMaxConcurrent         = model.MaxMaxConcurrent
+	MaxMessageBytes          = model.MaxMessageBytes
+	MaxMultiplier            = model.MaxMultiplier
+	MaxPausedQueues          = queues.MaxPausedQueues
+	MaxPayloadBytes          = model.MaxPayloadBytes
+	MaxPhaseBytes            = model.MaxPhaseBytes
+	MaxReasonBytes           = model.MaxReasonBytes
+	MaxRelease               = sweep.MaxRelease
+	MaxRetryAttempts         = model.MaxRetryAttempts
+	MaxShards                = store.MaxShards
+	MaxTimeout               = model.MaxTimeout
+	MaxTokenTTL              = model.MaxTokenTTL
+	MaxTypes                 = model.MaxTypes
+	Memory                   = store.Memory
+	MinFinishedRetention     = model.MinFinishedRetention
+	MinOfflineRetention      = model.MinOfflineRetention
+	MinTimeout               = model.MinTimeout
+	NoCapacity               = model.NoCapacity
+	NoFreshWorkers           = model.NoFreshWorkers
+	NoMatchingWorkers        = model.NoMatchingWorkers
+	NoWorkersMatch           = workers.NoWorkersMatch
+	NotFound                 = model.NotFound
+	Offline                  = model.Offline
+	Online                   = model.Online
+	Overloaded               = model.Overloaded
+	QueueNotFound            = queues.QueueNotFound
+	Queued                   = model.Queued
+	Replicated               = store.Replicated
+	RunNotFound              = model.RunNotFound
+	RunTimeout               = model.RunTimeout
+	Running                  = model.Running
+	StartTimeout             = model.StartTimeout
+	Succeeded                = model.Succeeded
+	Unavailable              = model.Unavailable
+	WorkerDeregistered       = model.WorkerDeregistered
+	WorkerDrainDeadline      = model.WorkerDrainDeadline
+	WorkerDrained            = model.WorkerDrained
+	WorkerDraining           = workers.WorkerDraining
+	WorkerForced             = model.WorkerForced
+	WorkerLost               = model.WorkerLost
+	WorkerNotFound           = workers.WorkerNotFound
+	WorkerOffline            = workers.WorkerOffline
+	WorkerReported           = model.WorkerReported
+	WorkerStale              = model.WorkerStale
+	WorkerSuperseded         = model.WorkerSuperseded
+	WorkerTokenTTL           = model.WorkerTokenTTL
+)
+
+var (
+	AttemptInDoubt     = beats.AttemptInDoubt
+	DefaultRetryPolicy = model.DefaultRetryPolicy
+	Filters            = model.Filters
+	Placements         = model.Placements
+	States             = model.States
+	WorkerStatuses     = model.WorkerStatuses
+	AppendReport       = schema.AppendReport
+	ArrivedAt          = store.ArrivedAt
+	CheckDepth         = model.CheckDepth
+	CheckReason        = workers.CheckReason
+	CodeOf             = model.CodeOf
+	RoundTimeout       = model.RoundTimeout
+)
+
+// ValidID reports whether s may be an id.
+func ValidID[T ~string | ~[]byte](s T) bool { return model.ValidID(s) }

@@ -1,0 +1,139 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// WorkerBeat is one heartbeat of a worker, which keeps all alive that it holds.
+type WorkerBeat struct {
+	Active         *int   // nil: not said
+	Seq            *int64 // rises with each beat that carries deltas; required with them
+	CompletedDelta int64
+	FailedDelta    int64
+	Deltas         bool                     // deltas were sent, though perhaps 0
+	Inventory      []holdings.InventoryItem // all the attempts that it has; nil: it does not list them
+}
+
+// MaxDelta bounds what one beat may add to a total.
+const MaxDelta = 1 << 40
+
+// Validate checks what can be judged without the store.
+func (b *WorkerBeat) Validate() error {
+	switch {
+	case b.Active != nil && (*b.Active < 0 || *b.Active > model.MaxMaxConcurrent):
+		return model.Invalidf("activeCount", "is %d; use 0 to %d", *b.Active, model.MaxMaxConcurrent)
+	case b.Seq != nil && (*b.Seq < 0 || *b.Seq > 1<<53):
+		return model.Invalidf("seq", "is %d; use 0 to 2^53, rising from beat to beat", *b.Seq)
+	case b.CompletedDelta < 0 || b.CompletedDelta > MaxDelta:
+		return model.Invalidf("completedDelta", "is %d; send how many were completed since the last beat that was answered, 0 or more", b.CompletedDelta)
+	case b.FailedDelta < 0 || b.FailedDelta > MaxDelta:
+		return model.Invalidf("failedDelta", "is %d; send how many failed since the last beat that was answered, 0 or more", b.FailedDelta)
+	case b.Seq == nil && (b.Deltas || b.CompletedDelta != 0 || b.FailedDelta != 0):
+		return model.Invalidf("seq", "is missing; with completedDelta or failedDelta it is required, so that a repeated beat adds nothing twice")
+	}
+	return nil
+}
+
+// moreInInventory is how many attempts a worker may list beyond what it may hold: those that ended without its knowing.
+const moreInInventory = 1000
+
+// Codes of refusals about workers.
+const (
+	WorkerOffline  model.Code = "worker_offline"  // it is gone for good; Message says why
+	WorkerDraining model.Code = "worker_draining" // it gets no new tasks
+)
+
+// BeatWorker lands a worker's beat.
+func (t *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+	ctx = t.store.Within(ctx, 0)
+	h, err := t.hearWorker(ctx, scope, id, b)
+	if err == nil && b.Inventory != nil {
+		err = t.holdings.TakeInventory(ctx, h, b.Inventory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// hearWorker hears the beat but for its inventory.
+func (t *Service) hearWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+	r, ok := t.store.WorkerRef(scope, id)
+	if !ok {
+		return nil, NoWorker("worker beat")
+	}
+	k := t.store.Keys[r.Shard]
+	active, seq := "", ""
+	if b.Active != nil {
+		active = fmt.Sprint(*b.Active)
+	}
+	if b.Seq != nil {
+		seq = fmt.Sprint(*b.Seq)
+	}
+	if t.pace.due(time.Now()) {
+		t.store.Background.Go(t.store.Guard("counting workers", t.countWorkers))
+	}
+	interval, lists := t.pace.interval(), ""
+	if b.Inventory != nil {
+		lists = strconv.Itoa(len(b.Inventory))
+	}
+	c := store.NewCall(r.Shard, t.store.Scripts.Get("worker_beat"), []string{k.Clock, k.WorkerBeats, k.Worker(schema.TaskName(scope, id)), k.Notices(schema.TaskName(scope, id))},
+		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, model.Millis(interval), t.opts.TimeoutMultiplier, lists, moreInInventory)
+	re, err := t.store.DoVital(ctx, "worker beat", c)
+	t.beats.Keeper.Heard(r.Shard, 1, err)
+	if err != nil {
+		return nil, err
+	}
+	if re.Int(0) == schema.CodeRefused {
+		return nil, model.Invalidf("tasks", "has %d entries; a worker of maxConcurrent %d may list %d, so many as it may hold and some that have ended meanwhile: list each attempt that it has once",
+			len(b.Inventory), re.Int(2), re.Int(2)+moreInInventory)
+	}
+	if err := WorkerRefusal("worker beat", re.Int(0), model.WorkerReason(re.Str(2))); err != nil {
+		return nil, err
+	}
+	status := model.StatusOf(re.Str(2))
+	h := &holdings.WorkerHeard{
+		Scope: scope, Worker: id, Inventory: re.Str(7),
+		At: re.Time(1), ShouldDrain: status != model.Online, Ended: status == model.Offline, DrainDeadline: schema.ParseMillis(re.Str(3)),
+		Interval: t.pace.jitter(time.Duration(re.Int(4)) * time.Millisecond), Timeout: time.Duration(re.Int(5)) * time.Millisecond,
+	}
+	h.Hear(t.holdings, re.List(6).Strings())
+	return h, nil
+}
+
+// WorkerRefusal is the error of what a script about a worker answered, nil for its success.
+func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
+	switch code {
+	case schema.CodeOK, schema.CodeRepeated:
+		return nil
+	case schema.CodeNotFound:
+		return NoWorker(op)
+	case model.CodeOffline:
+		return &model.Error{Code: WorkerOffline, Op: op, Reason: model.Reason(reason), Message: offlineMessage(reason)}
+	case model.CodeDraining:
+		return &model.Error{Code: WorkerDraining, Op: op, Message: "the worker is draining and gets no new tasks; let it finish what it holds and deregister"}
+	}
+	return &model.Error{Code: model.Unavailable, Op: op, Message: "the store gave an answer that this version does not know; are all replicas of one version?"}
+}
+
+func offlineMessage(r model.WorkerReason) string {
+	switch r {
+	case model.WorkerStale:
+		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, and register again, with a registrationId of its own"
+	case model.WorkerSuperseded:
+		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; stop this one, or, where both are to run, " + ownIdentity
+	case model.WorkerDrained, model.WorkerDrainDeadline:
+		return "the worker was drained and is OFFLINE; stop it, and register again only when it should work again"
+	case model.WorkerForced:
+		return "an operator has taken the worker OFFLINE; stop it, and register again only when it should work again"
+	}
+	return "the worker is OFFLINE; register again, with a registrationId of its own"
+}

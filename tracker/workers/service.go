@@ -1,0 +1,36 @@
+package workers
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Options configure a Service.
+type Options struct {
+	Interval          time.Duration // between workers' beats
+	TimeoutMultiplier int           // a worker's timeout is this many intervals
+	MaxBeatsPerSecond float64       // of all workers; more of them are told to beat less often; 0: no ceiling
+	OfflineRetention  time.Duration // how long OFFLINE workers are kept
+	Logger            *slog.Logger
+}
+
+// Service keeps the registry of workers and machines. Its methods may be called from any goroutine.
+type Service struct {
+	store    *store.Store
+	beats    *beats.Service
+	holdings *holdings.Service
+	quotas   *quotas.Service
+	opts     Options
+	log      *slog.Logger
+	pace     *pace
+}
+
+// New makes the service.
+func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, o Options) *Service {
+	return &Service{store: s, beats: b, holdings: h, quotas: q, opts: o, log: o.Logger, pace: &pace{base: o.Interval, ceiling: o.MaxBeatsPerSecond}}
+}
