@@ -26,7 +26,7 @@ type recovery struct {
 
 // ReadRecoveries reads what is left to do for workers; those without anything left are not in the result.
 func (t *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*recovery, error) {
-	groups := schema.ByShard(refs)
+	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
 		k := t.store.Keys[group[0].Shard]

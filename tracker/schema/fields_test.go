@@ -14,7 +14,7 @@ import (
 )
 
 // The records whose fields are named on both sides, by the prefix of their constants.
-const ofTask, ofDoc, ofWorker, ofMachine, ofNone = "fieldTask", "fieldDoc", "fieldWorker", "machine", ""
+const ofTask, ofDoc, ofWorker, ofMachine, ofNone = "Task", "Doc", "Worker", "machine", ""
 
 // keyExpressions are how scripts name the keys of hashes; whatever else they call a key is told for each file in keysOfFile.
 var keyExpressions = map[string]string{
@@ -55,9 +55,9 @@ var keysOfFile = map[string]map[string]string{
 
 // ofGoOnly are fields that no script names: they pass through as arguments and come back with the whole record.
 var ofGoOnly = map[string][]string{
-	ofTask:   {fieldTaskKey, fieldTaskAsset, fieldTaskNoRenewal, fieldTaskNotBefore},
-	ofDoc:    {fieldDocPayload, fieldDocResources},
-	ofWorker: {fieldWorkerName, fieldWorkerHostname, fieldWorkerPID, fieldWorkerVersion},
+	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal, TaskNotBefore},
+	ofDoc:    {DocPayload, DocResources},
+	ofWorker: {WorkerName, WorkerHostname, WorkerPID, WorkerVersion},
 }
 
 // Scripts and Go name the same fields, and the scripts' headers list them.
@@ -118,7 +118,7 @@ func fieldConstants(t *testing.T) map[string][]string {
 		if !ok {
 			return true
 		}
-		prefix := regexp.MustCompile(`^field[A-Z][a-z]+`).FindString(spec.Names[0].Name)
+		prefix := regexp.MustCompile(`^(Task|Doc|Worker)`).FindString(spec.Names[0].Name)
 		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
 		if err != nil || prefix == "" || slices.Contains(fields[prefix], value) {
 			t.Errorf("%s is no field, or one that is there already", spec.Names[0].Name)

@@ -17,17 +17,24 @@ type WorkerRef struct {
 // workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 200 KiB then.
 const workersAtOnce = 25
 
-// ByShard groups refs, bounded so that no script holds up Redis for long.
-func ByShard(refs []*WorkerRef) (groups [][]*WorkerRef) {
-	at := map[int]int{}
-	for _, r := range refs {
-		i, open := at[r.Shard]
-		if !open || len(groups[i]) == workersAtOnce {
+// WorkersByShard groups refs, bounded so that no script holds up Redis for long.
+func WorkersByShard(refs []*WorkerRef) [][]*WorkerRef {
+	return ByShard(refs, workersAtOnce, func(r *WorkerRef) int { return r.Shard })
+}
+
+// ByShard groups items, each group of one shard and of at most so many, for one script call each. Items of a shard keep their
+// order, and groups stand in the order of their first items.
+func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
+	at := map[int]int{} // the group of a shard that is not full yet
+	for _, item := range items {
+		shard := shardOf(item)
+		i, open := at[shard]
+		if !open || len(groups[i]) == atMost {
 			i = len(groups)
-			at[r.Shard] = i
+			at[shard] = i
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], r)
+		groups[i] = append(groups[i], item)
 	}
 	return groups
 }

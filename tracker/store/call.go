@@ -14,6 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/lane"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // Call is one script to run on one shard, and what it answered.
@@ -149,10 +150,8 @@ func (s *Store) AllTogether() [][]int {
 // wall's ms and then one list for each shard.
 func (s *Store) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][]int, each func(shard int, now int64, r Reply)) error {
 	s.Exec(ctx, n, calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return c.Err
-		}
+	if err := FirstError(calls); err != nil {
+		return err
 	}
 	for i, c := range calls {
 		for j, shard := range groups[i] {
@@ -160,6 +159,27 @@ func (s *Store) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][
 		}
 	}
 	return nil
+}
+
+// FirstError returns the error of the first call that failed, nil when all went through.
+func FirstError(calls []*Call) error {
+	for _, c := range calls {
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	return nil
+}
+
+// EachShard runs one call on every shard through the lanes of their nodes. Calls stand in the order of the shards; the error
+// is that of the first one that failed.
+func (s *Store) EachShard(ctx context.Context, op string, call func(shard int, k *schema.ShardKeys) *Call) ([]*Call, error) {
+	calls := make([]*Call, s.Shards())
+	for shard, k := range s.Keys {
+		calls[shard] = call(shard, k)
+	}
+	s.DoAll(ctx, op, calls)
+	return calls, FirstError(calls)
 }
 
 // loadScripts brings each script of the calls once.

@@ -14,10 +14,8 @@ func (s *Store) Ready(ctx context.Context) error {
 		calls = append(calls, NewCall(shards[0], s.Scripts.Get("find"), []string{k.Clock, k.Timers}, "L", 0, 0, 0))
 	}
 	s.DoAll(ctx, "ready", calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return c.Err
-		}
+	if err := FirstError(calls); err != nil {
+		return err
 	}
 	return s.evicting()
 }

@@ -73,7 +73,7 @@ func (s *Sweeper) endedWorkers(ctx context.Context, refs []*schema.TaskRef, work
 			holders = append(holders, r)
 		}
 	}
-	groups := schema.ByShard(holders)
+	groups := schema.WorkersByShard(holders)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
 		k := t.store.Keys[group[0].Shard]

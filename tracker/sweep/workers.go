@@ -273,7 +273,7 @@ func (s *Sweeper) judgeDrains(ctx context.Context, n *store.Node, found []dueWor
 			refs = append(refs, w.ref)
 		}
 	}
-	groups := schema.ByShard(refs)
+	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
 		k := s.t.store.Keys[group[0].Shard]

@@ -39,7 +39,7 @@ func (t *Service) ReadCandidates(ctx context.Context, run runner, op string, ref
 }
 
 func (t *Service) readCandidatePage(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, each func(*model.Worker)) error {
-	groups := schema.ByShard(refs)
+	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
 		k := t.store.Keys[group[0].Shard]

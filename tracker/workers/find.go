@@ -45,7 +45,7 @@ func (t *Service) findWorkers(ctx context.Context, op string, refs []*schema.Wor
 
 // WorkerNames makes the calls that resolve refs, one for each shard; call the result when they have run.
 func (t *Service) WorkerNames(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
-	groups := schema.ByShard(refs)
+	groups := schema.WorkersByShard(refs)
 	for _, group := range groups {
 		k := t.store.Keys[group[0].Shard]
 		keys := make([]string, len(group))

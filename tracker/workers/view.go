@@ -31,7 +31,7 @@ func (t *Service) Worker(ctx context.Context, scope model.Scope, id string) (*mo
 // ReadWorkers reads the records of many workers and leaves out those that are gone. What they hold, and what their
 // machines and lineages have seen, is complete's.
 func (t *Service) ReadWorkers(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
-	groups := schema.ByShard(refs)
+	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
 		k := t.store.Keys[group[0].Shard]
