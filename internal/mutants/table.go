@@ -26,7 +26,7 @@ var mutants = []mutant{
 		"^TestBeatBetweenFindAndTake$"},
 	{"zombies are found one timeout late", "lua/sweep/expire.lua", "if score and L - score > timeout then",
 		"if score and L - score > 2 * timeout then", "^TestZombie$"},
-	{"a look at what is overdue has no limit", "lua/holdings/find.lua", ", 'LIMIT', ARGV[5] or 0, ARGV[4])}", ")}",
+	{"a look at what is overdue has no limit", "lua/store/find.lua", ", 'LIMIT', ARGV[5] or 0, ARGV[4])}", ")}",
 		"^TestALookAtWhatIsOverdueIsBounded$"},
 	{"liveness goes by wall time, not shard time", "lua/lib/clock.lua", "  L = L + ran\n", "  L = now\n",
 		"^TestOutageKillsNobody$"},

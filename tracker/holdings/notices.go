@@ -43,11 +43,11 @@ func (t *Service) TellWorkers(ctx context.Context, shard int) { _, _ = t.Carry(c
 // Carry takes the word in a shard's outbox to the workers' shards. It tells whether there is more.
 func (t *Service) Carry(ctx context.Context, shard int, grace time.Duration) (more bool, err error) {
 	k := t.store.Keys[shard]
-	re, err := t.store.Do(ctx, "carry", store.NewCall(shard, t.store.Scripts.Get("find"), []string{k.Clock, k.Outbox}, "wall", 0, model.Millis(grace), carryLimit))
+	re, err := t.store.Do(ctx, "carry", t.store.FindCall(shard, store.Overdue{Set: k.Outbox, Wall: true, Grace: grace, Limit: carryLimit}))
 	if err != nil {
 		return false, err
 	}
-	texts := re.List(2).Strings()
+	texts := store.ReadFound(re)
 	byWorker := map[string][]letter{}
 	var done, late []string
 	for _, text := range texts {

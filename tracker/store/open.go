@@ -36,6 +36,7 @@ func (s *Store) learn(ctx context.Context) error {
 	}
 	s.founded, s.unsettled = founded, make([]atomic.Int64, shards)
 	s.Scripts = s.Scripts.For(lua.Deployment{Database: s.Database(), EventsPerShard: s.opts.EventsPerShard})
+	s.scripts = newScripts(s.Scripts)
 	return nil
 }
 

@@ -10,8 +10,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	ctx = s.Within(ctx, 0)
 	var calls []*Call
 	for _, shards := range s.ByNode() {
-		k := s.Keys[shards[0]]
-		calls = append(calls, NewCall(shards[0], s.Scripts.Get("find"), []string{k.Clock, k.Timers}, "L", 0, 0, 0))
+		calls = append(calls, s.FindCall(shards[0], Overdue{Set: s.Keys[shards[0]].Timers}))
 	}
 	s.DoAll(ctx, "ready", calls)
 	if err := FirstError(calls); err != nil {

@@ -96,15 +96,16 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 				return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
 			}
 		}
-		re, err := s.Do(ctx, "open", NewCall(0, s.Scripts.Get("schema"), []string{schema.MetaKey}, version, version+1, step.least))
+		re, err := s.Do(ctx, "open", s.schemaCall(version, version+1, step.least))
 		if err != nil {
 			return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
 		}
-		if re.Int(0) < 0 {
+		now, there := readSchemaCall(re)
+		if !there {
 			return errors.New("the store was emptied while it was brought to a newer version of the stored format; start again")
 		}
 		s.opts.Logger.Info("the store was brought forward", "version", version+1, "step", step.name)
-		version = int(re.Int(0))
+		version = now
 	}
 	return nil
 }

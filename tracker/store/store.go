@@ -19,7 +19,8 @@ import (
 // Store is Redis as the domain sees it: shards on nodes, and the scripts that run on them.
 type Store struct {
 	opts    Options
-	Scripts *lua.Set
+	Scripts *lua.Set // as this deployment runs them
+	scripts scripts
 	Keys    []*schema.ShardKeys
 
 	embedded bool // a miniredis in this process

@@ -74,21 +74,21 @@ func (s *Sweeper) find(ctx context.Context, n *store.Node, todo []overdue) (item
 	calls := make([]*store.Call, len(todo))
 	for i, o := range todo {
 		k := s.t.store.Keys[o.shard]
-		key, clock, timeout := k.Timers, "L", "0"
+		find := store.Overdue{Set: k.Timers, Grace: o.grace, Limit: findLimit}
 		switch o.kind {
 		case "expire":
-			key, timeout = k.Beats(o.timeout), o.timeout
+			find.Set, find.Timeout = k.Beats(o.timeout), schema.Duration(o.timeout, 0)
 		case "due":
-			key, clock = k.Due, "wall"
+			find.Set, find.Wall = k.Due, true
 		}
-		calls[i] = store.NewCall(o.shard, s.t.store.Scripts.Get("find"), []string{k.Clock, key}, clock, timeout, model.Millis(o.grace), findLimit)
+		calls[i] = s.t.store.FindCall(o.shard, find)
 	}
 	s.t.store.Exec(ctx, n, calls)
 	for i, c := range calls {
 		if c.Err != nil {
 			return nil, false, c.Err
 		}
-		members := c.Reply.List(2).Strings()
+		members := store.ReadFound(c.Reply)
 		more = more || len(members) == findLimit
 		for _, m := range members {
 			name := m

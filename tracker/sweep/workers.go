@@ -87,11 +87,11 @@ type dueWorker struct {
 }
 
 // findDue lists what is overdue in one sorted set of each shard, but for the first `from` of each.
-func (s *Sweeper) findDue(ctx context.Context, n *store.Node, todo []workersDue, from int, in func(workersDue) (key string, clock string, ok bool)) (found []dueWorker, more bool, err error) {
+func (s *Sweeper) findDue(ctx context.Context, n *store.Node, todo []workersDue, from int, in func(workersDue) (key string, wall, ok bool)) (found []dueWorker, more bool, err error) {
 	var calls []*store.Call
 	for _, d := range todo {
-		if key, clock, ok := in(d); ok {
-			calls = append(calls, store.NewCall(d.shard, s.t.store.Scripts.Get("find"), []string{s.t.store.Keys[d.shard].Clock, key}, clock, 0, model.Millis(d.grace), findLimit, from))
+		if key, wall, ok := in(d); ok {
+			calls = append(calls, s.t.store.FindCall(d.shard, store.Overdue{Set: key, Wall: wall, Grace: d.grace, Limit: findLimit, Skip: from}))
 		}
 	}
 	s.t.store.Exec(ctx, n, calls)
@@ -99,7 +99,7 @@ func (s *Sweeper) findDue(ctx context.Context, n *store.Node, todo []workersDue,
 		if c.Err != nil {
 			return nil, false, c.Err
 		}
-		entries := c.Reply.List(2).Strings()
+		entries := store.ReadFound(c.Reply)
 		more = more || len(entries) == findLimit
 		for _, entry := range entries {
 			name := entry
@@ -152,7 +152,7 @@ func shardsOf(found []dueWorker) (groups [][]dueWorker) {
 
 // expireWorkers takes workers that are late or silent for their timeout.
 func (s *Sweeper) expireWorkers(ctx context.Context, n *store.Node, todo []workersDue, result *SweepResult) error {
-	found, more, err := s.findDue(ctx, n, todo, 0, func(d workersDue) (string, string, bool) { return s.t.store.Keys[d.shard].WorkerBeats, "L", d.beats })
+	found, more, err := s.findDue(ctx, n, todo, 0, func(d workersDue) (string, bool, bool) { return s.t.store.Keys[d.shard].WorkerBeats, false, d.beats })
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -218,7 +218,7 @@ func (r *SweepResult) addMachine(m MachineName) {
 
 // takeDueWorkers looks after drains and removes what its retention is over for.
 func (s *Sweeper) takeDueWorkers(ctx context.Context, n *store.Node, todo []workersDue, result *SweepResult) error {
-	found, more, err := s.findDue(ctx, n, todo, 0, func(d workersDue) (string, string, bool) { return s.t.store.Keys[d.shard].WorkerDue, "wall", d.due })
+	found, more, err := s.findDue(ctx, n, todo, 0, func(d workersDue) (string, bool, bool) { return s.t.store.Keys[d.shard].WorkerDue, true, d.due })
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -321,8 +321,8 @@ func (s *Sweeper) recoverWorkers(ctx context.Context, n *store.Node, todo []work
 	for from, more := 0, true; more && len(refs) < recoverLimit; from += findLimit {
 		var found []dueWorker
 		var err error
-		found, more, err = s.findDue(ctx, n, todo, from, func(d workersDue) (string, string, bool) {
-			return s.t.store.Keys[d.shard].Recoveries, "wall", d.recoveries
+		found, more, err = s.findDue(ctx, n, todo, from, func(d workersDue) (string, bool, bool) {
+			return s.t.store.Keys[d.shard].Recoveries, true, d.recoveries
 		})
 		if err != nil {
 			s.end(refs)

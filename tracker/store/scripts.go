@@ -1,0 +1,50 @@
+package store
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// scripts are those of lua/store. Filled when the store is opened, and read only.
+type scripts struct{ find, schema *lua.Script }
+
+func newScripts(set *lua.Set) scripts {
+	return scripts{find: set.Get("find"), schema: set.Get("schema")}
+}
+
+// Overdue says what a sorted set is asked for: members whose scores, and the timeout, are over by the grace at least, oldest
+// first.
+type Overdue struct {
+	Set     string        // its key
+	Wall    bool          // its scores are wall time; else shard time
+	Timeout time.Duration // to add to each score
+	Grace   time.Duration
+	Limit   int // of members
+	Skip    int // how many to leave out, of those that are overdue longest
+}
+
+// FindCall lists what is overdue in a sorted set of a shard; ReadFound reads the reply. What it lists must be taken by a
+// script that checks again.
+func (s *Store) FindCall(shard int, o Overdue) *Call {
+	clock := "L"
+	if o.Wall {
+		clock = "wall"
+	}
+	return NewCall(shard, s.scripts.find, []string{s.Keys[shard].Clock, o.Set},
+		clock, model.Millis(o.Timeout), model.Millis(o.Grace), o.Limit, o.Skip)
+}
+
+// ReadFound returns the members that FindCall has listed.
+func ReadFound(r Reply) []string { return r.List(2).Strings() }
+
+// schemaCall writes down that the store went from one version of the stored format to another; readSchemaCall reads the reply.
+// least is the oldest version that a program must know to run on the store from now on.
+func (s *Store) schemaCall(from, to, least int) *Call {
+	return NewCall(0, s.scripts.schema, []string{schema.MetaKey}, from, to, least)
+}
+
+// readSchemaCall returns the version that the store is in now; false: the store was lost meanwhile.
+func readSchemaCall(r Reply) (version int, there bool) { return int(r.Int(0)), r.Int(0) >= 0 }
