@@ -23,7 +23,7 @@ const (
 // on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
 // flusher and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
 type batcher struct {
-	t        *Service
+	s        *Service
 	n        *store.Node
 	script   *lua.Script
 	oneShard bool        // a call is about one shard only
@@ -42,10 +42,10 @@ type batcher struct {
 	tickCalls  []*store.Call
 }
 
-func newBatcher(t *Service, n *store.Node) *batcher {
+func newBatcher(s *Service, n *store.Node) *batcher {
 	return &batcher{
-		t: t, n: n, script: t.store.Scripts.Get("beat"), oneShard: t.store.OnCluster(),
-		first: make([]int, t.store.Shards()),
+		s: s, n: n, script: s.store.Scripts.Get("beat"), oneShard: s.store.OnCluster(),
+		first: make([]int, s.store.Shards()),
 	}
 }
 
@@ -77,7 +77,7 @@ func (b *batcher) flush(batch []*Beat) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			b.t.store.BreakDown("the lane of beats", p)
+			b.s.store.BreakDown("the lane of beats", p)
 			b.abandon(batch)
 		}
 	}()
@@ -85,10 +85,10 @@ func (b *batcher) flush(batch []*Beat) {
 		b.add(beat)
 	}
 	b.pack()
-	b.t.store.Exec(context.Background(), b.n, b.exec)
+	b.s.store.Exec(context.Background(), b.n, b.exec)
 	b.settling = true
 	now := time.Now()
-	m := b.t.metrics
+	m := b.s.metrics
 	m.flushes.Inc()
 	m.batchSize.Observe(float64(len(batch)))
 	m.flushTime.Observe(now.Sub(start).Seconds())
@@ -104,14 +104,14 @@ func (b *batcher) flush(batch []*Beat) {
 // inTime keeps those of a batch that can still be answered in time, turns the others away, and finds by when the first of
 // the callers must have its answer.
 func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
-	latest := now.Add(b.t.store.LeastTrip(nil))
-	b.until = now.Add(b.t.store.Patience())
+	latest := now.Add(b.s.store.LeastTrip(nil))
+	b.until = now.Add(b.s.store.Patience())
 	kept := batch[:0]
 	for _, beat := range batch {
 		switch {
 		case beat.until.Before(latest):
-			b.t.metrics.beatsOverloaded.Inc()
-			b.t.turnAway(beat, b.t.store.Late())
+			b.s.metrics.beatsOverloaded.Inc()
+			b.s.turnAway(beat, b.s.store.Late())
 			continue
 		case beat.until.Before(b.until):
 			b.until = beat.until
@@ -134,9 +134,9 @@ func (b *batcher) abandon(batch []*Beat) {
 		batch = order[b.settled:]
 	}
 	for _, beat := range batch {
-		b.t.turnAway(beat, b.t.store.Bug())
+		b.s.turnAway(beat, b.s.store.Bug())
 	}
-	*b = *newBatcher(b.t, b.n)
+	*b = *newBatcher(b.s, b.n)
 }
 
 // add puts a beat into its group.
@@ -197,8 +197,8 @@ func (b *batcher) pack() {
 	for _, c := range b.calls[:len(b.exec)] {
 		c.build(b)
 	}
-	for beats := range slices.Chunk(b.ticks, b.t.store.AtOnce()) {
-		tick := b.t.newTick(beats)
+	for beats := range slices.Chunk(b.ticks, b.s.store.AtOnce()) {
+		tick := b.s.newTick(beats)
 		tick.Until = b.until
 		b.tickGroups, b.tickCalls = append(b.tickGroups, beats), append(b.tickCalls, tick)
 		b.exec = append(b.exec, tick)
@@ -221,7 +221,7 @@ func (b *batcher) nextCall(shard int) *beatCall {
 func (c *beatCall) build(b *batcher) {
 	argv := append(c.Argv[:0], "evalsha", &b.script.SHA, 5*len(c.groups))
 	for _, g := range c.groups {
-		k := b.t.store.Keys[g.shard]
+		k := b.s.store.Keys[g.shard]
 		argv = append(argv, &k.Clock, &k.Outages, &k.Progress, &k.Cancels, g.key)
 	}
 	for _, g := range c.groups {
@@ -245,11 +245,11 @@ func (c *beatCall) build(b *batcher) {
 
 // settle reads the reply and gives every beat of the call its fate.
 func (c *beatCall) settle(b *batcher, now time.Time) {
-	t := b.t
+	s := b.s
 	if c.Err != nil {
 		err := store.AsUnavailable("beat", c.Err)
-		t.metrics.beatsUnavailable.Add(float64(len(c.order)))
-		t.Keeper.Heard(c.Shard, len(c.order), err)
+		s.metrics.beatsUnavailable.Add(float64(len(c.order)))
+		s.Heard(c.Shard, len(c.order), err)
 		for _, beat := range c.order {
 			beat.Err = err
 			b.done(beat)
@@ -267,15 +267,15 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 	gaps := c.Reply.List(3)
 	for i := 0; i+1 < len(gaps); i += 2 {
-		t.Keeper.stoodStill(gaps.Int(i + 1))
+		s.keeper.stoodStill(gaps.Int(i + 1))
 	}
-	t.Keeper.landed(at, now)
-	t.Keeper.Heard(c.Shard, len(c.order), nil)
+	s.keeper.landed(at, now)
+	s.Heard(c.Shard, len(c.order), nil)
 	for _, g := range c.groups {
-		t.Keeper.touched(g.shard, now)
+		s.keeper.touched(g.shard, now)
 	}
-	t.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
-	t.metrics.beatsSlow.Add(float64(len(dead)))
+	s.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
+	s.metrics.beatsSlow.Add(float64(len(dead)))
 	for _, beat := range c.order {
 		beat.At = at
 		b.done(beat)

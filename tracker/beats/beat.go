@@ -38,47 +38,47 @@ type Beat struct {
 }
 
 // Beat lands one beat and returns when it has its one fate, which is in the beat.
-func (t *Service) Beat(b *Beat) {
+func (s *Service) Beat(b *Beat) {
 	if b.own == nil {
 		b.own = lane.NewOwnWaiter()
 	}
 	b.own.Expect(1)
-	t.prepare(b, b.own)
-	l := t.lanes.of(b.shard())
+	s.prepare(b, b.own)
+	l := s.lanes.of(b.shard())
 	r := l.Put(b)
-	for r == lane.Closed && t.lanes.of(b.shard()) != l { // the shard went to another node just now
-		l = t.lanes.of(b.shard())
+	for r == lane.Closed && s.lanes.of(b.shard()) != l { // the shard went to another node just now
+		l = s.lanes.of(b.shard())
 		r = l.Put(b)
 	}
 	if r != lane.Admitted {
-		t.refuseBeat(b, r)
+		s.refuseBeat(b, r)
 	}
 	b.own.Await()
 	if b.slow {
-		t.explain([]*Beat{b})
+		s.explain([]*Beat{b})
 	}
 }
 
 // Beats lands many beats in one go and returns when each has its fate. One that fails does not touch the others.
-func (t *Service) Beats(beats []*Beat) {
+func (s *Service) Beats(beats []*Beat) {
 	if len(beats) == 0 {
 		return
 	}
 	w := lane.NewWaiter(len(beats))
 	for _, b := range beats {
-		t.prepare(b, w)
+		s.prepare(b, w)
 	}
 	for rest := beats; len(rest) > 0; { // those of one node together
-		l, run := t.lanes.of(rest[0].shard()), 1
-		for run < len(rest) && t.lanes.of(rest[run].shard()) == l {
+		l, run := s.lanes.of(rest[0].shard()), 1
+		for run < len(rest) && s.lanes.of(rest[run].shard()) == l {
 			run++
 		}
 		fit, r := l.PutAll(rest[:run])
-		if r == lane.Closed && t.lanes.of(rest[0].shard()) != l {
+		if r == lane.Closed && s.lanes.of(rest[0].shard()) != l {
 			continue
 		}
 		for _, b := range rest[fit:run] {
-			t.refuseBeat(b, r)
+			s.refuseBeat(b, r)
 		}
 		rest = rest[run:]
 	}
@@ -89,30 +89,30 @@ func (t *Service) Beats(beats []*Beat) {
 			slow = append(slow, b)
 		}
 	}
-	t.explain(slow)
+	s.explain(slow)
 }
 
-func (t *Service) prepare(b *Beat, w *lane.Waiter) {
+func (s *Service) prepare(b *Beat, w *lane.Waiter) {
 	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
 	from := b.Arrived
 	if from.IsZero() {
 		from = time.Now()
 	}
-	b.until = from.Add(t.store.Patience())
+	b.until = from.Add(s.store.Patience())
 }
 
-func (t *Service) refuseBeat(b *Beat, r lane.Refusal) {
-	t.metrics.beatsOverloaded.Inc()
-	refusal := t.store.Refusal(r, "beats", t.opts.MaxPending)
-	t.turnAway(b, refusal)
+func (s *Service) refuseBeat(b *Beat, r lane.Refusal) {
+	s.metrics.beatsOverloaded.Inc()
+	refusal := s.store.Refusal(r, "beats", s.opts.MaxPending)
+	s.turnAway(b, refusal)
 }
 
 // turnAway is the fate of a beat that is not sent.
-func (t *Service) turnAway(b *Beat, refusal *model.Error) {
+func (s *Service) turnAway(b *Beat, refusal *model.Error) {
 	refusal.Op = "beat"
 	b.Err = refusal
 	if b.tick == nil {
-		t.Keeper.Heard(b.shard(), 1, refusal)
+		s.Heard(b.shard(), 1, refusal)
 	}
 	b.wait.Done()
 }
@@ -126,19 +126,19 @@ func (b *Beat) shard() int {
 
 // explain asks one by one why beats found no live attempt: not started yet (the beat starts it), lost by the
 // store (it is adopted), or really over.
-func (t *Service) explain(beats []*Beat) {
+func (s *Service) explain(beats []*Beat) {
 	if len(beats) == 0 {
 		return
 	}
 	calls := make([]*store.Call, len(beats))
 	for i, b := range beats {
-		calls[i] = t.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
+		calls[i] = s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
 	}
-	t.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they came together
+	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they came together
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
-		t.Keeper.Heard(b.shard(), 0, calls[i].Err) // it was counted by the flush
+		s.Heard(b.shard(), 0, calls[i].Err) // it was counted by the flush
 	}
 }
 

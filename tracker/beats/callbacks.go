@@ -12,10 +12,10 @@ import (
 )
 
 // Attempt completes the name of an attempt with what the batcher wants. Do it once and keep the result.
-func (t *Service) Attempt(a model.Attempt) *model.Attempt {
+func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	a.Member = schema.MemberName(a.Scope, a.TaskID, a.Number, a.Fence)
-	a.Shard = t.store.ShardOf(a.Scope, a.TaskID)
-	a.BeatsKey = t.store.Keys[a.Shard].SharedBeats(a.Timeout)
+	a.Shard = s.store.ShardOf(a.Scope, a.TaskID)
+	a.BeatsKey = s.store.Keys[a.Shard].SharedBeats(a.Timeout)
 	// The names inside the member are its slices: a beat then reads one string instead of three, from memory
 	// that is in no cache.
 	tenant, workspace := len(a.Scope.Tenant), len(a.Scope.Workspace)
@@ -27,26 +27,26 @@ func (t *Service) Attempt(a model.Attempt) *model.Attempt {
 }
 
 // Start hears that a worker has begun an attempt. Again on the running attempt it is a beat.
-func (t *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (model.Acknowledged, error) {
-	ctx = t.store.Within(ctx, 0)
-	c := t.startCall(a, r.WorkerID, schema.PackReport(r))
-	t.store.DoAll(ctx, "start", []*store.Call{c})
+func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (model.Acknowledged, error) {
+	ctx = s.store.Within(ctx, 0)
+	c := s.startCall(a, r.WorkerID, schema.PackReport(r))
+	s.store.DoAll(ctx, "start", []*store.Call{c})
 	return heard("start", a, c)
 }
 
-func (t *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
-	return store.NewCall(a.Shard, t.store.Scripts.Get("start"), t.callbackKeys(a), append(t.callbackArgs(a), worker, report, model.Millis(t.opts.FinishedRetention), t.store.SweeperID())...)
+func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
+	return store.NewCall(a.Shard, s.store.Scripts.Get("start"), s.callbackKeys(a), append(s.callbackArgs(a), worker, report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())...)
 }
 
 // callbackKeys needs no look-up: the token names everything that the keys are made of.
-func (t *Service) callbackKeys(a *model.Attempt) []string {
-	k := t.store.Keys[a.Shard]
+func (s *Service) callbackKeys(a *model.Attempt) []string {
+	k := s.store.Keys[a.Shard]
 	keys := make([]string, 0, len(k.Fixed)+6)
 	keys = append(keys, k.Fixed...)
 	return append(k.OfTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(model.Millis(a.Timeout), 10)), k.Fences)
 }
 
-func (t *Service) callbackArgs(a *model.Attempt) []any {
+func (s *Service) callbackArgs(a *model.Attempt) []any {
 	run := a.RunID
 	if run == schema.RunOf(a.TaskID) {
 		run = ""
@@ -115,20 +115,20 @@ func EndedMessage(r model.Reason) string {
 }
 
 // Complete ends an attempt as its worker reports.
-func (t *Service) Complete(ctx context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
-	ctx = t.store.Within(ctx, 0)
+func (s *Service) Complete(ctx context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
+	ctx = s.store.Within(ctx, 0)
 	retryable := ""
 	if c.Retryable {
 		retryable = "1"
 	}
-	args := append(t.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, model.Millis(t.opts.FinishedRetention), schema.KeptError(c.Error), string(c.Error),
+	args := append(s.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention), schema.KeptError(c.Error), string(c.Error),
 		schema.MillisOrEmpty(c.CompletedAt), schema.KeptMetrics(c.Metrics))
 	args = AppendDoc(args, "output", string(c.Output))
 	args = AppendDoc(args, "metrics", string(c.Metrics))
 	args = AppendDoc(args, "phase", c.CancelledDuringPhase)
 	args = AppendDoc(args, "partial", string(c.PartialProgress))
-	call := store.NewCall(a.Shard, t.store.Scripts.Get("complete"), t.callbackKeys(a), args...)
-	t.store.DoDurably(ctx, "complete", call)
+	call := store.NewCall(a.Shard, s.store.Scripts.Get("complete"), s.callbackKeys(a), args...)
+	s.store.DoDurably(ctx, "complete", call)
 	if call.Err != nil {
 		return model.Completed{}, call.Err
 	}
@@ -153,11 +153,11 @@ func AppendDoc(args []any, field, value string) []any {
 
 // CancelDelivered records that a reply which carried a pending cancel was handed to the worker's connection:
 // the grace period begins. It does not wait; a delivery that is lost is recorded by the next reply.
-func (t *Service) CancelDelivered(a *model.Attempt) {
-	k := t.store.Keys[a.Shard]
-	c := store.NewCall(a.Shard, t.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
+func (s *Service) CancelDelivered(a *model.Attempt) {
+	k := s.store.Keys[a.Shard]
+	c := store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
 	c.Wait = lane.NewOwnWaiter()
 	c.Wait.Expect(1) // nobody waits; it holds the one signal
-	c.Until = t.store.Deadline(context.Background())
-	_ = t.store.Node(a.Shard).Calls.Put(c)
+	c.Until = s.store.Deadline(context.Background())
+	_ = s.store.Node(a.Shard).Calls.Put(c)
 }

@@ -41,7 +41,7 @@ func newCutOff(shards int, period time.Duration) *cutOff {
 }
 
 // SetDraining says that balancers are told from now on to send nobody here.
-func (t *Service) SetDraining() { t.Keeper.cutOff.draining.Store(true) }
+func (s *Service) SetDraining() { s.keeper.cutOff.draining.Store(true) }
 
 // begins is told that the replica starts in a deployment that was there before it.
 func (c *cutOff) begins() { c.started.Store(int64(c.now() + c.period)) }

@@ -27,8 +27,10 @@ type fate struct {
 	adrift  atomic.Bool // some, since the shard is on its way to another node
 }
 
-// Heard is told of the fate of beats that were not empty.
-func (k *timekeeper) Heard(shard, beats int, err error) {
+// Heard is told of the fate of beats that were not empty, attempts' and workers', and how many those were that came to this
+// replica with it.
+func (s *Service) Heard(shard, beats int, err error) {
+	k := s.keeper
 	k.cutOff.arrived.Add(int64(beats))
 	if err == nil {
 		return
@@ -52,15 +54,15 @@ func (k *timekeeper) Heard(shard, beats int, err error) {
 // its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When Redis refuses everything there is
 // nothing to hold: only when writes landed shortly before may some land and others not. It goes past the lanes, which may
 // be full, and waits for nobody.
-func (t *Service) holdTime() {
-	for n, shards := range t.store.ByNode() {
+func (s *Service) holdTime() {
+	for n, shards := range s.store.ByNode() {
 		if n.Holding.Load() {
 			continue // what has happened since is seen in the next slot
 		}
 		landed, refused, shed := false, false, false
 		var adrift []int
 		for _, shard := range shards {
-			f := &t.Keeper.shards[shard].fate
+			f := &s.keeper.shards[shard].fate
 			landed = f.landed.Swap(false) || landed
 			refused = f.refused.Swap(false) || refused
 			shed = f.shed.Swap(false) || shed
@@ -86,26 +88,26 @@ func (t *Service) holdTime() {
 				stands = refusedHold
 			}
 			if stands+half > 0 {
-				k := t.store.Keys[shard]
-				calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("slowclock"), []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half)))
+				k := s.store.Keys[shard]
+				calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("slowclock"), []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half)))
 			}
 		}
 		if len(calls) > 0 {
 			n.Holding.Store(true)
-			t.store.Background.Go(func() {
-				defer t.store.Contain("holding time")
+			s.store.Background.Go(func() {
+				defer s.store.Contain("holding time")
 				defer n.Holding.Store(false)
-				t.hold(n, calls)
+				s.hold(n, calls)
 			})
 		}
 	}
 }
 
-func (t *Service) hold(n *store.Node, calls []*store.Call) {
-	t.store.Exec(context.Background(), n, calls)
+func (s *Service) hold(n *store.Node, calls []*store.Call) {
+	s.store.Exec(context.Background(), n, calls)
 	for _, c := range calls {
 		if c.Err == nil {
-			t.metrics.holds.Inc()
+			s.metrics.holds.Inc()
 		}
 	}
 }

@@ -18,20 +18,20 @@ func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[sha
 
 // mapLanes is told of each new map of shards before it is used, one at a time. A node that is in use no more closes its
 // lane.
-func (t *Service) mapLanes(nodes []*store.Node) {
+func (s *Service) mapLanes(nodes []*store.Node) {
 	byShard := make([]*lane.Lane[*Beat], len(nodes))
 	byNode := map[*store.Node]*lane.Lane[*Beat]{}
 	for shard, n := range nodes {
 		l := byNode[n]
 		if l == nil {
-			l = t.lanes.byNode[n]
+			l = s.lanes.byNode[n]
 		}
 		if l == nil {
-			l = lane.New(t.opts.MaxPending, runtime.GOMAXPROCS(0), 1, newBatcher(t, n).flush)
+			l = lane.New(s.opts.MaxPending, runtime.GOMAXPROCS(0), 1, newBatcher(s, n).flush)
 			n.BeforeClose(l.Close)
 		}
 		byNode[n], byShard[shard] = l, l
 	}
-	t.lanes.byNode = byNode
-	t.lanes.byShard.Store(&byShard)
+	s.lanes.byNode = byNode
+	s.lanes.byShard.Store(&byShard)
 }

@@ -13,8 +13,8 @@ const (
 	regressFor = 2 * time.Minute // for so long what is unknown may have been lost
 )
 
-// regress hears an empty beat's shard time, and how long it had not been written, -1 for ever. It tells whether the store has
-// lost writes.
+// regress hears an empty beat's shard time, and how long it had not been written, -1 for ever. It reports whether the store
+// has lost writes.
 func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	s := &k.shards[shard]
 	seen := s.seen.Swap(shardTime)
@@ -25,12 +25,12 @@ func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	return true
 }
 
-// MayHaveLost tells whether the store has lost writes of a shard a short time ago.
-func (k *timekeeper) MayHaveLost(shard int) bool {
-	return int64(k.cutOff.now()) < k.shards[shard].lost.Load()
+// MayHaveLost reports whether the store has lost writes of a shard a short time ago.
+func (s *Service) MayHaveLost(shard int) bool {
+	return int64(s.keeper.cutOff.now()) < s.keeper.shards[shard].lost.Load()
 }
 
-// AttemptInDoubt stands in Owned's answer for an attempt of which this replica knows nothing while the store has just lost
+// AttemptInDoubt stands in the answer of Owned, of package holdings, for an attempt of which this replica knows nothing while the store has just lost
 // writes: it may have been dispatched to the worker. A replica that served the claim, or has opened the attempt to its
 // worker before, still knows it; and its own token proves it to all.
 var AttemptInDoubt = new(model.Attempt)

@@ -27,16 +27,16 @@ type Service struct {
 	log     *slog.Logger
 	metrics *metrics
 	lanes   lanes       // redrawn with the store's map of shards
-	Keeper  *timekeeper // of shard time
+	keeper  *timekeeper // of shard time
 }
 
 // New makes the service of a store that has not begun, whose lanes of beats come with its map of shards.
-func New(s *store.Store, o Options) *Service {
-	t := &Service{store: s, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
-	t.Keeper = newTimekeeper(s.Shards(), o.HealthCheckPeriod, func(d time.Duration) { t.metrics.gaps.Add(d.Seconds()) })
-	if !s.Founded() {
-		t.Keeper.cutOff.begins()
+func New(st *store.Store, o Options) *Service {
+	s := &Service{store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, func(d time.Duration) { s.metrics.gaps.Add(d.Seconds()) })
+	if !st.Founded() {
+		s.keeper.cutOff.begins()
 	}
-	s.OnMap(t.mapLanes)
-	return t
+	st.OnMap(s.mapLanes)
+	return s
 }

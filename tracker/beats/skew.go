@@ -7,8 +7,16 @@ import (
 
 // Skew is how far Redis's clock is ahead of this process's; 0 until a beat or an empty beat has been answered, whose replies
 // tell it. Tokens and deadlines are judged by Redis's clock, which is the same for all replicas.
-func (t *Service) Skew() time.Duration {
-	return time.Duration(t.Keeper.Skew.Load()) * time.Millisecond
+func (s *Service) Skew() time.Duration {
+	return time.Duration(s.keeper.skew.Load()) * time.Millisecond
+}
+
+// RedisNow returns Redis's clock as this process knows it, to the millisecond.
+func (s *Service) RedisNow() time.Time { return s.keeper.redisClock(time.Now()) }
+
+// redisClock returns Redis's clock at a moment of this process's.
+func (k *timekeeper) redisClock(now time.Time) time.Time {
+	return time.UnixMilli(now.UnixMilli() + k.skew.Load())
 }
 
 const (
@@ -17,12 +25,12 @@ const (
 )
 
 // tellSkew warns of a clock that somebody should set.
-func (t *Service) tellSkew(now time.Time) {
-	skew := t.Skew()
-	last := t.Keeper.skewSaid.Load()
-	if skew.Abs() < skewTold || now.UnixNano()-last < int64(skewPause) || !t.Keeper.skewSaid.CompareAndSwap(last, now.UnixNano()) {
+func (s *Service) tellSkew(now time.Time) {
+	skew := s.Skew()
+	last := s.keeper.skewSaid.Load()
+	if skew.Abs() < skewTold || now.UnixNano()-last < int64(skewPause) || !s.keeper.skewSaid.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	t.log.Warn("this machine's clock differs from Redis's, by which tokens and deadlines are judged: synchronise both",
+	s.log.Warn("this machine's clock differs from Redis's, by which tokens and deadlines are judged: synchronise both",
 		slog.Duration("redis_ahead", skew))
 }

@@ -32,7 +32,7 @@ type tick struct {
 // timekeeper knows what this replica has done for each shard's clock.
 type timekeeper struct {
 	shards []shardTurn
-	Skew   atomic.Int64 // Redis's clock minus this process's, ms
+	skew   atomic.Int64 // Redis's clock minus this process's, ms
 
 	skewSaid atomic.Int64 // when it was last warned of, ns since the epoch
 
@@ -72,7 +72,7 @@ func (k *timekeeper) touched(shard int, now time.Time) {
 }
 
 // landed is told of Redis's clock whenever it is known.
-func (k *timekeeper) landed(at, now time.Time) { k.Skew.Store(at.Sub(now).Milliseconds()) }
+func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
 
 // stoodStill is told of a gap in the wall's time that shard time could not follow.
 func (k *timekeeper) stoodStill(gapMs int64) {
@@ -86,25 +86,24 @@ const (
 
 // KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
 // beats would land if its clients sent any: that is what shard time stands for.
-func (t *Service) KeepTime(ctx context.Context) error {
+func (s *Service) KeepTime(ctx context.Context) error {
 	busy := map[*store.Node]*atomic.Bool{} // of those in use
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer t.store.Contain("shard time")
+	defer s.store.Contain("shard time")
 	for {
-		redisNow := time.Now().UnixMilli() + t.Keeper.Skew.Load()
-		next := slot - time.Duration(redisNow%slot.Milliseconds())*time.Millisecond
+		next := slot - time.Duration(s.RedisNow().UnixMilli()%slot.Milliseconds())*time.Millisecond
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(next):
 		}
-		t.holdTime()
-		t.Keeper.cutOff.listen()
+		s.holdTime()
+		s.keeper.cutOff.listen()
 		maps.DeleteFunc(busy, func(n *store.Node, _ *atomic.Bool) bool { return n.Life.Err() != nil })
 		byNode := map[*store.Node][]int{}
-		for _, shard := range t.Keeper.due(time.Now()) {
-			n := t.store.Node(shard)
+		for _, shard := range s.keeper.due(time.Now()) {
+			n := s.store.Node(shard)
 			byNode[n] = append(byNode[n], shard)
 		}
 		for n, shards := range byNode { // each node by itself: a frozen one must not stop the others' clocks
@@ -112,9 +111,9 @@ func (t *Service) KeepTime(ctx context.Context) error {
 				busy[n] = new(atomic.Bool)
 			}
 			if flag := busy[n]; flag.CompareAndSwap(false, true) {
-				running.Go(t.store.Guard("shard time", func() {
+				running.Go(s.store.Guard("shard time", func() {
 					defer flag.Store(false)
-					_ = t.tickShards(shards) // a tick that failed is tried again in the next turn
+					_ = s.tickShards(shards) // a tick that failed is tried again in the next turn
 				}))
 			}
 		}
@@ -125,7 +124,7 @@ func (t *Service) KeepTime(ctx context.Context) error {
 // touched gets an empty beat now and then, which tells what there is to tell, and one in each turn while its clients may be
 // cut off from this replica: that holds for a moment only.
 func (k *timekeeper) due(now time.Time) []int {
-	turn := (now.UnixMilli() + k.Skew.Load()) / slot.Milliseconds()
+	turn := k.redisClock(now).UnixMilli() / slot.Milliseconds()
 	var shards []int
 	for i := range k.shards {
 		s := &k.shards[i]
@@ -138,15 +137,15 @@ func (k *timekeeper) due(now time.Time) []int {
 }
 
 // Tick sends one empty beat to every shard.
-func (t *Service) Tick() error {
-	shards := make([]int, t.store.Shards())
+func (s *Service) Tick() error {
+	shards := make([]int, s.store.Shards())
 	for i := range shards {
 		shards[i] = i
 	}
-	return t.tickShards(shards)
+	return s.tickShards(shards)
 }
 
-func (t *Service) tickShards(shards []int) error {
+func (s *Service) tickShards(shards []int) error {
 	if len(shards) == 0 {
 		return nil
 	}
@@ -154,7 +153,7 @@ func (t *Service) tickShards(shards []int) error {
 	for i, shard := range shards {
 		ticks[i] = &Beat{tick: &tick{shard: shard}}
 	}
-	t.Beats(ticks)
+	s.Beats(ticks)
 	var first error
 	for _, b := range ticks {
 		if b.Err != nil {
@@ -163,19 +162,19 @@ func (t *Service) tickShards(shards []int) error {
 			}
 			continue
 		}
-		t.Keeper.learn(b.tick, t.opts.ReplicaID)
+		s.keeper.learn(b.tick, s.opts.ReplicaID)
 	}
-	t.tellSkew(time.Now())
+	s.tellSkew(time.Now())
 	return first
 }
 
 // newTick is one call of tick.lua for empty beats that one call may take.
-func (t *Service) newTick(beats []*Beat) *store.Call {
+func (s *Service) newTick(beats []*Beat) *store.Call {
 	var keys []string
 	meta := false
 	for _, beat := range beats {
 		meta = meta || beat.tick.shard == 0
-		k := t.store.Keys[beat.tick.shard]
+		k := s.store.Keys[beat.tick.shard]
 		keys = append(keys, k.Clock, k.Outages, k.Progress, k.Cancels, k.Replicas, k.Timeouts, k.Timers, k.Due, k.Index,
 			k.Events, k.Sweepers, k.Ready, k.Held, k.Outbox, k.Fences, k.Pauses,
 			k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries, k.Braked)
@@ -183,33 +182,33 @@ func (t *Service) newTick(beats []*Beat) *store.Call {
 	if meta {
 		keys = append(keys, schema.MetaKey)
 	}
-	args := []any{t.opts.ReplicaID, t.Keeper.windowMs(), t.store.Shards(), model.Millis(t.Keeper.cutOff.period), model.Millis(t.opts.WorkerTimeout)}
+	args := []any{s.opts.ReplicaID, s.keeper.windowMs(), s.store.Shards(), model.Millis(s.keeper.cutOff.period), model.Millis(s.opts.WorkerTimeout)}
 	for _, beat := range beats {
-		args = append(args, model.Millis(t.Keeper.cutOff.left(beat.tick.shard)))
+		args = append(args, model.Millis(s.keeper.cutOff.left(beat.tick.shard)))
 	}
-	return store.NewCall(beats[0].tick.shard, t.store.Scripts.Get("tick"), keys, args...)
+	return store.NewCall(beats[0].tick.shard, s.store.Scripts.Get("tick"), keys, args...)
 }
 
 // settleTicks gives the empty beats of one call their fate.
 func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
-	t := b.t
+	s := b.s
 	if c.Err == nil {
-		t.Keeper.landed(c.Reply.Time(0), now)
+		s.keeper.landed(c.Reply.Time(0), now)
 	}
 	for i, beat := range beats {
 		if c.Err != nil {
 			beat.Err = store.AsUnavailable("beat", c.Err)
-			t.Keeper.cutOff.unconfirmed(beat.tick.shard)
+			s.keeper.cutOff.unconfirmed(beat.tick.shard)
 		} else {
 			of := c.Reply.List(1 + i)
 			if gap := of.Int(1); gap > maxStepMs {
-				t.Keeper.stoodStill(gap)
+				s.keeper.stoodStill(gap)
 			}
-			if t.Keeper.regress(beat.tick.shard, of.Int(0), of.Int(1)) {
-				t.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", beat.tick.shard)
+			if s.keeper.regress(beat.tick.shard, of.Int(0), of.Int(1)) {
+				s.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", beat.tick.shard)
 			}
-			t.Keeper.touched(beat.tick.shard, now)
-			t.Keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())
+			s.keeper.touched(beat.tick.shard, now)
+			s.keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())
 			beat.tick.replicas = of.List(2).Strings()
 		}
 		b.done(beat)

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// holding is one attempt that a worker holds, as its entry in a held set says.
-type holding struct {
+// Holding is one attempt that a worker holds, as its entry in a held set says.
+type Holding struct {
 	text   string // the entry
 	Ref    *schema.TaskRef
 	Worker string
@@ -19,35 +19,35 @@ type holding struct {
 }
 
 // ParseHeld reads an entry as held_entry in lua/lib/held.lua packs it.
-func ParseHeld(text string, shard int) (holding, bool) {
+func ParseHeld(text string, shard int) (Holding, bool) {
 	p := strings.Split(text, "/") // worker, tenant, workspace, task#attempt.fence, timeout, run, claim
 	if len(p) != 7 {
-		return holding{}, false
+		return Holding{}, false
 	}
 	id, _, _ := strings.Cut(p[3], "#")
 	r := &schema.TaskRef{Scope: model.Scope{Tenant: p[1], Workspace: p[2]}, ID: id, Shard: shard, Exists: true}
 	r.Resolve(p[5], p[4])
-	return holding{text: text, Worker: p[0], Ref: r, member: p[1] + "/" + p[2] + "/" + p[3], Claim: p[6]}, true
+	return Holding{text: text, Worker: p[0], Ref: r, member: p[1] + "/" + p[2] + "/" + p[3], Claim: p[6]}, true
 }
 
 // heldPage is how many entries of a held set are read at once.
 const heldPage = 1000
 
 // HeldBy lists all that a worker holds.
-func (t *Service) HeldBy(ctx context.Context, op string, scope model.Scope, workerID string) ([]holding, error) {
+func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, workerID string) ([]Holding, error) {
 	prefix := workerID + "/" + scope.String() + "/"
-	after := make([]string, t.store.Shards())
-	open := make([]int, t.store.Shards())
+	after := make([]string, s.store.Shards())
+	open := make([]int, s.store.Shards())
 	for shard := range open {
 		open[shard] = shard
 	}
-	var held []holding
+	var held []Holding
 	for len(open) > 0 {
 		calls := make([]*store.Call, len(open))
 		for i, shard := range open {
-			calls[i] = store.NewCall(shard, t.store.Scripts.Get("held"), []string{t.store.Keys[shard].Held}, prefix, after[shard], heldPage)
+			calls[i] = store.NewCall(shard, s.store.Scripts.Get("held"), []string{s.store.Keys[shard].Held}, prefix, after[shard], heldPage)
 		}
-		t.store.DoAll(ctx, op, calls)
+		s.store.DoAll(ctx, op, calls)
 		open = open[:0:0]
 		for _, c := range calls {
 			if c.Err != nil {

@@ -2,21 +2,23 @@ package holdings
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Ends count the attempts that this process ended.
-type Ends struct {
-	Verdicts  *prometheus.CounterVec
-	Requeued  prometheus.Counter
+// metrics count the attempts that this process ended.
+type metrics struct {
+	verdicts  *prometheus.CounterVec
+	requeued  prometheus.Counter
 	recovered prometheus.Counter
 }
 
-func newEnds(r prometheus.Registerer) *Ends {
-	m := &Ends{
-		Verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_verdicts_total", Help: "Attempts ended by this sweeper, by reason.",
 		}, []string{"reason"}),
-		Requeued: prometheus.NewCounter(prometheus.CounterOpts{
+		requeued: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_requeued_total", Help: "Attempts ended by this sweeper whose task went back to its queue.",
 		}),
 		recovered: prometheus.NewCounter(prometheus.CounterOpts{
@@ -24,7 +26,15 @@ func newEnds(r prometheus.Registerer) *Ends {
 		}),
 	}
 	if r != nil {
-		r.MustRegister(m.Verdicts, m.Requeued, m.recovered)
+		r.MustRegister(m.verdicts, m.requeued, m.recovered)
 	}
 	return m
+}
+
+// CountEnd counts an attempt that this process ended, and that its task went back to its queue.
+func (s *Service) CountEnd(why model.Reason, requeued bool) {
+	s.metrics.verdicts.WithLabelValues(string(why)).Inc()
+	if requeued {
+		s.metrics.requeued.Inc()
+	}
 }

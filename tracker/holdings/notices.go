@@ -38,12 +38,12 @@ func parseLetter(text string) (letter, bool) {
 }
 
 // TellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot take the sweeper does.
-func (t *Service) TellWorkers(ctx context.Context, shard int) { _, _ = t.Carry(ctx, shard, 0) }
+func (s *Service) TellWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
 
-// Carry takes the word in a shard's outbox to the workers' shards. It tells whether there is more.
-func (t *Service) Carry(ctx context.Context, shard int, grace time.Duration) (more bool, err error) {
-	k := t.store.Keys[shard]
-	re, err := t.store.Do(ctx, "carry", t.store.FindCall(shard, store.Overdue{Set: k.Outbox, Wall: true, Grace: grace, Limit: carryLimit}))
+// SendNotices takes the notices in a shard's outbox to the workers' shards. It reports whether there are more.
+func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duration) (more bool, err error) {
+	k := s.store.Keys[shard]
+	re, err := s.store.Do(ctx, "send notices", s.store.FindCall(shard, store.Overdue{Set: k.Outbox, Wall: true, Grace: grace, Limit: carryLimit}))
 	if err != nil {
 		return false, err
 	}
@@ -60,16 +60,16 @@ func (t *Service) Carry(ctx context.Context, shard int, grace time.Duration) (mo
 	var calls []*store.Call
 	var groups [][]letter
 	for worker, letters := range byWorker {
-		if home, ok := t.store.WorkerShard(worker); ok {
+		if home, ok := s.store.WorkerShard(worker); ok {
 			for part := range slices.Chunk(letters, wordsAtOnce) {
-				calls = append(calls, t.notifyCall(home, worker, part))
+				calls = append(calls, s.notifyCall(home, worker, part))
 				groups = append(groups, part)
 			}
 		} else { // no worker that registered: nobody would ask for it
 			done = append(done, textsOf(letters)...)
 		}
 	}
-	t.store.DoAll(ctx, "carry", calls)
+	s.store.DoAll(ctx, "send notices", calls)
 	for i, c := range calls {
 		if c.Err != nil {
 			late, err = append(late, textsOf(groups[i])...), c.Err
@@ -77,9 +77,9 @@ func (t *Service) Carry(ctx context.Context, shard int, grace time.Duration) (mo
 			done = append(done, textsOf(groups[i])...)
 		}
 	}
-	after := append(t.noticedCalls(shard, k.Outbox, "", done),
-		t.noticedCalls(shard, k.Outbox, noticeRetry, late)...) // those behind what can be carried
-	t.store.DoAll(ctx, "carry", after)
+	after := append(s.noticedCalls(shard, k.Outbox, "", done),
+		s.noticedCalls(shard, k.Outbox, noticeRetry, late)...) // those behind what can be carried
+	s.store.DoAll(ctx, "send notices", after)
 	for _, c := range after {
 		if c.Err != nil {
 			return false, c.Err
@@ -99,16 +99,16 @@ func textsOf(letters []letter) []string {
 	return texts
 }
 
-func (t *Service) notifyCall(home int, worker string, letters []letter) *store.Call {
-	k, name := t.store.Keys[home], schema.TaskName(letters[0].scope, worker)
+func (s *Service) notifyCall(home int, worker string, letters []letter) *store.Call {
+	k, name := s.store.Keys[home], schema.TaskName(letters[0].scope, worker)
 	args := []any{model.Millis(noticeLife)}
 	for _, l := range letters {
 		args = append(args, l.entry)
 	}
-	return store.NewCall(home, t.store.Scripts.Get("notify"), []string{k.Notices(name), k.Worker(name)}, args...)
+	return store.NewCall(home, s.store.Scripts.Get("notify"), []string{k.Notices(name), k.Worker(name)}, args...)
 }
 
-func (t *Service) noticedCalls(shard int, key string, putOff any, entries []string) (calls []*store.Call) {
+func (s *Service) noticedCalls(shard int, key string, putOff any, entries []string) (calls []*store.Call) {
 	if d, ok := putOff.(time.Duration); ok {
 		putOff = model.Millis(d)
 	}
@@ -117,13 +117,14 @@ func (t *Service) noticedCalls(shard int, key string, putOff any, entries []stri
 		for _, e := range part {
 			args = append(args, e)
 		}
-		calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("notices_done"), []string{key}, args...))
+		calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("notices_done"), []string{key}, args...))
 	}
 	return calls
 }
 
-// Hear reads word for a worker as its beat's script gave it.
-func (h *WorkerHeard) Hear(t *Service, entries []string) {
+// Tell has the answer to a worker's beat say what the notices say that were kept for the worker, as its beat's script gave
+// them.
+func (s *Service) Tell(h *WorkerHeard, entries []string) {
 	for _, entry := range entries {
 		p := strings.SplitN(entry, schema.PackSep, 3)
 		if len(p) != 3 {
@@ -141,7 +142,7 @@ func (h *WorkerHeard) Hear(t *Service, entries []string) {
 			if p[2] != "" {
 				_ = json.Unmarshal([]byte(p[2]), &n.Reason) // written by cancel, so it is JSON
 			}
-			h.cancel(n, &model.Attempt{Scope: scope, TaskID: id, Number: number, Member: p[0], Shard: t.store.ShardOf(scope, id)})
+			h.cancel(n, &model.Attempt{Scope: scope, TaskID: id, Number: number, Member: p[0], Shard: s.store.ShardOf(scope, id)})
 		case "l":
 			n.Error = model.Code(p[2])
 			h.lose(n)
@@ -180,22 +181,22 @@ func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
 // Notified records that the answer to a worker's beat, with all its word, was handed to the worker's connection. It
 // does not wait; what is not recorded the next beat tells again. Cancels come first: their grace period must begin
 // before the word of them is forgotten.
-func (t *Service) Notified(h *WorkerHeard) {
-	t.store.Background.Go(func() {
-		defer t.store.Contain("recording what a worker was told")
+func (s *Service) Notified(h *WorkerHeard) {
+	s.store.Background.Go(func() {
+		defer s.store.Contain("recording what a worker was told")
 		calls := make([]*store.Call, len(h.cancelled))
 		for i, a := range h.cancelled {
-			k := t.store.Keys[a.Shard]
-			calls[i] = store.NewCall(a.Shard, t.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
+			k := s.store.Keys[a.Shard]
+			calls[i] = store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
 		}
-		t.store.DoAll(context.Background(), "notified", calls)
+		s.store.DoAll(context.Background(), "notified", calls)
 		for _, c := range calls {
 			if c.Err != nil {
 				return
 			}
 		}
-		if home, ok := t.store.WorkerShard(h.Worker); ok && len(h.entries) > 0 {
-			t.store.DoAll(context.Background(), "notified", t.noticedCalls(home, t.store.Keys[home].Notices(schema.TaskName(h.Scope, h.Worker)), "", h.entries))
+		if home, ok := s.store.WorkerShard(h.Worker); ok && len(h.entries) > 0 {
+			s.store.DoAll(context.Background(), "notified", s.noticedCalls(home, s.store.Keys[home].Notices(schema.TaskName(h.Scope, h.Worker)), "", h.entries))
 		}
 	})
 }

@@ -21,14 +21,19 @@ type OwnedAttempt struct {
 	Number int
 }
 
+// Remember has this replica know that an attempt was dispatched to a worker, also when the store has lost it.
+func (s *Service) Remember(workerID string, a *model.Attempt) {
+	s.ownedBy.put(a.Scope, workerID, OwnedAttempt{TaskID: a.TaskID, Number: a.Number}, a)
+}
+
 // Owned gives the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
 // other, and for those that the store does not know; AttemptInDoubt when it may have lost them. Whether they are live is
 // for the callbacks to judge.
-func (t *Service) Owned(ctx context.Context, scope model.Scope, workerID string, names []OwnedAttempt) ([]*model.Attempt, error) {
-	ctx = t.store.Within(ctx, 0)
-	attempts, known, err := t.owned(ctx, "owned", scope, workerID, names)
+func (s *Service) Owned(ctx context.Context, scope model.Scope, workerID string, names []OwnedAttempt) ([]*model.Attempt, error) {
+	ctx = s.store.Within(ctx, 0)
+	attempts, known, err := s.owned(ctx, "owned", scope, workerID, names)
 	for i, a := range attempts {
-		if a == nil && !known[i] && t.beats.Keeper.MayHaveLost(t.store.ShardOf(scope, names[i].TaskID)) {
+		if a == nil && !known[i] && s.beats.MayHaveLost(s.store.ShardOf(scope, names[i].TaskID)) {
 			attempts[i] = beats.AttemptInDoubt
 		}
 	}
@@ -36,18 +41,18 @@ func (t *Service) Owned(ctx context.Context, scope model.Scope, workerID string,
 }
 
 // owned tells besides which of them belong to a task that there is.
-func (t *Service) owned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (attempts []*model.Attempt, known []bool, err error) {
+func (s *Service) owned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (attempts []*model.Attempt, known []bool, err error) {
 	attempts, known = make([]*model.Attempt, len(names)), make([]bool, len(names))
 	byShard := map[int][]int{}
 	first := make(map[OwnedAttempt]int, len(names))
 	for i, n := range names {
-		if attempts[i] = t.OwnedBy.get(scope, workerID, n); attempts[i] != nil {
+		if attempts[i] = s.ownedBy.get(scope, workerID, n); attempts[i] != nil {
 			known[i] = true
 			continue
 		}
 		if _, asked := first[n]; !asked {
 			first[n] = i
-			shard := t.store.ShardOf(scope, n.TaskID)
+			shard := s.store.ShardOf(scope, n.TaskID)
 			byShard[shard] = append(byShard[shard], i)
 		}
 	}
@@ -55,11 +60,11 @@ func (t *Service) owned(ctx context.Context, op string, scope model.Scope, worke
 	var groups [][]int
 	for shard, group := range byShard {
 		for part := range slices.Chunk(group, ownedLimit) {
-			calls = append(calls, t.ownedCall(shard, scope, workerID, names, part))
+			calls = append(calls, s.ownedCall(shard, scope, workerID, names, part))
 			groups = append(groups, part)
 		}
 	}
-	t.store.DoAll(ctx, op, calls)
+	s.store.DoAll(ctx, op, calls)
 	for g, c := range calls {
 		if c.Err != nil {
 			return nil, nil, c.Err
@@ -68,8 +73,8 @@ func (t *Service) owned(ctx context.Context, op string, scope model.Scope, worke
 			re := c.Reply.List(j)
 			known[i] = len(re) > 1 || re.Int(0) == 0
 			if len(re) > 1 {
-				attempts[i] = t.attemptOf(scope, workerID, names[i], re)
-				t.OwnedBy.Put(scope, workerID, names[i], attempts[i])
+				attempts[i] = s.attemptOf(scope, workerID, names[i], re)
+				s.ownedBy.put(scope, workerID, names[i], attempts[i])
 			}
 		}
 	}
@@ -84,8 +89,8 @@ func (t *Service) owned(ctx context.Context, op string, scope model.Scope, worke
 // ownedLimit is how many attempts one script looks up.
 const ownedLimit = 50
 
-func (t *Service) ownedCall(shard int, scope model.Scope, workerID string, names []OwnedAttempt, which []int) *store.Call {
-	k := t.store.Keys[shard]
+func (s *Service) ownedCall(shard int, scope model.Scope, workerID string, names []OwnedAttempt, which []int) *store.Call {
+	k := s.store.Keys[shard]
 	keys := make([]string, 0, 2*len(which))
 	args := []any{workerID}
 	for _, i := range which {
@@ -93,15 +98,15 @@ func (t *Service) ownedCall(shard int, scope model.Scope, workerID string, names
 		keys = append(keys, k.Task(name), k.History(name))
 		args = append(args, names[i].Number)
 	}
-	return store.NewCall(shard, t.store.Scripts.Get("owned"), keys, args...)
+	return store.NewCall(shard, s.store.Scripts.Get("owned"), keys, args...)
 }
 
-func (t *Service) attemptOf(scope model.Scope, workerID string, n OwnedAttempt, re store.Reply) *model.Attempt {
+func (s *Service) attemptOf(scope model.Scope, workerID string, n OwnedAttempt, re store.Reply) *model.Attempt {
 	run := re.Str(1)
 	if run == "" {
 		run = schema.RunOf(n.TaskID)
 	}
-	return t.beats.Attempt(model.Attempt{
+	return s.beats.Attempt(model.Attempt{
 		Scope: scope, TaskID: n.TaskID, RunID: run, Number: n.Number, Fence: re.Str(0), Timeout: schema.Duration(re.Str(2), 0),
 		Interval: schema.Duration(re.Str(3), model.DefaultHeartbeatInterval), IssuedAt: schema.ParseMillis(re.Str(4)), WorkerID: workerID,
 		Deadline: re.Int(5),
@@ -144,7 +149,7 @@ func (c *ownedCache) get(scope model.Scope, workerID string, n OwnedAttempt) *mo
 	return e.attempt
 }
 
-func (c *ownedCache) Put(scope model.Scope, workerID string, n OwnedAttempt, a *model.Attempt) {
+func (c *ownedCache) put(scope model.Scope, workerID string, n OwnedAttempt, a *model.Attempt) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil || len(c.of) >= maxOwned {
@@ -169,12 +174,12 @@ type TaskNotice struct {
 
 // TakeInventory holds what a worker says it has against what it holds. What it has is heard, as by beats of its own;
 // what it holds no more is told to it; what two of its beats running miss is taken from it.
-func (t *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
-	held, err := t.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
+func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
+	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {
 		return err
 	}
-	holds := make(map[OwnedAttempt]holding, len(held))
+	holds := make(map[OwnedAttempt]Holding, len(held))
 	for _, k := range held {
 		holds[k.name()] = k
 	}
@@ -192,14 +197,14 @@ func (t *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 			continue
 		}
 		delete(holds, item.OwnedAttempt)
-		explained = append(explained, &beats.Beat{Attempt: k.attempt(t, h.At), Report: item.Report})
+		explained = append(explained, &beats.Beat{Attempt: k.attempt(s, h.At), Report: item.Report})
 	}
-	more, err := t.explainStrange(ctx, h, strange)
+	more, err := s.explainStrange(ctx, h, strange)
 	if err != nil {
 		return err
 	}
 	explained = append(explained, more...)
-	t.beats.Beats(explained)
+	s.beats.Beats(explained)
 	for _, b := range explained {
 		n := TaskNotice{TaskID: b.Attempt.TaskID, Attempt: b.Attempt.Number}
 		switch code := model.CodeOf(b.Err); {
@@ -213,18 +218,18 @@ func (t *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 			h.cancel(n, b.Attempt)
 		}
 	}
-	return t.loseMissed(ctx, h, holds)
+	return s.loseMissed(ctx, h, holds)
 }
 
 // explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are
 // beaten, and so explained; those of others are lost to it; and an unknown one is not lost: perhaps the store is what
 // lost it, and its own token can tell.
-func (t *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
+func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
 	names := make([]OwnedAttempt, len(items))
 	for i, item := range items {
 		names[i] = item.OwnedAttempt
 	}
-	attempts, known, err := t.owned(ctx, "worker beat", h.Scope, h.Worker, names)
+	attempts, known, err := s.owned(ctx, "worker beat", h.Scope, h.Worker, names)
 	if err != nil {
 		return nil, err
 	}
@@ -247,12 +252,12 @@ const maxMissed = 500
 // loseMissed takes from the worker what two of its beats running have missed, and tells it so: should it have it all
 // the same, because a claim's answer came late, it must stop. An inventory that is older than another, or that comes
 // twice, says nothing about what is missing.
-func (t *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]holding) error {
-	shard, ok := t.store.WorkerShard(h.Worker)
+func (s *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]Holding) error {
+	shard, ok := s.store.WorkerShard(h.Worker)
 	if !ok || h.Inventory == "" {
 		return nil
 	}
-	byText := make(map[string]holding, len(missed))
+	byText := make(map[string]Holding, len(missed))
 	for _, k := range missed {
 		byText[k.text] = k
 	}
@@ -261,16 +266,16 @@ func (t *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[Own
 	for _, text := range texts[:min(len(texts), maxMissed)] {
 		args = append(args, text)
 	}
-	k, name := t.store.Keys[shard], schema.TaskName(h.Scope, h.Worker)
-	re, err := t.store.Do(ctx, "worker beat", store.NewCall(shard, t.store.Scripts.Get("missed"), []string{k.Missed(name), k.Worker(name), k.Reserved(name)}, args...))
+	k, name := s.store.Keys[shard], schema.TaskName(h.Scope, h.Worker)
+	re, err := s.store.Do(ctx, "worker beat", store.NewCall(shard, s.store.Scripts.Get("missed"), []string{k.Missed(name), k.Worker(name), k.Reserved(name)}, args...))
 	if err != nil {
 		return err
 	}
-	var lost []holding
+	var lost []Holding
 	for _, text := range re.Strings() {
 		lost = append(lost, byText[text])
 	}
-	if _, err = t.takeFrom(ctx, "worker beat", t.store.SweeperID(), lost, lostEvidence{loss: true, reason: model.NotInInventory, lastBeat: h.At}); err != nil {
+	if _, err = s.takeFrom(ctx, "worker beat", s.store.SweeperID(), lost, lostEvidence{loss: true, reason: model.NotInInventory, lastBeat: h.At}); err != nil {
 		return err
 	}
 	for _, k := range lost {
@@ -281,14 +286,14 @@ func (t *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[Own
 }
 
 // name gives the attempt of a holding.
-func (k *holding) name() OwnedAttempt {
+func (k *Holding) name() OwnedAttempt {
 	number, _, _ := schema.SplitAttempt(k.member)
 	return OwnedAttempt{k.Ref.ID, number}
 }
 
-func (k *holding) attempt(t *Service, now time.Time) *model.Attempt {
+func (k *Holding) attempt(s *Service, now time.Time) *model.Attempt {
 	number, fence, _ := schema.SplitAttempt(k.member)
-	return t.beats.Attempt(model.Attempt{
+	return s.beats.Attempt(model.Attempt{
 		Scope: k.Ref.Scope, TaskID: k.Ref.ID, RunID: k.Ref.Run, Number: number, Fence: fence, Timeout: schema.Duration(k.Ref.TimeoutMs, 0),
 		Interval: model.DefaultHeartbeatInterval, IssuedAt: now, WorkerID: k.Worker,
 	})

@@ -10,7 +10,7 @@ func TestOwnedCacheEnds(t *testing.T) {
 	var c ownedCache
 	in, n := model.Scope{Tenant: "acme", Workspace: "prod"}, OwnedAttempt{TaskID: "daily", Number: 1}
 	a := &model.Attempt{TaskID: "daily"}
-	c.Put(in, "w1", n, a)
+	c.put(in, "w1", n, a)
 	if c.get(in, "w1", n) != a {
 		t.Error("an entry is not found")
 	}

@@ -14,20 +14,20 @@ const fenceLife = time.Hour
 
 // recoverShard fences an ended worker in one shard and takes up to takeLimit attempts that it holds there. It tells
 // whether none was left.
-func (t *Service) recoverShard(ctx context.Context, shard int, rec *recovery) (done bool, taken int, err error) {
-	k := t.store.Keys[shard]
-	listed, err := t.store.Do(ctx, "recover", store.NewCall(shard, t.store.Scripts.Get("fence"), []string{k.Fences, k.Held},
+func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (done bool, taken int, err error) {
+	k := s.store.Keys[shard]
+	listed, err := s.store.Do(ctx, "recover", store.NewCall(shard, s.store.Scripts.Get("fence"), []string{k.Fences, k.Held},
 		rec.worker.ID, model.Millis(fenceLife), schema.TakeLimit, Flag(rec.evidence.loss), string(rec.evidence.reason)))
 	if err != nil || len(listed) == 0 {
 		return err == nil, 0, err
 	}
-	var held []holding
+	var held []Holding
 	for _, text := range listed.Strings() {
 		if h, ok := ParseHeld(text, shard); ok {
 			held = append(held, h)
 		}
 	}
-	taken, err = t.takeFrom(ctx, "recover", rec.by, held, rec.evidence)
+	taken, err = s.takeFrom(ctx, "recover", rec.by, held, rec.evidence)
 	return err == nil && len(listed) < schema.TakeLimit, taken, err
 }
 
@@ -65,32 +65,28 @@ func readLostEvidence(re store.Reply) lostEvidence {
 
 // takeFrom takes attempts from the worker that holds them, and tells how many it took. Those that ended otherwise in
 // between are left alone.
-func (t *Service) takeFrom(ctx context.Context, op, by string, held []holding, e lostEvidence) (taken int, err error) {
+func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e lostEvidence) (taken int, err error) {
 	var calls []*store.Call
-	byShard := map[int][]holding{}
+	byShard := map[int][]Holding{}
 	for _, h := range held {
 		byShard[h.Ref.Shard] = append(byShard[h.Ref.Shard], h)
 	}
 	for shard, group := range byShard {
 		for len(group) > 0 {
 			n := min(len(group), recoverTakes)
-			calls = append(calls, t.recoverCall(shard, by, group[:n], e))
+			calls = append(calls, s.recoverCall(shard, by, group[:n], e))
 			group = group[n:]
 		}
 	}
-	t.store.DoAll(ctx, op, calls)
+	s.store.DoAll(ctx, op, calls)
 	for _, c := range calls {
 		if c.Err != nil {
 			err = c.Err
 			continue
 		}
 		for i := range c.Reply {
-			switch c.Reply.Int(i) {
-			case schema.TookRequeued:
-				t.Ends.Requeued.Inc()
-				fallthrough
-			case schema.TookFailed:
-				t.Ends.Verdicts.WithLabelValues(string(model.WorkerLost)).Inc()
+			if took := c.Reply.Int(i); took == schema.TookFailed || took == schema.TookRequeued {
+				s.CountEnd(model.WorkerLost, took == schema.TookRequeued)
 				taken++
 			}
 		}
@@ -98,18 +94,18 @@ func (t *Service) takeFrom(ctx context.Context, op, by string, held []holding, e
 	return taken, err
 }
 
-func (t *Service) recoverCall(shard int, by string, held []holding, e lostEvidence) *store.Call {
-	k := t.store.Keys[shard]
+func (s *Service) recoverCall(shard int, by string, held []Holding, e lostEvidence) *store.Call {
+	k := s.store.Keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(held)), k.Fixed...)
 	args := []any{
-		by, model.Millis(t.opts.FinishedRetention), Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent), orEmpty(e.timeout),
+		by, model.Millis(s.opts.FinishedRetention), Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent), orEmpty(e.timeout),
 		string(e.reason), orEmpty(e.credit), Flag(e.held), schema.MillisOrEmpty(e.due),
 	}
 	for _, h := range held {
 		keys = k.OfTask(keys, h.Ref.Scope, h.Ref.ID, h.Ref.Run, h.Ref.TimeoutMs)
 		args = append(args, h.Ref.Scope.String(), h.Ref.ID, h.text)
 	}
-	return store.NewCall(shard, t.store.Scripts.Get("recover"), keys, args...)
+	return store.NewCall(shard, s.store.Scripts.Get("recover"), keys, args...)
 }
 
 // Flag gives a script '1' for true, ” for false.

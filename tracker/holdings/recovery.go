@@ -15,8 +15,8 @@ import (
 // and then what it held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry goes on with
 // it: all steps may be repeated.
 
-// recovery is an entry and what is left to do of it.
-type recovery struct {
+// Recovery is an entry and what is left to do of it.
+type Recovery struct {
 	worker   *schema.WorkerRef
 	shards   []int
 	evidence lostEvidence
@@ -25,31 +25,31 @@ type recovery struct {
 }
 
 // ReadRecoveries reads what is left to do for workers; those without anything left are not in the result.
-func (t *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*recovery, error) {
+func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*Recovery, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
-		k := t.store.Keys[group[0].Shard]
+		k := s.store.Keys[group[0].Shard]
 		var keys []string
 		for _, r := range group {
 			name := schema.TaskName(r.Scope, r.ID)
 			keys = append(keys, k.Recovery(name), k.Worker(name))
 		}
-		calls[g] = store.NewCall(group[0].Shard, t.store.Scripts.Get("recovery_read"), keys)
+		calls[g] = store.NewCall(group[0].Shard, s.store.Scripts.Get("recovery_read"), keys)
 	}
-	t.store.DoAll(ctx, op, calls)
-	var found []*recovery
+	s.store.DoAll(ctx, op, calls)
+	var found []*Recovery
 	for g, group := range groups {
 		if calls[g].Err != nil {
 			return nil, calls[g].Err
 		}
 		for i, r := range group {
 			re := calls[g].Reply
-			rec := &recovery{
+			rec := &Recovery{
 				worker: r, evidence: readLostEvidence(re[recoveryFields*i:]), queue: re.Str(recoveryFields*i + 6), by: by,
 			}
 			for _, shard := range re.List(recoveryFields * i).Strings() {
-				if n, err := strconv.Atoi(shard); err == nil && n < t.store.Shards() {
+				if n, err := strconv.Atoi(shard); err == nil && n < s.store.Shards() {
 					rec.shards = append(rec.shards, n)
 				}
 			}
@@ -66,15 +66,15 @@ const recoverAtOnce = 16
 
 // Recover does what is left of recoveries, on all nodes at once: one that does not answer must not hold up what is
 // requeued on the others. It gives how many attempts it took; what failed is left to whoever comes next.
-func (t *Service) Recover(ctx context.Context, recs ...*recovery) (taken int, err error) {
+func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, err error) {
 	type part struct {
-		rec   *recovery
+		rec   *Recovery
 		shard int
 	}
 	byNode := map[*store.Node][]part{}
 	for _, rec := range recs {
 		for _, shard := range rec.shards {
-			n := t.store.Node(shard)
+			n := s.store.Node(shard)
 			byNode[n] = append(byNode[n], part{rec, shard})
 		}
 	}
@@ -89,7 +89,7 @@ func (t *Service) Recover(ctx context.Context, recs ...*recovery) (taken int, er
 		close(todo)
 		for range min(recoverAtOnce, len(parts)) {
 			running.Go(func() {
-				defer t.store.Contain("a recovery")
+				defer s.store.Contain("a recovery")
 				for p := range todo {
 					mu.Lock()
 					left := silent[p.shard]
@@ -97,7 +97,7 @@ func (t *Service) Recover(ctx context.Context, recs ...*recovery) (taken int, er
 					if left {
 						continue
 					}
-					n, failed := t.recoverIn(ctx, p.rec, p.shard)
+					n, failed := s.recoverIn(ctx, p.rec, p.shard)
 					mu.Lock()
 					taken += n
 					if err == nil {
@@ -110,46 +110,46 @@ func (t *Service) Recover(ctx context.Context, recs ...*recovery) (taken int, er
 		}
 	}
 	running.Wait()
-	t.Ends.recovered.Add(float64(taken))
+	s.metrics.recovered.Add(float64(taken))
 	return taken, err
 }
 
 // recoverIn does one shard and ticks it off.
-func (t *Service) recoverIn(ctx context.Context, rec *recovery, shard int) (taken int, err error) {
+func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (taken int, err error) {
 	for done := false; !done; {
 		if ctx.Err() != nil {
 			return taken, ctx.Err()
 		}
 		var n int
-		done, n, err = t.recoverShard(ctx, shard, rec)
+		done, n, err = s.recoverShard(ctx, shard, rec)
 		taken += n
 		if err != nil {
 			return taken, err
 		}
 	}
-	if err := t.unpinShard(ctx, "recover", shard, rec.worker, rec.queue); err != nil {
+	if err := s.unpinShard(ctx, "recover", shard, rec.worker, rec.queue); err != nil {
 		return taken, err
 	}
-	return taken, t.tickOff(ctx, rec.worker, shard, taken)
+	return taken, s.tickOff(ctx, rec.worker, shard, taken)
 }
 
-func (t *Service) tickOff(ctx context.Context, r *schema.WorkerRef, shard, taken int) error {
-	k, name := t.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
-	_, err := t.store.Do(ctx, "recover", store.NewCall(r.Shard, t.store.Scripts.Get("recovery_done"),
+func (s *Service) tickOff(ctx context.Context, r *schema.WorkerRef, shard, taken int) error {
+	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
+	_, err := s.store.Do(ctx, "recover", store.NewCall(r.Shard, s.store.Scripts.Get("recovery_done"),
 		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, taken))
 	return err
 }
 
 // RecoverNow recovers one worker at once, for a caller that has just ended it. What fails the sweepers do.
-func (t *Service) RecoverNow(ctx context.Context, scope model.Scope, id string) {
-	r, ok := t.store.WorkerRef(scope, id)
+func (s *Service) RecoverNow(ctx context.Context, scope model.Scope, id string) {
+	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
 		return
 	}
-	ctx = t.store.Sparing(ctx)
-	recs, err := t.ReadRecoveries(ctx, "recover", t.store.SweeperID(), []*schema.WorkerRef{r})
+	ctx = s.store.Sparing(ctx)
+	recs, err := s.ReadRecoveries(ctx, "recover", s.store.SweeperID(), []*schema.WorkerRef{r})
 	if err != nil {
 		return
 	}
-	_, _ = t.Recover(ctx, recs...)
+	_, _ = s.Recover(ctx, recs...)
 }

@@ -23,11 +23,11 @@ type Service struct {
 	beats   *beats.Service
 	opts    Options
 	log     *slog.Logger
-	OwnedBy ownedCache
-	Ends    *Ends // what sweepers count as well
+	metrics *metrics
+	ownedBy ownedCache
 }
 
 // New makes the service.
-func New(s *store.Store, b *beats.Service, o Options) *Service {
-	return &Service{store: s, beats: b, opts: o, log: o.Logger, Ends: newEnds(o.Registerer)}
+func New(st *store.Store, b *beats.Service, o Options) *Service {
+	return &Service{store: st, beats: b, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
 }

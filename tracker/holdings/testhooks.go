@@ -9,9 +9,9 @@ import (
 )
 
 // FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
-func (t *Service) FenceEverywhere(scope model.Scope, id string) error {
-	for shard, k := range t.store.Keys {
-		if _, err := t.store.Do(context.Background(), "test", store.NewCall(shard, t.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1", string(model.WorkerForced))); err != nil {
+func (s *Service) FenceEverywhere(scope model.Scope, id string) error {
+	for shard, k := range s.store.Keys {
+		if _, err := s.store.Do(context.Background(), "test", store.NewCall(shard, s.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1", string(model.WorkerForced))); err != nil {
 			return err
 		}
 	}
@@ -19,7 +19,7 @@ func (t *Service) FenceEverywhere(scope model.Scope, id string) error {
 }
 
 // Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
-func (t *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
+func (s *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
 
 // TellLost has a worker told that attempts are lost, and tells of how many.
 func TellLost(lists ...[]OwnedAttempt) int {
@@ -42,13 +42,13 @@ type OpenRecovery struct {
 }
 
 // OpenRecoveries reads those of workers, in one go for each shard.
-func (t *Service) OpenRecoveries(scope model.Scope, ids ...string) (open []OpenRecovery, err error) {
+func (s *Service) OpenRecoveries(scope model.Scope, ids ...string) (open []OpenRecovery, err error) {
 	var refs []*schema.WorkerRef
 	for _, id := range ids {
-		r, _ := t.store.WorkerRef(scope, id)
+		r, _ := s.store.WorkerRef(scope, id)
 		refs = append(refs, r)
 	}
-	found, err := t.ReadRecoveries(context.Background(), "test", "swp_test", refs)
+	found, err := s.ReadRecoveries(context.Background(), "test", "swp_test", refs)
 	for _, rec := range found {
 		open = append(open, OpenRecovery{rec.queue, rec.shards})
 	}

@@ -8,14 +8,14 @@ import (
 )
 
 // unpinShard frees the placed tasks that wait in a shard for a worker which will not claim them.
-func (t *Service) unpinShard(ctx context.Context, op string, shard int, worker *schema.WorkerRef, queue string) error {
+func (s *Service) unpinShard(ctx context.Context, op string, shard int, worker *schema.WorkerRef, queue string) error {
 	if queue == "" {
 		return nil // its record is gone, and with it the name of what it was given
 	}
-	k := t.store.Keys[shard]
+	k := s.store.Keys[shard]
 	after := ""
 	for {
-		listed, err := t.store.Do(ctx, op, store.NewCall(shard, t.store.Scripts.Get("pinned"), []string{k.Ready},
+		listed, err := s.store.Do(ctx, op, store.NewCall(shard, s.store.Scripts.Get("pinned"), []string{k.Ready},
 			worker.Scope.String()+"/"+queue+"/"+worker.ID, after, schema.TakeLimit))
 		if err != nil || len(listed) == 0 {
 			return err
@@ -29,16 +29,16 @@ func (t *Service) unpinShard(ctx context.Context, op string, shard int, worker *
 				args = append(args, e.Ref.Scope.String(), e.Ref.ID, worker.ID)
 			}
 		}
-		if _, err := t.store.Do(ctx, op, store.NewCall(shard, t.store.Scripts.Get("unpin"), keys, args...)); err != nil {
+		if _, err := s.store.Do(ctx, op, store.NewCall(shard, s.store.Scripts.Get("unpin"), keys, args...)); err != nil {
 			return err
 		}
 	}
 }
 
 // UnpinAll frees the placed tasks that wait for a worker in any shard.
-func (t *Service) UnpinAll(ctx context.Context, op string, worker *schema.WorkerRef, queue string) error {
-	for shard := range t.store.Keys {
-		if err := t.unpinShard(ctx, op, shard, worker, queue); err != nil {
+func (s *Service) UnpinAll(ctx context.Context, op string, worker *schema.WorkerRef, queue string) error {
+	for shard := range s.store.Keys {
+		if err := s.unpinShard(ctx, op, shard, worker, queue); err != nil {
 			return err
 		}
 	}

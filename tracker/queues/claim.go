@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -308,7 +307,7 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 		for j, e := range groups[i] {
 			if v := c.read(call.Reply, 2+3*j, e.Ref); v != nil {
 				got[e] = c.t.tasks.Envelope(v.Task, v.Fence, v.Life)
-				c.t.holdings.OwnedBy.Put(c.Scope, c.WorkerID, holdings.OwnedAttempt{TaskID: v.ID, Number: v.Attempt}, got[e].Attempt)
+				c.t.holdings.Remember(c.WorkerID, got[e].Attempt)
 			}
 		}
 	}

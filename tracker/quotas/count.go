@@ -18,17 +18,14 @@ const (
 	workspacesAtOnce = 100  // that one script counts
 )
 
-// quotas are what tenants are held to; nil: nothing.
-type quotas struct{ Tasks, Workers *quota }
-
-func (t *Service) setQuotas() {
-	t.Quotas.Tasks = newQuota(
-		limit{t.opts.TenantTasks, tooMany("create", time.Second,
-			"the tenant has %d tasks that are not finished, or nearly so, which is as many as it may (tenant-live-tasks); create more when some have finished, cancel some, or have the limit raised"), t.metrics.over("live_tasks")},
-		limit{t.opts.TenantBytes, tooMany("create", time.Minute,
-			"the tenant's tasks, those that have finished included, take %d bytes or nearly so, which is as many as they may (tenant-stored-bytes); send references in place of large payloads, keep finished tasks for less long (finished-retention), or have the limit raised"), t.metrics.over("stored_bytes")})
-	t.Quotas.Workers = newQuota(limit{t.opts.TenantWorkers, tooMany("register", 10*time.Second,
-		"the tenant has %d workers that are not OFFLINE, which is as many as it may (tenant-workers); deregister those that are not needed, let fewer of a larger maxConcurrent do the work, or have the limit raised"), t.metrics.over("workers")})
+func (s *Service) setQuotas() {
+	s.tasks = newQuota(
+		limit{s.opts.TenantTasks, tooMany("create", time.Second,
+			"the tenant has %d tasks that are not finished, or nearly so, which is as many as it may (tenant-live-tasks); create more when some have finished, cancel some, or have the limit raised"), s.metrics.over("live_tasks")},
+		limit{s.opts.TenantBytes, tooMany("create", time.Minute,
+			"the tenant's tasks, those that have finished included, take %d bytes or nearly so, which is as many as they may (tenant-stored-bytes); send references in place of large payloads, keep finished tasks for less long (finished-retention), or have the limit raised"), s.metrics.over("stored_bytes")})
+	s.workers = newQuota(limit{s.opts.TenantWorkers, tooMany("register", 10*time.Second,
+		"the tenant has %d workers that are not OFFLINE, which is as many as it may (tenant-workers); deregister those that are not needed, let fewer of a larger maxConcurrent do the work, or have the limit raised"), s.metrics.over("workers")})
 }
 
 func tooMany(op string, retryAfter time.Duration, format string) func(most int64) *model.Error {
@@ -39,38 +36,38 @@ func tooMany(op string, retryAfter time.Duration, format string) func(most int64
 
 func (m *metrics) over(of string) prometheus.Counter { return m.quota.WithLabelValues(of) }
 
-// CountTasks counts a tenant's live tasks and what all its tasks take.
-func (t *Service) CountTasks(ctx context.Context, tenant string) ([]int64, error) {
+// countTasks counts a tenant's live tasks and what all its tasks take.
+func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error) {
 	counted := make([]int64, 2)
 	var err error
-	if t.opts.TenantTasks > 0 {
-		if counted[0], err = t.countLive(ctx, tenant, schema.Letters(model.Queued, model.Dispatched, model.Running), func(k *schema.ShardKeys) string { return k.Index }); err != nil {
+	if s.opts.TenantTasks > 0 {
+		if counted[0], err = s.countLive(ctx, tenant, schema.Letters(model.Queued, model.Dispatched, model.Running), func(k *schema.ShardKeys) string { return k.Index }); err != nil {
 			return nil, err
 		}
 	}
-	if t.opts.TenantBytes > 0 {
-		counted[1], err = t.countBytes(ctx, tenant)
+	if s.opts.TenantBytes > 0 {
+		counted[1], err = s.countBytes(ctx, tenant)
 	}
 	return counted, err
 }
 
-// CountTenantWorkers counts a tenant's workers that are not OFFLINE.
-func (t *Service) CountTenantWorkers(ctx context.Context, tenant string) ([]int64, error) {
-	n, err := t.countLive(ctx, tenant, model.StatusCode(model.Online, model.Draining), func(k *schema.ShardKeys) string { return k.Workers })
+// countWorkers counts a tenant's workers that are not OFFLINE.
+func (s *Service) countWorkers(ctx context.Context, tenant string) ([]int64, error) {
+	n, err := s.countLive(ctx, tenant, model.StatusCode(model.Online, model.Draining), func(k *schema.ShardKeys) string { return k.Workers })
 	return []int64{n}, err
 }
 
-func (t *Service) countLive(ctx context.Context, tenant, states string, index func(*schema.ShardKeys) string) (total int64, err error) {
+func (s *Service) countLive(ctx context.Context, tenant, states string, index func(*schema.ShardKeys) string) (total int64, err error) {
 	after := map[int]string{}
-	for shard := range t.store.Keys {
+	for shard := range s.store.Keys {
 		after[shard] = ""
 	}
 	for len(after) > 0 {
 		calls := make([]*store.Call, 0, len(after))
 		for shard, from := range after {
-			calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("tenant_live"), []string{index(t.store.Keys[shard])}, tenant, states, from, workspacesAtOnce))
+			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("tenant_live"), []string{index(s.store.Keys[shard])}, tenant, states, from, workspacesAtOnce))
 		}
-		t.store.DoAll(ctx, "quota", calls)
+		s.store.DoAll(ctx, "quota", calls)
 		clear(after)
 		for _, c := range calls {
 			if c.Err != nil {
@@ -84,12 +81,12 @@ func (t *Service) countLive(ctx context.Context, tenant, states string, index fu
 	return total, nil
 }
 
-func (t *Service) countBytes(ctx context.Context, tenant string) (total int64, err error) {
-	calls := make([]*store.Call, t.store.Shards())
-	for shard, k := range t.store.Keys {
-		calls[shard] = store.NewCall(shard, t.store.Scripts.Get("tenant_sizes"), []string{k.Index}, tenant)
+func (s *Service) countBytes(ctx context.Context, tenant string) (total int64, err error) {
+	calls := make([]*store.Call, s.store.Shards())
+	for shard, k := range s.store.Keys {
+		calls[shard] = store.NewCall(shard, s.store.Scripts.Get("tenant_sizes"), []string{k.Index}, tenant)
 	}
-	t.store.DoAll(ctx, "quota", calls)
+	s.store.DoAll(ctx, "quota", calls)
 	for _, c := range calls {
 		if c.Err != nil {
 			return 0, c.Err

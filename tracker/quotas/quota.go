@@ -51,7 +51,7 @@ func newQuota(limits ...limit) *quota {
 	return nil
 }
 
-// Usage is what a tenant has.
+// Usage is what a tenant has, as this replica knows it.
 type Usage struct {
 	mu       sync.Mutex
 	counted  []int64 // at the last count; nil: never
@@ -64,9 +64,9 @@ type Usage struct {
 	err      error         // of the last count
 }
 
-// Take admits so much of each for a tenant, or refuses it. Give what it admitted to settle when it stands in the store,
-// or never will.
-func (q *quota) Take(ctx context.Context, count counter, tenant string, amounts ...int64) (*Usage, error) {
+// take admits so much of each for a tenant, or refuses it. What it admitted is to be settled when it stands in the
+// store, or never will.
+func (q *quota) take(ctx context.Context, count counter, tenant string, amounts ...int64) (*Usage, error) {
 	if q == nil {
 		return nil, nil
 	}
@@ -113,6 +113,8 @@ func (q *quota) admit(u *Usage, amounts []int64) *limit {
 	return nil
 }
 
+// Settle is told that what was admitted, so much of each, stands in the store or never will. A nil Usage admitted nothing
+// that is bounded.
 func (u *Usage) Settle(amounts ...int64) {
 	if u == nil {
 		return

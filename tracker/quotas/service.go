@@ -1,6 +1,7 @@
 package quotas
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,12 +24,27 @@ type Service struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
-	Quotas  quotas
+	tasks   *quota // nil: nothing is bounded
+	workers *quota // the same
 }
 
 // New makes the service.
-func New(s *store.Store, o Options) *Service {
-	t := &Service{store: s, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
-	t.setQuotas()
-	return t
+func New(st *store.Store, o Options) *Service {
+	s := &Service{store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	s.setQuotas()
+	return s
+}
+
+// BoundsTasks reports whether tenants' tasks are bounded at all.
+func (s *Service) BoundsTasks() bool { return s.tasks != nil }
+
+// AdmitTask admits one more task of a tenant, which takes so many bytes, or refuses it: Overloaded, with TooMany. Settle what
+// it returns, with 1 and the bytes, when the task stands in the store or never will.
+func (s *Service) AdmitTask(ctx context.Context, tenant string, bytes int64) (*Usage, error) {
+	return s.tasks.take(ctx, s.countTasks, tenant, 1, bytes)
+}
+
+// AdmitWorker admits one more worker of a tenant, or refuses it as AdmitTask does. Settle what it returns with 1.
+func (s *Service) AdmitWorker(ctx context.Context, tenant string) (*Usage, error) {
+	return s.workers.take(ctx, s.countWorkers, tenant, 1)
 }

@@ -5,6 +5,6 @@ import (
 )
 
 // CountTenant counts a tenant's live tasks and the bytes that its tasks take.
-func (t *Service) CountTenant(tenant string) ([]int64, error) {
-	return t.CountTasks(context.Background(), tenant)
+func (s *Service) CountTenant(tenant string) ([]int64, error) {
+	return s.countTasks(context.Background(), tenant)
 }

@@ -195,7 +195,7 @@ func (o overTimeouts) add(scope model.Scope, timeout time.Duration) {
 func (b *brake) scopes(ctx context.Context, over overTimeouts) (map[model.Scope]bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.UnixMilli(time.Now().UnixMilli() + b.s.t.beats.Keeper.Skew.Load())
+	now := b.s.t.beats.RedisNow()
 	var ask []model.Scope
 	for scope, timeouts := range over {
 		seen, known := b.seen[scope]

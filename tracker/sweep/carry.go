@@ -29,7 +29,7 @@ func (s *Sweeper) carry(ctx context.Context, outboxes []overdue, ranked bool, re
 			defer s.carrying.Delete(o.shard)
 			for more := true; more; {
 				var err error
-				if more, err = s.t.holdings.Carry(ctx, o.shard, o.grace); err != nil {
+				if more, err = s.t.holdings.SendNotices(ctx, o.shard, o.grace); err != nil {
 					return err
 				}
 			}

@@ -194,7 +194,7 @@ func (s *Sweeper) expireCall(items []found, runs bool) *store.Call {
 }
 
 func (s *Sweeper) count(r *SweepResult, item found, took int64, lag time.Duration) {
-	m, ends := s.t.metrics, s.t.holdings.Ends
+	m := s.t.metrics
 	switch took {
 	case schema.TookNothing:
 		return
@@ -210,7 +210,6 @@ func (s *Sweeper) count(r *SweepResult, item found, took int64, lag time.Duratio
 		return
 	case schema.TookRequeued:
 		r.Requeued++
-		ends.Requeued.Inc()
 	}
 	reason := model.DeadlineExceeded
 	switch item.member[:2] {
@@ -227,6 +226,6 @@ func (s *Sweeper) count(r *SweepResult, item found, took int64, lag time.Duratio
 	} else {
 		r.TimedOut++
 	}
-	ends.Verdicts.WithLabelValues(string(reason)).Inc()
+	s.t.holdings.CountEnd(reason, took == schema.TookRequeued)
 	m.detectionLag.Observe(lag.Seconds())
 }

@@ -22,7 +22,7 @@ func (c *creation) bytes() int64 {
 // admitBatch holds the creations of a batch to their tenants' quotas. One that is too much is refused, unless its key
 // is known: a repeat gets the first answer. Call the result when what was admitted stands in the store.
 func (t *Service) admitBatch(ctx context.Context, batch []*creation) (settle func()) {
-	if t.quotas.Quotas.Tasks == nil {
+	if !t.quotas.BoundsTasks() {
 		return func() {}
 	}
 	taken := make([]*quotas.Usage, len(batch))
@@ -30,7 +30,7 @@ func (t *Service) admitBatch(ctx context.Context, batch []*creation) (settle fun
 		if c.err != nil || c.Late != nil {
 			continue // creates nothing
 		}
-		u, err := t.quotas.Quotas.Tasks.Take(ctx, t.quotas.CountTasks, c.Scope.Tenant, 1, c.bytes())
+		u, err := t.quotas.AdmitTask(ctx, c.Scope.Tenant, c.bytes())
 		switch {
 		case err == nil:
 			taken[i] = u

@@ -88,7 +88,7 @@ func (t *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 	c := store.NewCall(r.Shard, t.store.Scripts.Get("worker_beat"), []string{k.Clock, k.WorkerBeats, k.Worker(schema.TaskName(scope, id)), k.Notices(schema.TaskName(scope, id))},
 		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, model.Millis(interval), t.opts.TimeoutMultiplier, lists, moreInInventory)
 	re, err := t.store.DoVital(ctx, "worker beat", c)
-	t.beats.Keeper.Heard(r.Shard, 1, err)
+	t.beats.Heard(r.Shard, 1, err)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (t *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 		At: re.Time(1), ShouldDrain: status != model.Online, Ended: status == model.Offline, DrainDeadline: schema.ParseMillis(re.Str(3)),
 		Interval: t.pace.jitter(time.Duration(re.Int(4)) * time.Millisecond), Timeout: time.Duration(re.Int(5)) * time.Millisecond,
 	}
-	h.Hear(t.holdings, re.List(6).Strings())
+	t.holdings.Tell(h, re.List(6).Strings())
 	return h, nil
 }
 

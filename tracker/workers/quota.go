@@ -10,7 +10,7 @@ import (
 // admitWorker holds a registration to its tenant's quota. One that takes the place of another worker is no more than
 // before.
 func (t *Service) admitWorker(ctx context.Context, n *model.NewWorker, id string) (*quotas.Usage, error) {
-	u, refusal := t.quotas.Quotas.Workers.Take(ctx, t.quotas.CountTenantWorkers, n.Scope.Tenant, 1)
+	u, refusal := t.quotas.AdmitWorker(ctx, n.Scope.Tenant)
 	if refusal == nil {
 		return u, nil
 	}
