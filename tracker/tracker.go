@@ -76,7 +76,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, MaxBeatsPerSecond: o.MaxBeatsPerSecond,
 		OfflineRetention: o.OfflineRetention, Logger: o.Logger,
 	})
-	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention, Logger: o.Logger})
+	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Logger: o.Logger, Registerer: o.Registerer})
 	sw := sweep.New(s, b, h, w, ta, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,

@@ -37,7 +37,7 @@ func (a *abilities) add(w *model.Worker) {
 		a.judgements = -1
 		return
 	case !known:
-		can = &waitingClaim{can: &grant{Types: w.Types, Runtimes: w.Runtimes, Labels: w.Labels}}
+		can = &waitingClaim{grant: &grant{Types: w.Types, Runtimes: w.Runtimes, Labels: w.Labels}}
 		a.seen[name] = can
 		a.byQueue[w.Queue] = append(a.byQueue[w.Queue], can)
 	}

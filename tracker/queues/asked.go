@@ -36,7 +36,7 @@ func newAskedCache() *lru.Cache[string, map[string]string] {
 }
 
 // labelsOf finds what the classes of entries ask for, all that is not remembered in one go.
-func (t *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) askedLabels {
+func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) askedLabels {
 	found := askedLabels{}
 	missing := map[int][]*schema.ReadyEntry{} // by shard
 	asked := map[string]bool{}
@@ -46,7 +46,7 @@ func (t *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) as
 			continue
 		}
 		asked[hash] = true
-		if labels, ok := t.asked.Get(hash); ok {
+		if labels, ok := s.asked.Get(hash); ok {
 			found[hash] = labels
 			continue
 		}
@@ -58,13 +58,13 @@ func (t *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) as
 		for group := range slices.Chunk(of, askedAtOnce) {
 			keys := make([]string, len(group))
 			for i, e := range group {
-				keys[i] = t.store.Keys[shard].Doc(schema.TaskName(e.Ref.Scope, e.Ref.ID))
+				keys[i] = s.store.Keys[shard].Doc(schema.TaskName(e.Ref.Scope, e.Ref.ID))
 			}
-			calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("asked_labels"), keys))
+			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("asked_labels"), keys))
 			groups = append(groups, group)
 		}
 	}
-	t.store.DoAll(ctx, "claim", calls)
+	s.store.DoAll(ctx, "claim", calls)
 	for i, c := range calls {
 		for j, e := range groups[i] {
 			var labels map[string]string
@@ -74,7 +74,7 @@ func (t *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) as
 			}
 			found[e.Class.Labels] = labels
 			if len(text) <= maxRememberedBytes {
-				t.asked.Add(e.Class.Labels, labels)
+				s.asked.Add(e.Class.Labels, labels)
 			}
 		}
 	}

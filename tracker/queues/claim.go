@@ -65,29 +65,29 @@ const Forbidden model.Code = "forbidden"
 
 // Claim hands a worker up to r.Max tasks that it can run, oldest first within each kind of task and fair across
 // kinds. It answers as soon as there is one, and with none when r.Wait is over or ctx ends.
-func (t *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope, error) {
+func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	r.Max = min(r.Max, MaxClaim)
-	ctx = t.store.Within(ctx, r.Wait)
-	c := &claim{ClaimRequest: r, t: t, server: ctx}
+	ctx = s.store.Within(ctx, r.Wait)
+	c := &claim{ClaimRequest: r, queues: s, server: ctx}
 	ctx, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
 	tasks, err := c.run(ctx)
-	t.metrics.done(len(tasks), err)
+	s.metrics.done(len(tasks), err)
 	return tasks, err
 }
 
 // claim is one request on its way. It holds reserved places only while it may use them.
 type claim struct {
 	ClaimRequest
-	t      *Service
+	queues *Service
 	server context.Context // ends when nobody is to wait for anything any more
 	nudge  chan struct{}   // has something when the worker's status may have changed, a place may be free, or a request with its id is over
 	leave  func()          // ends that; nil: it is not nudged
-	can    *grant          // what the worker can run
-	room   int             // places that are reserved for it now
+	grant  *grant          // what the worker can run
+	places int             // places that are reserved for it now
 	used   int             // of these, those that hold tasks, or may
 	mark   string          // hash of its id; "": it has none
 	owner  string          // names this request among those with that id
@@ -117,12 +117,12 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 		return nil, err
 	}
 	for {
-		if c.room == 0 {
-			if err := c.awaitRoom(ctx); err != nil {
+		if c.places == 0 {
+			if err := c.awaitPlaces(ctx); err != nil {
 				return c.inVain(ctx, err)
 			}
 		}
-		if c.room == 0 {
+		if c.places == 0 {
 			return c.inVain(ctx, c.refused(ctx))
 		}
 		tasks, err := c.await(ctx)
@@ -140,14 +140,14 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 }
 
 // awaitRoom waits until the full worker has a free place, the claim is answered under its id, or the wait is over.
-func (c *claim) awaitRoom(ctx context.Context) error {
+func (c *claim) awaitPlaces(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest(ctx)
-		c.t.tellWhenFree(ctx, c.WorkerID) // first: what ends from here on says so
-		if err := c.reserve(ctx, false); err != nil || c.room > 0 {
+		c.queues.tellWhenFree(ctx, c.WorkerID) // first: what ends from here on says so
+		if err := c.reserve(ctx, false); err != nil || c.places > 0 {
 			return err
 		}
-		timer := time.NewTimer(store.Jittered(c.t.fullRetry))
+		timer := time.NewTimer(store.Jittered(c.queues.fullRetry))
 		select {
 		case <-ctx.Done():
 		case <-c.nudge:
@@ -167,8 +167,8 @@ func (c *claim) refused(ctx context.Context) error {
 	if c.Wait == 0 || c.server.Err() != nil {
 		return nil
 	}
-	g := &grant{name: model.NewID(""), worker: c.can.worker}
-	if err := c.t.reserveRoom(ctx, g, c.t.reserveCall(g, 0, "", "", false)); model.CodeOf(err) != model.Unavailable {
+	g := &grant{name: model.NewID(""), worker: c.grant.worker}
+	if err := c.queues.doReserve(ctx, g, c.queues.reserveCall(g, 0, "", "", false)); model.CodeOf(err) != model.Unavailable {
 		return err
 	}
 	return nil // it waited in vain, which is as true
@@ -176,11 +176,11 @@ func (c *claim) refused(ctx context.Context) error {
 
 // reserve asks the registry for as many places as the claim wants. `hear`: the worker has just asked for them.
 func (c *claim) reserve(ctx context.Context, hear bool) error {
-	g, err := c.t.reserveClaim(ctx, c.Scope, c.WorkerID, c.Max, hear)
+	g, err := c.queues.reserveClaim(ctx, c.Scope, c.WorkerID, c.Max, hear)
 	if err != nil {
 		return err
 	}
-	c.can, c.room = g, g.Max
+	c.grant, c.places = g, g.Max
 	if len(g.Types) == 0 { // adopted from a token that was too short for them
 		c.giveBack(ctx)
 		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; let it finish what it holds, and register again for more"}
@@ -193,16 +193,16 @@ func (c *claim) reserve(ctx context.Context, hear bool) error {
 }
 
 func (c *claim) giveBack(ctx context.Context) {
-	if c.room > 0 {
-		can, used := c.can, c.used
-		c.t.store.Tidy(ctx, func(ctx context.Context) { c.t.settleClaim(ctx, can, used) })
-		c.room, c.used = 0, 0
+	if c.places > 0 {
+		can, used := c.grant, c.used
+		c.queues.store.Tidy(ctx, func(ctx context.Context) { c.queues.settleClaim(ctx, can, used) })
+		c.places, c.used = 0, 0
 	}
 }
 
 func (c *claim) checkTypes() error {
 	for _, y := range c.Types {
-		if !slices.Contains(c.can.Types, y) {
+		if !slices.Contains(c.grant.Types, y) {
 			return model.Invalidf("types", "names %s, for which the worker did not register; name some of those, or leave types out", y)
 		}
 	}
@@ -212,15 +212,15 @@ func (c *claim) checkTypes() error {
 // await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over, when
 // another request makes the claim, and when the worker has no free place any more.
 func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
-	room := c.t.rooms.of(c.t, c.Scope, c.Queue)
-	w := room.join(c)
-	defer room.leave(w)
+	list := c.queues.waitlists.of(c.queues, c.Scope, c.Queue)
+	w := list.join(c)
+	defer list.leave(w)
 	late := time.NewTimer(time.Until(store.Until(ctx)))
 	defer late.Stop()
 	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
 	nudged := false
 	for {
-		if nudged && c.room == 0 { // what it may take it tries to take first
+		if nudged && c.places == 0 { // what it may take it tries to take first
 			if err := c.refused(ctx); err != nil {
 				return nil, err
 			}
@@ -229,10 +229,10 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 		select {
 		case <-over:
 			return nil, nil
-		case <-c.t.store.Broken():
-			return nil, store.AsUnavailable("claim", c.t.store.Bug())
+		case <-c.queues.store.Broken():
+			return nil, store.AsUnavailable("claim", c.queues.store.Bug())
 		case <-late.C: // the queue could not be looked through in time
-			return nil, store.AsUnavailable("claim", c.t.store.Late())
+			return nil, store.AsUnavailable("claim", c.queues.store.Late())
 		case <-c.nudge:
 			if c.overtaken(ctx) {
 				return nil, nil
@@ -249,8 +249,8 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 				continue
 			}
 			tasks, tried, err := c.accept(ctx, o)
-			room.resolve(o, tried)
-			if err != nil || len(tasks) > 0 || c.room == 0 || c.over {
+			list.resolve(o, tried)
+			if err != nil || len(tasks) > 0 || c.places == 0 || c.over {
 				return tasks, err
 			}
 		}
@@ -259,8 +259,8 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 
 // accept takes what it can of an offer, in one round trip for each shard.
 func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, tried int, err error) {
-	if c.room == 0 {
-		if err := c.reserve(ctx, false); err != nil || c.room == 0 {
+	if c.places == 0 {
+		if err := c.reserve(ctx, false); err != nil || c.places == 0 {
 			return nil, 0, err
 		}
 	}
@@ -268,7 +268,7 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 		c.over = err == nil
 		return nil, 0, err
 	}
-	tried = min(len(o.entries), c.room)
+	tried = min(len(o.entries), c.places)
 	c.used = tried // should it not become known what was taken
 	if tasks, err = c.take(ctx, o.entries[:tried]); err != nil {
 		return nil, 0, err
@@ -291,7 +291,7 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 			groups = append(groups, part)
 		}
 	}
-	c.t.store.DoAll(ctx, "claim", calls)
+	c.queues.store.DoAll(ctx, "claim", calls)
 	got := map[*schema.ReadyEntry]*model.Envelope{}
 	var failed error
 	unknown := 0
@@ -306,8 +306,8 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 		}
 		for j, e := range groups[i] {
 			if v := c.read(call.Reply, 2+3*j, e.Ref); v != nil {
-				got[e] = c.t.tasks.Envelope(v.Task, v.Fence, v.Life)
-				c.t.holdings.Remember(c.WorkerID, got[e].Attempt)
+				got[e] = c.queues.tasks.Envelope(v.Task, v.Fence, v.Life)
+				c.queues.holdings.Remember(c.WorkerID, got[e].Attempt)
 			}
 		}
 	}
@@ -325,14 +325,14 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 }
 
 func (c *claim) takeCall(shard int, entries []*schema.ReadyEntry) *store.Call {
-	k := c.t.store.Keys[shard]
+	k := c.queues.store.Keys[shard]
 	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), k.Pauses, k.Fences)
 	args := []any{int64(model.DefaultTokenTTL / time.Second), int64(model.MaxTokenTTL / time.Second), model.Millis(model.DefaultClaimStartTimeout), c.WorkerID, c.mark}
 	for _, e := range entries {
 		keys = k.OfTask(keys, e.Ref.Scope, e.Ref.ID, e.Ref.Run, e.Ref.TimeoutMs)
 		args = append(args, e.Ref.Scope.String(), e.Ref.ID, e.Text, model.NewFence())
 	}
-	return store.NewCall(shard, c.t.store.Scripts.Get("claim"), keys, args...)
+	return store.NewCall(shard, c.queues.store.Scripts.Get("claim"), keys, args...)
 }
 
 // read makes the view of one task from the three parts of a reply that begin at i; nil: it was not taken.

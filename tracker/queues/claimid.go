@@ -29,7 +29,7 @@ const claimFollow = time.Second
 
 // claimTurn is for how long a request may take tasks without asking again, and so for how long the mark of one that died
 // holds up another: longer than an answer takes, a wait for tasks aside.
-func (t *Service) claimTurn() time.Duration { return t.store.Timeout() * 3 / 2 }
+func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
 // identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
 // too: the tasks of it that the worker still holds, as their entries in the held sets say, whatever became of that
@@ -38,7 +38,7 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 	if c.ClaimID == "" {
 		return false, nil, nil
 	}
-	if _, ok := c.t.store.WorkerRef(c.Scope, c.WorkerID); !ok {
+	if _, ok := c.queues.store.WorkerRef(c.Scope, c.WorkerID); !ok {
 		return false, nil, workers.NoWorker("claim")
 	}
 	sum := sha256.Sum256([]byte(c.ClaimID))
@@ -56,14 +56,14 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 			if !c.listen() { // else it may have ended before this one could hear of it
 				c.awaitNudge(ctx, left)
 			}
-			if c.server.Err() != nil || c.t.store.IsLate(ctx, nil) {
+			if c.server.Err() != nil || c.queues.store.IsLate(ctx, nil) {
 				return false, nil, store.AsUnavailable("claim", errClaimBusy())
 			}
 			continue
 		case known: // a request with this id may have died after it took tasks
 			tasks, err = c.marked(ctx)
 		}
-		c.making, c.turn = true, begun.Add(c.t.claimTurn())
+		c.making, c.turn = true, begun.Add(c.queues.claimTurn())
 		if answered = len(tasks) > 0; answered && err == nil {
 			tasks, err = c.answered(ctx, tasks)
 		}
@@ -87,7 +87,7 @@ func (c *claim) resume(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	code, _, _, err := c.step(ctx, "take")
-	c.making, c.turn = err == nil && code == claimMine, begun.Add(c.t.claimTurn())
+	c.making, c.turn = err == nil && code == claimMine, begun.Add(c.queues.claimTurn())
 	return c.making, err
 }
 
@@ -95,7 +95,7 @@ func (c *claim) resume(ctx context.Context) (bool, error) {
 func (c *claim) rest(ctx context.Context) {
 	if c.making {
 		c.making = false
-		c.t.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.t.store.Do(ctx, "claim", c.stepCall("wait")) }) // else its turn ends by itself
+		c.queues.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.queues.store.Do(ctx, "claim", c.stepCall("wait")) }) // else its turn ends by itself
 	}
 }
 
@@ -153,7 +153,7 @@ func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 			return nil, err
 		case code == claimAnswered:
 			return c.marked(ctx)
-		case c.server.Err() == nil && !c.t.store.IsLate(ctx, nil) && time.Now().Before(latest):
+		case c.server.Err() == nil && !c.queues.store.IsLate(ctx, nil) && time.Now().Before(latest):
 		case code == claimBusy:
 			return nil, store.AsUnavailable("claim", errClaimBusy())
 		default:
@@ -165,19 +165,19 @@ func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 
 // step does a step of the claim's record. left is for how long another request may take.
 func (c *claim) step(ctx context.Context, what string) (code int64, known bool, left time.Duration, err error) {
-	re, err := c.t.store.Do(ctx, "claim", c.stepCall(what))
+	re, err := c.queues.store.Do(ctx, "claim", c.stepCall(what))
 	return re.Int(0), re.Int(1) == 1, time.Duration(re.Int(2)+1) * time.Millisecond, err
 }
 
 func (c *claim) stepCall(what string) *store.Call {
-	shard := c.t.store.ShardOf(c.Scope, c.WorkerID)
-	key := c.t.store.Keys[shard].Claim(c.Scope, c.WorkerID, c.mark)
-	return store.NewCall(shard, c.t.store.Scripts.Get("claimed"), []string{key}, c.owner, model.Millis(claimLife), what, model.Millis(c.t.claimTurn()))
+	shard := c.queues.store.ShardOf(c.Scope, c.WorkerID)
+	key := c.queues.store.Keys[shard].Claim(c.Scope, c.WorkerID, c.mark)
+	return store.NewCall(shard, c.queues.store.Scripts.Get("claimed"), []string{key}, c.owner, model.Millis(claimLife), what, model.Millis(c.queues.claimTurn()))
 }
 
 // marked gives the tasks that were claimed under this id and that the worker still holds.
 func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
-	held, err := c.t.holdings.HeldBy(ctx, "claim", c.Scope, c.WorkerID)
+	held, err := c.queues.holdings.HeldBy(ctx, "claim", c.Scope, c.WorkerID)
 	if err != nil {
 		return nil, err
 	}
@@ -187,16 +187,16 @@ func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 			refs = append(refs, h.Ref)
 		}
 	}
-	return c.t.envelopesOf(ctx, refs, c.WorkerID)
+	return c.queues.envelopesOf(ctx, refs, c.WorkerID)
 }
 
 // envelopesOf reads tasks that a worker holds and gives the envelopes of their attempts again.
-func (t *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
+func (s *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
 	calls := make([]*store.Call, len(refs))
 	for i, r := range refs {
-		calls[i] = t.tasks.GetCall(r, tasks.Whole)
+		calls[i] = s.tasks.GetCall(r, tasks.Whole)
 	}
-	t.store.DoAll(ctx, "claim", calls)
+	s.store.DoAll(ctx, "claim", calls)
 	var envelopes []*model.Envelope
 	for i, c := range calls {
 		if c.Err != nil {
@@ -204,7 +204,7 @@ func (t *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, worke
 		}
 		v := tasks.ReadTask(refs[i], c.Reply)
 		if v != nil && v.WorkerID == workerID && (v.State == model.Dispatched || v.State == model.Running) {
-			envelopes = append(envelopes, t.tasks.Envelope(v.Task, v.Fence, v.Life))
+			envelopes = append(envelopes, s.tasks.Envelope(v.Task, v.Fence, v.Life))
 		}
 	}
 	return envelopes, nil

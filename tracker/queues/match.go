@@ -11,11 +11,11 @@ import (
 )
 
 // look is one look at what is ready in a queue: it reads as few shards as those who wait need, and offers what fits.
-type look struct {
-	room *room
-	open []*waitingClaim
-	todo map[int]map[string]bool // groups to look through, by shard
-	all  []string                // groups to look through in every shard
+type match struct {
+	waitlist *waitlist
+	open     []*waitingClaim
+	todo     map[int]map[string]bool // groups to look through, by shard
+	all      []string                // groups to look through in every shard
 
 	shards int // that were read
 
@@ -23,88 +23,88 @@ type look struct {
 	found map[*waitingClaim][]*schema.ReadyEntry
 }
 
-func (l *look) run(ctx context.Context) error {
-	l.wants, l.found = map[*waitingClaim]int{}, map[*waitingClaim][]*schema.ReadyEntry{}
-	for _, w := range l.open {
-		l.wants[w] = w.places
+func (m *match) run(ctx context.Context) error {
+	m.wants, m.found = map[*waitingClaim]int{}, map[*waitingClaim][]*schema.ReadyEntry{}
+	for _, w := range m.open {
+		m.wants[w] = w.places
 	}
 	var err error
-	for shards := l.order(); len(shards) > 0 && l.hungry(); {
+	for shards := m.order(); len(shards) > 0 && m.hungry(); {
 		// With much waiting in many shards a few of them are enough; what they lack the next ones may have.
-		k := min(len(shards), max(1, (l.want()+3)/4))
-		if l.room.depth[shards[0]] == 0 {
+		k := min(len(shards), max(1, (m.want()+3)/4))
+		if m.waitlist.depth[shards[0]] == 0 {
 			k = len(shards) // nothing is known to wait: one round trip for all
 		}
-		if err = l.read(ctx, shards[:k]); err != nil {
+		if err = m.read(ctx, shards[:k]); err != nil {
 			break
 		}
-		l.shards += k
+		m.shards += k
 		shards = shards[k:]
 	}
-	for _, w := range l.open {
-		if entries := l.found[w]; len(entries) > 0 {
-			l.room.offerTo(w, entries)
+	for _, w := range m.open {
+		if entries := m.found[w]; len(entries) > 0 {
+			m.waitlist.offerTo(w, entries)
 		}
 	}
 	return err
 }
 
-func (l *look) want() (n int) {
-	for _, k := range l.wants {
+func (m *match) want() (n int) {
+	for _, k := range m.wants {
 		n += k
 	}
 	return n
 }
 
 // hungry tells whether a claim has nothing yet. Those that have something do not wait for more.
-func (l *look) hungry() bool {
-	return slices.ContainsFunc(l.open, func(w *waitingClaim) bool { return len(l.found[w]) == 0 })
+func (m *match) hungry() bool {
+	return slices.ContainsFunc(m.open, func(w *waitingClaim) bool { return len(m.found[w]) == 0 })
 }
 
 // order lists the shards to read: those in which something waited at the last look first, beginning with another one
 // each time, then the others.
-func (l *look) order() []int {
-	m := l.room
-	n := len(m.depth)
+func (m *match) order() []int {
+	l := m.waitlist
+	n := len(l.depth)
 	var some, none []int
 	for i := range n {
-		shard := (m.next + i) % n
+		shard := (l.next + i) % n
 		switch {
-		case len(l.all) == 0 && l.todo[shard] == nil:
-		case m.depth[shard] > 0 || l.todo[shard] != nil:
+		case len(m.all) == 0 && m.todo[shard] == nil:
+		case l.depth[shard] > 0 || m.todo[shard] != nil:
 			some = append(some, shard)
 		default:
 			none = append(none, shard)
 		}
 	}
-	m.next = (m.next + 1) % n
+	l.next = (l.next + 1) % n
 	return append(some, none...)
 }
 
 // read reads shards and shares out what it finds. It goes on where the classes of a group are more than a script
 // lists at once, so that tasks which nobody here can run do not hide those behind them.
-func (l *look) read(ctx context.Context, shards []int) error {
+func (m *match) read(ctx context.Context, shards []int) error {
 	after := map[int]map[string]string{} // by shard and group: the class after which to go on
 	for _, shard := range shards {
 		after[shard] = map[string]string{}
-		for _, group := range l.all {
+		for _, group := range m.all {
 			after[shard][group] = ""
 		}
-		for group := range l.todo[shard] {
+		for group := range m.todo[shard] {
 			after[shard][group] = ""
 		}
 	}
-	for len(after) > 0 && l.hungry() {
-		calls, groups := l.calls(after)
-		l.room.t.store.DoAll(ctx, "claim", calls)
-		l.room.t.metrics.looks.Add(float64(len(calls)))
+	for len(after) > 0 && m.hungry() {
+		calls, groups := m.calls(after)
+		m.waitlist.queues.store.DoAll(ctx, "claim", calls)
+		m.waitlist.queues.metrics.looks.Add(float64(len(calls)))
 		after = map[int]map[string]string{}
 		var entries []*schema.ReadyEntry
 		for i, c := range calls {
 			if c.Err != nil {
 				return c.Err
 			}
-			l.room.depth[c.Shard] = c.Reply.Int(1)
+			m.waitlist.depth[c.Shard] = c.Reply.Int(1)
 			for _, text := range c.Reply.List(2).Strings() {
 				if e, ok := schema.ParseReady(text, c.Shard); ok {
 					entries = append(entries, e)
@@ -122,25 +122,25 @@ func (l *look) read(ctx context.Context, shards []int) error {
 				}
 			}
 		}
-		l.share(ctx, entries)
+		m.share(ctx, entries)
 	}
 	return nil
 }
 
-func (l *look) calls(after map[int]map[string]string) (calls []*store.Call, groups [][]string) {
-	l.room.mu.Lock()
-	out := slices.Clone(l.room.out) // may all stand before those that are free
-	l.room.mu.Unlock()
-	limit := min(l.want(), lookLimit)
+func (m *match) calls(after map[int]map[string]string) (calls []*store.Call, groups [][]string) {
+	m.waitlist.mu.Lock()
+	out := slices.Clone(m.waitlist.out) // may all stand before those that are free
+	m.waitlist.mu.Unlock()
+	limit := min(m.want(), matchLimit)
 	for shard, of := range after {
-		k := l.room.t.store.Keys[shard]
-		args := []any{l.room.name, limit + out[shard], classLimit}
+		k := m.waitlist.queues.store.Keys[shard]
+		args := []any{m.waitlist.name, limit + out[shard], classLimit}
 		var asked []string
 		for group, class := range of {
 			asked = append(asked, group)
 			args = append(args, group, class)
 		}
-		calls = append(calls, store.NewCall(shard, l.room.t.store.Scripts.Get("ready"), []string{k.Ready, k.Pauses}, args...))
+		calls = append(calls, store.NewCall(shard, m.waitlist.queues.store.Scripts.Get("ready"), []string{k.Ready, k.Pauses}, args...))
 		groups = append(groups, asked)
 	}
 	return calls, groups
@@ -148,16 +148,16 @@ func (l *look) calls(after map[int]map[string]string) (calls []*store.Call, grou
 
 // share gives entries to claims that can run them: class by class in turns, beginning with the class that was served
 // longest ago; within a class the oldest first; among claims to the one that has got least.
-func (l *look) share(ctx context.Context, entries []*schema.ReadyEntry) {
-	m := l.room
-	m.mu.Lock()
+func (m *match) share(ctx context.Context, entries []*schema.ReadyEntry) {
+	l := m.waitlist
+	l.mu.Lock()
 	byClass := map[string][]*schema.ReadyEntry{}
 	for _, e := range entries {
-		if !m.offered[e.Text] {
+		if !l.offered[e.Text] {
 			byClass[e.Class.Name] = append(byClass[e.Class.Name], e)
 		}
 	}
-	m.mu.Unlock()
+	l.mu.Unlock()
 	var queue [][]*schema.ReadyEntry
 	var heads []*schema.ReadyEntry
 	for _, of := range byClass {
@@ -166,17 +166,17 @@ func (l *look) share(ctx context.Context, entries []*schema.ReadyEntry) {
 		})
 		heads = append(heads, of[0])
 	}
-	labels := m.t.labelsOf(ctx, heads)
+	labels := l.queues.labelsOf(ctx, heads)
 	for _, of := range byClass {
-		if l.takers(of[0], labels) != nil {
+		if m.takers(of[0], labels) != nil {
 			queue = append(queue, slices.CompactFunc(of, func(a, b *schema.ReadyEntry) bool { return a.Text == b.Text }))
 		}
 	}
-	if len(m.served) > maxIdleRooms {
-		clear(m.served)
+	if len(l.served) > maxIdleWaitlists {
+		clear(l.served)
 	}
 	slices.SortFunc(queue, func(a, b []*schema.ReadyEntry) int {
-		return cmp.Or(cmp.Compare(m.served[a[0].Class.Name], m.served[b[0].Class.Name]), strings.Compare(a[0].Since, b[0].Since),
+		return cmp.Or(cmp.Compare(l.served[a[0].Class.Name], l.served[b[0].Class.Name]), strings.Compare(a[0].Since, b[0].Since),
 			strings.Compare(a[0].Class.Name, b[0].Class.Name))
 	})
 	takers := map[string][]*waitingClaim{}
@@ -185,16 +185,16 @@ func (l *look) share(ctx context.Context, entries []*schema.ReadyEntry) {
 		for _, of := range queue {
 			name := of[0].Class.Name
 			if takers[name] == nil {
-				takers[name] = l.takers(of[0], labels)
+				takers[name] = m.takers(of[0], labels)
 			}
-			w := l.least(takers[name])
+			w := m.least(takers[name])
 			if w == nil {
 				continue
 			}
-			l.found[w] = append(l.found[w], of[0])
-			l.wants[w]--
-			m.turn++
-			m.served[name] = m.turn
+			m.found[w] = append(m.found[w], of[0])
+			m.wants[w]--
+			l.turn++
+			l.served[name] = l.turn
 			if len(of) > 1 {
 				left = append(left, of[1:])
 			}
@@ -204,13 +204,13 @@ func (l *look) share(ctx context.Context, entries []*schema.ReadyEntry) {
 }
 
 // takers lists the claims that can run the class of an entry.
-func (l *look) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim {
+func (m *match) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim {
 	asked, known := labels.of(e.Class)
 	if !known {
 		return nil
 	}
 	var takers []*waitingClaim
-	for _, w := range l.open {
+	for _, w := range m.open {
 		if w.fits(e.Class, asked) {
 			takers = append(takers, w)
 		}
@@ -219,10 +219,10 @@ func (l *look) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim 
 }
 
 // least gives the claim that has got least and wants more; of several the one that came first.
-func (l *look) least(takers []*waitingClaim) *waitingClaim {
+func (m *match) least(takers []*waitingClaim) *waitingClaim {
 	var least *waitingClaim
 	for _, w := range takers {
-		if l.wants[w] > 0 && (least == nil || len(l.found[w]) < len(l.found[least])) {
+		if m.wants[w] > 0 && (least == nil || len(m.found[w]) < len(m.found[least])) {
 			least = w
 		}
 	}

@@ -18,7 +18,7 @@ type nudges struct {
 
 // join lets a claim be nudged; call the result when it is over.
 func (n *nudges) join(c *claim) (leave func()) {
-	c.t.listener.start()
+	c.queues.listener.start()
 	name := schema.TaskName(c.Scope, c.WorkerID)
 	c.nudge = make(chan struct{}, 1)
 	n.mu.Lock()
@@ -64,13 +64,13 @@ func (c *claim) listen() bool {
 	if c.leave != nil {
 		return false
 	}
-	c.leave = c.t.nudges.join(c)
+	c.leave = c.queues.nudges.join(c)
 	return true
 }
 
 // awaitNudge waits for a nudge, for so long, until the claim must be answered, or until nobody waits any more.
 func (c *claim) awaitNudge(ctx context.Context, atMost time.Duration) {
-	timer := time.NewTimer(min(atMost, time.Until(store.Until(ctx))-c.t.store.LeastTrip(nil)))
+	timer := time.NewTimer(min(atMost, time.Until(store.Until(ctx))-c.queues.store.LeastTrip(nil)))
 	defer timer.Stop()
 	select {
 	case <-c.nudge:
@@ -88,10 +88,10 @@ func (c *claim) wake() {
 
 // tellWhenFree asks every shard to say so when an attempt ends that the worker holds there. Where that fails the claim
 // looks by itself after a while.
-func (t *Service) tellWhenFree(ctx context.Context, worker string) {
-	calls := make([]*store.Call, t.store.Shards())
-	for shard, k := range t.store.Keys {
-		calls[shard] = store.NewCall(shard, t.store.Scripts.Get("tell_when_free"), []string{k.Held, k.Fences}, worker)
+func (s *Service) tellWhenFree(ctx context.Context, worker string) {
+	calls := make([]*store.Call, s.store.Shards())
+	for shard, k := range s.store.Keys {
+		calls[shard] = store.NewCall(shard, s.store.Scripts.Get("tell_when_free"), []string{k.Held, k.Fences}, worker)
 	}
-	t.store.DoAll(ctx, "claim", calls)
+	s.store.DoAll(ctx, "claim", calls)
 }

@@ -53,15 +53,15 @@ const QueueNotFound model.Code = "queue_not_found"
 func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
 
 // Queues lists the queues of a scope that hold tasks, have workers or are paused, by name.
-func (t *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, error) {
-	ctx = t.store.Within(ctx, 0)
-	return t.queues(ctx, "queues", scope, "")
+func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, error) {
+	ctx = s.store.Within(ctx, 0)
+	return s.queues(ctx, "queues", scope, "")
 }
 
 // Queue tells of one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
-func (t *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
-	ctx = t.store.Within(ctx, 0)
-	found, err := t.queues(ctx, "queue", scope, name)
+func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
+	ctx = s.store.Within(ctx, 0)
+	found, err := s.queues(ctx, "queue", scope, name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (t *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Q
 }
 
 // queues tells of one queue, or of all for "".
-func (t *Service) queues(ctx context.Context, op string, scope model.Scope, only string) ([]*Queue, error) {
+func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only string) ([]*Queue, error) {
 	byName := map[string]*Queue{}
 	of := func(name string) *Queue {
 		if byName[name] == nil {
@@ -80,12 +80,12 @@ func (t *Service) queues(ctx context.Context, op string, scope model.Scope, only
 		}
 		return byName[name]
 	}
-	refs, err := t.workers.WorkerIDs(ctx, op, scope, model.WorkerStatuses)
+	refs, err := s.workers.WorkerIDs(ctx, op, scope, model.WorkerStatuses)
 	if err != nil {
 		return nil, err
 	}
 	able := newAbilities()
-	workers, err := t.workers.ReadCandidates(ctx, t.store.DoBulk, op, refs, only, func(w *model.Worker) bool {
+	workers, err := s.workers.ReadCandidates(ctx, s.store.DoBulk, op, refs, only, func(w *model.Worker) bool {
 		of(w.Queue).Workers[w.Status]++
 		if w.Status == model.Online {
 			able.add(w)
@@ -95,7 +95,7 @@ func (t *Service) queues(ctx context.Context, op string, scope model.Scope, only
 	if err != nil {
 		return nil, err
 	}
-	if err := t.workers.CountLoad(ctx, t.store.DoBulk, op, workers); err != nil {
+	if err := s.workers.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
 		return nil, err
 	}
 	for _, w := range workers {
@@ -105,8 +105,8 @@ func (t *Service) queues(ctx context.Context, op string, scope model.Scope, only
 	if only != "" {
 		prefix += only + "/"
 	}
-	if err := t.waitingClasses(ctx, op, prefix, func(now time.Time, classes []waitingClass) {
-		labels := able.labelsOf(ctx, t, classes)
+	if err := s.waitingClasses(ctx, op, prefix, func(now time.Time, classes []waitingClass) {
+		labels := able.labelsOf(ctx, s, classes)
 		for _, c := range classes {
 			k := of(c.queue).kind(c.head.Class.Kind)
 			k.Depth += c.tasks
@@ -147,18 +147,18 @@ type waitingClass struct {
 const classPage = 150
 
 // waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.
-func (t *Service) waitingClasses(ctx context.Context, op, prefix string, page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
+func (s *Service) waitingClasses(ctx context.Context, op, prefix string, page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
 	after := map[int]string{}
-	for shard := range t.store.Keys {
+	for shard := range s.store.Keys {
 		after[shard] = ""
 	}
 	for limit := MaxPausedQueues; len(after) > 0; limit = 0 {
 		var calls []*store.Call
 		for shard, from := range after {
-			k := t.store.Keys[shard]
-			calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("queues"), []string{k.Ready, k.Pauses}, prefix, from, classPage, limit))
+			k := s.store.Keys[shard]
+			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("queues"), []string{k.Ready, k.Pauses}, prefix, from, classPage, limit))
 		}
-		t.store.DoBulk(ctx, op, calls)
+		s.store.DoBulk(ctx, op, calls)
 		after = map[int]string{}
 		for _, c := range calls {
 			if c.Err != nil {
@@ -191,13 +191,13 @@ const MaxPausedQueues = 1000
 
 // PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
 // goes on. It tells whether the queue has come to be by that: nothing was known of it.
-func (t *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
-	ctx = t.store.Within(ctx, 0)
-	_, err = t.Queue(ctx, scope, queue)
+func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
+	ctx = s.store.Within(ctx, 0)
+	_, err = s.Queue(ctx, scope, queue)
 	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
 		return false, err
 	}
-	re, err := t.store.Do(ctx, "pause", t.pauseCall(0, scope, queue, "1", "", MaxPausedQueues))
+	re, err := s.store.Do(ctx, "pause", s.pauseCall(0, scope, queue, "1", "", MaxPausedQueues))
 	if err != nil {
 		return false, err
 	}
@@ -205,27 +205,27 @@ func (t *Service) PauseQueue(ctx context.Context, scope model.Scope, queue strin
 		return false, &model.Error{Code: model.Overloaded, TooMany: true, Op: "pause", RetryAfter: time.Minute,
 			Message: fmt.Sprintf("%d queues are paused in this workspace, which is the most; resume those that need not be, such as names that were never used", MaxPausedQueues)}
 	}
-	return created, t.setPaused(ctx, "pause", scope, queue, "1")
+	return created, s.setPaused(ctx, "pause", scope, queue, "1")
 }
 
 // ResumeQueue lets claims go on and wakes those that wait.
-func (t *Service) ResumeQueue(ctx context.Context, scope model.Scope, queue string) error {
-	ctx = t.store.Within(ctx, 0)
-	if err := t.setPaused(ctx, "resume", scope, queue, ""); err != nil {
+func (s *Service) ResumeQueue(ctx context.Context, scope model.Scope, queue string) error {
+	ctx = s.store.Within(ctx, 0)
+	if err := s.setPaused(ctx, "resume", scope, queue, ""); err != nil {
 		return err
 	}
-	_, err := t.store.Do(ctx, "resume", t.pauseCall(0, scope, queue, "", "1", ""))
+	_, err := s.store.Do(ctx, "resume", s.pauseCall(0, scope, queue, "", "1", ""))
 	return err
 }
 
 // setPaused tells every shard but the first, since each hands out its tasks by itself. The first comes before the others
 // where a queue is paused, since it judges, and after them where it goes on. What fails half-way is done by a repeat.
-func (t *Service) setPaused(ctx context.Context, op string, scope model.Scope, queue, pause string) error {
+func (s *Service) setPaused(ctx context.Context, op string, scope model.Scope, queue, pause string) error {
 	var calls []*store.Call
-	for shard := 1; shard < t.store.Shards(); shard++ {
-		calls = append(calls, t.pauseCall(shard, scope, queue, pause, "", ""))
+	for shard := 1; shard < s.store.Shards(); shard++ {
+		calls = append(calls, s.pauseCall(shard, scope, queue, pause, "", ""))
 	}
-	t.store.DoAll(ctx, op, calls)
+	s.store.DoAll(ctx, op, calls)
 	for _, c := range calls {
 		if c.Err != nil {
 			return c.Err
@@ -234,6 +234,6 @@ func (t *Service) setPaused(ctx context.Context, op string, scope model.Scope, q
 	return nil
 }
 
-func (t *Service) pauseCall(shard int, scope model.Scope, queue, pause, wake string, limit any) *store.Call {
-	return store.NewCall(shard, t.store.Scripts.Get("pause"), []string{t.store.Keys[shard].Pauses}, scope.String()+"/"+queue, pause, wake, limit)
+func (s *Service) pauseCall(shard int, scope model.Scope, queue, pause, wake string, limit any) *store.Call {
+	return store.NewCall(shard, s.store.Scripts.Get("pause"), []string{s.store.Keys[shard].Pauses}, scope.String()+"/"+queue, pause, wake, limit)
 }

@@ -32,25 +32,25 @@ const reservationLife = 10 * time.Second
 // reserveClaim reserves room for up to `want` tasks of a worker. The registration knows a number that the worker holds no
 // more than; only when that leaves too little is what it holds counted in every shard. Settle the grant when what was
 // claimed stands in the held sets, or nothing was. With `hear` the worker has just asked, which counts as its beat.
-func (t *Service) reserveClaim(ctx context.Context, scope model.Scope, workerID string, want int, hear bool) (*grant, error) {
-	r, ok := t.store.WorkerRef(scope, workerID)
+func (s *Service) reserveClaim(ctx context.Context, scope model.Scope, workerID string, want int, hear bool) (*grant, error) {
+	r, ok := s.store.WorkerRef(scope, workerID)
 	if !ok {
 		return nil, workers.NoWorker("claim")
 	}
 	g := &grant{name: model.NewID(""), worker: r}
-	err := t.reserveRoom(ctx, g, t.reserveCall(g, want, "", "", hear))
+	err := s.doReserve(ctx, g, s.reserveCall(g, want, "", "", hear))
 	if err == nil && g.Max < want && !g.lost {
 		w := &model.Worker{Scope: scope, ID: workerID}
-		load, settle := t.workers.LoadCalls([]*model.Worker{w})
-		t.store.DoAll(ctx, "claim", load)
+		load, settle := s.workers.LoadCalls([]*model.Worker{w})
+		s.store.DoAll(ctx, "claim", load)
 		for _, c := range load {
 			if c.Err != nil {
-				t.settleClaim(ctx, g, 0)
+				s.settleClaim(ctx, g, 0)
 				return nil, c.Err
 			}
 		}
 		settle()
-		err = t.reserveRoom(ctx, g, t.reserveCall(g, want, w.Held, g.ended, false))
+		err = s.doReserve(ctx, g, s.reserveCall(g, want, w.Held, g.ended, false))
 	}
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (t *Service) reserveClaim(ctx context.Context, scope model.Scope, workerID 
 	return g, nil
 }
 
-func (t *Service) reserveRoom(ctx context.Context, g *grant, c *store.Call) error {
-	re, err := t.store.Do(ctx, "claim", c)
+func (s *Service) doReserve(ctx context.Context, g *grant, c *store.Call) error {
+	re, err := s.store.Do(ctx, "claim", c)
 	if err != nil {
 		return err
 	}
@@ -73,18 +73,18 @@ func (t *Service) reserveRoom(ctx context.Context, g *grant, c *store.Call) erro
 	return nil
 }
 
-func (t *Service) reserveCall(g *grant, want int, n, counted any, hear bool) *store.Call {
-	k, name := t.store.Keys[g.worker.Shard], schema.TaskName(g.worker.Scope, g.worker.ID)
+func (s *Service) reserveCall(g *grant, want int, n, counted any, hear bool) *store.Call {
+	k, name := s.store.Keys[g.worker.Shard], schema.TaskName(g.worker.Scope, g.worker.ID)
 	heard := ""
 	if hear {
 		heard = name
 	}
-	return store.NewCall(g.worker.Shard, t.store.Scripts.Get("worker_reserve"), []string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats},
+	return store.NewCall(g.worker.Shard, s.store.Scripts.Get("worker_reserve"), []string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats},
 		g.name, want, model.Millis(reservationLife), n, counted, heard)
 }
 
 // settleClaim ends a reservation of which `used` places hold tasks now. It waits, so that the worker's next claim does
 // not find it; one that could not be settled ends by itself.
-func (t *Service) settleClaim(ctx context.Context, g *grant, used int) {
-	t.store.DoAll(ctx, "claim", []*store.Call{t.reserveCall(g, -1, used, "", false)})
+func (s *Service) settleClaim(ctx context.Context, g *grant, used int) {
+	s.store.DoAll(ctx, "claim", []*store.Call{s.reserveCall(g, -1, used, "", false)})
 }

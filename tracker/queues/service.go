@@ -27,7 +27,7 @@ type Service struct {
 	tasks     *tasks.Service
 	log       *slog.Logger
 	metrics   *metrics
-	rooms     rooms
+	waitlists waitlists
 	listener  listener
 	nudges    nudges
 	fullRetry time.Duration
@@ -37,9 +37,9 @@ type Service struct {
 // New makes the service. Close it.
 func New(s *store.Store, h *holdings.Service, w *workers.Service, ta *tasks.Service, o Options) *Service {
 	t := &Service{store: s, holdings: h, workers: w, tasks: ta, log: o.Logger, metrics: newMetrics(o.Registerer), fullRetry: fullRetry, asked: newAskedCache()}
-	t.listener.t = t
+	t.listener.queues = t
 	return t
 }
 
 // Close ends what hears that tasks become ready.
-func (t *Service) Close() { t.listener.close() }
+func (s *Service) Close() { s.listener.close() }

@@ -10,7 +10,7 @@ import (
 func (c *waitingClaim) groups() []string {
 	types := c.Types
 	if types == nil {
-		types = append(slices.Clip(c.can.Types), "") // tasks without a type ask for none
+		types = append(slices.Clip(c.grant.Types), "") // tasks without a type ask for none
 	}
 	list := []string{"/" + c.WorkerID + "/"}
 	for _, y := range types {
@@ -24,13 +24,13 @@ func (c *waitingClaim) fits(k schema.Class, labels map[string]string) bool {
 	switch {
 	case k.Pin != "" && k.Pin != c.WorkerID:
 		return false
-	case c.Types != nil && !slices.Contains(c.Types, k.Kind), k.Kind != "" && !slices.Contains(c.can.Types, k.Kind):
+	case c.Types != nil && !slices.Contains(c.Types, k.Kind), k.Kind != "" && !slices.Contains(c.grant.Types, k.Kind):
 		return false
-	case k.Runtime != "" && !slices.Contains(c.can.Runtimes, k.Runtime):
+	case k.Runtime != "" && !slices.Contains(c.grant.Runtimes, k.Runtime):
 		return false
 	}
 	for key, v := range labels {
-		if got, ok := c.can.Labels[key]; !ok || got != v {
+		if got, ok := c.grant.Labels[key]; !ok || got != v {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // listener hears, with one subscription for the whole replica, what becomes ready: scripts say so on a channel of their
 // database. It begins with the first claim: a replica without any needs none.
 type listener struct {
-	t      *Service
+	queues *Service
 	once   sync.Once
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -30,14 +30,14 @@ func (l *listener) start() {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		l.cancel = cancel
-		l.done.Go(l.t.store.Guard("hearing what becomes ready", func() { l.run(ctx) }))
+		l.done.Go(l.queues.store.Guard("hearing what becomes ready", func() { l.run(ctx) }))
 	})
 }
 
 func (l *listener) run(ctx context.Context) {
-	l.t.store.Subscribe(ctx, lua.WakeChannel(l.t.store.Database()), func() {
-		l.t.rooms.wakeAll()
-		l.t.nudges.all()
+	l.queues.store.Subscribe(ctx, lua.WakeChannel(l.queues.store.Database()), func() {
+		l.queues.waitlists.wakeAll()
+		l.queues.nudges.all()
 	}, l.hear)
 }
 
@@ -46,25 +46,25 @@ func (l *listener) run(ctx context.Context) {
 func (l *listener) hear(word string) {
 	number, name, _ := strings.Cut(word, "/")
 	if number == "w" {
-		l.t.nudges.nudge(name)
+		l.queues.nudges.nudge(name)
 		return
 	}
 	shard, err := strconv.Atoi(number)
-	if err != nil || shard < 0 || shard >= l.t.store.Shards() {
+	if err != nil || shard < 0 || shard >= l.queues.store.Shards() {
 		return
 	}
 	p := strings.SplitN(name, "/", 4)
 	if len(p) < 3 {
 		return
 	}
-	room := l.t.rooms.find(strings.Join(p[:3], "/"))
+	room := l.queues.waitlists.find(strings.Join(p[:3], "/"))
 	if room == nil {
 		return
 	}
 	if c, ok := schema.ParseClass(name); ok {
 		room.woken(shard, c.Group())
 	} else {
-		room.lookAgain()
+		room.matchAll()
 	}
 }
 

@@ -2,128 +2,158 @@ package tasks
 
 import (
 	"context"
-	"slices"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// idPage is one page of task ids in their order, over all shards.
-type idPage struct {
-	refs   []*schema.TaskRef
-	counts map[model.State]int // of the states that the query counts, over everything that its scope or run holds
-	next   string              // "" when this was the last page
-}
+// maxScan bounds how many tasks one page of a filtered list may look at, scanStep at a time, however small the page is.
+const maxScan, scanStep = 1000, 100
 
-// idQuery asks for ids. The order is that of ids and does not depend on state, so a page token stays right while
-// tasks come, go and move from state to state.
-type idQuery struct {
-	scope  model.Scope
-	run    string // "" : all of the scope
-	states []model.State
-	count  []model.State
-	after  string
-	limit  int
-}
+// maxPageBytes bounds a page by what its tasks take in the store, readStep at a time: it ends behind the one that reaches
+// the bound.
+const (
+	maxPageBytes = 2 << 20
+	readStep     = 8
+)
 
-// ids merges what every shard has. Ids fall evenly on the shards, so each is asked for its part of the page and some
-// more; where that was too little, all are asked again for what comes after the ids that are certain.
-func (t *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error) {
-	page := &idPage{counts: map[model.State]int{}}
-	ids, err := t.ownRun(ctx, op, q, page)
-	if err != nil {
-		return nil, err
+// List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
+// such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
+func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage, error) {
+	ctx = s.store.Within(ctx, 0)
+	size := min(max(f.PageSize, 1), scanStep)
+	q := idQuery{scope: f.Scope, run: f.RunID, states: model.States, after: f.After, limit: size}
+	if f.State != "" {
+		q.states = []model.State{f.State}
 	}
-	count, after, quota := q.count, q.after, min(q.limit+1, 2*q.limit/t.store.Shards()+4)
-	for {
-		found, certain, err := t.idsAfter(ctx, op, q, count, after, quota, page.counts)
+	if f.Narrows() {
+		q.limit = scanStep
+	} else {
+		q.count = q.states
+	}
+	p := &pageOf{TaskPage: model.TaskPage{Total: -1}, tasks: s, filter: &f, size: size}
+	for scanned := 0; ; {
+		ids, err := s.ids(ctx, "list", q)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, found...)
-		slices.Sort(ids)
-		ids = slices.Compact(ids)
-		if len(ids) > q.limit && (certain == "" || ids[q.limit] <= certain) {
-			ids = ids[:q.limit]
-			page.next = ids[q.limit-1]
-			break
-		}
-		if certain == "" {
-			break
-		}
-		count, after, quota = nil, certain, min(q.limit+1, 2*quota)
-	}
-	for _, id := range ids {
-		page.refs = append(page.refs, t.store.Ref(q.scope, id))
-	}
-	return page, nil
-}
-
-// idsAfter asks every shard for so many ids of each state. Up to the id that it tells no other shard can have more; ""
-// when there are none after these.
-func (t *Service) idsAfter(ctx context.Context, op string, q idQuery, count []model.State, after string, quota int, counts map[model.State]int) (ids []string, certain string, err error) {
-	prefix := q.scope.String() + "/"
-	if q.run != "" {
-		prefix = ""
-	}
-	groups := t.store.AllTogether()
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		keys := make([]string, len(group))
-		for j, shard := range group {
-			if keys[j] = t.store.Keys[shard].Index; q.run != "" {
-				keys[j] = t.store.Keys[shard].Run(q.scope, q.run)
+		if p.Total < 0 && !f.Narrows() {
+			p.Total = 0
+			for _, n := range ids.counts {
+				p.Total += n
 			}
 		}
-		calls[i] = store.NewCall(group[0], t.store.Scripts.Get("list"), keys, prefix, schema.Letters(q.states...), after, quota, schema.Letters(count...))
-	}
-	t.store.DoBulk(ctx, op, calls)
-	for i, c := range calls {
-		if c.Err != nil {
-			return nil, "", c.Err
-		}
-		lists := c.Reply
-		for range groups[i] {
-			for range q.states {
-				of := lists.List(0).Strings()
-				lists = lists[1:]
-				ids = append(ids, of...)
-				if len(of) == quota && (certain == "" || of[quota-1] < certain) {
-					certain = of[quota-1]
-				}
-			}
-			for j, s := range count {
-				counts[s] += int(lists.List(0).Int(j))
-			}
-			lists = lists[1:]
-		}
-	}
-	return ids, certain, nil
-}
-
-// ownRun finds the tasks whose run is named after them, which no run set holds.
-func (t *Service) ownRun(ctx context.Context, op string, q idQuery, page *idPage) ([]string, error) {
-	var ids []string
-	for _, id := range schema.TasksOf(q.run) {
-		if !model.ValidID(id) {
-			continue
-		}
-		v, err := t.get(ctx, op, t.store.Ref(q.scope, id), glance)
-		switch {
-		case model.CodeOf(err) == model.NotFound:
-			continue
-		case err != nil:
+		if err := p.fill(ctx, ids); err != nil {
 			return nil, err
-		case v.RunID != q.run:
-			continue
 		}
-		if slices.Contains(q.count, v.State) {
-			page.counts[v.State]++
+		scanned += len(ids.refs)
+		if p.full || p.Next == "" || scanned >= maxScan {
+			return &p.TaskPage, nil
 		}
-		if slices.Contains(q.states, v.State) && id > q.after {
-			ids = append(ids, id)
+		q.after = p.Next
+	}
+}
+
+// pageOf is a page that is being filled.
+type pageOf struct {
+	model.TaskPage
+	tasks  *Service
+	filter *model.TaskFilter
+	size   int // tasks that it takes
+	bytes  int // that its tasks take in the store
+	full   bool
+}
+
+// fill takes what fits of some ids, and says where the next page begins. A filter looks at little of each task; the rest
+// is read only of those that the page shows.
+func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
+	refs := ids.refs
+	if err := p.tasks.resolve(ctx, "list", refs); err != nil {
+		return err
+	}
+	if p.filter.Narrows() {
+		seen, err := p.tasks.readAll(ctx, "list", refs, partFor(p.filter))
+		if err != nil {
+			return err
+		}
+		refs = refs[:0:0]
+		for i, task := range seen.tasks {
+			if task != nil && p.filter.Matches(task) {
+				refs = append(refs, ids.refs[i])
+			}
 		}
 	}
-	return ids, nil
+	for len(refs) > 0 && !p.full {
+		step := refs[:min(readStep, len(refs))]
+		read, err := p.tasks.readAll(ctx, "list", step, Listed)
+		if err != nil {
+			return err
+		}
+		for i, task := range read.tasks {
+			if p.full {
+				break
+			}
+			p.bytes += read.bytes[i]
+			if task != nil && p.filter.Matches(task) {
+				p.Tasks = append(p.Tasks, task)
+				p.full = len(p.Tasks) == p.size || p.bytes >= maxPageBytes
+			}
+		}
+		refs = refs[len(step):]
+	}
+	p.Next = ids.next
+	if last := len(p.Tasks) - 1; p.full && (ids.next != "" || p.Tasks[last].ID != ids.refs[len(ids.refs)-1].ID) {
+		p.Next = p.Tasks[last].ID
+	}
+	return nil
+}
+
+// resolve learns what names the other keys of tasks.
+func (s *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef) error {
+	names, resolve := s.NameCalls(refs)
+	s.store.DoBulk(ctx, op, names)
+	if err := store.FirstError(names); err != nil {
+		return err
+	}
+	resolve()
+	return nil
+}
+
+// readTasks are what was read of some tasks, and how many bytes that was of each.
+type readTasks struct {
+	tasks []*model.Task
+	bytes []int
+}
+
+// readAll reads a part of many resolved tasks; one that is gone by then is nil.
+func (s *Service) readAll(ctx context.Context, op string, refs []*schema.TaskRef, p part) (*readTasks, error) {
+	read := &readTasks{tasks: make([]*model.Task, len(refs)), bytes: make([]int, len(refs))}
+	calls := make([]*store.Call, 0, len(refs))
+	at := make([]int, 0, len(refs))
+	for i, r := range refs {
+		if r.Exists {
+			calls = append(calls, s.GetCall(r, p))
+			at = append(at, i)
+		}
+	}
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	for i, c := range calls {
+		read.bytes[at[i]] = c.Reply.Bytes()
+		if v := ReadTask(refs[at[i]], c.Reply); v != nil {
+			read.tasks[at[i]] = v.Task
+		}
+	}
+	return read, s.liveByWorkers(ctx, op, read.tasks)
+}
+
+// partFor returns what of a task a filter that narrows needs to know.
+func partFor(f *model.TaskFilter) part {
+	if len(f.Labels) > 0 {
+		return andLabels
+	}
+	return glance
 }

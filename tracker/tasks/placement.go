@@ -11,7 +11,7 @@ import (
 
 // placeBatch chooses workers for the placed tasks of a batch; those that find none fail. Call the result when the
 // tasks stand in their queues. Tasks whose places others may wait for, or would not be kept for much longer, it creates.
-func (t *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack func()) {
+func (s *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack func()) {
 	var places []*workers.Placement
 	var placed, failed []*creation
 	var since time.Time // the oldest reservation
@@ -19,11 +19,11 @@ func (t *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack 
 	giveBack := func() {
 		if len(places) > 0 {
 			given := places
-			t.store.Tidy(ctx, func(ctx context.Context) { t.workers.Unreserve(ctx, "create", given) })
+			s.store.Tidy(ctx, func(ctx context.Context) { s.workers.Unreserve(ctx, "create", given) })
 		}
 	}
 	settle := func() {
-		t.CreateAll(ctx, placed)
+		s.createAll(ctx, placed)
 		giveBack()
 		placed, places = nil, nil
 		clear(mine)
@@ -37,12 +37,12 @@ func (t *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack 
 		if c.Placement == "" || c.err != nil || c.done || !c.NotBefore.IsZero() {
 			continue
 		}
-		s := workers.PlacementSelector(c.Scope, c.Queue, c.Type, c.Runtime, c.WorkerLabels, c.Placement)
-		key := s.Key()
+		selector := workers.PlacementSelector(c.Scope, c.Queue, c.Type, c.Runtime, c.WorkerLabels, c.Placement)
+		key := selector.Key()
 		p := pools[key]
 		if p == nil {
-			p = &ours{by: t.workers.NewPlacer("create", workers.PlacementLife, mine, settle)}
-			p.Left, p.Found, p.Err = t.workers.Candidates(ctx, "create", s)
+			p = &ours{by: s.workers.NewPlacer("create", workers.PlacementLife, mine, settle)}
+			p.Left, p.Found, p.Err = s.workers.Candidates(ctx, "create", selector)
 			pools[key] = p
 		}
 		if c.err = p.Err; c.err != nil {
@@ -52,7 +52,7 @@ func (t *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack 
 		if len(places) > 0 && time.Since(since) > workers.PlacementLife/4 {
 			settle()
 		}
-		at, err := p.by.Place(ctx, s, slices.Clone(p.Left), p.Found.Clone())
+		at, err := p.by.Place(ctx, selector, slices.Clone(p.Left), p.Found.Clone())
 		if c.err = err; err != nil {
 			failed = append(failed, c)
 			continue
@@ -63,19 +63,19 @@ func (t *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack 
 		c.WorkerID = at.Worker.ID
 		places, placed = append(places, at), append(placed, c)
 	}
-	t.forgiveExisting(ctx, failed)
+	s.forgiveExisting(ctx, failed)
 	return giveBack
 }
 
 // forgiveExisting lets creations go on that found no worker and whose task is there already: what they are told is that,
 // or, of a repeat, what the first one was told.
-func (t *Service) forgiveExisting(ctx context.Context, failed []*creation) {
+func (s *Service) forgiveExisting(ctx context.Context, failed []*creation) {
 	refs := make([]*schema.TaskRef, len(failed))
 	for i, c := range failed {
-		refs[i] = t.store.Ref(c.Scope, c.TaskID)
+		refs[i] = s.store.Ref(c.Scope, c.TaskID)
 	}
-	calls, resolve := t.NameCalls(refs)
-	t.store.DoAll(ctx, "create", calls)
+	calls, resolve := s.NameCalls(refs)
+	s.store.DoAll(ctx, "create", calls)
 	resolve()
 	for i, c := range failed {
 		if refs[i].Exists {

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
@@ -14,21 +13,21 @@ import (
 // Options configure a Service.
 type Options struct {
 	FinishedRetention time.Duration // how long finished tasks are kept
-	Logger            *slog.Logger
 }
 
-// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine.
+// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine:
+// it has nothing but what is set when it is made.
 type Service struct {
 	store    *store.Store
 	beats    *beats.Service
 	holdings *holdings.Service
 	quotas   *quotas.Service
 	workers  *workers.Service
+	scripts  *scripts
 	opts     Options
-	log      *slog.Logger
 }
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, w *workers.Service, o Options) *Service {
-	return &Service{store: s, beats: b, holdings: h, quotas: q, workers: w, opts: o, log: o.Logger}
+	return &Service{store: s, beats: b, holdings: h, quotas: q, workers: w, scripts: newScripts(s.Scripts), opts: o}
 }

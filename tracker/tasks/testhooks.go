@@ -8,9 +8,11 @@ import (
 )
 
 // CreatePlacedOn creates a placed task for a worker that was selected a while ago.
-func (t *Service) CreatePlacedOn(_ context.Context, scope model.Scope, id, worker string) {
-	t.CreateAll(context.Background(), []*creation{{
-		NewTask: model.NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second},
-		fence:   model.NewFence(),
+func (s *Service) CreatePlacedOn(_ context.Context, scope model.Scope, id, worker string) {
+	s.createAll(context.Background(), []*creation{{
+		NewTask: model.NewTask{
+			Scope: scope, TaskID: id, Queue: "default", Type: "send_email", Placement: "random", WorkerID: worker, HeartbeatInterval: time.Second,
+		},
+		fence: model.NewFence(),
 	}})
 }

@@ -1,9 +1,7 @@
 package tasks
 
 import (
-	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,79 +9,23 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// namesAtOnce is how many refs one script resolves.
-const namesAtOnce = 200
-
-// NameCalls makes the calls that resolve refs; call the result when they have run.
-func (t *Service) NameCalls(refs []*schema.TaskRef) (calls []*store.Call, resolve func()) {
-	byShard := map[int][]*schema.TaskRef{}
-	for _, r := range refs {
-		byShard[r.Shard] = append(byShard[r.Shard], r)
-	}
-	var groups [][]*schema.TaskRef
-	for shard, ofShard := range byShard {
-		for group := range slices.Chunk(ofShard, namesAtOnce) {
-			keys := make([]string, len(group))
-			for i, r := range group {
-				keys[i] = t.store.Keys[shard].Task(schema.TaskName(r.Scope, r.ID))
-			}
-			calls = append(calls, store.NewCall(shard, t.store.Scripts.Get("names"), keys))
-			groups = append(groups, group)
-		}
-	}
-	return calls, func() {
-		for g, group := range groups {
-			for i, r := range group {
-				if calls[g].Err == nil {
-					r.Resolve(calls[g].Reply.Str(2*i), calls[g].Reply.Str(2*i+1))
-				}
-			}
-		}
-	}
-}
-
-// lookUp resolves one ref; a task that does not exist is NotFound.
-func (t *Service) lookUp(ctx context.Context, op string, r *schema.TaskRef) error {
-	calls, resolve := t.NameCalls([]*schema.TaskRef{r})
-	t.store.DoAll(ctx, op, calls)
-	if calls[0].Err != nil {
-		return calls[0].Err
-	}
-	resolve()
-	if !r.Exists {
-		return NoTask(op)
-	}
-	return nil
-}
-
-func NoTask(op string) error {
-	return &model.Error{Code: model.NotFound, Op: op, Message: "no task with this id in this tenant and workspace; finished tasks are removed at the end of their retention"}
-}
-
-// KeysOf gives the keys of a resolved ref as task scripts declare them.
-func (t *Service) KeysOf(r *schema.TaskRef) []string {
-	k := t.store.Keys[r.Shard]
-	return k.OfTask(append(make([]string, 0, len(k.Fixed)+5), k.Fixed...), r.Scope, r.ID, r.Run, r.TimeoutMs)
-}
-
-// part is what of a task is read; lua/lib/view.lua tells what is in each.
+// part is what of a task is read; lua/lib/view.lua says what is in each.
 type part string
 
+// The parts that other rooms read.
 const (
-	Whole     part = "all"
-	Listed    part = "list"   // without payload and resources
+	Whole  part = "all"
+	Listed part = "list" // without payload and resources
+)
+
+const (
 	glance    part = "glance" // state, attempt, worker, queue, type, liveness
 	andLabels part = "labels" // these and the labels
 )
 
-func (t *Service) GetCall(r *schema.TaskRef, p part) *store.Call {
-	return store.NewCall(r.Shard, t.store.Scripts.Get("get"), t.KeysOf(r), r.Scope.String(), r.ID, string(p))
-}
-
-// View is a task as get.lua read it at one moment, with what only the domain needs.
+// View is a task as a script read it at one moment, with what only the domain needs.
 type View struct {
 	*model.Task
 	Fence string
@@ -92,51 +34,67 @@ type View struct {
 	Placement string // strategy by which the task is placed; "": it is not
 }
 
-// ReadTask makes the view from the reply of get.lua; nil when the task is not there.
-func ReadTask(r *schema.TaskRef, re store.Reply) *View {
-	f := store.Pairs(re.List(1))
+// NewView makes the view of a task; nil when the task is not there.
+func NewView(r *schema.TaskRef, read *ViewReply) *View {
+	f := read.Record
 	if len(f) == 0 {
 		return nil
 	}
-	doc := store.Pairs(re.List(2))
-	now := re.Time(0)
-	task := &model.Task{
-		Scope: r.Scope, ID: r.ID, RunID: r.Run, Key: f["k"], Asset: f["as"], Type: f["y"], Queue: f["q"], Runtime: f["rn"],
-		State: schema.StateOf(f["s"]), Attempt: schema.Atoi(f["a"]), WorkerID: f["w"],
-		CreatedAt: schema.ParseMillis(f["c"]), DispatchedAt: schema.ParseMillis(f["d"]), StartedAt: schema.ParseMillis(f["b"]), FinishedAt: schema.ParseMillis(f["e"]),
-		Deadline: schema.ParseMillis(f["x"]), NotBefore: schema.ParseMillis(f["nb"]), NextAttemptAt: schema.ParseMillis(f["n"]),
-		CancelRequested: f["cr"] != "",
-		Payload:         schema.Raw(doc["payload"]), Resources: schema.Raw(doc["resources"]), Output: schema.Raw(doc["output"]), Metrics: schema.Raw(doc["metrics"]),
-		Error: schema.Raw(doc["error"]), CancelledDuringPhase: doc["phase"], PartialProgress: schema.Raw(doc["partial"]),
-		HeartbeatInterval: schema.Duration(f["i"], model.DefaultHeartbeatInterval), HeartbeatTimeout: schema.Duration(f["t"], 0),
-		CancelGrace: schema.Duration(f["g"], model.DefaultCancelGrace), StartTimeout: schema.Duration(f["so"], 0), RunTimeout: schema.Duration(f["rt"], 0),
-		TokenTTL: time.Duration(schema.Atoi(f["lt"])) * time.Second, NoRenewToken: f["nr"] != "",
-		Failures: schema.Atoi(f["nf"]), Losses: schema.Atoi(f["nl"]), Retry: schema.UnpackPolicy(f["p"]),
-	}
-	schema.Unmarshal(doc["labels"], &task.Labels)
-	schema.Unmarshal(doc["workerLabels"], &task.WorkerLabels)
-	schema.Unmarshal(doc["cancelReason"], &task.CancelReason)
-	v := &View{Task: task, Fence: f["f"], Life: model.DefaultTokenTTL, Placement: f["pl"]}
-	if task.State == model.Queued {
-		task.WorkerID = f["pn"] // for whom it waits
-	}
-	if l := schema.Atoi(f["l"]); l > 0 {
+	task := &model.Task{Scope: r.Scope, ID: r.ID, RunID: r.Run}
+	fromRecord(task, f)
+	fromDocument(task, read.Document)
+	v := &View{Task: task, Fence: f[schema.TaskFence], Life: model.DefaultTokenTTL, Placement: f[schema.TaskPlacement]}
+	if l := schema.Atoi(f[schema.TaskTokenLife]); l > 0 {
 		v.Life = time.Duration(l) * time.Second
 	}
-	if task.State == model.Failed {
-		task.Reason = model.Reason(f["r"])
-		if task.Error == nil {
-			task.Error = verdictError(task.Reason)
-		}
-	}
-	for _, entry := range re.List(3).Strings() {
+	for _, entry := range read.History {
 		task.History = append(task.History, readHistory(entry, task, v.Life))
 	}
-	v.readLiveness(now, re)
+	v.readLiveness(read)
 	if n := len(task.History); task.State.Terminal() && n > 0 {
 		v.readEnd(&task.History[n-1])
 	}
 	return v
+}
+
+// fromRecord fills in what the record of a task holds.
+func fromRecord(task *model.Task, f map[string]string) {
+	at := func(field string) time.Time { return schema.ParseMillis(f[field]) }
+	span := func(field string, absent time.Duration) time.Duration { return schema.Duration(f[field], absent) }
+	task.Key, task.Asset, task.Type, task.Queue = f[schema.TaskKey], f[schema.TaskAsset], f[schema.TaskType], f[schema.TaskQueue]
+	task.Runtime, task.WorkerID = f[schema.TaskRuntime], f[schema.TaskWorker]
+	task.State, task.Attempt = schema.StateOf(f[schema.TaskState]), schema.Atoi(f[schema.TaskAttempt])
+	if task.State == model.Queued {
+		task.WorkerID = f[schema.TaskPin] // for whom it waits
+	}
+	task.CreatedAt, task.DispatchedAt = at(schema.TaskCreated), at(schema.TaskDispatched)
+	task.StartedAt, task.FinishedAt = at(schema.TaskBegun), at(schema.TaskEnded)
+	task.Deadline, task.NotBefore, task.NextAttemptAt = at(schema.TaskDeadline), at(schema.TaskNotBefore), at(schema.TaskNextAttempt)
+	task.HeartbeatInterval = span(schema.TaskInterval, model.DefaultHeartbeatInterval)
+	task.HeartbeatTimeout = span(schema.TaskTimeout, 0)
+	task.CancelGrace = span(schema.TaskCancelGrace, model.DefaultCancelGrace)
+	task.StartTimeout, task.RunTimeout = span(schema.TaskStartTimeout, 0), span(schema.TaskRunTimeout, 0)
+	task.TokenTTL = time.Duration(schema.Atoi(f[schema.TaskAskedTokenLife])) * time.Second
+	task.NoRenewToken, task.CancelRequested = f[schema.TaskNoRenewal] != "", f[schema.TaskCancelRequested] != ""
+	task.Failures, task.Losses = schema.Atoi(f[schema.TaskFailures]), schema.Atoi(f[schema.TaskLosses])
+	task.Retry = schema.UnpackPolicy(f[schema.TaskRetry])
+	if task.State == model.Failed {
+		task.Reason = model.Reason(f[schema.TaskReason])
+		task.Error = verdictError(task.Reason)
+	}
+}
+
+// fromDocument fills in what may be long; an error that a worker has told stands before Lubdub's own.
+func fromDocument(task *model.Task, doc map[string]string) {
+	task.Payload, task.Resources = schema.Raw(doc[schema.DocPayload]), schema.Raw(doc[schema.DocResources])
+	task.Output, task.Metrics = schema.Raw(doc[schema.DocOutput]), schema.Raw(doc[schema.DocMetrics])
+	if told := schema.Raw(doc[schema.DocError]); told != nil {
+		task.Error = told
+	}
+	task.CancelledDuringPhase, task.PartialProgress = doc[schema.DocPhase], schema.Raw(doc[schema.DocPartial])
+	schema.Unmarshal(doc[schema.DocLabels], &task.Labels)
+	schema.Unmarshal(doc[schema.DocWorkerLabels], &task.WorkerLabels)
+	schema.Unmarshal(doc[schema.DocCancelReason], &task.CancelReason)
 }
 
 // readEnd fills in what a finished task had when its last attempt ended.
@@ -148,9 +106,9 @@ func (v *View) readEnd(last *model.HistoryEntry) {
 	v.RetriesExhausted = v.State == model.Failed && last.RetriesExhausted
 }
 
-// readLiveness fills in what the last beat tells. Liveness is judged in shard time, times are shown as wall time.
-func (v *View) readLiveness(now time.Time, re store.Reply) {
-	report := schema.UnpackReport(re.Str(4))
+// readLiveness fills in what the last beat says. Liveness is judged in shard time, times are shown as wall time.
+func (v *View) readLiveness(read *ViewReply) {
+	report := schema.UnpackReport(read.report)
 	v.Progress, v.ReportedAt = report.Progress, report.ReportedAt
 	if report.WorkerID != "" && v.Queue == "" { // who claimed a task is known better
 		v.WorkerID = report.WorkerID
@@ -159,14 +117,13 @@ func (v *View) readLiveness(now time.Time, re store.Reply) {
 		return
 	}
 	v.Liveness = model.Lost
-	if re.Str(5) == "" {
+	if !read.beating {
 		return
 	}
-	silent := time.Duration(re.Int(5)) * time.Millisecond
-	v.LastHeartbeatAt = now.Add(-silent - time.Duration(re.Int(6))*time.Millisecond)
+	v.LastHeartbeatAt = read.Now.Add(-read.silent - read.credit)
 	switch {
-	case v.HeartbeatTimeout > 0 && silent > v.HeartbeatTimeout:
-	case 2*silent > 3*v.HeartbeatInterval:
+	case v.HeartbeatTimeout > 0 && read.silent > v.HeartbeatTimeout:
+	case 2*read.silent > 3*v.HeartbeatInterval:
 		v.Liveness = model.Late
 	default:
 		v.Liveness = model.Fresh
@@ -181,7 +138,8 @@ func readHistory(entry string, task *model.Task, life time.Duration) model.Histo
 		p = append(p, "")
 	}
 	h := model.HistoryEntry{
-		Attempt: schema.Atoi(p[0]), WorkerID: p[2], DispatchedAt: schema.ParseMillis(p[3]), StartedAt: schema.ParseMillis(p[4]), EndedAt: schema.ParseMillis(p[5]),
+		Attempt: schema.Atoi(p[0]), WorkerID: p[2],
+		DispatchedAt: schema.ParseMillis(p[3]), StartedAt: schema.ParseMillis(p[4]), EndedAt: schema.ParseMillis(p[5]),
 		Outcome: p[6], Reason: model.Reason(p[7]), WillRetry: p[8] == "1", RetriesExhausted: p[8] == "x",
 		LastProgress: model.Progress{Pct: p[15], Message: p[16]}, Error: schema.Raw(p[17]),
 		LastHeartbeatAt: schema.ParseMillis(p[18]), CompletedAt: schema.ParseMillis(p[19]), Metrics: schema.Raw(p[22]),
@@ -217,5 +175,6 @@ func verdictError(r model.Reason) json.RawMessage {
 	default:
 		return nil
 	}
-	return json.RawMessage(`{"category":"` + category + `","message":"` + beats.EndedMessage(r) + `","retryable":` + strconv.FormatBool(retryable) + `}`)
+	return json.RawMessage(`{"category":"` + category + `","message":"` + beats.EndedMessage(r) + `","retryable":` +
+		strconv.FormatBool(retryable) + `}`)
 }

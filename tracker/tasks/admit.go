@@ -1,0 +1,92 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// checkPins refuses tasks that name a worker which is not there: nobody would ever claim them. As with a deadline that has
+// passed, the repeat with an idempotency key gets its first answer all the same.
+func (s *Service) checkPins(ctx context.Context, batch []*creation) {
+	pinned := map[*schema.WorkerRef][]*creation{}
+	known := map[string]*schema.WorkerRef{}
+	var refs []*schema.WorkerRef
+	for _, c := range batch {
+		if c.WorkerID == "" || c.Late != nil {
+			continue
+		}
+		name := schema.TaskName(c.Scope, c.WorkerID)
+		r, asked := known[name]
+		if !asked {
+			var ok bool
+			r, ok = s.store.WorkerRef(c.Scope, c.WorkerID)
+			if known[name] = r; ok {
+				refs = append(refs, r)
+			}
+		}
+		pinned[r] = append(pinned[r], c)
+	}
+	calls, resolve := s.workers.WorkerNames(refs)
+	s.store.DoAll(ctx, "create", calls)
+	resolve()
+	failed := map[int]error{}
+	for _, c := range calls {
+		if c.Err != nil {
+			failed[c.Shard] = c.Err
+		}
+	}
+	for r, tasks := range pinned {
+		for _, c := range tasks {
+			switch {
+			case r.Machine != "": // it is there
+			case failed[r.Shard] != nil:
+				c.err = failed[r.Shard]
+			default:
+				c.Late = model.Invalidf("workerId", "names no worker of this tenant and workspace, so nobody would ever claim the task; "+
+					"take one from GET /v1/workers, or leave it out")
+				if c.IdempotencyKey == "" {
+					c.err = c.Late
+				}
+			}
+		}
+	}
+}
+
+// bytes is what a creation will take, as quotas count it.
+func (c *creation) bytes() int64 {
+	if n := c.document().bytes(); n > quotas.LightBytes {
+		return quotas.LightBytes + n
+	}
+	return quotas.LightBytes
+}
+
+// admitBatch holds the creations of a batch to their tenants' quotas. One that is too much is refused, unless its key
+// is known: a repeat gets the first answer. Call the result when what was admitted stands in the store.
+func (s *Service) admitBatch(ctx context.Context, batch []*creation) (settle func()) {
+	if !s.quotas.BoundsTasks() {
+		return func() {}
+	}
+	taken := make([]*quotas.Usage, len(batch))
+	for i, c := range batch {
+		if c.err != nil || c.Late != nil {
+			continue // creates nothing
+		}
+		u, err := s.quotas.AdmitTask(ctx, c.Scope.Tenant, c.bytes())
+		switch {
+		case err == nil:
+			taken[i] = u
+		case c.IdempotencyKey != "" && model.CodeOf(err) == model.Overloaded:
+			c.Late = err
+		default:
+			c.err = err
+		}
+	}
+	return func() {
+		for i, c := range batch {
+			taken[i].Settle(1, c.bytes())
+		}
+	}
+}

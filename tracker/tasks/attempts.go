@@ -1,0 +1,124 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// NextAttempt makes the attempt after `from` and fences that one at once. A pushed task is dispatched and comes
+// with its envelope; a queue task goes back to its queue. The same call again gets the same answer.
+func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string, from int) (*model.Created, error) {
+	ctx = s.store.Within(ctx, 0)
+	return s.nextAttempt(ctx, "attempt", s.store.Ref(scope, id), from, "")
+}
+
+// Dispatch hands a queued task to a worker: its next attempt, counted from the one that ended last (0: none).
+func (s *Service) Dispatch(ctx context.Context, scope model.Scope, id string, from int, workerID string) (*model.Created, error) {
+	ctx = s.store.Within(ctx, 0)
+	return s.nextAttempt(ctx, "dispatch", s.store.Ref(scope, id), from, workerID)
+}
+
+func (s *Service) nextAttempt(ctx context.Context, op string, r *schema.TaskRef, from int, worker string) (*model.Created, error) {
+	before, err := s.get(ctx, op, r, Listed)
+	if err != nil {
+		return nil, err
+	}
+	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
+	c := s.nextAttemptCall(r, &attemptArgs{
+		from: from, fence: model.NewFence(), tokenLife: life,
+		startTimeout: startTimeout(before.Queue, before.StartTimeout, life), workerID: worker,
+	})
+	s.store.DoDurably(ctx, op, c)
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	reply := readNextAttempt(r, c.Reply)
+	if reply.task == nil {
+		return nil, reply.refusal(op, from, before.State)
+	}
+	v := reply.task
+	if v.Queue != "" && worker == "" {
+		s.holdings.TellWorkers(ctx, r.Shard)
+		return &model.Created{Task: v.Task}, nil
+	}
+	return &model.Created{Task: v.Task, Envelope: s.Envelope(v.Task, v.Fence, v.Life)}, nil
+}
+
+// refusal says why there is no attempt after `from` of a task that was in a state before.
+func (r *attemptReply) refusal(op string, from int, before model.State) error {
+	switch r.code {
+	case schema.CodeNotFound:
+		return noTask(op)
+	case schema.CodeMismatch:
+		return &model.Error{Code: model.AttemptMismatch, Op: op, Expected: r.current, Received: from,
+			Message: fmt.Sprintf("attempt %d is current, not %d; read the task and ask again from its attempt", r.current, from)}
+	case schema.CodeTerminal:
+		return &model.Error{Code: model.AlreadyTerminal, Op: op, State: r.state,
+			Message: fmt.Sprintf("the task is %s and stays so; create a new task instead", r.state)}
+	}
+	why := "a cancel is pending; wait until the task has ended"
+	if r.deadline {
+		why = "its deadline has passed; create a new task instead"
+	}
+	return &model.Error{Code: model.AlreadyTerminal, Op: op, State: before, Message: "no new attempt of this task: " + why}
+}
+
+// Envelope names the current attempt of a dispatched task.
+func (s *Service) Envelope(task *model.Task, fence string, life time.Duration) *model.Envelope {
+	e := &model.Envelope{
+		Task: task, TokenTTL: life, RenewToken: !task.NoRenewToken,
+		Attempt: s.beats.Attempt(model.Attempt{
+			Scope: task.Scope, TaskID: task.ID, RunID: task.RunID, Number: task.Attempt, Fence: fence,
+			Timeout: task.HeartbeatTimeout, Interval: task.HeartbeatInterval, IssuedAt: task.DispatchedAt, WorkerID: claimedBy(task),
+			Deadline: deadlineMs(task.Deadline),
+		}),
+	}
+	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (model.Progress{}) {
+		p := task.History[n-1].LastProgress
+		e.LastProgress = &p
+	}
+	return e
+}
+
+func deadlineMs(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// claimedBy returns the worker that a queue task was handed to; a pushed task is anyone's who gets its envelope.
+func claimedBy(task *model.Task) string {
+	if task.Queue == "" {
+		return ""
+	}
+	return task.WorkerID
+}
+
+// tokenLife is how long the token of an attempt dispatched now lives.
+func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
+	if asked != 0 {
+		return asked
+	}
+	life := model.DefaultTokenTTL
+	if !deadline.IsZero() {
+		need := deadline.Sub(now).Truncate(time.Second) + time.Second
+		life = min(max(life, need), model.MaxTokenTTL)
+	}
+	return life
+}
+
+// startTimeout is how long a dispatched attempt may stay unheard.
+func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
+	switch {
+	case asked != 0:
+		return asked
+	case queue != "":
+		return model.DefaultClaimStartTimeout
+	}
+	return tokenLife
+}

@@ -1,0 +1,114 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Cancel asks a task to stop: at once when no worker has begun it, else cooperatively with the next beat. It
+// is idempotent; a finished task is AlreadyTerminal.
+func (s *Service) Cancel(ctx context.Context, scope model.Scope, id, reason string) (*model.Task, error) {
+	ctx = s.store.Within(ctx, 0)
+	r := s.store.Ref(scope, id)
+	if err := s.lookUp(ctx, "cancel", r); err != nil {
+		return nil, err
+	}
+	c := s.cancelCall(r, asJSON(reason))
+	s.store.DoDurably(ctx, "cancel", c)
+	if err := cancelled(c); err != nil {
+		return nil, err
+	}
+	task, err := s.Get(ctx, scope, id)
+	if err == nil && task.Queue != "" {
+		s.holdings.TellWorkers(ctx, r.Shard)
+	}
+	return task, err
+}
+
+// asJSON packs a reason as it is kept; empty stays empty.
+func asJSON(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	b, _ := json.Marshal(reason) // a string: cannot fail
+	return string(b)
+}
+
+func cancelled(c *store.Call) error {
+	if c.Err != nil {
+		return c.Err
+	}
+	switch reply := readCancel(c.Reply); reply.code {
+	case schema.CodeOK:
+		return nil
+	case schema.CodeNotFound:
+		return noTask("cancel")
+	default:
+		return &model.Error{Code: model.AlreadyTerminal, Op: "cancel", State: reply.state,
+			Message: fmt.Sprintf("the task is already %s; there is nothing left to cancel", reply.state)}
+	}
+}
+
+// Run counts the tasks of a run by state.
+func (s *Service) Run(ctx context.Context, scope model.Scope, runID string) (*model.Run, error) {
+	ctx = s.store.Within(ctx, 0)
+	page, err := s.ids(ctx, "run", idQuery{scope: scope, run: runID, count: model.States, limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	run := &model.Run{Scope: scope, ID: runID, Counts: page.counts}
+	for _, n := range page.counts {
+		run.Total += n
+	}
+	if run.Total == 0 {
+		return nil, &model.Error{Code: model.RunNotFound, Op: "run",
+			Message: "no run with this id in this tenant and workspace; a run exists as long as one of its tasks does"}
+	}
+	return run, nil
+}
+
+// CancelRun cancels every task of a run that is not finished and counts the run then. What a failure cuts off is
+// done by the same call again. It goes on page by page, each as prompt as a request, for as many as there are.
+func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID, reason string) (*model.Run, error) {
+	q := idQuery{scope: scope, run: runID, states: []model.State{model.Queued, model.Dispatched, model.Running}, limit: 500}
+	text := asJSON(reason)
+	for of := ctx; ; of = store.ArrivedAt(of, time.Now()) {
+		ctx := s.store.Within(of, 0)
+		page, err := s.ids(ctx, "cancel", q)
+		if err != nil {
+			return nil, err
+		}
+		names, resolve := s.NameCalls(page.refs)
+		s.store.DoAll(ctx, "cancel", names)
+		if err := store.FirstError(names); err != nil {
+			return nil, err
+		}
+		resolve()
+		var calls []*store.Call
+		for _, r := range page.refs {
+			if r.Exists {
+				calls = append(calls, s.cancelCall(r, text))
+			}
+		}
+		s.store.DoDurably(ctx, "cancel", calls...)
+		told := map[int]bool{}
+		for _, c := range calls {
+			if c.Err != nil {
+				return nil, c.Err
+			}
+			if !told[c.Shard] {
+				told[c.Shard] = true
+				s.holdings.TellWorkers(ctx, c.Shard)
+			}
+		}
+		if q.after = page.next; q.after == "" {
+			return s.Run(ctx, scope, runID)
+		}
+	}
+}

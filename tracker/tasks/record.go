@@ -1,0 +1,83 @@
+package tasks
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// refOf names the task of a creation, which need not be there yet.
+func (s *Service) refOf(c *creation) *schema.TaskRef {
+	r := s.store.Ref(c.Scope, c.TaskID)
+	r.Resolve(c.RunID, strconv.FormatInt(model.Millis(c.HeartbeatTimeout), 10))
+	return r
+}
+
+// args returns what the store is told of a task that is created now.
+func (c *creation) args(now time.Time) *createArgs {
+	life := tokenLife(c.TokenTTL, c.Deadline, now)
+	a := &createArgs{fence: c.fence, deadline: c.Deadline, notBefore: c.NotBefore, record: c.record(life), document: c.document()}
+	if c.Queue == "" {
+		a.startTimeout = startTimeout(c.Queue, c.StartTimeout, life)
+	}
+	switch {
+	case c.Late != nil:
+	case c.Queue == "":
+		a.state = model.Dispatched
+	default:
+		a.state = model.Queued
+	}
+	return a
+}
+
+// record returns the fields of the task's hash. Defaults are left out.
+func (c *creation) record(life time.Duration) fields {
+	var f fields
+	f.add(schema.TaskRun, c.RunID, schema.RunOf(c.TaskID))
+	f.add(schema.TaskKey, c.Key, "")
+	f.add(schema.TaskAsset, c.Asset, "")
+	f.add(schema.TaskQueue, c.Queue, "")
+	f.add(schema.TaskType, c.Type, "")
+	f.add(schema.TaskRuntime, c.Runtime, "")
+	f.add(schema.TaskPin, c.WorkerID, "")
+	f.add(schema.TaskPlacement, c.Placement, "")
+	f.add(schema.TaskAskedLabels, schema.LabelsHash(c.WorkerLabels), "")
+	f.addMillis(schema.TaskInterval, c.HeartbeatInterval, model.DefaultHeartbeatInterval)
+	f.addMillis(schema.TaskCancelGrace, c.CancelGrace, model.DefaultCancelGrace)
+	f.addMillis(schema.TaskStartTimeout, c.StartTimeout, 0)
+	f.addMillis(schema.TaskRunTimeout, c.RunTimeout, 0)
+	f.addSeconds(schema.TaskAskedTokenLife, c.TokenTTL, 0)
+	if c.Queue == "" {
+		f.addSeconds(schema.TaskTokenLife, life, model.DefaultTokenTTL)
+	}
+	if c.NoRenewToken {
+		f.add(schema.TaskNoRenewal, "1", "")
+	}
+	f.add(schema.TaskDeadline, schema.MillisOrEmpty(c.Deadline), "")
+	f.add(schema.TaskNotBefore, schema.MillisOrEmpty(c.NotBefore), "")
+	f.add(schema.TaskNextAttempt, schema.MillisOrEmpty(c.NotBefore), "")
+	if p := c.policy(); p != nil {
+		f.add(schema.TaskRetry, schema.PackPolicy(p), "")
+	}
+	return f
+}
+
+func (c *creation) policy() *model.RetryPolicy {
+	if c.Queue != "" && c.Retry == nil {
+		p := model.DefaultRetryPolicy
+		return &p
+	}
+	return c.Retry
+}
+
+// document returns what may be long: one long value in the record would cost a kilobyte for each task.
+func (c *creation) document() fields {
+	var f fields
+	f.add(schema.DocPayload, string(c.Payload), "")
+	f.add(schema.DocResources, string(c.Resources), "")
+	f.add(schema.DocLabels, model.PackLabels(c.Labels), "")
+	f.add(schema.DocWorkerLabels, model.PackLabels(c.WorkerLabels), "")
+	return f
+}

@@ -1,0 +1,279 @@
+package tasks
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+type scripts struct {
+	cancel, create, get, idempotencyKey, list, names, nextAttempt *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{
+		cancel: set.Get("cancel"), create: set.Get("create"), get: set.Get("get"), idempotencyKey: set.Get("idempotency_key"),
+		list: set.Get("list"), names: set.Get("names"), nextAttempt: set.Get("next_attempt"),
+	}
+}
+
+// KeysOf returns the keys of a resolved ref as scripts about one task declare them.
+func (s *Service) KeysOf(r *schema.TaskRef) []string {
+	k := s.store.Keys[r.Shard]
+	return k.OfTask(append(make([]string, 0, len(k.Fixed)+6), k.Fixed...), r.Scope, r.ID, r.Run, r.TimeoutMs)
+}
+
+// fields are names and values of a hash, in turns.
+type fields []any
+
+// add adds a field unless its value is the one that goes without saying.
+func (f *fields) add(name, value, absent string) {
+	if value != absent {
+		*f = append(*f, name, value)
+	}
+}
+
+func (f *fields) addMillis(name string, d, absent time.Duration) {
+	if d != absent {
+		*f = append(*f, name, model.Millis(d))
+	}
+}
+
+func (f *fields) addSeconds(name string, d, absent time.Duration) {
+	if d != absent {
+		*f = append(*f, name, int64(d/time.Second))
+	}
+}
+
+// bytes is how long the values of fields of text are together.
+func (f fields) bytes() (n int64) {
+	for i := 1; i < len(f); i += 2 {
+		n += int64(len(f[i].(string)))
+	}
+	return n
+}
+
+// createArgs is what create.lua is told of a task.
+type createArgs struct {
+	state        model.State // DISPATCHED or QUEUED; "": the task is to be found only
+	fence        string      // of the creation
+	deadline     time.Time
+	startTimeout time.Duration // of a task that is dispatched; 0: it is not
+	notBefore    time.Time
+	record       fields
+	document     fields
+}
+
+// createCall creates the task that r names.
+func (s *Service) createCall(r *schema.TaskRef, a *createArgs) *store.Call {
+	start := ""
+	if a.startTimeout != 0 {
+		start = strconv.FormatInt(model.Millis(a.startTimeout), 10)
+	}
+	state := ""
+	if a.state != "" {
+		state = schema.Letters(a.state)
+	}
+	args := []any{r.Scope.String(), r.ID, state, a.fence, r.TimeoutMs, schema.MillisOrEmpty(a.deadline), start,
+		schema.MillisOrEmpty(a.notBefore), len(a.record) / 2}
+	return store.NewCall(r.Shard, s.scripts.create, append(s.KeysOf(r), s.store.Keys[r.Shard].Fences),
+		append(append(args, a.record...), a.document...)...)
+}
+
+// createReply is what create.lua answers.
+type createReply struct {
+	code      int64 // CodeOK, CodeRepeated, CodeExists or CodeNotFound
+	createdAt time.Time
+	workerID  string // that it waits for; "": none
+}
+
+func readCreate(re store.Reply) createReply {
+	return createReply{code: re.Int(0), createdAt: re.Time(1), workerID: re.Str(2)}
+}
+
+// idempotencyArgs is what idempotency_key.lua is told.
+type idempotencyArgs struct {
+	bodyHash  string
+	taskID    string // to reserve, with its fence
+	fence     string
+	life      time.Duration // of the reservation; 0: reserve nothing
+	createdAt time.Time     // zero: that is not known yet
+	workerID  string        // that was chosen then; "": none
+}
+
+func (s *Service) idempotencyCall(scope model.Scope, key string, a *idempotencyArgs) *store.Call {
+	shard := s.store.ShardOf(scope, key)
+	return store.NewCall(shard, s.scripts.idempotencyKey, []string{s.store.Keys[shard].Idempotency(scope, key)},
+		a.bodyHash, a.taskID, a.fence, model.Millis(a.life), schema.MillisOrEmpty(a.createdAt), a.workerID)
+}
+
+// idempotencyReply is what an idempotency key stands for.
+type idempotencyReply struct {
+	sameBody  bool
+	taskID    string // "": the key is not known, and none was reserved
+	fence     string
+	createdAt time.Time // zero: that is not known yet
+	workerID  string
+}
+
+func readIdempotency(re store.Reply) idempotencyReply {
+	return idempotencyReply{
+		sameBody: re.Int(0) == 1, taskID: re.Str(1), fence: re.Str(2), createdAt: schema.ParseMillis(re.Str(3)), workerID: re.Str(4),
+	}
+}
+
+// namesAtOnce is how many refs one script resolves.
+const namesAtOnce = 200
+
+// namesCall reads what names the other keys of tasks of one shard.
+func (s *Service) namesCall(refs []*schema.TaskRef) *store.Call {
+	shard := refs[0].Shard
+	keys := make([]string, len(refs))
+	for i, r := range refs {
+		keys[i] = s.store.Keys[shard].Task(schema.TaskName(r.Scope, r.ID))
+	}
+	return store.NewCall(shard, s.scripts.names, keys)
+}
+
+// readNames resolves the refs with which the call was made.
+func readNames(re store.Reply, refs []*schema.TaskRef) {
+	for i, r := range refs {
+		r.Resolve(re.Str(2*i), re.Str(2*i+1))
+	}
+}
+
+// GetCall reads a part of the task that a resolved ref names; ReadTask reads the reply.
+func (s *Service) GetCall(r *schema.TaskRef, p part) *store.Call {
+	return store.NewCall(r.Shard, s.scripts.get, s.KeysOf(r), r.Scope.String(), r.ID, string(p))
+}
+
+// ViewReply is a task as lua/lib/view.lua gives it, or as much of it as a script does.
+type ViewReply struct {
+	Now      time.Time         // by Redis's clock
+	Record   map[string]string // empty: there is no such task
+	Document map[string]string
+	History  []string // packed entries
+
+	report  string        // packed
+	beating bool          // its attempt has a beat
+	silent  time.Duration // since that, in shard time
+	credit  time.Duration // for outages since then
+}
+
+func readView(re store.Reply) *ViewReply {
+	return &ViewReply{
+		Now: re.Time(0), Record: store.Pairs(re.List(1)), Document: store.Pairs(re.List(2)), History: re.List(3).Strings(),
+		report: re.Str(4), beating: re.Str(5) != "",
+		silent: time.Duration(re.Int(5)) * time.Millisecond, credit: time.Duration(re.Int(6)) * time.Millisecond,
+	}
+}
+
+// ReadTask makes the view of a task from what GetCall was answered; nil when the task is not there.
+func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re)) }
+
+// listArgs is what list.lua is told.
+type listArgs struct {
+	shards []int // of one call
+	scope  model.Scope
+	run    string // "": all of the scope
+	states []model.State
+	after  string // id
+	limit  int    // for each state of each shard
+	count  []model.State
+}
+
+func (s *Service) listCall(a *listArgs) *store.Call {
+	keys, prefix := make([]string, len(a.shards)), ""
+	for i, shard := range a.shards {
+		keys[i] = s.store.Keys[shard].Run(a.scope, a.run)
+	}
+	if a.run == "" {
+		prefix = a.scope.String() + "/"
+		for i, shard := range a.shards {
+			keys[i] = s.store.Keys[shard].Index
+		}
+	}
+	return store.NewCall(a.shards[0], s.scripts.list, keys,
+		prefix, schema.Letters(a.states...), a.after, a.limit, schema.Letters(a.count...))
+}
+
+// shardList is what one shard has: ids of each state that was asked for, and how many there are of those to count.
+type shardList struct {
+	ids    [][]string
+	counts []int
+}
+
+func readList(re store.Reply, a *listArgs) []shardList {
+	of := make([]shardList, len(a.shards))
+	next := 0
+	for i := range of {
+		for range a.states {
+			of[i].ids = append(of[i].ids, re.List(next).Strings())
+			next++
+		}
+		for j := range a.count {
+			of[i].counts = append(of[i].counts, int(re.List(next).Int(j)))
+		}
+		next++
+	}
+	return of
+}
+
+// cancelCall asks a task to stop. The reason is a JSON string, or empty for none.
+func (s *Service) cancelCall(r *schema.TaskRef, reason string) *store.Call {
+	return store.NewCall(r.Shard, s.scripts.cancel, s.KeysOf(r), r.Scope.String(), r.ID, reason,
+		model.Millis(model.DefaultCancelGrace), model.Millis(s.opts.FinishedRetention))
+}
+
+// cancelReply is what cancel.lua answers.
+type cancelReply struct {
+	code  int64       // CodeOK, CodeTerminal or CodeNotFound
+	state model.State // for CodeTerminal
+}
+
+func readCancel(re store.Reply) cancelReply {
+	return cancelReply{code: re.Int(0), state: schema.StateOf(re.Str(1))}
+}
+
+// attemptArgs is what next_attempt.lua is told.
+type attemptArgs struct {
+	from         int    // attempt
+	fence        string // of the new one
+	tokenLife    time.Duration
+	startTimeout time.Duration
+	workerID     string // that takes a queued task; "": the attempt is asked for
+}
+
+func (s *Service) nextAttemptCall(r *schema.TaskRef, a *attemptArgs) *store.Call {
+	return store.NewCall(r.Shard, s.scripts.nextAttempt, s.KeysOf(r), r.Scope.String(), r.ID,
+		a.from, a.fence, int64(a.tokenLife/time.Second), model.Millis(a.startTimeout), a.workerID)
+}
+
+// attemptReply is what next_attempt.lua answers.
+type attemptReply struct {
+	code     int64       // CodeOK, CodeRepeated, CodeMismatch, CodeTerminal, CodeRefused or CodeNotFound
+	task     *View       // for CodeOK and CodeRepeated
+	current  int         // attempt, for CodeMismatch
+	state    model.State // for CodeTerminal
+	deadline bool        // for CodeRefused: its deadline has passed; else a cancel is pending
+}
+
+func readNextAttempt(r *schema.TaskRef, re store.Reply) attemptReply {
+	reply := attemptReply{code: re.Int(0)}
+	switch reply.code {
+	case schema.CodeOK, schema.CodeRepeated:
+		reply.task = ReadTask(r, re.List(2))
+	case schema.CodeMismatch:
+		reply.current = int(re.Int(2))
+	case schema.CodeTerminal:
+		reply.state = schema.StateOf(re.Str(2))
+	default:
+		reply.deadline = re.Str(2) == "deadline"
+	}
+	return reply
+}
