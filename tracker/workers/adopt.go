@@ -2,10 +2,9 @@ package workers
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // A worker's token carries its registration, so that a worker whose record the store has lost is taken up again by its
@@ -16,17 +15,22 @@ const maxCarried = 1024
 
 // essential are the fields without which there is no worker. The others are carried as far as they fit, in their order.
 var (
-	essential = []string{"q", "m", "ln", "mc", "i", "t", "id", "c"}
-	optional  = []string{"y", "rn", "l", "p", "h", "n", "v", "u"}
+	essential = []string{
+		schema.WorkerQueue, schema.WorkerMachine, schema.WorkerLineage, schema.WorkerMaxConcurrent,
+		schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerIdentity, schema.WorkerRegistered,
+	}
+	optional = []string{
+		schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels, schema.WorkerPID,
+		schema.WorkerHostname, schema.WorkerName, schema.WorkerVersion, schema.WorkerProbeURL,
+	}
 )
 
-// carried gives what the token is to carry of a record, as name and value.
-func carried(record []any) []string {
+// carried returns what the token is to carry of a record; both are names and values.
+func carried(record []string) (out []string) {
 	value := map[string]string{}
 	for i := 0; i+1 < len(record); i += 2 {
-		value[fmt.Sprint(record[i])] = fmt.Sprint(record[i+1])
+		value[record[i]] = record[i+1]
 	}
-	var out []string
 	size := 0
 	add := func(name string, limit int) {
 		if v := value[name]; v != "" && size+len(v) <= limit {
@@ -44,30 +48,28 @@ func carried(record []any) []string {
 
 // AdoptWorker takes up a worker that the store does not know, from the record that its verified token carries. One that
 // the store knows is left alone.
-func (t *Service) AdoptWorker(ctx context.Context, scope model.Scope, id string, record []string) error {
-	ctx = t.store.Within(ctx, 0)
-	r, ok := t.store.WorkerRef(scope, id)
+func (s *Service) AdoptWorker(ctx context.Context, scope model.Scope, id string, record []string) error {
+	const op = "adopt"
+	ctx = s.store.Within(ctx, 0)
+	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
-		return NoWorker("adopt")
+		return NoWorker(op)
 	}
-	args := []any{scope.String(), id, t.store.Shards(), model.Millis(t.opts.OfflineRetention)}
-	for i := 0; i+1 < len(record); i += 2 {
+	record = record[:len(record)/2*2]
+	for i := 0; i < len(record); i += 2 {
 		switch record[i] {
-		case "m":
+		case schema.WorkerMachine:
 			r.Machine = record[i+1]
-		case "ln":
+		case schema.WorkerLineage:
 			r.Lineage = record[i+1]
-		case "id":
+		case schema.WorkerIdentity:
 			r.Identity = record[i+1]
 		}
-		args = append(args, record[i], record[i+1])
 	}
-	if r.Machine == "" || t.store.MachineShard(scope, r.Machine) != r.Shard {
-		return NoWorker("adopt") // made for a deployment with other shards
+	if r.Machine == "" || s.store.MachineShard(scope, r.Machine) != r.Shard {
+		return NoWorker(op) // made for a deployment with other shards
 	}
-	if r.Identity == "" {
-		r.Identity = id
-	}
-	_, err := t.store.Do(ctx, "adopt", store.NewCall(r.Shard, t.store.Scripts.Get("worker_adopt"), t.WorkerKeys(r), args...))
+	r.Identity = identityOr(r.Identity, id)
+	_, err := s.store.Do(ctx, op, s.adoptCall(r, record))
 	return err
 }

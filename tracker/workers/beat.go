@@ -2,14 +2,11 @@ package workers
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // WorkerBeat is one heartbeat of a worker, which keeps all alive that it holds.
@@ -33,11 +30,13 @@ func (b *WorkerBeat) Validate() error {
 	case b.Seq != nil && (*b.Seq < 0 || *b.Seq > 1<<53):
 		return model.Invalidf("seq", "is %d; use 0 to 2^53, rising from beat to beat", *b.Seq)
 	case b.CompletedDelta < 0 || b.CompletedDelta > MaxDelta:
-		return model.Invalidf("completedDelta", "is %d; send how many were completed since the last beat that was answered, 0 or more", b.CompletedDelta)
+		return model.Invalidf("completedDelta", "is %d; send how many were completed since the last beat that was answered, 0 or more",
+			b.CompletedDelta)
 	case b.FailedDelta < 0 || b.FailedDelta > MaxDelta:
 		return model.Invalidf("failedDelta", "is %d; send how many failed since the last beat that was answered, 0 or more", b.FailedDelta)
 	case b.Seq == nil && (b.Deltas || b.CompletedDelta != 0 || b.FailedDelta != 0):
-		return model.Invalidf("seq", "is missing; with completedDelta or failedDelta it is required, so that a repeated beat adds nothing twice")
+		return model.Invalidf("seq",
+			"is missing; with completedDelta or failedDelta it is required, so that a repeated beat adds nothing twice")
 	}
 	return nil
 }
@@ -52,11 +51,11 @@ const (
 )
 
 // BeatWorker lands a worker's beat.
-func (t *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
-	ctx = t.store.Within(ctx, 0)
-	h, err := t.hearWorker(ctx, scope, id, b)
+func (s *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+	ctx = s.store.Within(ctx, 0)
+	h, err := s.hearWorker(ctx, scope, id, b)
 	if err == nil && b.Inventory != nil {
-		err = t.holdings.TakeInventory(ctx, h, b.Inventory)
+		err = s.holdings.TakeInventory(ctx, h, b.Inventory)
 	}
 	if err != nil {
 		return nil, err
@@ -65,47 +64,35 @@ func (t *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, 
 }
 
 // hearWorker hears the beat but for its inventory.
-func (t *Service) hearWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
-	r, ok := t.store.WorkerRef(scope, id)
+func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+	const op = "worker beat"
+	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
-		return nil, NoWorker("worker beat")
+		return nil, NoWorker(op)
 	}
-	k := t.store.Keys[r.Shard]
-	active, seq := "", ""
-	if b.Active != nil {
-		active = fmt.Sprint(*b.Active)
+	if s.pace.due(time.Now()) {
+		s.store.Background.Go(s.store.Guard("counting workers", s.countWorkers))
 	}
-	if b.Seq != nil {
-		seq = fmt.Sprint(*b.Seq)
-	}
-	if t.pace.due(time.Now()) {
-		t.store.Background.Go(t.store.Guard("counting workers", t.countWorkers))
-	}
-	interval, lists := t.pace.interval(), ""
-	if b.Inventory != nil {
-		lists = strconv.Itoa(len(b.Inventory))
-	}
-	c := store.NewCall(r.Shard, t.store.Scripts.Get("worker_beat"), []string{k.Clock, k.WorkerBeats, k.Worker(schema.TaskName(scope, id)), k.Notices(schema.TaskName(scope, id))},
-		scope.String(), id, active, seq, b.CompletedDelta, b.FailedDelta, model.Millis(interval), t.opts.TimeoutMultiplier, lists, moreInInventory)
-	re, err := t.store.DoVital(ctx, "worker beat", c)
-	t.beats.Heard(r.Shard, 1, err)
+	reply, err := s.store.DoVital(ctx, op, s.beatCall(r, &b, s.pace.interval()))
+	s.beats.Heard(r.Shard, 1, err)
 	if err != nil {
 		return nil, err
 	}
-	if re.Int(0) == schema.CodeRefused {
-		return nil, model.Invalidf("tasks", "has %d entries; a worker of maxConcurrent %d may list %d, so many as it may hold and some that have ended meanwhile: list each attempt that it has once",
-			len(b.Inventory), re.Int(2), re.Int(2)+moreInInventory)
+	re := readBeat(reply)
+	if re.code == schema.CodeRefused {
+		return nil, model.Invalidf("tasks", "has %d entries; a worker of maxConcurrent %d may list %d, "+
+			"so many as it may hold and some that have ended meanwhile: list each attempt that it has once",
+			len(b.Inventory), re.maxConcurrent, re.maxConcurrent+moreInInventory)
 	}
-	if err := WorkerRefusal("worker beat", re.Int(0), model.WorkerReason(re.Str(2))); err != nil {
+	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
 		return nil, err
 	}
-	status := model.StatusOf(re.Str(2))
 	h := &holdings.WorkerHeard{
-		Scope: scope, Worker: id, Inventory: re.Str(7),
-		At: re.Time(1), ShouldDrain: status != model.Online, Ended: status == model.Offline, DrainDeadline: schema.ParseMillis(re.Str(3)),
-		Interval: t.pace.jitter(time.Duration(re.Int(4)) * time.Millisecond), Timeout: time.Duration(re.Int(5)) * time.Millisecond,
+		Scope: scope, Worker: id, Inventory: re.inventory,
+		At: re.at, ShouldDrain: re.status != model.Online, Ended: re.status == model.Offline, DrainDeadline: re.drainDeadline,
+		Interval: s.pace.jitter(re.interval), Timeout: re.timeout,
 	}
-	t.holdings.Tell(h, re.List(6).Strings())
+	s.holdings.Tell(h, re.notices)
 	return h, nil
 }
 
@@ -119,17 +106,22 @@ func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
 	case model.CodeOffline:
 		return &model.Error{Code: WorkerOffline, Op: op, Reason: model.Reason(reason), Message: offlineMessage(reason)}
 	case model.CodeDraining:
-		return &model.Error{Code: WorkerDraining, Op: op, Message: "the worker is draining and gets no new tasks; let it finish what it holds and deregister"}
+		return &model.Error{Code: WorkerDraining, Op: op,
+			Message: "the worker is draining and gets no new tasks; let it finish what it holds and deregister"}
 	}
-	return &model.Error{Code: model.Unavailable, Op: op, Message: "the store gave an answer that this version does not know; are all replicas of one version?"}
+	return &model.Error{Code: model.Unavailable, Op: op,
+		Message: "the store gave an answer that this version does not know; are all replicas of one version?"}
 }
 
+// offlineMessage says what has happened to a worker that is OFFLINE, and what to do.
 func offlineMessage(r model.WorkerReason) string {
 	switch r {
 	case model.WorkerStale:
-		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, and register again, with a registrationId of its own"
+		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, " +
+			"and register again, with a registrationId of its own"
 	case model.WorkerSuperseded:
-		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; stop this one, or, where both are to run, " + ownIdentity
+		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; " +
+			"stop this one, or, where both are to run, " + ownIdentity
 	case model.WorkerDrained, model.WorkerDrainDeadline:
 		return "the worker was drained and is OFFLINE; stop it, and register again only when it should work again"
 	case model.WorkerForced:

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -11,68 +12,52 @@ import (
 // WorkerNotFound is the code of a worker that this scope does not have, or not any more.
 const WorkerNotFound model.Code = "worker_not_found"
 
+// NoWorker is the error about a worker that this scope does not have, or not any more.
 func NoWorker(op string) error {
-	return &model.Error{Code: WorkerNotFound, Op: op, Message: "no worker with this id in this tenant and workspace; OFFLINE workers are removed at the end of their retention: register again"}
+	return &model.Error{
+		Code: WorkerNotFound, Op: op,
+		Message: "no worker with this id in this tenant and workspace; OFFLINE workers are removed at the end of their retention: register again",
+	}
 }
 
+// identityOr is what names a worker's identity key: one that has no identity is named after itself.
+func identityOr(identity, id string) string { return cmp.Or(identity, id) }
+
 // findWorker resolves a worker's keys.
-func (t *Service) findWorker(ctx context.Context, op string, scope model.Scope, id string) (*schema.WorkerRef, error) {
-	r, ok := t.store.WorkerRef(scope, id)
+func (s *Service) findWorker(ctx context.Context, op string, scope model.Scope, id string) (*schema.WorkerRef, error) {
+	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
 		return nil, NoWorker(op)
 	}
-	found, err := t.findWorkers(ctx, op, []*schema.WorkerRef{r})
-	if err != nil {
+	calls, resolve := s.WorkerNames([]*schema.WorkerRef{r})
+	s.store.DoAll(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
+	if len(resolve()) == 0 {
 		return nil, NoWorker(op)
 	}
 	return r, nil
 }
 
-// findWorkers resolves the keys of many and leaves out those that are gone.
-func (t *Service) findWorkers(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*schema.WorkerRef, error) {
-	calls, resolve := t.WorkerNames(refs)
-	t.store.DoAll(ctx, op, calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return nil, c.Err
-		}
-	}
-	return resolve(), nil
-}
-
-// WorkerNames makes the calls that resolve refs, one for each shard; call the result when they have run.
-func (t *Service) WorkerNames(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
+// WorkerNames makes the calls that resolve refs, each about one shard. The result, called when they have run, fills them in
+// and returns those that there are.
+func (s *Service) WorkerNames(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
 	groups := schema.WorkersByShard(refs)
 	for _, group := range groups {
-		k := t.store.Keys[group[0].Shard]
-		keys := make([]string, len(group))
-		for i, r := range group {
-			keys[i] = k.Worker(schema.TaskName(r.Scope, r.ID))
-		}
-		calls = append(calls, store.NewCall(group[0].Shard, t.store.Scripts.Get("worker_names"), keys))
+		calls = append(calls, s.namesCall(group))
 	}
 	return calls, func() (found []*schema.WorkerRef) {
 		for g, group := range groups {
-			for i, r := range group {
-				re := calls[g].Reply
-				if r.Machine = re.Str(3 * i); calls[g].Err == nil && r.Machine != "" {
-					r.Lineage, r.Identity = re.Str(3*i+1), re.Str(3*i+2)
-					if r.Identity == "" {
-						r.Identity = r.ID
-					}
-					found = append(found, r)
-				}
-			}
+			found = append(found, readNames(calls[g].Reply, group)...) // of one that failed there is no reply
 		}
 		return found
 	}
 }
 
-// WorkerKeys gives the keys of a resolved worker as scripts about workers declare them.
-func (t *Service) WorkerKeys(r *schema.WorkerRef) []string {
-	k := t.store.Keys[r.Shard]
-	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+9), k.OfWorkers...), r)
+// refOf returns the resolved name of a worker that was read.
+func (s *Service) refOf(w *model.Worker) *schema.WorkerRef {
+	r, _ := s.store.WorkerRef(w.Scope, w.ID)
+	r.Machine, r.Lineage, r.Identity = w.MachineID, w.Lineage, identityOr(w.Identity, w.ID)
+	return r
 }

@@ -39,15 +39,19 @@ const maxWorkers = 100_000
 // idsAtOnce is how many ids one script lists.
 const idsAtOnce = 1000
 
+// workersAtOnce is how many workers are read before those that are not wanted are let go of: records of MaxWorkerBytes
+// come to 8 MiB then.
+const workersAtOnce = 1000
+
 // WorkerIDs lists the workers of a scope in the order of their ids.
-func (t *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
-	ids, err := t.indexed(ctx, op, scope, model.StatusCode(statuses...))
+func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
+	ids, err := s.indexed(ctx, op, scope, model.StatusCode(statuses...))
 	if err != nil {
 		return nil, err
 	}
 	refs := make([]*schema.WorkerRef, 0, len(ids))
 	for _, id := range ids {
-		if r, ok := t.store.WorkerRef(scope, id); ok {
+		if r, ok := s.store.WorkerRef(scope, id); ok {
 			refs = append(refs, r)
 		}
 	}
@@ -55,13 +59,13 @@ func (t *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, s
 }
 
 // indexed lists what every shard's index of workers has for some letters, sorted.
-func (t *Service) indexed(ctx context.Context, op string, scope model.Scope, letters string) (ids []string, err error) {
+func (s *Service) indexed(ctx context.Context, op string, scope model.Scope, letters string) (ids []string, err error) {
 	type list struct {
 		shard         int
 		letter, after string
 	}
 	var open []list
-	for shard := range t.store.Keys {
+	for shard := range s.store.Keys {
 		for i := range letters {
 			open = append(open, list{shard, letters[i : i+1], ""})
 		}
@@ -69,15 +73,16 @@ func (t *Service) indexed(ctx context.Context, op string, scope model.Scope, let
 	for len(open) > 0 && len(ids) < maxWorkers {
 		calls := make([]*store.Call, len(open))
 		for i, l := range open {
-			calls[i] = store.NewCall(l.shard, t.store.Scripts.Get("list"), []string{t.store.Keys[l.shard].Workers}, scope.String()+"/", l.letter, l.after, idsAtOnce, "")
+			calls[i] = s.ListCall(l.shard, []string{s.store.Keys[l.shard].Workers},
+				ListArgs{Prefix: scope.String() + "/", States: l.letter, After: l.after, Limit: idsAtOnce})
 		}
-		t.store.DoBulk(ctx, op, calls)
+		s.store.DoBulk(ctx, op, calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
 		var more []list
 		for i, c := range calls {
-			if c.Err != nil {
-				return nil, c.Err
-			}
-			page := c.Reply.List(0).Strings()
+			page := ReadList(c.Reply, 1, 1)[0].IDs[0]
 			if ids = append(ids, page...); len(page) == idsAtOnce {
 				more = append(more, list{open[i].shard, open[i].letter, page[len(page)-1]})
 			}
@@ -88,10 +93,12 @@ func (t *Service) indexed(ctx context.Context, op string, scope model.Scope, let
 	return slices.Compact(ids), nil
 }
 
-// sift reads many workers, and gives those that are wanted, without what may be long.
-func (t *Service) sift(ctx context.Context, op string, refs []*schema.WorkerRef, wanted func(*model.Worker) bool) (found []*model.Worker, err error) {
-	for page := range slices.Chunk(refs, workersInHand) {
-		workers, err := t.ReadWorkers(ctx, op, page)
+// sift reads many workers and returns those that are wanted, without what may be long.
+func (s *Service) sift(
+	ctx context.Context, op string, refs []*schema.WorkerRef, wanted func(*model.Worker) bool,
+) (found []*model.Worker, err error) {
+	for page := range slices.Chunk(refs, workersAtOnce) {
+		workers, err := s.ReadWorkers(ctx, op, page)
 		if err != nil {
 			return nil, err
 		}
@@ -104,73 +111,79 @@ func (t *Service) sift(ctx context.Context, op string, refs []*schema.WorkerRef,
 	return found, nil
 }
 
-// Workers gives one page of workers and counts all that match.
-func (t *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
-	ctx = t.store.Within(ctx, 0)
+// pageOf returns what of a sorted list comes after an id, 1 to 100 of it, and the id after which the next page begins, ""
+// for none.
+func pageOf[T any](all []T, after string, size int, id func(T) string) (page []T, next string) {
+	from, _ := slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first whose id is greater
+		if id(t) <= after {
+			return -1
+		}
+		return 1
+	})
+	page = all[from:]
+	if size = min(max(size, 1), 100); len(page) > size {
+		page = page[:size]
+		next = id(page[size-1])
+	}
+	return page, next
+}
+
+// Workers returns one page of workers and counts all that match.
+func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
+	const op = "workers"
+	ctx = s.store.Within(ctx, 0)
 	statuses := model.WorkerStatuses
 	if f.Status != "" {
 		statuses = []model.WorkerStatus{f.Status}
 	}
-	refs, err := t.WorkerIDs(ctx, "workers", f.Scope, statuses)
+	refs, err := s.WorkerIDs(ctx, op, f.Scope, statuses)
 	if err != nil {
 		return nil, err
 	}
-	size := min(max(f.PageSize, 1), 100)
-	page := &WorkerPage{Total: len(refs)}
 	if f.narrows() {
-		if refs, err = t.matching(ctx, &f, refs); err != nil {
+		if refs, err = s.matching(ctx, op, &f, refs); err != nil {
 			return nil, err
 		}
-		page.Total = len(refs)
 	}
-	from, _ := slices.BinarySearchFunc(refs, f.After, func(r *schema.WorkerRef, after string) int { return compareAfter(r.ID, after) })
-	rest := refs[from:]
-	if len(rest) > size {
-		rest = rest[:size]
-		page.Next = rest[size-1].ID
-	}
-	if page.Workers, err = t.ReadWorkers(ctx, "workers", rest); err != nil {
+	page := &WorkerPage{Total: len(refs)}
+	refs, page.Next = pageOf(refs, f.After, f.PageSize, func(r *schema.WorkerRef) string { return r.ID })
+	if page.Workers, err = s.ReadWorkers(ctx, op, refs); err != nil {
 		return nil, err
 	}
-	return page, t.complete(ctx, "workers", page.Workers)
+	return page, s.complete(ctx, op, page.Workers)
 }
 
-// matching gives those of the workers that a filter names.
-func (t *Service) matching(ctx context.Context, f *WorkerFilter, refs []*schema.WorkerRef) (found []*schema.WorkerRef, err error) {
-	workers, err := t.sift(ctx, "workers", refs, f.matches)
+// matching returns those of the workers that a filter names.
+func (s *Service) matching(
+	ctx context.Context, op string, f *WorkerFilter, refs []*schema.WorkerRef,
+) (found []*schema.WorkerRef, err error) {
+	workers, err := s.sift(ctx, op, refs, f.matches)
 	if err != nil {
 		return nil, err
 	}
 	if f.Schedulable != nil {
-		if err := t.CountLoad(ctx, t.store.DoBulk, "workers", workers); err != nil {
+		if err := s.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
 			return nil, err
 		}
 	}
 	for _, w := range workers {
 		if f.Schedulable == nil || *f.Schedulable == (len(w.FailedFilters()) == 0) {
-			found = append(found, t.refOf(w))
+			found = append(found, s.refOf(w))
 		}
 	}
 	return found, nil
 }
 
-// compareAfter lets a search find the first id that is greater than one.
-func compareAfter(id, after string) int {
-	if id <= after {
-		return -1
-	}
-	return 1
-}
-
+// narrows reports whether the filter asks for more than a scope and a status.
 func (f *WorkerFilter) narrows() bool {
 	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Version != "" || len(f.Labels) > 0 ||
 		f.Liveness != "" || f.Schedulable != nil
 }
 
-// matches tells whether a worker has what the filter asks for, but for whether it is schedulable, which takes a count.
+// matches reports whether a worker has what the filter asks for, but for whether it is schedulable, which takes a count.
 func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
-		(f.Type == "" || model.Contains(w.Types, f.Type)) && (f.Runtime == "" || model.Contains(w.Runtimes, f.Runtime)) &&
+		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&
 		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Version == "" || w.Version == f.Version) &&
 		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness)
 }

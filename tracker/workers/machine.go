@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,51 +34,52 @@ type MachineDrain struct {
 }
 
 // Machine reads one machine.
-func (t *Service) Machine(ctx context.Context, scope model.Scope, id string) (*Machine, error) {
-	ctx = t.store.Within(ctx, 0)
-	list, err := t.readMachines(ctx, "machine", scope, []string{id})
+func (s *Service) Machine(ctx context.Context, scope model.Scope, id string) (*Machine, error) {
+	const op = "machine"
+	ctx = s.store.Within(ctx, 0)
+	list, err := s.readMachines(ctx, op, scope, []string{id})
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, machineNotFound("machine")
+		return nil, machineNotFound(op)
 	}
 	return list[0], nil
 }
 
 func machineNotFound(op string) error {
-	return &model.Error{Code: MachineNotFound, Op: op, Message: "no machine with this id in this tenant and workspace; a machine is known as long as one of its workers is, and while it is drained"}
+	return &model.Error{
+		Code: MachineNotFound, Op: op,
+		Message: "no machine with this id in this tenant and workspace; " +
+			"a machine is known as long as one of its workers is, and while it is drained",
+	}
 }
 
 // MachinePage is one page of machines, in the order of their ids.
 type MachinePage struct {
 	Machines []*Machine
-	Next     string
-	Total    int
+	Next     string // give it as After for the next page; empty: this was the last
+	Total    int    // of all pages
 }
 
 // MachineFilter chooses machines of one scope.
 type MachineFilter struct {
 	Scope    model.Scope
-	PageSize int
-	After    string
+	PageSize int    // 1 to 100
+	After    string // machine after which the page begins; empty: from the start
 }
 
-// Machines gives one page of machines.
-func (t *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
-	ctx = t.store.Within(ctx, 0)
-	ids, err := t.indexed(ctx, "machines", f.Scope, "M")
+// Machines returns one page of machines.
+func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
+	const op = "machines"
+	ctx = s.store.Within(ctx, 0)
+	ids, err := s.indexed(ctx, op, f.Scope, "M")
 	if err != nil {
 		return nil, err
 	}
 	page := &MachinePage{Total: len(ids)}
-	from, _ := slices.BinarySearchFunc(ids, f.After, compareAfter)
-	rest := ids[from:]
-	if size := min(max(f.PageSize, 1), 100); len(rest) > size {
-		rest = rest[:size]
-		page.Next = rest[size-1]
-	}
-	page.Machines, err = t.readMachines(ctx, "machines", f.Scope, rest)
+	ids, page.Next = pageOf(ids, f.After, f.PageSize, func(id string) string { return id })
+	page.Machines, err = s.readMachines(ctx, op, f.Scope, ids)
 	return page, err
 }
 
@@ -87,43 +87,31 @@ func (t *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, 
 // that it has.
 const membersHeard = 100
 
-func (t *Service) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
+func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
 	calls := make([]*store.Call, len(ids))
 	for i, id := range ids {
-		shard := t.store.MachineShard(scope, id)
-		k, name := t.store.Keys[shard], schema.TaskName(scope, id)
-		calls[i] = store.NewCall(shard, t.store.Scripts.Get("machine_read"),
-			[]string{k.Machine(name), k.MachineWorkers(name), k.MachinePeriods(name), k.Stales(scope, "m:"+id)}, membersHeard)
+		calls[i] = s.machineReadCall(scope, id, membersHeard)
 	}
-	t.store.DoBulk(ctx, op, calls)
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
 	var machines []*Machine
-	var refs []*schema.WorkerRef
+	var latest []*schema.WorkerRef
 	for i, c := range calls {
-		if c.Err != nil {
-			return nil, c.Err
-		}
-		status := model.StatusOf(c.Reply.Str(1))
-		if status == "" {
+		re := readMachine(c.Reply)
+		if re.status == "" {
 			continue
 		}
-		m := &Machine{Scope: scope, ID: ids[i], Status: status, Workers: map[model.WorkerStatus]int{}, StaleCount: int(c.Reply.Int(5))}
-		m.Flapping = m.StaleCount >= FlappingCount
-		m.Uptime = machineUptime(c.Reply.Time(0), schema.ParseMillis(c.Reply.Str(2)), schema.ParseMillis(c.Reply.Str(3)), c.Reply.List(4).Strings())
-		if since := schema.ParseMillis(c.Reply.Str(8)); !since.IsZero() {
-			m.Drain = &MachineDrain{Since: since, Deadline: schema.ParseMillis(c.Reply.Str(9)), Reason: c.Reply.Str(10)}
-		}
-		for i, status := range model.WorkerStatuses {
-			m.Workers[status] = int(c.Reply.List(6).Int(i))
-		}
-		for _, entry := range c.Reply.List(7).Strings() {
+		machines = append(machines, newMachine(scope, ids[i], &re))
+		for _, entry := range re.latest {
 			_, id, _ := strings.Cut(entry, "/")
-			if r, ok := t.store.WorkerRef(scope, id); ok {
-				refs = append(refs, r)
+			if r, ok := s.store.WorkerRef(scope, id); ok {
+				latest = append(latest, r)
 			}
 		}
-		machines = append(machines, m)
 	}
-	workers, err := t.sift(ctx, op, refs, func(*model.Worker) bool { return true })
+	workers, err := s.sift(ctx, op, latest, func(*model.Worker) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +125,21 @@ func (t *Service) readMachines(ctx context.Context, op string, scope model.Scope
 		m.LastHeartbeatAt = last[m.ID]
 	}
 	return machines, nil
+}
+
+// newMachine returns a machine as it was read, but for its last beat.
+func newMachine(scope model.Scope, id string, re *machineReply) *Machine {
+	m := &Machine{
+		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
+		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales, Flapping: re.stales >= FlappingCount,
+	}
+	if !re.drained.Since.IsZero() {
+		m.Drain = &re.drained
+	}
+	for i, status := range model.WorkerStatuses {
+		m.Workers[status] = re.workers[i]
+	}
+	return m
 }
 
 // machineUptime adds up the periods in which a machine was online that lie in the last day.
@@ -160,4 +163,71 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 		add(since, now)
 	}
 	return model.Percent(up, now.Sub(from))
+}
+
+// DrainMachine drains every worker of a machine, and has those that register on it later wait, DRAINING, until it is
+// resumed. Again it may set another deadline and reason.
+func (s *Service) DrainMachine(ctx context.Context, scope model.Scope, id string, d Drain) (*Drained, error) {
+	ctx = s.store.Within(ctx, 0)
+	if err := s.setMachine(ctx, scope, id, drain, d); err != nil {
+		return nil, err
+	}
+	d.withMachine = true // whoever registers from here on has found the machine drained
+	drained, err := s.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+	if model.CodeOf(err) == NoWorkersMatch {
+		return &Drained{}, nil
+	}
+	return drained, err
+}
+
+// Resumed counts what resuming a machine did.
+type Resumed struct {
+	Matched int      // workers of it that were DRAINING
+	Workers []string // those of them that are ONLINE now
+}
+
+// ResumeMachine takes the drain of a machine back, and that of the workers which drain with it. Those that were drained
+// by themselves go on draining. What a failure cuts off is done by the same call again.
+func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
+	ctx = s.store.Within(ctx, 0)
+	const op = "resume"
+	if err := s.setMachine(ctx, scope, id, resume, Drain{Reason: given}); err != nil {
+		return nil, err
+	}
+	refs, err := s.WorkerIDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
+	if err != nil {
+		return nil, err
+	}
+	workers, err := s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.MachineID == id })
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]*store.Call, len(workers))
+	for i, w := range workers {
+		calls[i] = s.statusCall(s.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
+	}
+	s.store.DoAll(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	result := &Resumed{Matched: len(workers)}
+	for i, c := range calls {
+		if readStatus(c.Reply).code == schema.CodeOK {
+			result.Workers = append(result.Workers, workers[i].ID)
+		}
+	}
+	return result, nil
+}
+
+// setMachine drains or resumes the machine without its workers.
+func (s *Service) setMachine(ctx context.Context, scope model.Scope, id string, a action, d Drain) error {
+	op := string(a)
+	reply, err := s.store.Do(ctx, op, s.machineDrainCall(scope, id, a, d))
+	if err != nil {
+		return err
+	}
+	if !readMachineDrain(reply) {
+		return machineNotFound(op)
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // pace chooses the interval between workers' beats. Where the deployment has a ceiling on beats per second, more
@@ -15,8 +14,9 @@ import (
 type pace struct {
 	base    time.Duration
 	ceiling float64 // beats per second of all workers; 0: none
-	workers atomic.Int64
-	counted atomic.Int64 // when, unix ns by this process's clock
+
+	workers atomic.Int64 // at the last count
+	counted atomic.Int64 // when that began, unix ns by this process's clock: whoever moves it on counts
 }
 
 // recount is how often a replica counts the workers again.
@@ -42,25 +42,21 @@ func (p *pace) jitter(interval time.Duration) time.Duration {
 	return (interval - time.Duration(rand.Int64N(int64(interval/10)+1))).Truncate(time.Millisecond)
 }
 
-// due tells whether to count the workers now; it says so to one caller at a time.
+// due reports whether to count the workers now; it says so to one caller at a time.
 func (p *pace) due(now time.Time) bool {
 	last := p.counted.Load()
 	return p.ceiling > 0 && now.UnixNano()-last >= int64(recount) && p.counted.CompareAndSwap(last, now.UnixNano())
 }
 
 // countWorkers counts the workers of the deployment that are not OFFLINE. When it fails the old count stands.
-func (t *Service) countWorkers() {
-	calls := make([]*store.Call, t.store.Shards())
-	for shard, k := range t.store.Keys {
-		calls[shard] = store.NewCall(shard, t.store.Scripts.Get("worker_count"), []string{k.WorkerBeats})
+func (s *Service) countWorkers() {
+	calls, err := s.store.EachShard(context.Background(), "count", s.countCall)
+	if err != nil {
+		return
 	}
-	t.store.DoAll(context.Background(), "count", calls)
 	var n int64
 	for _, c := range calls {
-		if c.Err != nil {
-			return
-		}
-		n += c.Reply.Int(0)
+		n += readCount(c.Reply)
 	}
-	t.pace.workers.Store(n)
+	s.pace.workers.Store(n)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -33,7 +32,7 @@ type Placement struct {
 
 // Placer places tasks that ask the same, one after the other.
 type Placer struct {
-	t        *Service
+	service  *Service
 	op       string
 	patience time.Duration  // how long to wait in all for others' reservations to become tasks, or nothing
 	mine     map[string]int // by worker: reservations of the same request, for tasks that are still to be created
@@ -41,8 +40,8 @@ type Placer struct {
 }
 
 // NewPlacer makes a placer for one request; the fields of placer say what it is given.
-func (t *Service) NewPlacer(op string, patience time.Duration, mine map[string]int, settle func()) *Placer {
-	return &Placer{t: t, op: op, patience: patience, mine: mine, settle: settle}
+func (s *Service) NewPlacer(op string, patience time.Duration, mine map[string]int, settle func()) *Placer {
+	return &Placer{service: s, op: op, patience: patience, mine: mine, settle: settle}
 }
 
 const placePause = 5 * time.Millisecond // until a worker that others have reserved is judged again
@@ -83,7 +82,7 @@ func (p *Placer) Place(ctx context.Context, s *model.Selector, left []*model.Wor
 		case !ok:
 			rejected(w, model.ByStatus)
 		case !w.Passes(model.ByCapacity, s):
-			p.t.Unreserve(ctx, p.op, []*Placement{at})
+			p.service.Unreserve(ctx, p.op, []*Placement{at})
 			if w.Placed -= others - p.mine[w.ID]; !w.Passes(model.ByCapacity, s) {
 				rejected(w, model.ByCapacity)
 				continue
@@ -91,7 +90,7 @@ func (p *Placer) Place(ctx context.Context, s *model.Selector, left []*model.Wor
 			reserved = append(reserved, w)
 			left = slices.DeleteFunc(left, func(o *model.Worker) bool { return o == w })
 		case tries > 0 && w.Moved(&before, s.Strategy) && len(left) > 1:
-			p.t.Unreserve(ctx, p.op, []*Placement{at}) // others were faster: is it still the best?
+			p.service.Unreserve(ctx, p.op, []*Placement{at}) // others were faster: is it still the best?
 		default:
 			w.Placed++
 			p.mine[w.ID]++
@@ -103,44 +102,42 @@ func (p *Placer) Place(ctx context.Context, s *model.Selector, left []*model.Wor
 // reserve reserves a place and then counts the worker's load, with the reservations that stood before it. False: it is
 // not ONLINE any more.
 func (p *Placer) reserve(ctx context.Context, at *Placement) (others int, ok bool, err error) {
-	t, w := p.t, at.Worker
-	shard, _ := t.store.WorkerShard(w.ID)
-	k, name := t.store.Keys[shard], schema.TaskName(w.Scope, w.ID)
-	c := store.NewCall(shard, t.store.Scripts.Get("worker_selected"), []string{k.Worker(name), k.Reserved(name)}, at.name, model.Millis(PlacementLife))
-	load, settle := t.LoadCalls([]*model.Worker{w})
-	if !t.store.OnCluster() { // one connection runs them in their order
-		t.store.DoAll(ctx, p.op, append([]*store.Call{c}, load...))
+	s, w := p.service, at.Worker
+	selected := s.selectedCall(s.reservation(at), PlacementLife)
+	loads, setLoads := s.LoadCalls([]*model.Worker{w})
+	if !s.store.OnCluster() { // one connection runs them in their order
+		s.store.DoAll(ctx, p.op, append([]*store.Call{selected}, loads...))
 	} else {
-		t.store.DoAll(ctx, p.op, []*store.Call{c})
-		t.store.DoAll(ctx, p.op, load)
+		s.store.DoAll(ctx, p.op, []*store.Call{selected})
+		s.store.DoAll(ctx, p.op, loads)
 	}
-	for _, c := range append(load, c) {
-		if c.Err != nil {
-			return 0, false, c.Err
-		}
+	if err := store.FirstError(append(loads, selected)); err != nil {
+		return 0, false, err
 	}
-	if c.Reply.Int(0) != schema.CodeOK {
+	re := readSelected(selected.Reply)
+	if !re.online {
 		return 0, false, nil
 	}
-	settle()
-	others = int(c.Reply.Int(1))
-	w.Placed += others
-	w.LastSelected = schema.ParseMillis(c.Reply.Str(2))
-	return others, true, nil
+	setLoads()
+	w.Placed += re.others
+	w.LastSelected = re.before
+	return re.others, true, nil
+}
+
+func (s *Service) reservation(at *Placement) Reservation {
+	return Reservation{Worker: s.refOf(at.Worker), Name: at.name}
 }
 
 // Unreserve ends reservations.
-func (t *Service) Unreserve(ctx context.Context, op string, places []*Placement) {
+func (s *Service) Unreserve(ctx context.Context, op string, places []*Placement) {
 	calls := make([]*store.Call, len(places))
-	for i, p := range places {
-		shard, _ := t.store.WorkerShard(p.Worker.ID)
-		k, name := t.store.Keys[shard], schema.TaskName(p.Worker.Scope, p.Worker.ID)
-		calls[i] = store.NewCall(shard, t.store.Scripts.Get("worker_reserve"), []string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats},
-			p.name, -1, model.Millis(PlacementLife), 0, "", "")
+	for i, at := range places {
+		calls[i] = s.EndReservationCall(s.reservation(at), 0)
 	}
-	t.store.DoAll(ctx, op, calls)
+	s.store.DoAll(ctx, op, calls)
 }
 
+// PlacementSelector is what a placed task wants of a worker.
 func PlacementSelector(scope model.Scope, queue, kind, runtime string, labels map[string]string, strategy string) *model.Selector {
 	return &model.Selector{Scope: scope, Queue: queue, Type: kind, Runtime: runtime, Labels: labels, Strategy: strategy}
 }

@@ -2,13 +2,16 @@ package workers
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/quotas"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
+
+const opRegister = "register"
 
 // Registered is the answer to a registration.
 type Registered struct {
@@ -23,119 +26,191 @@ type Registered struct {
 	Superseded string // the worker whose place it took; empty: none
 }
 
+// registration is what the server chooses for a worker.
+type registration struct {
+	id       string
+	interval time.Duration // between its beats
+	told     time.Duration // the same, spread out, as the answer has it
+	timeout  time.Duration
+	until    string // wall ms until which a registration with a key may take place; "": it has none
+}
+
 // Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and
 // pid is superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same
 // answer, whatever has become of the worker meanwhile, and supersedes nobody.
-func (t *Service) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
-	ctx = t.store.Within(ctx, 0)
-	if t.pace.ceiling > 0 {
-		t.countWorkers() // registrations are rare, and often come all at once
+func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
+	ctx = s.store.Within(ctx, 0)
+	if s.pace.ceiling > 0 {
+		s.countWorkers() // registrations are rare, and often come all at once
 	}
-	g := &registration{id: t.store.NewWorkerID(n.Scope, n.MachineID), interval: t.pace.interval()}
-	g.told, g.timeout = t.pace.jitter(g.interval), g.interval*time.Duration(t.opts.TimeoutMultiplier)
-	admitted, refusal := t.admitWorker(ctx, &n, g.id)
+	g := &registration{id: s.store.NewWorkerID(n.Scope, n.MachineID), interval: s.pace.interval()}
+	g.told, g.timeout = s.pace.jitter(g.interval), g.interval*time.Duration(s.opts.TimeoutMultiplier)
+	admitted, refusal := s.admitWorker(ctx, &n, g.id)
 	defer admitted.Settle(1)
-	if err := t.reserveRegistration(ctx, &n, g, refusal); err != nil {
+	if err := s.reserveRegistration(ctx, &n, g, refusal); err != nil {
 		return nil, err
 	}
-	r := &schema.WorkerRef{Scope: n.Scope, ID: g.id, Machine: n.MachineID}
-	if r.Machine == "" {
-		r.Machine = r.ID
-	}
-	r.Shard, _ = t.store.WorkerShard(r.ID)
-	r.Lineage, r.Identity = n.Lineage(r.ID), n.Identity()
-	unique := r.Identity != ""
-	if !unique {
-		r.Identity = r.ID
-	}
-	record := workerRecord(&n, r, g, unique)
+	r := s.refOfNew(&n, g.id)
+	record := workerRecord(&n, r, g)
 
-	old, err := t.holderOf(ctx, &n, r.ID)
+	old, err := s.holderOf(ctx, &n, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	const tries = 16 // more than so many at once with one identity are up to no good
 	for range tries {
-		keys, args := t.WorkerKeys(r), []any{r.Scope.String(), r.ID, old, t.store.Shards(), model.Millis(t.opts.OfflineRetention), g.until}
-		if old != "" {
-			superseded, err := t.findWorker(ctx, "register", r.Scope, old)
-			if model.CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not keep others out
-				superseded = &schema.WorkerRef{Scope: r.Scope, ID: old, Shard: r.Shard, Machine: r.Machine, Lineage: r.Lineage, Identity: r.Identity}
-			} else if err != nil {
-				return nil, err
-			}
-			keys = t.store.Keys[r.Shard].OfWorker(keys, superseded)
-		}
-		reply, err := t.store.Do(ctx, "register", store.NewCall(r.Shard, t.store.Scripts.Get("worker_register"), keys, append(args, record...)...))
+		supersedes, err := s.supersededBy(ctx, r, old)
 		if err != nil {
 			return nil, err
 		}
-		switch reply.Int(0) {
+		reply, err := s.store.Do(ctx, opRegister, s.registerCall(r, supersedes, g.until, record))
+		if err != nil {
+			return nil, err
+		}
+		done := readRegister(reply)
+		switch done.code {
 		case schema.CodeOK:
-			done := &Registered{
-				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: reply.Time(1), Interval: g.told, Timeout: g.timeout,
-				Record: carried(append(record, "c", reply.Int(1))), Superseded: reply.Str(2),
-			}
-			t.superseded(ctx, &n, done, reply.Str(3) != "")
-			return done, nil
+			s.afterSupersession(ctx, &n, r, done)
+			return &Registered{
+				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.told, Timeout: g.timeout,
+				Record:     carried(append(record, schema.WorkerRegistered, strconv.FormatInt(done.at.UnixMilli(), 10))),
+				Superseded: done.superseded,
+			}, nil
 		case schema.CodeNotFound:
-			return nil, &model.Error{Code: model.Overloaded, Op: "register", RetryAfter: time.Second,
+			return nil, &model.Error{Code: model.Overloaded, Op: opRegister, RetryAfter: time.Second,
 				Message: "this registration was under way for longer than its key is kept; send it again"}
 		}
-		old = reply.Str(2)
+		old = done.holder
 	}
-	return nil, &model.Error{Code: model.Overloaded, Op: "register", RetryAfter: time.Second,
+	return nil, &model.Error{Code: model.Overloaded, Op: opRegister, RetryAfter: time.Second,
 		Message: "many workers register with this queue, machine, name, hostname and pid at once; " + ownIdentity}
 }
 
-// holderOf gives the worker that has the identity of one that registers, "" for none.
-func (t *Service) holderOf(ctx context.Context, n *model.NewWorker, id string) (string, error) {
+// refOfNew names the keys of a worker that registers.
+func (s *Service) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
+	r := &schema.WorkerRef{Scope: n.Scope, ID: id, Machine: n.MachineID, Lineage: n.Lineage(id), Identity: identityOr(n.Identity(), id)}
+	if r.Machine == "" {
+		r.Machine = id
+	}
+	r.Shard, _ = s.store.WorkerShard(id)
+	return r
+}
+
+// admitWorker holds a registration to its tenant's quota. One that takes the place of another worker is no more than
+// before.
+func (s *Service) admitWorker(ctx context.Context, n *model.NewWorker, id string) (*quotas.Usage, error) {
+	u, refusal := s.quotas.AdmitWorker(ctx, n.Scope.Tenant)
+	if refusal == nil {
+		return u, nil
+	}
+	if holder, err := s.holderOf(ctx, n, id); err != nil || holder != "" {
+		return nil, err
+	}
+	return nil, refusal
+}
+
+// registrationLife is how long the key of a registration is kept. A worker's record stays for at least as long after its
+// end: where the key is known and the record is not, the worker was never registered.
+func (s *Service) registrationLife() time.Duration {
+	return min(model.IdempotencyRetention, s.opts.OfflineRetention)
+}
+
+// reserveRegistration settles which worker the registration's key stands for, if it has one. Whatever is cut off after
+// that is completed by the repeat, or by the first call when it goes on: both register the same worker.
+// With a refusal nothing is reserved, and only who comes again is let through.
+func (s *Service) reserveRegistration(ctx context.Context, n *model.NewWorker, g *registration, refusal error) error {
+	if n.IdempotencyKey == "" {
+		return refusal
+	}
+	life := s.registrationLife()
+	if refusal != nil {
+		life = 0
+	}
+	reply, err := s.store.Do(ctx, opRegister, s.registrationCall(n, g, life))
+	if err != nil {
+		return err
+	}
+	first := readRegistration(reply)
+	switch {
+	case !first.same:
+		return &model.Error{Code: model.IdempotencyMismatch, Op: opRegister,
+			Message: "this registration id was used with another body before; draw a new one for each registration, or repeat the first body"}
+	case !first.known:
+		return refusal
+	}
+	*g = first.of
+	return nil
+}
+
+// holderOf returns the worker that has the identity of one that registers, "" for none.
+func (s *Service) holderOf(ctx context.Context, n *model.NewWorker, id string) (string, error) {
 	identity := n.Identity()
 	if identity == "" {
 		return "", nil
 	}
-	shard, _ := t.store.WorkerShard(id)
-	holder, err := t.store.Do(ctx, "register", store.NewCall(shard, t.store.Scripts.Get("worker_identity"),
-		[]string{t.store.Keys[shard].Identity(n.Scope, identity)}))
-	return holder.Str(0), err
+	shard, _ := s.store.WorkerShard(id)
+	reply, err := s.store.Do(ctx, opRegister, s.identityCall(shard, n.Scope, identity))
+	return readIdentity(reply), err
+}
+
+// supersededBy resolves the worker whose place another one takes; "" is none, and so is nil.
+func (s *Service) supersededBy(ctx context.Context, by *schema.WorkerRef, old string) (*schema.WorkerRef, error) {
+	if old == "" {
+		return nil, nil
+	}
+	r, err := s.findWorker(ctx, opRegister, by.Scope, old)
+	if model.CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not keep others out
+		lost := *by
+		lost.ID = old
+		return &lost, nil
+	}
+	return r, err
 }
 
 // ownIdentity is what is to be done about processes that take each other's place.
 const ownIdentity = "give each process a name, machineId or hostname of its own"
 
-// superseded recovers what a superseded worker held, and tells the log of workers that keep taking each other's place.
-func (t *Service) superseded(ctx context.Context, n *model.NewWorker, by *Registered, conflict bool) {
-	if by.Superseded == "" {
+// afterSupersession recovers what a superseded worker held, and tells the log of workers that keep taking each other's place.
+func (s *Service) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {
+	if done.superseded == "" {
 		return
 	}
-	t.holdings.RecoverNow(ctx, n.Scope, by.Superseded)
-	if conflict {
-		t.log.Warn("workers keep superseding each other: processes share an identity, or one keeps restarting; where they are to run together "+ownIdentity,
-			"scope", n.Scope.String(), "queue", n.Queue, "machineId", by.MachineID, "name", n.Name, "hostname", n.Hostname, "pid", n.PID,
-			"worker", by.WorkerID, "superseded", by.Superseded)
+	s.holdings.RecoverNow(ctx, n.Scope, done.superseded)
+	if done.conflict {
+		s.log.Warn("workers keep superseding each other: processes share an identity, or one keeps restarting; "+
+			"where they are to run together "+ownIdentity,
+			"scope", n.Scope.String(), "queue", n.Queue, "machineId", by.Machine, "name", n.Name, "hostname", n.Hostname, "pid", n.PID,
+			"worker", by.ID, "superseded", done.superseded)
 	}
 }
 
-// workerRecord gives the fields of the worker's hash; lua/lib/worker.lua names them.
-func workerRecord(n *model.NewWorker, r *schema.WorkerRef, g *registration, unique bool) []any {
-	f := []any{"q", n.Queue, "y", strings.Join(n.Types, ","), "m", r.Machine, "ln", r.Lineage,
-		"mc", n.MaxConcurrent, "i", model.Millis(g.interval), "t", model.Millis(g.timeout)}
-	add := func(name, value string) {
-		if value != "" {
-			f = append(f, name, value)
+// workerRecord returns the fields of the worker's hash as name and value. What is empty or default is not there.
+func workerRecord(n *model.NewWorker, r *schema.WorkerRef, g *registration) (record []string) {
+	add := func(name, value string) { record = append(record, name, value) }
+	add(schema.WorkerQueue, n.Queue)
+	add(schema.WorkerTypes, strings.Join(n.Types, ","))
+	add(schema.WorkerMachine, r.Machine)
+	add(schema.WorkerLineage, r.Lineage)
+	add(schema.WorkerMaxConcurrent, strconv.Itoa(n.MaxConcurrent))
+	add(schema.WorkerInterval, strconv.FormatInt(model.Millis(g.interval), 10))
+	add(schema.WorkerTimeout, strconv.FormatInt(model.Millis(g.timeout), 10))
+	pid := ""
+	if n.PID != 0 {
+		pid = strconv.Itoa(n.PID)
+	}
+	for _, f := range []struct{ name, value string }{
+		{schema.WorkerIdentity, n.Identity()},
+		{schema.WorkerRuntimes, strings.Join(n.Runtimes, ",")},
+		{schema.WorkerName, n.Name},
+		{schema.WorkerHostname, n.Hostname},
+		{schema.WorkerPID, pid},
+		{schema.WorkerVersion, n.Version},
+		{schema.WorkerLabels, model.PackLabels(n.Labels)},
+		{schema.WorkerProbeURL, n.ProbeURL},
+	} {
+		if f.value != "" {
+			add(f.name, f.value)
 		}
 	}
-	if unique {
-		add("id", r.Identity)
-	}
-	add("rn", strings.Join(n.Runtimes, ","))
-	add("n", n.Name)
-	add("h", n.Hostname)
-	if n.PID != 0 {
-		f = append(f, "p", n.PID)
-	}
-	add("v", n.Version)
-	add("l", model.PackLabels(n.Labels))
-	add("u", n.ProbeURL)
-	return f
+	return record
 }

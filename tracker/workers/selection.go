@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -13,35 +14,37 @@ import (
 
 // Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the
 // last sweep. When nobody is left the error's cause is a *SelectionError.
-func (t *Service) Select(ctx context.Context, s model.Selector) (*model.Selection, error) {
-	ctx = t.store.Within(ctx, 0)
-	left, selection, err := t.Candidates(ctx, "select", &s)
+func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
+	const op = "select"
+	ctx = s.store.Within(ctx, 0)
+	left, selection, err := s.Candidates(ctx, op, &wanted)
 	if err != nil {
 		return nil, err
 	}
-	rank(left, s.Strategy)
-	if s.Strategy == model.RoundRobin {
-		t.selected(ctx, left[0])
+	rank(left, wanted.Strategy)
+	best := left[0]
+	if wanted.Strategy == model.RoundRobin { // it goes by when each was selected last
+		s.store.DoAll(ctx, op, []*store.Call{s.selectedCall(Reservation{Worker: s.refOf(best)}, 0)})
 	}
-	selection.Worker, err = t.Worker(ctx, s.Scope, left[0].ID)
+	selection.Worker, err = s.Worker(ctx, wanted.Scope, best.ID)
 	return selection, err
 }
 
-// Candidates gives the workers that pass every filter, with what the filters and strategies ask for, what they hold
+// Candidates returns the workers that pass every filter, with what the filters and strategies ask for, what they hold
 // included.
-func (t *Service) Candidates(ctx context.Context, op string, s *model.Selector) ([]*model.Worker, *model.Selection, error) {
-	refs, err := t.WorkerIDs(ctx, op, s.Scope, model.WorkerStatuses)
+func (s *Service) Candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
+	refs, err := s.WorkerIDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
 		return nil, nil, err
 	}
 	selection := &model.Selection{Rejected: map[model.Filter]int{}}
-	left, err := t.ReadCandidates(ctx, t.store.DoAll, op, refs, s.Queue, func(w *model.Worker) bool {
+	left, err := s.ReadCandidates(ctx, s.store.DoAll, op, refs, wanted.Queue, func(w *model.Worker) bool {
 		selection.Considered++
-		if w.Passes(model.ByStatus, s) && w.Passes(model.ByFreshness, s) {
+		if w.Passes(model.ByStatus, wanted) && w.Passes(model.ByFreshness, wanted) {
 			selection.Up++
 		}
 		for _, f := range model.Filters {
-			if f != model.ByCapacity && !w.Passes(f, s) {
+			if f != model.ByCapacity && !w.Passes(f, wanted) {
 				selection.Rejected[f]++
 				return false
 			}
@@ -51,11 +54,11 @@ func (t *Service) Candidates(ctx context.Context, op string, s *model.Selector) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.CountLoad(ctx, t.store.DoAll, op, left); err != nil {
+	if err := s.CountLoad(ctx, s.store.DoAll, op, left); err != nil {
 		return nil, nil, err
 	}
 	fit := len(left)
-	left = slices.DeleteFunc(left, func(w *model.Worker) bool { return !w.Passes(model.ByCapacity, s) })
+	left = slices.DeleteFunc(left, func(w *model.Worker) bool { return !w.Passes(model.ByCapacity, wanted) })
 	selection.Rejected[model.ByCapacity] = fit - len(left)
 	if len(left) == 0 {
 		return nil, nil, nobodyLeft(op, selection.Code(), selection)
@@ -63,6 +66,40 @@ func (t *Service) Candidates(ctx context.Context, op string, s *model.Selector) 
 	return left, selection, nil
 }
 
+// candidateFields are those of a worker's record that filters and strategies ask for.
+var candidateFields = []string{
+	schema.WorkerQueue, schema.WorkerStatus, schema.WorkerReason, schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels,
+	schema.WorkerMaxConcurrent, schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes, schema.WorkerSelected,
+	schema.WorkerElsewhere,
+}
+
+// ReadCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, since a scope
+// may have very many. It returns those that are wanted, without what may be long.
+func (s *Service) ReadCandidates(
+	ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, wanted func(*model.Worker) bool,
+) (workers []*model.Worker, err error) {
+	for page := range slices.Chunk(refs, workersAtOnce) {
+		groups := schema.WorkersByShard(page)
+		calls := make([]*store.Call, len(groups))
+		for g, group := range groups {
+			calls[g] = s.candidatesCall(group, queue, candidateFields)
+		}
+		run(ctx, op, calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
+		for g, group := range groups {
+			readCandidates(calls[g].Reply, len(group), candidateFields, func(i int, now time.Time, as stored) {
+				if w := newWorker(group[i], now, as); w != nil && wanted(w) {
+					workers = append(workers, w.Slim())
+				}
+			})
+		}
+	}
+	return workers, nil
+}
+
+// nobodyLeft is the error of a selection that left nobody.
 func nobodyLeft(op string, code model.Code, s *model.Selection) error {
 	e := &model.Error{Code: code, Op: op, Cause: &model.SelectionError{Selection: *s}}
 	switch {
@@ -91,12 +128,4 @@ func rank(workers []*model.Worker, strategy string) {
 			return cmp.Compare(a.Load()*b.MaxConcurrent, b.Load()*a.MaxConcurrent)
 		})
 	}
-}
-
-// selected remembers when a worker was last selected.
-func (t *Service) selected(ctx context.Context, w *model.Worker) {
-	shard, _ := t.store.WorkerShard(w.ID)
-	k := t.store.Keys[shard]
-	c := store.NewCall(shard, t.store.Scripts.Get("worker_selected"), []string{k.Worker(schema.TaskName(w.Scope, w.ID)), k.Reserved(schema.TaskName(w.Scope, w.ID))}, "", 0)
-	t.store.DoAll(ctx, "select", []*store.Call{c})
 }

@@ -19,12 +19,14 @@ type Options struct {
 	Logger            *slog.Logger
 }
 
-// Service keeps the registry of workers and machines. Its methods may be called from any goroutine.
+// Service keeps the registry of workers and machines. Its methods may be called from any goroutine: none of its fields is
+// written after New, and pace counts for itself.
 type Service struct {
 	store    *store.Store
 	beats    *beats.Service
 	holdings *holdings.Service
 	quotas   *quotas.Service
+	scripts  *scripts
 	opts     Options
 	log      *slog.Logger
 	pace     *pace
@@ -32,5 +34,8 @@ type Service struct {
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, o Options) *Service {
-	return &Service{store: s, beats: b, holdings: h, quotas: q, opts: o, log: o.Logger, pace: &pace{base: o.Interval, ceiling: o.MaxBeatsPerSecond}}
+	return &Service{
+		store: s, beats: b, holdings: h, quotas: q, scripts: newScripts(s.Scripts), opts: o, log: o.Logger,
+		pace: &pace{base: o.Interval, ceiling: o.MaxBeatsPerSecond},
+	}
 }

@@ -8,27 +8,27 @@ import (
 )
 
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
-func (t *Service) EndWithoutRecovery(scope model.Scope, id string) error {
-	r, err := t.findWorker(context.Background(), "test", scope, id)
+func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
+	r, err := s.findWorker(context.Background(), "test", scope, id)
 	if err != nil {
 		return err
 	}
-	_, err = t.store.Do(context.Background(), "test", t.statusCall(r, "retire", statusChange{end: model.WorkerForced, loss: true}))
+	_, err = s.store.Do(context.Background(), "test", s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true}))
 	return err
 }
 
 // InventoriesTogether hears several beats of a worker, all with one inventory, before the inventory of any of them is
 // looked at, in that order of their positions.
-func (t *Service) InventoriesTogether(scope model.Scope, id string, b WorkerBeat, order ...int) error {
+func (s *Service) InventoriesTogether(scope model.Scope, id string, b WorkerBeat, order ...int) error {
 	heard := make([]*holdings.WorkerHeard, len(order))
 	for i := range heard {
 		var err error
-		if heard[i], err = t.hearWorker(context.Background(), scope, id, b); err != nil {
+		if heard[i], err = s.hearWorker(context.Background(), scope, id, b); err != nil {
 			return err
 		}
 	}
 	for _, i := range order {
-		if err := t.holdings.TakeInventory(context.Background(), heard[i], b.Inventory); err != nil {
+		if err := s.holdings.TakeInventory(context.Background(), heard[i], b.Inventory); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,197 @@
+package workers
+
+import (
+	"context"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Drain is how a worker is to be drained.
+type Drain struct {
+	Reason   string        // free text, shown with the worker
+	Deadline time.Duration // from now, after which it goes OFFLINE and what it still holds is requeued; 0: none
+	BySelf   bool          // the worker asked for it itself, so it knows
+
+	withMachine bool // it is its machine's drain
+}
+
+// MaxDrainDeadline bounds Drain.Deadline.
+const MaxDrainDeadline = 30 * 24 * time.Hour
+
+// Validate checks what can be judged without the store.
+func (d *Drain) Validate() error {
+	if d.Deadline < 0 || d.Deadline > MaxDrainDeadline {
+		return model.Invalidf("deadlineMs", "is %d; use 1 to %d, or leave it out for none",
+			d.Deadline.Milliseconds(), MaxDrainDeadline.Milliseconds())
+	}
+	return CheckReason(d.Reason)
+}
+
+// DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
+// another deadline.
+func (s *Service) DrainWorker(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
+	const op = "drain"
+	ctx = s.store.Within(ctx, 0)
+	r, err := s.findWorker(ctx, op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.setStatus(ctx, op, r, d.args())
+	if err == nil && w.Placed > 0 {
+		err = s.holdings.UnpinAll(ctx, op, r, w.Queue)
+	}
+	return w, err
+}
+
+func (d *Drain) args() statusArgs {
+	return statusArgs{action: drain, deadline: d.Deadline, bySelf: d.BySelf, given: d.Reason, withMachine: d.withMachine}
+}
+
+// CheckReason refuses a reason that is too long or not to be shown in a line.
+func CheckReason(reason string) error { return model.CheckText("reason", reason, model.MaxReasonBytes) }
+
+// ResumeWorker takes a drain back. The reason is told in the event; it may be empty.
+func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+	const op = "resume"
+	ctx = s.store.Within(ctx, 0)
+	r, err := s.findWorker(ctx, op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.setStatus(ctx, op, r, statusArgs{action: resume, given: given})
+}
+
+// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The
+// reason that is given is shown with the worker; it may be empty.
+func (s *Service) RetireWorker(
+	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
+) (*model.Worker, error) {
+	const op = "offline"
+	ctx = s.store.Within(ctx, 0)
+	r, err := s.findWorker(ctx, op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.store.Do(ctx, op, s.statusCall(r, statusArgs{action: retire, end: end, loss: end == model.WorkerForced, given: given}))
+	if err != nil {
+		return nil, err
+	}
+	if code := readStatus(reply).code; code != schema.CodeOK && code != model.CodeOffline { // OFFLINE already is as good
+		return nil, WorkerRefusal(op, code, "")
+	}
+	s.holdings.RecoverNow(ctx, scope, id)
+	return s.Worker(ctx, scope, id)
+}
+
+// setStatus changes a worker and returns it as it is then.
+func (s *Service) setStatus(ctx context.Context, op string, r *schema.WorkerRef, a statusArgs) (*model.Worker, error) {
+	reply, err := s.store.Do(ctx, op, s.statusCall(r, a))
+	if err != nil {
+		return nil, err
+	}
+	re := readStatus(reply)
+	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
+		return nil, err
+	}
+	return s.Worker(ctx, r.Scope, r.ID)
+}
+
+// Drained counts what a drain of many workers did.
+type Drained struct {
+	Matched  int      // workers that the selector names and that are not OFFLINE
+	Draining int      // of these, those that are DRAINING now
+	Workers  []string // ids of those that match
+}
+
+// NoWorkersMatch is the code of a drain whose selector names nobody.
+const NoWorkersMatch model.Code = "no_workers_match"
+
+// ValidateSelector checks a filter as a drain takes it; its fields are named as the API names them.
+func (f *WorkerFilter) ValidateSelector() error {
+	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
+		if id.value == "" {
+			continue
+		}
+		if err := model.CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	if err := model.CheckText("selector.version", f.Version, model.MaxVersionBytes); err != nil {
+		return err
+	}
+	return model.CheckLabels("selector.labels", f.Labels)
+}
+
+// DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
+// it only counts.
+func (s *Service) DrainWorkers(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+	const op = "drain"
+	ctx = s.store.Within(ctx, 0)
+	refs, err := s.WorkerIDs(ctx, op, f.Scope, []model.WorkerStatus{model.Online, model.Draining})
+	if err != nil {
+		return nil, err
+	}
+	workers, err := s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.Status != model.Offline && f.matches(w) })
+	if err != nil {
+		return nil, err
+	}
+	if len(workers) == 0 && !dryRun {
+		return nil, &model.Error{Code: NoWorkersMatch, Op: op,
+			Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
+	}
+	result := &Drained{Matched: len(workers)}
+	for _, w := range workers {
+		result.Workers = append(result.Workers, w.ID)
+		if w.Status == model.Draining {
+			result.Draining++
+		}
+	}
+	if dryRun {
+		return result, nil
+	}
+	draining, err := s.drainAll(ctx, op, workers, d)
+	if err == nil {
+		err = s.unpinFrom(ctx, op, draining)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result.Draining = len(draining)
+	return result, nil
+}
+
+// drainAll drains workers and returns those that are DRAINING now.
+func (s *Service) drainAll(ctx context.Context, op string, workers []*model.Worker, d Drain) (draining []*model.Worker, err error) {
+	calls := make([]*store.Call, len(workers))
+	for i, w := range workers {
+		calls[i] = s.statusCall(s.refOf(w), d.args())
+	}
+	s.store.DoAll(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	for i, c := range calls {
+		if code := readStatus(c.Reply).code; code == schema.CodeOK || code == schema.CodeRepeated {
+			draining = append(draining, workers[i])
+		}
+	}
+	return draining, nil
+}
+
+// unpinFrom frees what waits for workers that claim nothing any more.
+func (s *Service) unpinFrom(ctx context.Context, op string, workers []*model.Worker) error {
+	if err := s.CountLoad(ctx, s.store.DoAll, op, workers); err != nil {
+		return err
+	}
+	for _, w := range workers {
+		if w.Placed > 0 {
+			if err := s.holdings.UnpinAll(ctx, op, s.refOf(w), w.Queue); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package workers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// mostHeld is how many entries one script looks at to count what all workers hold.
+const mostHeld = 4000
+
+// manyWorkers is from how many workers on a look at all that is held is tried before a count for each of them.
+const manyWorkers = 64
+
+// loadsAtOnce is how many workers' loads one script counts.
+const loadsAtOnce = 250
+
+// runner runs calls in some lane: store.DoAll what somebody waits for with a decision to make, store.DoBulk what is only
+// shown.
+type runner func(ctx context.Context, op string, calls []*store.Call)
+
+// CountLoad counts what workers of one scope hold, and what waits for them alone.
+func (s *Service) CountLoad(ctx context.Context, run runner, op string, workers []*model.Worker) error {
+	if len(workers) >= manyWorkers {
+		if done, err := s.countAllLoads(ctx, run, op, workers); done || err != nil {
+			return err
+		}
+	}
+	calls, set := s.LoadCalls(workers)
+	run(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return err
+	}
+	set()
+	return nil
+}
+
+// LoadCalls makes the calls that count the loads of workers in every shard; call the result when they have run.
+func (s *Service) LoadCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+	groups := slices.Collect(slices.Chunk(workers, loadsAtOnce))
+	for _, group := range groups {
+		for shard := range s.store.Keys {
+			calls = append(calls, s.loadsCall(shard, group))
+		}
+	}
+	return calls, func() {
+		shards := s.store.Shards()
+		for g, group := range groups {
+			for i, w := range group {
+				w.Held, w.Placed = 0, 0
+				for _, c := range calls[g*shards : (g+1)*shards] {
+					addLoad(w, readLoad(c.Reply, i))
+				}
+			}
+		}
+	}
+}
+
+func addLoad(w *model.Worker, l load) {
+	w.Held += l.held
+	w.Placed += l.placed
+}
+
+// countAllLoads counts the loads of workers by looking at all that is held; false: that is too much.
+func (s *Service) countAllLoads(ctx context.Context, run runner, op string, workers []*model.Worker) (done bool, err error) {
+	var queues []string
+	byID := make(map[string]*model.Worker, len(workers))
+	for _, w := range workers {
+		w.Held, w.Placed = 0, 0
+		byID[w.ID] = w
+		if name := w.Scope.String() + "/" + w.Queue; !slices.Contains(queues, name) {
+			queues = append(queues, name)
+		}
+	}
+	calls := make([]*store.Call, s.store.Shards())
+	for shard := range calls {
+		calls[shard] = s.allLoadsCall(shard, min(4*len(workers), mostHeld), queues)
+	}
+	run(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return false, err
+	}
+	replies := make([]allLoadsReply, len(calls))
+	for shard, c := range calls {
+		if replies[shard] = readAllLoads(c.Reply); !replies[shard].within {
+			return false, nil
+		}
+	}
+	for _, reply := range replies {
+		for id, l := range reply.loads {
+			if w := byID[id]; w != nil {
+				addLoad(w, l)
+			}
+		}
+	}
+	return true, nil
+}

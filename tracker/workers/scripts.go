@@ -1,0 +1,103 @@
+package workers
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// scripts are those of lua/workers. Each is run by one function here or in scripts_*.go, which names its arguments as the
+// script's header does and knows where they stand; what it replies is read beside it.
+type scripts struct {
+	adopt        *lua.Script
+	allLoads     *lua.Script
+	beat         *lua.Script
+	candidates   *lua.Script
+	count        *lua.Script
+	dayCounts    *lua.Script
+	identity     *lua.Script
+	list         *lua.Script
+	loads        *lua.Script
+	machineDrain *lua.Script
+	machineRead  *lua.Script
+	names        *lua.Script
+	read         *lua.Script
+	register     *lua.Script
+	registration *lua.Script
+	reserve      *lua.Script
+	selected     *lua.Script
+	status       *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{
+		adopt:        set.Get("worker_adopt"),
+		allLoads:     set.Get("all_loads"),
+		beat:         set.Get("worker_beat"),
+		candidates:   set.Get("worker_candidates"),
+		count:        set.Get("worker_count"),
+		dayCounts:    set.Get("day_counts"),
+		identity:     set.Get("worker_identity"),
+		list:         set.Get("list"),
+		loads:        set.Get("loads"),
+		machineDrain: set.Get("machine_drain"),
+		machineRead:  set.Get("machine_read"),
+		names:        set.Get("worker_names"),
+		read:         set.Get("worker_read"),
+		register:     set.Get("worker_register"),
+		registration: set.Get("registration"),
+		reserve:      set.Get("worker_reserve"),
+		selected:     set.Get("worker_selected"),
+		status:       set.Get("worker_status"),
+	}
+}
+
+// WorkerKeys returns the keys of a resolved worker as scripts about workers declare them.
+func (s *Service) WorkerKeys(r *schema.WorkerRef) []string {
+	k := s.store.Keys[r.Shard]
+	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+9), k.OfWorkers...), r)
+}
+
+// recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.
+func (s *Service) recordKeys(refs []*schema.WorkerRef, first ...string) []string {
+	keys := append(make([]string, 0, len(first)+len(refs)), first...)
+	for _, r := range refs {
+		keys = append(keys, s.store.Keys[r.Shard].Worker(schema.TaskName(r.Scope, r.ID)))
+	}
+	return keys
+}
+
+// machineKeys returns the keys that scripts about a machine declare.
+func machineKeys(k *schema.ShardKeys, scope model.Scope, id string) []string {
+	name := schema.TaskName(scope, id)
+	return []string{k.Machine(name), k.MachineWorkers(name), k.MachinePeriods(name), k.Stales(scope, "m:"+id)}
+}
+
+// numberOrEmpty is how scripts get what need not be said.
+func numberOrEmpty[N int | int64](n *N) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(*n)
+}
+
+// jsonOrNull returns a text as the JSON of an event, null when it is empty.
+func jsonOrNull(text string) string {
+	if text == "" {
+		return "null"
+	}
+	b, _ := json.Marshal(text) // a string: cannot fail
+	return string(b)
+}
+
+// pairs are the names and values of a record as arguments.
+func pairs(record []string) []any {
+	args := make([]any, len(record))
+	for i, text := range record {
+		args[i] = text
+	}
+	return args
+}

@@ -1,0 +1,106 @@
+package workers
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// beatCall hears a worker (worker_beat.lua), which is to beat at this interval.
+func (s *Service) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Duration) *store.Call {
+	k, name, lists := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID), ""
+	if b.Inventory != nil {
+		lists = strconv.Itoa(len(b.Inventory))
+	}
+	return store.NewCall(r.Shard, s.scripts.beat, []string{k.Clock, k.WorkerBeats, k.Worker(name), k.Notices(name)},
+		r.Scope.String(), r.ID, numberOrEmpty(b.Active), numberOrEmpty(b.Seq), b.CompletedDelta, b.FailedDelta,
+		model.Millis(interval), s.opts.TimeoutMultiplier, lists, moreInInventory)
+}
+
+type beatReply struct {
+	code          int64
+	at            time.Time
+	status        model.WorkerStatus // OFFLINE: it has ended, and is told of its drain
+	drainDeadline time.Time          // zero: none
+	interval      time.Duration
+	timeout       time.Duration
+	notices       []string
+	inventory     string             // its number; "": none, or one that is older than the last
+	reason        model.WorkerReason // of a worker that is OFFLINE
+	maxConcurrent int                // of a worker whose inventory is refused
+}
+
+func readBeat(re store.Reply) beatReply {
+	r := beatReply{code: re.Int(0), at: re.Time(1)}
+	switch r.code {
+	case schema.CodeOK:
+		r.status, r.drainDeadline = model.StatusOf(re.Str(2)), schema.ParseMillis(re.Str(3))
+		r.interval, r.timeout = time.Duration(re.Int(4))*time.Millisecond, time.Duration(re.Int(5))*time.Millisecond
+		r.notices, r.inventory = re.List(6).Strings(), re.Str(7)
+	case schema.CodeRefused:
+		r.maxConcurrent = int(re.Int(2))
+	default:
+		r.reason = model.WorkerReason(re.Str(2))
+	}
+	return r
+}
+
+// action is what worker_status.lua and machine_drain.lua are to do.
+type action string
+
+const (
+	drain  action = "drain"
+	resume action = "resume"
+	retire action = "retire"
+)
+
+// statusArgs are what worker_status.lua is told besides the worker.
+type statusArgs struct {
+	action      action
+	end         model.WorkerReason // of one that is retired
+	deadline    time.Duration      // of the drain, from now; 0: none
+	bySelf      bool               // the worker asked for it itself
+	loss        bool               // what it holds counts as lost
+	given       string             // reason that somebody gave
+	withMachine bool               // it is part of its machine's drain, or of the machine's being resumed
+}
+
+// statusCall drains a worker, takes a drain back, or ends the worker at once (worker_status.lua).
+func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
+	return store.NewCall(r.Shard, s.scripts.status, s.WorkerKeys(r),
+		r.Scope.String(), r.ID, string(a.action), string(a.end), deadlineOrEmpty(a.deadline), holdings.Flag(a.bySelf),
+		s.store.Shards(), model.Millis(s.opts.OfflineRetention), holdings.Flag(a.loss), a.given, jsonOrNull(a.given),
+		holdings.Flag(a.withMachine))
+}
+
+type statusReply struct {
+	code   int64
+	reason model.WorkerReason // of a worker that is OFFLINE
+}
+
+func readStatus(re store.Reply) statusReply {
+	return statusReply{code: re.Int(0), reason: model.WorkerReason(re.Str(2))}
+}
+
+// machineDrainCall drains a machine or takes that back, without its workers (machine_drain.lua).
+func (s *Service) machineDrainCall(scope model.Scope, id string, a action, d Drain) *store.Call {
+	shard := s.store.MachineShard(scope, id)
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.machineDrain, append(append([]string(nil), k.OfWorkers...), machineKeys(k, scope, id)...),
+		scope.String(), id, string(a), deadlineOrEmpty(d.Deadline), d.Reason, jsonOrNull(d.Reason))
+}
+
+// readMachineDrain reports whether there is such a machine.
+func readMachineDrain(re store.Reply) bool { return re.Int(0) != schema.CodeNotFound }
+
+// deadlineOrEmpty is how scripts are told of a drain's deadline, which is from now.
+func deadlineOrEmpty(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatInt(model.Millis(d), 10)
+}

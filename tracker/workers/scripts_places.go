@@ -1,0 +1,91 @@
+package workers
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Reservation names places of a worker that are kept for a claim or for tasks that are to be placed there.
+type Reservation struct {
+	Worker *schema.WorkerRef
+	Name   string
+}
+
+// ReserveArgs are what worker_reserve.lua is told to reserve.
+type ReserveArgs struct {
+	Want    int           // places
+	Life    time.Duration // after which the reservation ends by itself
+	Held    int           // how many tasks the worker holds, as counted
+	Counted string        // Ended of the reply after which that count began; "": there was none
+	Heard   bool          // the worker has just asked, which counts as its beat
+}
+
+// ReserveCall reserves places of a worker (worker_reserve.lua).
+func (s *Service) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
+	var held any = ""
+	if a.Counted != "" {
+		held = a.Held
+	}
+	heard := ""
+	if a.Heard {
+		heard = schema.TaskName(r.Worker.Scope, r.Worker.ID)
+	}
+	return s.reserveCall(r, a.Want, a.Life, held, a.Counted, heard)
+}
+
+// EndReservationCall ends a reservation of which so many places were taken (worker_reserve.lua).
+func (s *Service) EndReservationCall(r Reservation, taken int) *store.Call {
+	return s.reserveCall(r, -1, 0, taken, "", "")
+}
+
+func (s *Service) reserveCall(r Reservation, want int, life time.Duration, held any, counted, heard string) *store.Call {
+	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
+	return store.NewCall(r.Worker.Shard, s.scripts.reserve, []string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats},
+		r.Name, want, model.Millis(life), held, counted, heard)
+}
+
+// Reserved is what worker_reserve.lua replies: what was reserved, and what the worker can run.
+type Reserved struct {
+	Code      int64
+	At        time.Time // by Redis's clock
+	Places    int       // reserved; 0: none is free
+	Queue     string
+	MachineID string
+	Types     []string
+	Runtimes  []string
+	Labels    map[string]string
+	Reason    model.WorkerReason // of a worker that is OFFLINE
+	Ended     string             // rises with each reservation that ends
+	Lost      bool               // the worker was silent for its timeout
+}
+
+// ReadReserved reads the reply to a ReserveCall.
+func ReadReserved(re store.Reply) Reserved {
+	r := Reserved{
+		Code: re.Int(0), At: re.Time(1), Places: int(re.Int(2)), Queue: re.Str(4), MachineID: re.Str(5),
+		Types: SplitNames(re.Str(6)), Runtimes: SplitNames(re.Str(7)),
+		Reason: model.WorkerReason(re.Str(9)), Ended: re.Str(10), Lost: re.Int(11) == 1,
+	}
+	schema.Unmarshal(re.Str(8), &r.Labels)
+	return r
+}
+
+// selectedCall notes that a worker was selected and reserves a place there (worker_selected.lua); with a life of 0 it
+// reserves nothing.
+func (s *Service) selectedCall(r Reservation, life time.Duration) *store.Call {
+	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
+	return store.NewCall(r.Worker.Shard, s.scripts.selected, []string{k.Worker(name), k.Reserved(name)}, r.Name, model.Millis(life))
+}
+
+type selectedReply struct {
+	online bool      // else nothing was noted
+	others int       // places that others have reserved
+	before time.Time // when it was selected before; zero: never
+}
+
+func readSelected(re store.Reply) selectedReply {
+	return selectedReply{online: re.Int(0) == schema.CodeOK, others: int(re.Int(1)), before: schema.ParseMillis(re.Str(2))}
+}

@@ -1,0 +1,185 @@
+package workers
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// ListArgs say what list.lua is to list and to count in the indexes of some shards.
+type ListArgs struct {
+	Prefix string // before the state: "<scope>/" or ""
+	States string // to list, a letter each
+	After  string // id after which to begin; "": from the start
+	Limit  int    // for each state of each shard
+	Count  string // states to count, a letter each
+}
+
+// ListCall lists ids by state in the indexes that have these keys (list.lua), of the shard and of those that go with it.
+func (s *Service) ListCall(shard int, keys []string, a ListArgs) *store.Call {
+	return store.NewCall(shard, s.scripts.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count)
+}
+
+// Listed is what the index of one shard has.
+type Listed struct {
+	IDs    [][]string // of each state that was to be listed, in the order of ids
+	Counts []int      // of each state that was to be counted
+}
+
+// ReadList reads what list.lua replied about as many indexes as it was asked about, each with so many states.
+func ReadList(re store.Reply, indexes, states int) []Listed {
+	lists := make([]Listed, indexes)
+	for i := range lists {
+		of := re[min(i*(states+1), len(re)):]
+		for j := range states {
+			lists[i].IDs = append(lists[i].IDs, of.List(j).Strings())
+		}
+		lists[i].Counts = ints(of.List(states))
+	}
+	return lists
+}
+
+func ints(re store.Reply) []int {
+	n := make([]int, len(re))
+	for i := range n {
+		n[i] = int(re.Int(i))
+	}
+	return n
+}
+
+// stored is a worker as its record says.
+type stored struct {
+	silent string            // ms since its last beat in shard time; "": none on record
+	fields map[string]string // empty: there is no such worker
+}
+
+// readCall reads the records of workers of one shard (worker_read.lua).
+func (s *Service) readCall(refs []*schema.WorkerRef) *store.Call {
+	k := s.store.Keys[refs[0].Shard]
+	return store.NewCall(refs[0].Shard, s.scripts.read, s.recordKeys(refs, k.Clock))
+}
+
+func readRecords(re store.Reply, workers int) (now time.Time, records []stored) {
+	records = make([]stored, workers)
+	for i := range records {
+		records[i] = stored{silent: re.Str(1 + 2*i), fields: store.Pairs(re.List(2 + 2*i))}
+	}
+	return re.Time(0), records
+}
+
+// candidatesCall reads what a selection asks for of those workers of one shard that work for a queue, "" for any
+// (worker_candidates.lua).
+func (s *Service) candidatesCall(refs []*schema.WorkerRef, queue string, fields []string) *store.Call {
+	k := s.store.Keys[refs[0].Shard]
+	return store.NewCall(refs[0].Shard, s.scripts.candidates, s.recordKeys(refs, k.Clock), append([]any{queue}, pairs(fields)...)...)
+}
+
+// readCandidates hands over each of the workers that is there and works for the queue, by its position. The fields are
+// those of the next one after that.
+func readCandidates(re store.Reply, workers int, fields []string, each func(i int, now time.Time, w stored)) {
+	now, w := re.Time(0), stored{fields: make(map[string]string, len(fields))}
+	for i := range workers {
+		values := strings.Split(re.Str(1+i), schema.PackSep)
+		if len(values) != 1+len(fields) {
+			continue
+		}
+		w.silent = values[0]
+		for j, name := range fields {
+			w.fields[name] = values[1+j]
+		}
+		each(i, now, w)
+	}
+}
+
+// load is what a worker has to do in a shard.
+type load struct {
+	held   int // attempts that it holds
+	placed int // tasks that wait for it alone
+}
+
+// loadsCall counts the loads of workers in one shard (loads.lua).
+func (s *Service) loadsCall(shard int, workers []*model.Worker) *store.Call {
+	args := make([]any, 0, 2*len(workers))
+	for _, w := range workers {
+		pinned := ""
+		if w.Queue != "" {
+			pinned = w.Scope.String() + "/" + w.Queue + "/" + w.ID
+		}
+		args = append(args, w.ID, pinned)
+	}
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.loads, []string{k.Held, k.Ready}, args...)
+}
+
+// readLoad reads that of one worker, by its position.
+func readLoad(re store.Reply, i int) load {
+	return load{held: int(re.Int(2 * i)), placed: int(re.Int(2*i + 1))}
+}
+
+// allLoadsCall counts the loads of all workers in a shard, and of what waits those in some queues, each <scope>/<queue>
+// (all_loads.lua).
+func (s *Service) allLoadsCall(shard, limit int, queues []string) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.allLoads, []string{k.Held, k.Ready}, append([]any{limit}, pairs(queues)...)...)
+}
+
+type allLoadsReply struct {
+	within bool // the limit; else there are no loads
+	loads  map[string]load
+}
+
+func readAllLoads(re store.Reply) allLoadsReply {
+	r := allLoadsReply{within: re.Int(0) == 1, loads: make(map[string]load, len(re)/3)}
+	for i := 1; i < len(re); i += 3 {
+		r.loads[re.Str(i)] = load{held: int(re.Int(i + 1)), placed: int(re.Int(i + 2))}
+	}
+	return r
+}
+
+// dayCountsCall counts how often workers of one shard went stale within a day (day_counts.lua).
+func (s *Service) dayCountsCall(shard int, workers []*model.Worker) *store.Call {
+	keys := make([]string, len(workers))
+	for i, w := range workers {
+		keys[i] = s.store.Keys[shard].Stales(w.Scope, w.Lineage)
+	}
+	return store.NewCall(shard, s.scripts.dayCounts, keys)
+}
+
+// readDayCounts returns the count of each worker.
+func readDayCounts(re store.Reply) []int { return ints(re) }
+
+// countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
+func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {
+	return store.NewCall(shard, s.scripts.count, []string{k.WorkerBeats})
+}
+
+func readCount(re store.Reply) int64 { return re.Int(0) }
+
+// machineReadCall reads a machine (machine_read.lua) and names up to so many of its workers.
+func (s *Service) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
+	shard := s.store.MachineShard(scope, id)
+	return store.NewCall(shard, s.scripts.machineRead, machineKeys(s.store.Keys[shard], scope, id), limit)
+}
+
+type machineReply struct {
+	now         time.Time
+	status      model.WorkerStatus // "": there is no such machine
+	first       time.Time          // seen
+	onlineSince time.Time          // zero: it is not
+	periods     []string           // in which it was online, begin:end, wall ms
+	stales      int                // times that it went stale within a day
+	workers     []int              // in the order of model.WorkerStatuses
+	latest      []string           // names, status letter and id, of those that registered last among the first status that it has
+	drained     MachineDrain       // Since zero: it is not
+}
+
+func readMachine(re store.Reply) machineReply {
+	return machineReply{
+		now: re.Time(0), status: model.StatusOf(re.Str(1)), first: schema.ParseMillis(re.Str(2)), onlineSince: schema.ParseMillis(re.Str(3)),
+		periods: re.List(4).Strings(), stales: int(re.Int(5)), workers: ints(re.List(6)), latest: re.List(7).Strings(),
+		drained: MachineDrain{Since: schema.ParseMillis(re.Str(8)), Deadline: schema.ParseMillis(re.Str(9)), Reason: re.Str(10)},
+	}
+}

@@ -1,0 +1,92 @@
+package workers
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// registrationCall remembers which worker the key of a registration stands for (registration.lua); a life of 0 reserves
+// nothing.
+func (s *Service) registrationCall(n *model.NewWorker, g *registration, life time.Duration) *store.Call {
+	shard := s.store.ShardOf(n.Scope, n.IdempotencyKey)
+	return store.NewCall(shard, s.scripts.registration, []string{s.store.Keys[shard].Registration(n.Scope, n.IdempotencyKey)},
+		n.IdempotencyHash, g.id, model.Millis(g.interval), model.Millis(g.told), model.Millis(g.timeout), model.Millis(life))
+}
+
+type registrationReply struct {
+	same  bool         // the body is that of the first
+	known bool         // the key stands for a worker
+	of    registration // of that worker
+}
+
+func readRegistration(re store.Reply) registrationReply {
+	return registrationReply{
+		same: re.Int(0) == 1, known: re.Str(1) != "",
+		of: registration{
+			id: re.Str(1), interval: schema.Duration(re.Str(2), 0), told: schema.Duration(re.Str(3), 0),
+			timeout: schema.Duration(re.Str(4), 0), until: re.Str(5),
+		},
+	}
+}
+
+// registerCall registers a worker (worker_register.lua) in the place of another one, nil for none. The record has the fields
+// as name and value; `until` is wall ms or "".
+func (s *Service) registerCall(r, supersedes *schema.WorkerRef, until string, record []string) *store.Call {
+	keys, old := s.WorkerKeys(r), ""
+	if supersedes != nil {
+		keys, old = s.store.Keys[r.Shard].OfWorker(keys, supersedes), supersedes.ID
+	}
+	args := []any{r.Scope.String(), r.ID, old, s.store.Shards(), model.Millis(s.opts.OfflineRetention), until}
+	return store.NewCall(r.Shard, s.scripts.register, keys, append(args, pairs(record)...)...)
+}
+
+type registerReply struct {
+	code       int64
+	at         time.Time
+	superseded string // worker whose place it took; "": none
+	conflict   bool   // that is told, since it keeps happening
+	holder     string // MISMATCH: who has the identity now
+}
+
+func readRegister(re store.Reply) registerReply {
+	r := registerReply{code: re.Int(0), at: re.Time(1)}
+	if r.code == schema.CodeOK {
+		r.superseded, r.conflict = re.Str(2), re.Str(3) != ""
+	} else {
+		r.holder = re.Str(2)
+	}
+	return r
+}
+
+// adoptCall takes up a worker whose record the store has lost (worker_adopt.lua).
+func (s *Service) adoptCall(r *schema.WorkerRef, record []string) *store.Call {
+	args := []any{r.Scope.String(), r.ID, s.store.Shards(), model.Millis(s.opts.OfflineRetention)}
+	return store.NewCall(r.Shard, s.scripts.adopt, s.WorkerKeys(r), append(args, pairs(record)...)...)
+}
+
+// identityCall asks who has an identity (worker_identity.lua).
+func (s *Service) identityCall(shard int, scope model.Scope, identity string) *store.Call {
+	return store.NewCall(shard, s.scripts.identity, []string{s.store.Keys[shard].Identity(scope, identity)})
+}
+
+// readIdentity returns the worker that has it, "" for none.
+func readIdentity(re store.Reply) string { return re.Str(0) }
+
+// namesCall reads what names the other keys of workers, which are of one shard (worker_names.lua).
+func (s *Service) namesCall(refs []*schema.WorkerRef) *store.Call {
+	return store.NewCall(refs[0].Shard, s.scripts.names, s.recordKeys(refs))
+}
+
+// readNames fills in refs and returns those that there are.
+func readNames(re store.Reply, refs []*schema.WorkerRef) (found []*schema.WorkerRef) {
+	for i, r := range refs {
+		if r.Machine = re.Str(3 * i); r.Machine != "" {
+			r.Lineage, r.Identity = re.Str(3*i+1), identityOr(re.Str(3*i+2), r.ID)
+			found = append(found, r)
+		}
+	}
+	return found
+}
