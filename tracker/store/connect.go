@@ -1,28 +1,27 @@
 package store
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // embeddedScheme is of URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
 const embeddedScheme = "miniredis"
 
-// connect makes the client for Options.RedisURL. It does not ask Redis yet.
+// connect makes the client for Options.URL. It does not ask Redis yet.
 func (s *Store) connect() error {
 	scheme, rest, ok := strings.Cut(s.opts.URL, "://")
 	if !ok {
-		return fmt.Errorf("redis URL %q has no scheme; write redis://host:port/db, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master", redactURL(s.opts.URL))
+		return fmt.Errorf("redis URL %q has no scheme; write redis://host:port/db, redis+cluster://host:port,host:port or "+
+			"redis+sentinel://host:port,host:port/master", redactURL(s.opts.URL))
 	}
 	if scheme == embeddedScheme {
 		scheme, s.embedded = "redis", true
@@ -75,7 +74,10 @@ func (s *Store) connectSingle() error {
 	if err != nil {
 		return err
 	}
-	s.single = redis.NewClient(s.tune(o))
+	s.tune(o)
+	o.MaintNotificationsConfig = noMaintenance()
+	o.TLSConfig = s.tls(o.TLSConfig)
+	s.single = redis.NewClient(o)
 	return nil
 }
 
@@ -102,11 +104,7 @@ func (s *Store) connectSentinel(base, user string, hosts []string, path string) 
 }
 
 func (s *Store) failover(o *redis.FailoverOptions) *redis.Client {
-	o.MaxRetries = -1
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.Timeout, s.opts.Timeout, s.opts.Timeout
-	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.Timeout, 1, poolSize
-	o.ContextTimeoutEnabled = true
-	o.Protocol, o.DisableIdentity = 2, true
+	s.tune(o)
 	o.TLSConfig = s.tls(o.TLSConfig)
 	return redis.NewFailoverClient(o)
 }
@@ -129,14 +127,18 @@ func (s *Store) connectCluster(base, user string, hosts []string, path string) e
 }
 
 func (s *Store) useCluster(o *redis.ClusterOptions) {
-	o.MaxRetries = -1
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.Timeout, s.opts.Timeout, s.opts.Timeout
-	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.Timeout, 1, poolSize
-	o.ContextTimeoutEnabled = true
-	o.Protocol, o.DisableIdentity = 2, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	s.tune(o)
+	o.MaintNotificationsConfig = noMaintenance()
 	o.TLSConfig = s.tls(o.TLSConfig)
 	s.cluster = redis.NewClusterClient(o)
+}
+
+// client is for the few commands that are no scripts and of no one shard.
+func (s *Store) client() redis.Cmdable {
+	if s.cluster != nil {
+		return s.cluster
+	}
+	return s.single
 }
 
 // becomeCluster is for a plain URL whose server turns out to be a node of a Cluster.
@@ -153,23 +155,26 @@ func (s *Store) becomeCluster() {
 // the probe of a silent node, and room, so that none waits for another's.
 const poolSize = 16
 
-// tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an
-// outage), short timeouts, deadlines of contexts that are kept, and the plain protocol that every store speaks.
-func (s *Store) tune(o *redis.Options) *redis.Options {
-	o.MaxRetries = -1
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opts.Timeout, s.opts.Timeout, s.opts.Timeout
-	o.PoolTimeout, o.DialerRetries, o.PoolSize = s.opts.Timeout, 1, poolSize
-	o.ContextTimeoutEnabled = true
-	o.Protocol, o.DisableIdentity = 2, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.TLSConfig = s.tls(o.TLSConfig)
-	return o
+// tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an outage), short
+// timeouts, deadlines of contexts that are kept, and the plain protocol that every store speaks. The library has an Options
+// type for each kind of client; what they share bears the same names in all, but has no type.
+func (s *Store) tune(options any) {
+	o := reflect.ValueOf(options).Elem()
+	for field, value := range map[string]any{
+		"MaxRetries": -1, "DialerRetries": 1, "PoolSize": poolSize, "Protocol": 2,
+		"DialTimeout": s.opts.Timeout, "ReadTimeout": s.opts.Timeout, "WriteTimeout": s.opts.Timeout, "PoolTimeout": s.opts.Timeout,
+		"ContextTimeoutEnabled": true, "DisableIdentity": true,
+	} {
+		o.FieldByName(field).Set(reflect.ValueOf(value))
+	}
 }
 
-// secretParameter finds the values of URL parameters that are secret: with Sentinel Redis's own password is one.
-var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
+// noMaintenance is for servers and Clusters: the library asks those behind a Sentinel for no notifications by itself.
+func noMaintenance() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
 
-// tls gives how TLS is spoken where a URL asks for it. The server's name is not that of the URL's first host, as the
+// tls returns how TLS is spoken where a URL asks for it. The server's name is not that of the URL's first host, as the
 // library has it, but of each host that is dialled: nodes of a Cluster and what a Sentinel names have their own.
 func (s *Store) tls(asked *tls.Config) *tls.Config {
 	switch {
@@ -182,6 +187,9 @@ func (s *Store) tls(asked *tls.Config) *tls.Config {
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: asked.InsecureSkipVerify}
 }
+
+// secretParameter finds the values of URL parameters that are secret: with Sentinel Redis's own password is one.
+var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
 
 // redactURL hides the passwords of a URL, for logs and errors.
 func redactURL(raw string) string {
@@ -200,88 +208,3 @@ func redactURL(raw string) string {
 	}
 	return scheme + "://" + user + ":***@" + rest[at+1:]
 }
-
-// check looks at the server before anything relies on it.
-func (s *Store) check(ctx context.Context) error {
-	info, err := s.info(ctx)
-	if err != nil {
-		return err
-	}
-	if info["redis_mode"] == "cluster" && s.single != nil {
-		s.becomeCluster()
-	}
-	if err := s.checkDurability(ctx, info); err != nil {
-		return err
-	}
-	if s.embedded {
-		return nil // it evicts nothing and keeps nothing, which its user was told
-	}
-	if e := s.anyEvicts(ctx); e != nil {
-		return e
-	}
-	version := info["redis_version"]
-	if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
-		return fmt.Errorf("redis at %s is version %s; Lubdub needs Redis 7.0 or newer, or Valkey", redactURL(s.opts.URL), version)
-	}
-	if info["aof_enabled"] == "0" {
-		s.opts.Logger.Warn("redis does not persist: appendonly is off, so a restart loses finished tasks and queues (running ones are adopted again by their beats); set appendonly yes")
-	}
-	return nil
-}
-
-// info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
-func (s *Store) info(ctx context.Context) (map[string]string, error) {
-	var run redis.Cmdable = s.cluster
-	if s.single != nil {
-		run = s.single
-	}
-	if err := run.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
-	}
-	info := map[string]string{}
-	for _, section := range []string{"server", "persistence"} {
-		text, err := run.Info(ctx, section).Result()
-		if IsNetwork(err) {
-			return nil, err
-		}
-		for line := range strings.Lines(text) {
-			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				info[k] = v
-			}
-		}
-	}
-	return info, nil
-}
-
-// settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It tells
-// whether this is the first.
-func (s *Store) settleShards(ctx context.Context) (shards int, founded bool, err error) {
-	var run redis.Cmdable = s.cluster
-	if s.single != nil {
-		run = s.single
-	}
-	want := s.opts.Shards
-	if want == 0 {
-		want = 16
-		if s.cluster != nil {
-			want = 64
-		}
-	}
-	if founded, err = run.HSetNX(ctx, schema.MetaKey, "shards", want).Result(); err != nil {
-		return 0, false, fmt.Errorf("cannot write to Redis at %s: %w", redactURL(s.opts.URL), err)
-	}
-	stored, err := run.HGet(ctx, schema.MetaKey, "shards").Int()
-	if err != nil {
-		return 0, false, fmt.Errorf("cannot read the stored shard count: %w", err)
-	}
-	if s.opts.Shards != 0 && stored != s.opts.Shards {
-		return 0, false, fmt.Errorf("this deployment was first started with %d shards, which is fixed for its life, but --shards is %d; start with --shards %d (or 0, which takes the stored count), or use another Redis", stored, s.opts.Shards, stored)
-	}
-	if stored < 1 || stored > MaxShards {
-		return 0, false, fmt.Errorf("the stored shard count %d is not in 1–%d; another program may have written %s", stored, MaxShards, schema.MetaKey)
-	}
-	return stored, founded, nil
-}
-
-// MaxShards bounds Options.Shards: every shard costs a look every 100 ms.
-const MaxShards = 4096

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"time"
 
@@ -32,7 +33,7 @@ func (s *Store) confirmation() time.Duration { return s.opts.Timeout * 2 / 5 }
 
 type arrivalKey struct{}
 
-// ArrivedAt gives a context for the calls that one request makes, which arrived at `at`: together they wait for Redis no
+// ArrivedAt returns a context for the calls that one request makes, which arrived at `at`: together they wait for Redis no
 // longer than one may. Without it each method counts from when it is called.
 func ArrivedAt(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
@@ -78,7 +79,7 @@ func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 		do(ctx)
 		return
 	}
-	s.Background.Go(s.Guard("what a request left behind", func() { do(context.Background()) }))
+	s.Beside("what a request left behind", func() { do(context.Background()) })
 }
 
 // IsLate reports whether the time of the request is over for one more round trip.
@@ -113,7 +114,8 @@ func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context
 func (s *Store) Late() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
-		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; wait as Retry-After says, then send it again",
+		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; " +
+			"wait as Retry-After says, then send it again",
 	}
 }
 
@@ -125,7 +127,7 @@ func (s *Store) silent(n *Node) *model.Error {
 	}
 }
 
-// refusesAll gives the fate of all that would go to a node, nil when it may.
+// refusesAll returns the fate of all that would go to a node, nil when it may.
 func (s *Store) refusesAll(n *Node) func() *model.Error {
 	switch {
 	case s.isBroken():
@@ -150,7 +152,7 @@ func (s *Store) heardNothing(n *Node, g guarantee, took time.Duration, err error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n.Life.Err() == nil {
+	if n.life.Err() == nil {
 		s.probes.Go(s.Guard("the probe of a silent node", func() { s.probe(n) }))
 	}
 }
@@ -166,8 +168,8 @@ const probePause = 20 * time.Millisecond
 // probe asks a silent node until it answers or is not in use any more.
 func (s *Store) probe(n *Node) {
 	defer n.silent.Store(false)
-	for n.Life.Err() == nil {
-		ctx, cancel := context.WithTimeout(n.Life, s.opts.Timeout)
+	for n.life.Err() == nil {
+		ctx, cancel := context.WithTimeout(n.life, s.opts.Timeout)
 		err := n.client.Ping(ctx).Err()
 		cancel()
 		if !IsNetwork(err) {
@@ -176,6 +178,21 @@ func (s *Store) probe(n *Node) {
 		if s.cluster != nil {
 			s.remap() // its shards may have been promoted elsewhere
 		}
-		pause(n.Life, probePause)
+		pause(n.life, probePause)
 	}
 }
+
+// pause waits and reports whether it was over before ctx was.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Jittered returns between half of d and one and a half of it, so that what many do does not happen at once.
+func Jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }

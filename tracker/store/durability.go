@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker/lane"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
@@ -28,17 +27,6 @@ const (
 // MaxDurableReplicas bounds Options.DurableReplicas; nobody keeps more replicas of one primary.
 const MaxDurableReplicas = 16
 
-// DoDurably runs calls as doAll does, and gives none of them a success that is not as safe as the deployment promises.
-// Which they are is ADR 9. They have a lane of their own, so that a slow replica holds up nothing else.
-func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
-	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
-		if s.guarantee == nil {
-			return n.Calls
-		}
-		return n.durable
-	})
-}
-
 // guarantee is how one flush finds out that what it wrote is safe. Its commands go last in the pipeline of the
 // writes: on another connection, or after a failover, the answer would be about something else.
 type guarantee interface {
@@ -46,7 +34,7 @@ type guarantee interface {
 	confirmed([]*redis.Cmd) error // nil, or why not
 }
 
-// newGuarantee gives nil for Memory.
+// newGuarantee returns nil for Memory.
 func (s *Store) newGuarantee(hasWaitAOF bool) guarantee {
 	timeout := s.confirmation()
 	switch {
@@ -128,9 +116,11 @@ func (s *Store) notConfirmed(why error) error {
 	s.metrics.unconfirmed.Inc()
 	e := &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: why}
 	if s.opts.Durability == Replicated {
-		e.Message = fmt.Sprintf("not confirmed: Redis has done it, but not %d of its replicas said in time that they have it, so a failover could undo it; send the same request again, which is answered once they do", s.opts.DurableReplicas)
+		e.Message = fmt.Sprintf("not confirmed: Redis has done it, but not %d of its replicas said in time that they have it, "+
+			"so a failover could undo it; send the same request again, which is answered once they do", s.opts.DurableReplicas)
 	} else {
-		e.Message = "not confirmed: Redis has done it, but did not say in time that it is synced to disk, so a crash could undo it; send the same request again, which is answered once it is"
+		e.Message = "not confirmed: Redis has done it, but did not say in time that it is synced to disk, " +
+			"so a crash could undo it; send the same request again, which is answered once it is"
 	}
 	return e
 }
@@ -162,7 +152,8 @@ func (s *Store) checkDurability(ctx context.Context, info map[string]string) err
 	}
 	version, known := info["redis_version"]
 	if !known {
-		return fmt.Errorf("durability is %s, but the store at %s is no real Redis and keeps nothing; use one, or durability memory", s.opts.Durability, redactURL(s.opts.URL))
+		return fmt.Errorf("durability is %s, but the store at %s is no real Redis and keeps nothing; use one, or durability memory",
+			s.opts.Durability, redactURL(s.opts.URL))
 	}
 	s.guarantee = s.newGuarantee(atLeast(version, 7, 2))
 	return s.eachPrimary(ctx, s.checkPrimary)
@@ -179,8 +170,8 @@ func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
 	if s.opts.Durability == Replicated {
 		if n := c.InfoMap(ctx, "replication").Item("Replication", "connected_slaves"); n != "" {
 			if have, err := strconv.Atoi(n); err == nil && have < s.opts.DurableReplicas {
-				s.opts.Logger.Warn("fewer replicas are connected than must confirm creations and completions, which are answered 503 until there are enough",
-					"connected", have, "durable-replicas", s.opts.DurableReplicas)
+				s.opts.Logger.Warn("fewer replicas are connected than must confirm creations and completions, "+
+					"which are answered 503 until there are enough", "connected", have, "durable-replicas", s.opts.DurableReplicas)
 			}
 		}
 		return nil
@@ -201,16 +192,8 @@ func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
 		return nil // it is away; each flush asks again
 	}
 	if err := s.guarantee.confirmed(cmds); err != nil {
-		return fmt.Errorf("durability is fsync, but redis at %s does not give it: %w; set appendonly yes and appendfsync always in redis.conf (and by CONFIG SET), allow Lubdub's user CONFIG|GET, or use durability replicated or memory", redactURL(s.opts.URL), err)
+		return fmt.Errorf("durability is fsync, but redis at %s does not give it: %w; set appendonly yes and appendfsync always "+
+			"in redis.conf (and by CONFIG SET), allow Lubdub's user CONFIG|GET, or use durability replicated or memory", redactURL(s.opts.URL), err)
 	}
 	return nil
-}
-
-// atLeast compares a version like 7.0.15.
-func atLeast(version string, major, minor int) bool {
-	a, rest, _ := strings.Cut(version, ".")
-	b, _, _ := strings.Cut(rest, ".")
-	x, _ := strconv.Atoi(a)
-	y, _ := strconv.Atoi(b)
-	return x > major || x == major && y >= minor
 }

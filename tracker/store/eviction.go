@@ -30,9 +30,11 @@ func evicts(ctx context.Context, server *redis.Client) *EvictionError {
 	case IsNetwork(err):
 		return nil
 	case err != nil || !told:
-		return &EvictionError{Cause: err, Message: fmt.Sprintf("redis at %s does not say by INFO whether it evicts keys; let Lubdub's user ask it: redis-cli ACL SETUSER <user> +info (deploy/redis/users.acl has all it needs)", addr)}
+		return &EvictionError{Cause: err, Message: fmt.Sprintf("redis at %s does not say by INFO whether it evicts keys; "+
+			"let Lubdub's user ask it: redis-cli ACL SETUSER <user> +info (deploy/redis/users.acl has all it needs)", addr)}
 	case policy != "noeviction":
-		return &EvictionError{Message: fmt.Sprintf("redis at %s has maxmemory-policy %s, which may silently drop running tasks; set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and in redis.conf", addr, policy)}
+		return &EvictionError{Message: fmt.Sprintf("redis at %s has maxmemory-policy %s, which may silently drop running tasks; "+
+			"set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and in redis.conf", addr, policy)}
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (s *Store) lookForEviction(ctx context.Context, now time.Time) {
 	}
 }
 
-// due tells whether it is time to look, and takes it that somebody does.
+// due reports whether it is time to look, and takes it that somebody does.
 func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

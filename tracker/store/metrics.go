@@ -13,10 +13,14 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		evicts: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lubdub_redis_evicts", Help: "1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. Looked at every minute.",
+			Name: "lubdub_redis_evicts",
+			Help: "1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. " +
+				"Looked at every minute.",
 		}),
 		unconfirmed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_unconfirmed_total", Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; their callers were told 503 and to repeat.",
+			Name: "lubdub_unconfirmed_total",
+			Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; " +
+				"their callers were told 503 and to repeat.",
 		}),
 	}
 	if r != nil {

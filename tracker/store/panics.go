@@ -25,7 +25,7 @@ func newBreakdown() *breakdown { return &breakdown{ch: make(chan struct{})} }
 // Broken is closed when a bug, or a newer release, has ended the tracker's work: the process should end. BrokenBy tells which.
 func (s *Store) Broken() <-chan struct{} { return s.broken.ch }
 
-// BrokenBy tells why Broken was closed, nil when it was not.
+// BrokenBy returns why Broken was closed, nil when it was not.
 func (s *Store) BrokenBy() error {
 	if !s.isBroken() {
 		return nil
@@ -42,7 +42,10 @@ func (s *Store) isBroken() bool {
 	}
 }
 
-// Guard gives what runs beside the callers such that its panic breaks the tracker, and nothing else.
+// Beside runs what no caller waits for. Close waits for it.
+func (s *Store) Beside(what string, do func()) { s.background.Go(s.Guard(what, do)) }
+
+// Guard returns do such that its panic breaks the tracker, and nothing else.
 func (s *Store) Guard(what string, do func()) func() {
 	return func() {
 		defer s.Contain(what)
@@ -50,15 +53,17 @@ func (s *Store) Guard(what string, do func()) func() {
 	}
 }
 
-// Contain is to be deferred.
+// Contain is deferred where something runs beside the callers: its panic breaks the tracker.
 func (s *Store) Contain(what string) {
 	if p := recover(); p != nil {
 		s.BreakDown(what, p)
 	}
 }
 
+// BreakDown ends the tracker's work after a panic, which is told with its place and stack.
 func (s *Store) BreakDown(what string, p any) {
-	s.opts.Logger.Error("a bug of Lubdub: this process cannot go on; please report it", "where", what, slog.Any("panic", p), "stack", string(debug.Stack()))
+	s.opts.Logger.Error("a bug of Lubdub: this process cannot go on; please report it",
+		"where", what, slog.Any("panic", p), "stack", string(debug.Stack()))
 	s.giveUp(fmt.Errorf("panic in %s: %v (a bug of Lubdub; the log has the stack)", what, p),
 		"this replica has run into a bug and ends; nothing is known to be wrong with the task: send it again, to another one")
 }

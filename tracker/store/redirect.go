@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func destinationOf(err error) (to destination, redirected bool) {
 	return destination{addr: addr, asking: true}, ok
 }
 
-// IsRedirect tells that a shard is not, or not wholly, where it was looked for.
+// IsRedirect reports whether err says that a shard is not, or not wholly, where it was looked for.
 func IsRedirect(err error) bool {
 	var re redis.Error
 	if !errors.As(err, &re) {
@@ -74,13 +73,6 @@ func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	}
 }
 
-// Settled lists the shards of a node but for those that were between two nodes a moment ago: the sweeper's rounds over all
-// of them must not be cut short by one each time.
-func (s *Store) Settled(n *Node) []int {
-	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
-	return slices.DeleteFunc(s.ByNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
-}
-
 // runAnywhere is for a node that has had no shard yet.
 func (s *Store) runAnywhere(ctx context.Context, calls []*Call) {
 	for _, c := range calls {
@@ -88,10 +80,4 @@ func (s *Store) runAnywhere(ctx context.Context, calls []*Call) {
 		_ = s.cluster.Process(ctx, cmd)
 		c.take(cmd)
 	}
-}
-
-func (s *Store) nodeAt(addr string) *Node {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.nodes[addr]
 }

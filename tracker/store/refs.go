@@ -11,26 +11,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-const replicaPrefix = "rep_" // of the names of processes that say none
-
-// NewReplicaID makes a name for a process that says none.
-func NewReplicaID() string { return model.NewID(replicaPrefix) }
-
-// SweeperID names this process in evidence, whichever part of it finds what is to be told.
-func (s *Store) SweeperID() string {
-	return "swp_" + strings.TrimPrefix(s.opts.ReplicaID, replicaPrefix)
+// ShardOf returns the shard of a task, or of whatever else is named in a scope.
+func (s *Store) ShardOf(scope model.Scope, id string) int {
+	return schema.ShardOf(len(s.Keys), scope, id)
 }
 
+// Ref names a task whose other keys are not known yet.
 func (s *Store) Ref(scope model.Scope, id string) *schema.TaskRef {
 	return &schema.TaskRef{Scope: scope, ID: id, Shard: s.ShardOf(scope, id)}
-}
-
-func Pairs(r Reply) map[string]string {
-	m := make(map[string]string, len(r)/2)
-	for i := 0; i+1 < len(r); i += 2 {
-		m[r.Str(i)] = r.Str(i + 1)
-	}
-	return m
 }
 
 // A worker's id is wkr_, a ULID and its shard in three hexadecimal digits, so that whoever has the id knows where
@@ -49,7 +37,7 @@ func (s *Store) NewWorkerID(scope model.Scope, machine string) string {
 	return unique + fmt.Sprintf("%03X", s.MachineShard(scope, machine))
 }
 
-// WorkerShard gives the shard that a worker's id embeds; false: it is no id of a worker.
+// WorkerShard returns the shard that a worker's id embeds; false: it is no id of a worker.
 func (s *Store) WorkerShard(id string) (int, bool) {
 	if len(id) != workerIDBytes || !strings.HasPrefix(id, workerPrefix) {
 		return 0, false
@@ -58,7 +46,7 @@ func (s *Store) WorkerShard(id string) (int, bool) {
 	return int(shard), err == nil && int(shard) < s.Shards()
 }
 
-// MachineShard gives the shard of a machine and of its workers. A machine that is named after its one worker lives
+// MachineShard returns the shard of a machine and of its workers. A machine that is named after its one worker lives
 // where that worker's id says.
 func (s *Store) MachineShard(scope model.Scope, machine string) int {
 	if shard, ok := s.WorkerShard(machine); ok {
@@ -67,8 +55,18 @@ func (s *Store) MachineShard(scope model.Scope, machine string) int {
 	return s.ShardOf(scope, machine)
 }
 
-// WorkerRef gives what the id alone tells; false: there can be no such worker.
+// WorkerRef returns what the id alone tells; false: there can be no such worker.
 func (s *Store) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
 	shard, ok := s.WorkerShard(id)
 	return &schema.WorkerRef{Scope: scope, ID: id, Shard: shard}, ok
+}
+
+const replicaPrefix = "rep_" // of the names of processes that say none
+
+// NewReplicaID makes a name for a process that says none.
+func NewReplicaID() string { return model.NewID(replicaPrefix) }
+
+// SweeperID names this process in evidence, whichever part of it finds what is to be told.
+func (s *Store) SweeperID() string {
+	return "swp_" + strings.TrimPrefix(s.opts.ReplicaID, replicaPrefix)
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
@@ -58,11 +56,7 @@ func (s *Store) settleSchema(ctx context.Context, steps []schemaStep) error {
 }
 
 func (s *Store) readSchema(ctx context.Context) (is storedSchema, err error) {
-	var run redis.Cmdable = s.cluster
-	if s.single != nil {
-		run = s.single
-	}
-	fields, err := run.HMGet(ctx, schema.MetaKey, "shards", "schema", "least").Result()
+	fields, err := s.client().HMGet(ctx, schema.MetaKey, "shards", "schema", "least").Result()
 	if err != nil {
 		return is, fmt.Errorf("cannot read the version of the stored format: %w", err)
 	}

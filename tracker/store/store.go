@@ -2,19 +2,36 @@ package store
 
 import (
 	"context"
-	"errors"
-	"slices"
+	"crypto/tls"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/lua"
-	"github.com/lubdub-io/lubdub/tracker/lane"
-	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
+
+// Options configure a Store; all but those with a nil or zero of their own must be set.
+type Options struct {
+	URL        string        // as Options.RedisURL of package tracker
+	TLS        *tls.Config   // nil: with the roots of the system
+	Timeout    time.Duration // for one round trip
+	Shards     int           // 0: what is stored, else 16, or 64 on Cluster
+	MaxPending int           // calls that may wait in each lane of a node
+
+	Durability      Durability
+	DurableReplicas int // that must confirm, with Replicated
+
+	ReplicaID      string // names this process
+	Scripts        *lua.Set
+	EventsPerShard int // that a shard's stream keeps, about; 0: 10,000
+	Logger         *slog.Logger
+	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
+}
 
 // Store is Redis as the domain sees it: shards on nodes, and the scripts that run on them.
 type Store struct {
@@ -42,7 +59,7 @@ type Store struct {
 	broken     *breakdown
 	probes     sync.WaitGroup // of silent nodes
 	retiring   sync.WaitGroup // nodes that are not in use any more
-	Background sync.WaitGroup // what goes on beside the callers
+	background sync.WaitGroup // what goes on beside the callers
 
 	founded  bool // by this process
 	eviction evictionWatch
@@ -52,143 +69,54 @@ type Store struct {
 	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
 
-// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers and everything else have lanes of
-// their own, as have the attempts' beats, so that a burst of creations delays no beat and no list; each node has its own, so that a frozen
-// one holds up no other.
-type Node struct {
-	client *redis.Client
-	vital  *lane.Lane[*Call] // workers' beats
-	Calls  *lane.Lane[*Call]
-	bulk   *lane.Lane[*Call] // many reads for one answer
-
-	silent atomic.Bool     // it does not answer; one probe asks whether it does again (deadline.go)
-	Life   context.Context // ends when it is not in use any more
-	end    context.CancelFunc
-
-	Holding atomic.Bool       // its shards' time is being held back just now
-	Quiet   int               // slots in which no beat of this replica landed; KeepTime's own
-	durable *lane.Lane[*Call] // transitions that wait until they are safe
-	mark    mark              // where its flushes write
-	last    []func()          // run when it closes, before its own lanes do; under the mutex of the map
+// Open connects to Redis, checks that it is fit to hold tasks, and learns into how many shards it is cut. Begin before
+// anything else is asked of it, and Close it.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{opts: o, broken: newBreakdown(), Scripts: o.Scripts, nodes: map[string]*Node{}, metrics: newMetrics(o.Registerer)}
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	if err := s.learn(ctx); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
-// Shards returns into how many slices the keyspace is cut.
-func (s *Store) Shards() int { return len(s.Keys) }
-
-// Founded reports whether this process was the first to use the store.
-func (s *Store) Founded() bool { return s.founded }
-
-// OnCluster reports whether the shards may lie on several nodes, and a script may touch one shard only.
-func (s *Store) OnCluster() bool { return s.cluster != nil }
-
-// Timeout is what one round trip to Redis may take.
-func (s *Store) Timeout() time.Duration { return s.opts.Timeout }
-
-func (s *Store) Node(shard int) *Node { return (*s.byShard.Load())[shard] }
-
-func (s *Store) ShardOf(scope model.Scope, id string) int {
-	return schema.ShardOf(len(s.Keys), scope, id)
-}
-
-// drawMap finds the node of every shard.
-func (s *Store) drawMap(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
+func (s *Store) learn(ctx context.Context) error {
+	if err := s.check(ctx); err != nil {
+		return err
 	}
-	byShard := make([]*Node, len(s.Keys))
-	for i, k := range s.Keys {
-		client := s.single
-		if s.cluster != nil {
-			var err error
-			if client, err = s.cluster.MasterForKey(ctx, k.Clock); err != nil {
-				return err
-			}
-		}
-		byShard[i] = s.nodeOf(client)
+	shards, founded, err := s.settleShards(ctx)
+	if err != nil {
+		return err
 	}
-	s.useMap(byShard)
-	s.mapped = time.Now()
-	for addr, n := range s.nodes {
-		if !slices.Contains(byShard, n) {
-			delete(s.nodes, addr)
-			s.retire(n)
-		}
+	for i := range shards {
+		s.Keys = append(s.Keys, schema.NewShardKeys(i))
 	}
+	s.founded, s.unsettled = founded, make([]atomic.Int64, shards)
+	s.Scripts = s.Scripts.For(lua.Deployment{Database: s.Database(), EventsPerShard: s.opts.EventsPerShard})
+	s.scripts = newScripts(s.Scripts)
 	return nil
 }
 
-var errClosed = errors.New("the tracker is closed")
+// OnMap has f be told of each new map of shards before it is used, one at a time. Say so before Begin.
+func (s *Store) OnMap(f func(byShard []*Node)) { s.onMap = f }
 
-// useMap has everyone use a map of shards from here on. The caller holds the mutex.
-func (s *Store) useMap(byShard []*Node) {
-	s.onMap(byShard)
-	s.byShard.Store(&byShard)
-}
-
-// retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
-// through, and who comes too late for it finds the shard's new node.
-func (s *Store) retire(n *Node) {
-	n.end()
-	s.retiring.Go(n.close)
-}
-
-func (s *Store) nodeOf(client *redis.Client) *Node {
-	addr := client.Options().Addr
-	n := s.nodes[addr]
-	if n == nil || n.client != client {
-		n = &Node{client: client}
-		n.Life, n.end = context.WithCancel(context.Background())
-		n.vital = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
-		n.Calls = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
-		n.bulk = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
-		n.durable = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
-		if old := s.nodes[addr]; old != nil {
-			s.retire(old) // the cluster client has replaced its client
-		}
-		s.nodes[addr] = n
+// Begin draws the map of shards, brings an older stored format forward, and begins to watch the servers.
+func (s *Store) Begin(ctx context.Context) error {
+	if err := s.drawMap(ctx); err != nil {
+		return err
 	}
-	return n
-}
-
-// remap draws the map of shards anew after a shard was found elsewhere, at most ten times a second.
-func (s *Store) remap() {
-	s.mu.Lock()
-	recent := time.Since(s.mapped) < 100*time.Millisecond
-	if !recent {
-		s.mapped = time.Now()
+	if err := s.settleSchema(ctx, schemaSteps); err != nil {
+		return err
 	}
-	s.mu.Unlock()
-	if recent {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
-	defer cancel()
-	s.cluster.ReloadState(ctx)
-	_ = s.drawMap(ctx) // the old map stands and the next redirect tries again
-}
-
-// ByNode groups all shards by the node that holds them now.
-func (s *Store) ByNode() map[*Node][]int {
-	groups := map[*Node][]int{}
-	for shard, n := range *s.byShard.Load() {
-		groups[n] = append(groups[n], shard)
-	}
-	return groups
-}
-
-// BeforeClose has a lane of another room's close with the node's own. It is for those who are told of a new map.
-func (n *Node) BeforeClose(f func()) { n.last = append(n.last, f) }
-
-func (n *Node) close() {
-	for _, last := range n.last {
-		last()
-	}
-	n.vital.Close()
-	n.Calls.Close()
-	n.bulk.Close()
-	n.durable.Close()
+	s.eviction.at, s.eviction.byMap = time.Now(), s.byShard.Load()
+	life, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.watching.Go(s.Guard("watching for eviction", func() { s.watchEviction(life) }))
+	s.watching.Go(s.Guard("watching the version of the stored format", func() { s.watchSchema(life) }))
+	return nil
 }
 
 // Close flushes every lane, waits for what goes on beside the callers, and closes the connections.
@@ -210,10 +138,45 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	s.probes.Wait()
-	s.Background.Wait()
+	s.background.Wait()
 	s.watching.Wait()
 	if s.cluster != nil {
 		return s.cluster.Close()
 	}
 	return s.single.Close()
+}
+
+// Shards returns into how many slices the keyspace is cut.
+func (s *Store) Shards() int { return len(s.Keys) }
+
+// Founded reports whether this process was the first to use the store.
+func (s *Store) Founded() bool { return s.founded }
+
+// OnCluster reports whether the shards may lie on several nodes, and a script may touch one shard only.
+func (s *Store) OnCluster() bool { return s.cluster != nil }
+
+// Timeout is what one round trip to Redis may take.
+func (s *Store) Timeout() time.Duration { return s.opts.Timeout }
+
+// Database is the number of the deployment's own.
+func (s *Store) Database() int {
+	if s.single == nil {
+		return 0
+	}
+	return s.single.Options().DB
+}
+
+// Ready returns what is wrong with Redis: it does not answer one read on every node, or a server of it may evict keys, which
+// is an *EvictionError. nil: nothing is.
+func (s *Store) Ready(ctx context.Context) error {
+	ctx = s.Within(ctx, 0)
+	var calls []*Call
+	for _, shards := range s.ByNode() {
+		calls = append(calls, s.FindCall(shards[0], Overdue{Set: s.Keys[shards[0]].Timers}))
+	}
+	s.DoAll(ctx, "ready", calls)
+	if err := FirstError(calls); err != nil {
+		return err
+	}
+	return s.evicting()
 }

@@ -34,11 +34,3 @@ func (s *Store) Subscribe(ctx context.Context, channel string, anew func(), hear
 		}
 	}
 }
-
-// Database is the number of the deployment's own.
-func (s *Store) Database() int {
-	if s.single == nil {
-		return 0
-	}
-	return s.single.Options().DB
-}

@@ -211,5 +211,8 @@ func (s *Store) IdempotencyKey(scope model.Scope, key string) string {
 	return s.Keys[s.ShardOf(scope, key)].Idempotency(scope, key)
 }
 
+// AwaitBackground returns when nothing goes on beside the callers.
+func (s *Store) AwaitBackground() { s.background.Wait() }
+
 // AddHook has the client of a single server run a hook.
 func (s *Store) AddHook(h redis.Hook) { s.single.AddHook(h) }

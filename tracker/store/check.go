@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// check looks at the server before anything relies on it.
+func (s *Store) check(ctx context.Context) error {
+	info, err := s.info(ctx)
+	if err != nil {
+		return err
+	}
+	if info["redis_mode"] == "cluster" && s.single != nil {
+		s.becomeCluster()
+	}
+	if err := s.checkDurability(ctx, info); err != nil {
+		return err
+	}
+	if s.embedded {
+		return nil // it evicts nothing and keeps nothing, which its user was told
+	}
+	if e := s.anyEvicts(ctx); e != nil {
+		return e
+	}
+	version := info["redis_version"]
+	if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
+		return fmt.Errorf("redis at %s is version %s; Lubdub needs Redis 7.0 or newer, or Valkey", redactURL(s.opts.URL), version)
+	}
+	if info["aof_enabled"] == "0" {
+		s.opts.Logger.Warn("redis does not persist: appendonly is off, so a restart loses finished tasks and queues " +
+			"(running ones are adopted again by their beats); set appendonly yes")
+	}
+	return nil
+}
+
+// info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
+func (s *Store) info(ctx context.Context) (map[string]string, error) {
+	run := s.client()
+	if err := run.Ping(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, "+
+			"or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
+	}
+	info := map[string]string{}
+	for _, section := range []string{"server", "persistence"} {
+		text, err := run.Info(ctx, section).Result()
+		if IsNetwork(err) {
+			return nil, err
+		}
+		for line := range strings.Lines(text) {
+			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+				info[k] = v
+			}
+		}
+	}
+	return info, nil
+}
+
+// MaxShards bounds Options.Shards: every shard costs a look every 100 ms.
+const MaxShards = 4096
+
+// settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It reports
+// whether this is the first.
+func (s *Store) settleShards(ctx context.Context) (shards int, founded bool, err error) {
+	want := s.opts.Shards
+	if want == 0 {
+		want = 16
+		if s.cluster != nil {
+			want = 64
+		}
+	}
+	run := s.client()
+	if founded, err = run.HSetNX(ctx, schema.MetaKey, "shards", want).Result(); err != nil {
+		return 0, false, fmt.Errorf("cannot write to Redis at %s: %w", redactURL(s.opts.URL), err)
+	}
+	stored, err := run.HGet(ctx, schema.MetaKey, "shards").Int()
+	if err != nil {
+		return 0, false, fmt.Errorf("cannot read the stored shard count: %w", err)
+	}
+	if s.opts.Shards != 0 && stored != s.opts.Shards {
+		return 0, false, fmt.Errorf("this deployment was first started with %d shards, which is fixed for its life, but --shards is %d; "+
+			"start with --shards %d (or 0, which takes the stored count), or use another Redis", stored, s.opts.Shards, stored)
+	}
+	if stored < 1 || stored > MaxShards {
+		return 0, false, fmt.Errorf("the stored shard count %d is not in 1–%d; another program may have written %s",
+			stored, MaxShards, schema.MetaKey)
+	}
+	return stored, founded, nil
+}
+
+// atLeast compares a version like 7.0.15.
+func atLeast(version string, major, minor int) bool {
+	a, rest, _ := strings.Cut(version, ".")
+	b, _, _ := strings.Cut(rest, ".")
+	x, _ := strconv.Atoi(a)
+	y, _ := strconv.Atoi(b)
+	return x > major || x == major && y >= minor
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/lane"
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// Do runs one call through its node's lane and waits for its fate.
+func (s *Store) Do(ctx context.Context, op string, c *Call) (Reply, error) {
+	s.DoAll(ctx, op, []*Call{c})
+	return c.Reply, c.Err
+}
+
+// DoAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
+// tracker errors then. Calls about one shard run in their order.
+func (s *Store) DoAll(ctx context.Context, op string, calls []*Call) {
+	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.calls })
+}
+
+// DoBulk does what DoAll does for lists and other answers that take many calls: it gives way to all the rest.
+func (s *Store) DoBulk(ctx context.Context, op string, calls []*Call) {
+	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.bulk })
+}
+
+// DoVital runs one call that no burst of other operations may delay.
+func (s *Store) DoVital(ctx context.Context, op string, c *Call) (Reply, error) {
+	s.doAllIn(ctx, op, []*Call{c}, func(n *Node) *lane.Lane[*Call] { return n.vital })
+	return c.Reply, c.Err
+}
+
+// DoDurably runs calls as DoAll does, and gives none of them a success that is not as safe as the deployment promises.
+// Which they are is ADR 9. They have a lane of their own, so that a slow replica holds up nothing else.
+func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
+	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
+		if s.guarantee == nil {
+			return n.calls
+		}
+		return n.durable
+	})
+}
+
+// Post puts a call into the lane of its node. Nobody waits for it, nor learns what became of it.
+func (s *Store) Post(c *Call) {
+	c.waiter, c.Until = lane.NewOwnWaiter(), s.Deadline(context.Background())
+	c.waiter.Expect(1) // it holds the one signal
+	_ = s.Node(c.Shard).calls.Put(c)
+}
+
+func (s *Store) doAllIn(ctx context.Context, op string, calls []*Call, in func(*Node) *lane.Lane[*Call]) {
+	if len(calls) == 0 {
+		return
+	}
+	w := lane.NewWaiter(len(calls))
+	latest := s.Deadline(ctx)
+	for _, c := range calls {
+		c.Until = latest
+	}
+	for left := calls; len(left) > 0; {
+		var again []*Call
+		for n, group := range s.groupCalls(left, w) {
+			fit, r := in(n).PutAll(group)
+			if r == lane.Closed && s.Node(group[0].Shard) != n {
+				again = append(again, group...) // its shards went to another node just now
+				continue
+			}
+			for _, c := range group[fit:] {
+				c.Err = s.Refusal(r, "operations", s.opts.MaxPending)
+				w.Done()
+			}
+		}
+		left = again
+	}
+	w.Wait()
+	for _, c := range calls {
+		c.Err = AsUnavailable(op, c.Err)
+	}
+}
+
+func (s *Store) groupCalls(calls []*Call, w *lane.Waiter) map[*Node][]*Call {
+	groups := make(map[*Node][]*Call, 1)
+	for _, c := range calls {
+		c.waiter = w
+		n := s.Node(c.Shard)
+		groups[n] = append(groups[n], c)
+	}
+	return groups
+}
+
+// How many calls a round trip takes along bounds how long it holds up Redis, and with it the beats, which have their turn
+// in between.
+const (
+	perRoundTrip     = 32
+	bulkPerRoundTrip = 4
+)
+
+// flushCalls is the flush of a node's lanes of calls.
+func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {
+	var trip []*Call // of which none has its fate
+	defer func() {
+		if p := recover(); p != nil {
+			s.BreakDown("a lane of calls", p)
+			for _, c := range slices.Concat(trip, calls) {
+				c.Err = s.Bug()
+				c.waiter.Done()
+			}
+		}
+	}()
+	buffer := make([]*Call, 0, perRoundTrip)
+	for len(calls) > 0 {
+		latest := time.Now().Add(s.LeastTrip(g))
+		for trip = buffer; len(calls) > 0 && len(trip) < perRoundTrip; {
+			c := calls[0]
+			if calls = calls[1:]; c.Until.Before(latest) {
+				c.Err = s.Late()
+				c.waiter.Done()
+			} else {
+				trip = append(trip, c)
+			}
+		}
+		if len(trip) == 0 {
+			return
+		}
+		s.execWith(context.Background(), n, trip, g)
+		for len(trip) > 0 {
+			c := trip[0]
+			trip = trip[1:]
+			c.waiter.Done()
+		}
+	}
+}
+
+// Refusal returns the fate of what a lane did not take: what names it, of which limit may wait.
+func (s *Store) Refusal(r lane.Refusal, what string, limit int) *model.Error {
+	if r == lane.Closed {
+		return &model.Error{Code: model.Unavailable, Message: "this replica is shutting down; send the request again", RetryAfter: time.Second}
+	}
+	return &model.Error{
+		Code: model.Overloaded, RetryAfter: time.Second,
+		Message: fmt.Sprintf("%d %s already wait for Redis on this replica, which is its limit; "+
+			"wait as Retry-After says, then retry, or add replicas", limit, what),
+	}
+}
+
+// AsUnavailable makes any error that is not already a tracker error one of Redis's being away.
+func AsUnavailable(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *model.Error
+	if errors.As(err, &e) {
+		if e.Op == "" {
+			e.Op = op
+		}
+		return e
+	}
+	return &model.Error{
+		Code: model.Unavailable, Op: op, RetryAfter: time.Second, Cause: err,
+		Message: "the store did not confirm the request; nothing is known to be wrong with the task: send it again",
+	}
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/lane"
+)
+
+// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers and everything else have lanes of
+// their own, as have the attempts' beats, so that a burst of creations delays no beat and no list; each node has its own, so
+// that a frozen one holds up no other. Its lanes belong to whoever calls, what they flush to their flushers.
+type Node struct {
+	client *redis.Client
+	vital  *lane.Lane[*Call] // workers' beats
+	calls  *lane.Lane[*Call]
+	bulk   *lane.Lane[*Call] // many reads for one answer
+
+	silent atomic.Bool     // it does not answer; one probe asks whether it does again (deadline.go)
+	life   context.Context // ends when it is not in use any more
+	end    context.CancelFunc
+
+	Holding atomic.Bool       // its shards' time is being held back just now
+	Quiet   int               // slots in which no beat of this replica landed; KeepTime's own
+	durable *lane.Lane[*Call] // transitions that wait until they are safe
+	mark    mark              // where its flushes write
+	last    []func()          // run when it closes, before its own lanes do; under the mutex of the map
+}
+
+// Node returns the node that has a shard now.
+func (s *Store) Node(shard int) *Node { return (*s.byShard.Load())[shard] }
+
+// ByNode groups all shards by the node that holds them now.
+func (s *Store) ByNode() map[*Node][]int {
+	groups := map[*Node][]int{}
+	for shard, n := range *s.byShard.Load() {
+		groups[n] = append(groups[n], shard)
+	}
+	return groups
+}
+
+// Settled lists the shards of a node but for those that were between two nodes a moment ago: the sweeper's rounds over all
+// of them must not be cut short by one each time.
+func (s *Store) Settled(n *Node) []int {
+	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
+	return slices.DeleteFunc(s.ByNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
+}
+
+func (s *Store) nodeAt(addr string) *Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[addr]
+}
+
+// drawMap finds the node of every shard.
+func (s *Store) drawMap(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	byShard := make([]*Node, len(s.Keys))
+	for i, k := range s.Keys {
+		client := s.single
+		if s.cluster != nil {
+			var err error
+			if client, err = s.cluster.MasterForKey(ctx, k.Clock); err != nil {
+				return err
+			}
+		}
+		byShard[i] = s.nodeOf(client)
+	}
+	s.useMap(byShard)
+	s.mapped = time.Now()
+	for addr, n := range s.nodes {
+		if !slices.Contains(byShard, n) {
+			delete(s.nodes, addr)
+			s.retire(n)
+		}
+	}
+	return nil
+}
+
+var errClosed = errors.New("the tracker is closed")
+
+// useMap has everyone use a map of shards from here on. The caller holds the mutex.
+func (s *Store) useMap(byShard []*Node) {
+	s.onMap(byShard)
+	s.byShard.Store(&byShard)
+}
+
+// retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
+// through, and who comes too late for it finds the shard's new node.
+func (s *Store) retire(n *Node) {
+	n.end()
+	s.retiring.Go(n.close)
+}
+
+func (s *Store) nodeOf(client *redis.Client) *Node {
+	addr := client.Options().Addr
+	n := s.nodes[addr]
+	if n == nil || n.client != client {
+		n = &Node{client: client}
+		n.life, n.end = context.WithCancel(context.Background())
+		n.vital = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.calls = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.bulk = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
+		n.durable = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
+		if old := s.nodes[addr]; old != nil {
+			s.retire(old) // the cluster client has replaced its client
+		}
+		s.nodes[addr] = n
+	}
+	return n
+}
+
+// remap draws the map of shards anew after a shard was found elsewhere, at most ten times a second.
+func (s *Store) remap() {
+	s.mu.Lock()
+	recent := time.Since(s.mapped) < 100*time.Millisecond
+	if !recent {
+		s.mapped = time.Now()
+	}
+	s.mu.Unlock()
+	if recent {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	defer cancel()
+	s.cluster.ReloadState(ctx)
+	_ = s.drawMap(ctx) // the old map stands and the next redirect tries again
+}
+
+// Retired reports whether the node is not in use any more: it has no shards, or the store was closed.
+func (n *Node) Retired() bool { return n.life.Err() != nil }
+
+// BeforeClose has a lane of another room's close with the node's own. It is for those who are told of a new map.
+func (n *Node) BeforeClose(f func()) { n.last = append(n.last, f) }
+
+func (n *Node) close() {
+	for _, last := range n.last {
+		last()
+	}
+	n.vital.Close()
+	n.calls.Close()
+	n.bulk.Close()
+	n.durable.Close()
+}
