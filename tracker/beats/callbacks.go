@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/lubdub-io/lubdub/tracker/lane"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -155,9 +154,5 @@ func AppendDoc(args []any, field, value string) []any {
 // the grace period begins. It does not wait; a delivery that is lost is recorded by the next reply.
 func (s *Service) CancelDelivered(a *model.Attempt) {
 	k := s.store.Keys[a.Shard]
-	c := store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
-	c.Wait = lane.NewOwnWaiter()
-	c.Wait.Expect(1) // nobody waits; it holds the one signal
-	c.Until = s.store.Deadline(context.Background())
-	_ = s.store.Node(a.Shard).Calls.Put(c)
+	s.store.Post(store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member))
 }

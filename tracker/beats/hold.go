@@ -51,12 +51,13 @@ func (s *Service) Heard(shard, beats int, err error) {
 }
 
 // holdTime holds back the time of a node's shards while beats are refused there, and that of a single shard while it is on
-// its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When Redis refuses everything there is
-// nothing to hold: only when writes landed shortly before may some land and others not. It goes past the lanes, which may
-// be full, and waits for nobody.
+// its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When
+// Redis refuses everything there is nothing to hold: only when writes landed shortly before may some land and others not. It
+// goes past the lanes, which may be full, and waits for nobody.
 func (s *Service) holdTime() {
 	for n, shards := range s.store.ByNode() {
-		if n.Holding.Load() {
+		node := s.keeper.of(n)
+		if node.holding.Load() {
 			continue // what has happened since is seen in the next slot
 		}
 		landed, refused, shed := false, false, false
@@ -71,15 +72,15 @@ func (s *Service) holdTime() {
 			}
 		}
 		var still, half time.Duration
-		if refused && n.Quiet < quietSlots {
+		if refused && node.quiet < quietSlots {
 			still = refusedHold
 		}
 		if shed {
 			half = shedHold
 		}
-		n.Quiet++
+		node.quiet++
 		if landed {
-			n.Quiet = 0
+			node.quiet = 0
 		}
 		var calls []*store.Call
 		for _, shard := range shards {
@@ -93,10 +94,9 @@ func (s *Service) holdTime() {
 			}
 		}
 		if len(calls) > 0 {
-			n.Holding.Store(true)
-			s.store.Background.Go(func() {
-				defer s.store.Contain("holding time")
-				defer n.Holding.Store(false)
+			node.holding.Store(true)
+			s.store.Beside("holding time", func() {
+				defer node.holding.Store(false)
 				s.hold(n, calls)
 			})
 		}

@@ -9,7 +9,7 @@ import (
 // HoldTime does what KeepTime does in each slot for shards whose beats are refused, and waits for it.
 func (s *Service) HoldTime() {
 	s.holdTime()
-	s.store.Background.Wait()
+	s.store.AwaitBackground()
 }
 
 // OnClock has the replica judge by another clock than its process's whether it may be cut off from its clients.

@@ -39,6 +39,23 @@ type timekeeper struct {
 	window atomic.Int64 // ms after which a silent replica is forgotten
 	gaps   func(time.Duration)
 	cutOff *cutOff
+
+	nodes map[*store.Node]*nodeTime // of those in use; KeepTime's own
+}
+
+// nodeTime is what KeepTime knows of one node, whose shards go by themselves: a frozen one must not stop the others' clocks.
+type nodeTime struct {
+	beating atomic.Bool // empty beats are on their way
+	holding atomic.Bool // its shards' time is being held back just now
+	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
+}
+
+// of returns what is known of a node. It is for KeepTime.
+func (k *timekeeper) of(n *store.Node) *nodeTime {
+	if k.nodes[n] == nil {
+		k.nodes[n] = &nodeTime{}
+	}
+	return k.nodes[n]
 }
 
 type shardTurn struct {
@@ -52,7 +69,9 @@ type shardTurn struct {
 }
 
 func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.Duration)) *timekeeper {
-	k := &timekeeper{shards: make([]shardTurn, shards), gaps: gaps, cutOff: newCutOff(shards, healthCheckPeriod)}
+	k := &timekeeper{
+		shards: make([]shardTurn, shards), gaps: gaps, cutOff: newCutOff(shards, healthCheckPeriod), nodes: map[*store.Node]*nodeTime{},
+	}
 	for i := range k.shards {
 		k.shards[i].turns.Store(1)
 	}
@@ -87,7 +106,6 @@ const (
 // KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
 // beats would land if its clients sent any: that is what shard time stands for.
 func (s *Service) KeepTime(ctx context.Context) error {
-	busy := map[*store.Node]*atomic.Bool{} // of those in use
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer s.store.Contain("shard time")
@@ -100,19 +118,16 @@ func (s *Service) KeepTime(ctx context.Context) error {
 		}
 		s.holdTime()
 		s.keeper.cutOff.listen()
-		maps.DeleteFunc(busy, func(n *store.Node, _ *atomic.Bool) bool { return n.Life.Err() != nil })
+		maps.DeleteFunc(s.keeper.nodes, func(n *store.Node, _ *nodeTime) bool { return n.Retired() })
 		byNode := map[*store.Node][]int{}
 		for _, shard := range s.keeper.due(time.Now()) {
 			n := s.store.Node(shard)
 			byNode[n] = append(byNode[n], shard)
 		}
-		for n, shards := range byNode { // each node by itself: a frozen one must not stop the others' clocks
-			if busy[n] == nil {
-				busy[n] = new(atomic.Bool)
-			}
-			if flag := busy[n]; flag.CompareAndSwap(false, true) {
+		for n, shards := range byNode {
+			if node := s.keeper.of(n); node.beating.CompareAndSwap(false, true) {
 				running.Go(s.store.Guard("shard time", func() {
-					defer flag.Store(false)
+					defer node.beating.Store(false)
 					_ = s.tickShards(shards) // a tick that failed is tried again in the next turn
 				}))
 			}

@@ -182,8 +182,7 @@ func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
 // does not wait; what is not recorded the next beat tells again. Cancels come first: their grace period must begin
 // before the word of them is forgotten.
 func (s *Service) Notified(h *WorkerHeard) {
-	s.store.Background.Go(func() {
-		defer s.store.Contain("recording what a worker was told")
+	s.store.Beside("recording what a worker was told", func() {
 		calls := make([]*store.Call, len(h.cancelled))
 		for i, a := range h.cancelled {
 			k := s.store.Keys[a.Shard]

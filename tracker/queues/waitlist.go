@@ -235,7 +235,7 @@ func groupsOf(waiters []*waitingClaim) []string {
 func (l *waitlist) start() {
 	if !l.running && (len(l.todo) > 0 || slices.ContainsFunc(l.waiters, (*waitingClaim).wants)) {
 		l.running = true
-		l.queues.store.Background.Go(l.queues.store.Guard("looking at a queue", l.run))
+		l.queues.store.Beside("looking at a queue", l.run)
 	}
 }
 

@@ -12,24 +12,21 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
-// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers and everything else have lanes of
-// their own, as have the attempts' beats, so that a burst of creations delays no beat and no list; each node has its own, so
-// that a frozen one holds up no other. Its lanes belong to whoever calls, what they flush to their flushers.
+// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers, transitions that wait until they are
+// safe and everything else have lanes of their own, as have the attempts' beats, so that a burst of creations delays no beat
+// and no list; each node has its own, so that a frozen one holds up no other. What it is made with does not change.
 type Node struct {
-	client *redis.Client
-	vital  *lane.Lane[*Call] // workers' beats
-	calls  *lane.Lane[*Call]
-	bulk   *lane.Lane[*Call] // many reads for one answer
-
-	silent atomic.Bool     // it does not answer; one probe asks whether it does again (deadline.go)
-	life   context.Context // ends when it is not in use any more
-	end    context.CancelFunc
-
-	Holding atomic.Bool       // its shards' time is being held back just now
-	Quiet   int               // slots in which no beat of this replica landed; KeepTime's own
+	client  *redis.Client
+	vital   *lane.Lane[*Call] // workers' beats
+	calls   *lane.Lane[*Call]
+	bulk    *lane.Lane[*Call] // many reads for one answer
 	durable *lane.Lane[*Call] // transitions that wait until they are safe
-	mark    mark              // where its flushes write
-	last    []func()          // run when it closes, before its own lanes do; under the mutex of the map
+	life    context.Context   // ends when it is not in use any more
+	end     context.CancelFunc
+
+	silent atomic.Bool // it does not answer; one probe asks whether it does again (deadline.go)
+	mark   mark        // where its flushes write
+	last   []func()    // run when it closes, before its own lanes do; under Store.mu, until then
 }
 
 // Node returns the node that has a shard now.

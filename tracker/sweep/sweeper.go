@@ -134,7 +134,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				running.Go(s.t.store.Guard("sweeping workers", func() { s.runNode(ctx, n, s.sweepWorkers) }))
 			}
 		}
-		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Life.Err() != nil })
+		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
 		select {
 		case <-ctx.Done():
 			s.ended.Store(true)
@@ -146,7 +146,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 
 func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep round) {
 	failing := false
-	for ctx.Err() == nil && n.Life.Err() == nil {
+	for ctx.Err() == nil && !n.Retired() {
 		r, err := sweep(ctx, n, s.t.store.Settled(n), true)
 		nap := r.next
 		if !r.more {

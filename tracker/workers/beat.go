@@ -71,7 +71,7 @@ func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 		return nil, NoWorker(op)
 	}
 	if s.pace.due(time.Now()) {
-		s.store.Background.Go(s.store.Guard("counting workers", s.countWorkers))
+		s.store.Beside("counting workers", s.countWorkers)
 	}
 	reply, err := s.store.DoVital(ctx, op, s.beatCall(r, &b, s.pace.interval()))
 	s.beats.Heard(r.Shard, 1, err)
