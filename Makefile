@@ -52,13 +52,13 @@ test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliab
 	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
 
 test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes
-	go test -tags long -count=1 -timeout 30m -v -run '^TestLongCluster$$' ./tracker
+	go test -tags long -count=1 -timeout 30m -v -run '^TestLongCluster$$' ./tracker/store
 
 test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and handed over; about 5 minutes
-	go test -tags long -count=1 -timeout 30m -v -run '^TestLongFailover' ./tracker
+	go test -tags long -count=1 -timeout 30m -v -run '^TestLongFailover' ./tracker/store
 
 test-durability: deps ## kill -9 of the primary 100 times each with durability replicated and fsync, and what memory loses; about 20 minutes
-	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker/store
 
 test-hostile: ## every fuzz target for LONGFUZZTIME (2m)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONGFUZZTIME)
@@ -73,7 +73,7 @@ test-model: deps ## the state machines, MODEL_RUNS (10,000) runs of 100 steps ea
 test-history: deps ## 100 rounds of histories under faults, lost replies of every script, and 50,000 due tasks between sweepers and workers
 	go test -count=1 -timeout 60m -v ./tracker -run '^TestHistories$$' -history.rounds 100
 	go test -count=1 -timeout 30m -v ./tracker -run '^TestEveryLostReplyIsMadeGood$$' -lost-replies 3
-	go test -count=1 -timeout 20m -v ./tracker -run '^TestSweepersAgainstCompleters$$/^redis$$' -due 50000
+	go test -count=1 -timeout 20m -v ./tracker/sweep -run '^TestSweepersAgainstCompleters$$/^redis$$' -due 50000
 
 test-restarts: deps ## 100 rolling restarts of replicas under load
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100

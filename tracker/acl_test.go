@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // ofTheClient are the commands of the ACL that no script calls, in servers that are not part of a Cluster and in those
@@ -140,18 +141,18 @@ func wantDenied(t *testing.T, admin *redis.Client, command string, use func()) {
 func useAll(url string, durability tracker.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	tr, err := tracker.Open(ctx, tracker.Options{RedisURL: url, Logger: quiet, Durability: durability, RedisTimeout: 2 * time.Second})
+	tr, err := tracker.Open(ctx, tracker.Options{RedisURL: url, Logger: trackertest.Quiet, Durability: durability, RedisTimeout: 2 * time.Second})
 	if err != nil {
 		return
 	}
 	defer func() { _ = tr.Close(ctx) }()
-	newTask := tracker.NewTask{Scope: scope}
+	newTask := tracker.NewTask{Scope: trackertest.Scope}
 	if newTask.Validate(time.Now()) != nil {
 		return
 	}
-	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: []string{"t"}, MaxConcurrent: 1}
+	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}, MaxConcurrent: 1}
 	if r, err := tr.Register(ctx, n); err == nil {
-		_, _ = tr.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: r.WorkerID, Queue: "q", Max: 1, Wait: 100 * time.Millisecond})
+		_, _ = tr.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1, Wait: 100 * time.Millisecond})
 	}
 	_ = tr.CreateBatch(ctx, []tracker.NewTask{newTask})
 	_ = tr.Tick()

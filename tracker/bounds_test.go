@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // The rule of docs/redis-keys.md: whatever clients have sent and stored, no script holds up Redis for longer than about
@@ -49,13 +50,13 @@ type bounds struct {
 // machine does.
 func TestEveryScriptIsBounded(t *testing.T) {
 	store, server := redistest.Alone(t)
-	h := newHarness(t, store, braked, func(o *tracker.Options) {
+	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) {
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1e9, 1e15, 1e9 // so high that they only count
 	})
-	b := &bounds{server: server, story: &story{crew: &crew{h, map[string]string{}}, names: map[string]string{}, records: map[string][]string{}}}
+	b := &bounds{server: server, story: &story{Crew: trackertest.NewCrew(h), names: map[string]string{}, records: map[string][]string{}}}
 	b.fillShards()
-	calls := b.MeasureCalls(func() time.Duration { return server.CPU(t) })
+	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
 	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds} {
 		act()
@@ -70,7 +71,7 @@ func TestEveryScriptIsBounded(t *testing.T) {
 }
 
 // judge holds what each script took and carried against the bounds.
-func (b *bounds) judge(calls []tracker.ScriptCall, limit time.Duration) map[string]*scriptCost {
+func (b *bounds) judge(calls []trackertest.ScriptCall, limit time.Duration) map[string]*scriptCost {
 	b.Helper()
 	of := map[string]*scriptCost{}
 	for _, c := range calls {
@@ -99,7 +100,7 @@ type scriptCost struct {
 	took             [2]time.Duration // by the worst and the second worst
 }
 
-func (c *scriptCost) add(call tracker.ScriptCall) {
+func (c *scriptCost) add(call trackertest.ScriptCall) {
 	c.calls++
 	c.sent, c.got = max(c.sent, call.Sent), max(c.got, call.Got)
 	c.took[1] = max(c.took[1], min(c.took[0], call.Took))
@@ -116,7 +117,7 @@ func (b *bounds) limit() time.Duration {
 	worst := time.Duration(0)
 	for range 5 {
 		before := b.server.CPU(b)
-		if err := b.store.Client.Eval(b.ctx, theReference, []string{b.key("any", "ix")}).Err(); err != nil && err != redis.Nil {
+		if err := b.Store.Client.Eval(b.Ctx, theReference, []string{b.Key("any", "ix")}).Err(); err != nil && err != redis.Nil {
 			b.Fatal(err)
 		}
 		worst = max(worst, b.server.CPU(b)-before)
@@ -131,11 +132,11 @@ const many = 20_000
 // so that the reconciler leaves them alone.
 func (b *bounds) fillShards() {
 	b.Helper()
-	far := float64(b.store.Clock.Now().Add(1000 * time.Hour).UnixMilli())
-	now := b.store.Clock.Now().UnixMilli()
+	far := float64(b.Store.Clock.Now().Add(1000 * time.Hour).UnixMilli())
+	now := b.Store.Clock.Now().UnixMilli()
 	for shard := range b.Shards() {
 		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
-		pipe := b.store.Client.Pipeline()
+		pipe := b.Store.Client.Pipeline()
 		other := tracker.Scope{Tenant: "others", Workspace: "all"}
 		for i, n := 0, 0; n < many; i++ {
 			id := fmt.Sprintf("task_%060d", i)
@@ -146,27 +147,27 @@ func (b *bounds) fillShards() {
 			name := other.String() + "/" + id
 			member := name + "#1.abcd"
 			for set, entry := range map[string]string{"timers": "r:" + member, "due": "x:" + name, "beats:2000": member, "outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member} {
-				pipe.ZAdd(b.ctx, key(set), redis.Z{Score: far, Member: entry})
+				pipe.ZAdd(b.Ctx, key(set), redis.Z{Score: far, Member: entry})
 			}
 			for set, entry := range map[string]string{"ix": other.String() + "/R/" + id, "held": "wkr_9/" + member + "/0//", "ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
-				pipe.ZAdd(b.ctx, key(set), redis.Z{Member: entry})
+				pipe.ZAdd(b.Ctx, key(set), redis.Z{Member: entry})
 			}
-			pipe.ZAdd(b.ctx, key("fences"), redis.Z{Score: float64(now - 2*time.Hour.Milliseconds()), Member: fmt.Sprint("wkr_", i)})
-			pipe.HSet(b.ctx, key("progress"), member, "\t\t5\t")
-			pipe.HSet(b.ctx, key("cancels"), member, "30000\t\t")
+			pipe.ZAdd(b.Ctx, key("fences"), redis.Z{Score: float64(now - 2*time.Hour.Milliseconds()), Member: fmt.Sprint("wkr_", i)})
+			pipe.HSet(b.Ctx, key("progress"), member, "\t\t5\t")
+			pipe.HSet(b.Ctx, key("cancels"), member, "30000\t\t")
 			if n <= 10_000 {
-				pipe.XAdd(b.ctx, &redis.XAddArgs{Stream: key("events"), Values: []any{"type", "task.created", "time", now, "scope", other.String(), "subject", id, "attempt", 1, "data", "{}"}})
+				pipe.XAdd(b.Ctx, &redis.XAddArgs{Stream: key("events"), Values: []any{"type", "task.created", "time", now, "scope", other.String(), "subject", id, "attempt", 1, "data", "{}"}})
 			}
 			if n%1000 == 0 {
 				b.exec(pipe)
 			}
 		}
 		for i := range 999 {
-			pipe.RPush(b.ctx, key("outages"), fmt.Sprintf("%.0f\t%d\t10\t0", far, i)) // later than any beat: all are asked for evidence
+			pipe.RPush(b.Ctx, key("outages"), fmt.Sprintf("%.0f\t%d\t10\t0", far, i)) // later than any beat: all are asked for evidence
 		}
 		for i := range 50 {
-			pipe.ZAdd(b.ctx, key("replicas"), redis.Z{Score: float64(now), Member: fmt.Sprint("r", i)})
-			pipe.ZAdd(b.ctx, key("sweepers"), redis.Z{Score: float64(now), Member: fmt.Sprint("s", i)})
+			pipe.ZAdd(b.Ctx, key("replicas"), redis.Z{Score: float64(now), Member: fmt.Sprint("r", i)})
+			pipe.ZAdd(b.Ctx, key("sweepers"), redis.Z{Score: float64(now), Member: fmt.Sprint("s", i)})
 		}
 		b.fillTimeouts(pipe, key)
 		b.exec(pipe)
@@ -178,11 +179,11 @@ func (b *bounds) fillTenant() {
 	b.Helper()
 	for shard := range b.Shards() {
 		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
-		pipe := b.store.Client.Pipeline()
+		pipe := b.Store.Client.Pipeline()
 		for i := range 2000 {
 			name := big.Tenant + "/" + longest("workspace", i+1)
-			pipe.ZAdd(b.ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)}, redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
-			pipe.ZAdd(b.ctx, key("workers"), redis.Z{Member: name + "/N/" + longest("worker", i)})
+			pipe.ZAdd(b.Ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)}, redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
+			pipe.ZAdd(b.Ctx, key("workers"), redis.Z{Member: name + "/N/" + longest("worker", i)})
 		}
 		b.exec(pipe)
 	}
@@ -190,9 +191,9 @@ func (b *bounds) fillTenant() {
 
 // fillTimeouts has every timeout be in use that there may be.
 func (b *bounds) fillTimeouts(pipe redis.Pipeliner, key func(set string) string) {
-	for _, d := range allTimeouts() {
-		pipe.SAdd(b.ctx, key("timeouts"), d.Milliseconds())
-		pipe.ZAdd(b.ctx, key(fmt.Sprint("beats:", d.Milliseconds())), redis.Z{Score: 9007199254740991, Member: "!"})
+	for _, d := range trackertest.AllTimeouts() {
+		pipe.SAdd(b.Ctx, key("timeouts"), d.Milliseconds())
+		pipe.ZAdd(b.Ctx, key(fmt.Sprint("beats:", d.Milliseconds())), redis.Z{Score: 9007199254740991, Member: "!"})
 	}
 }
 
@@ -206,5 +207,5 @@ func (b *bounds) exec(pipe redis.Pipeliner) {
 // registered registers a worker.
 func (b *bounds) registered(change ...func(*tracker.NewWorker)) string {
 	b.Helper()
-	return b.register(change...).WorkerID
+	return b.MustRegister(change...).WorkerID
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // longest is an id of as many bytes as one may have, unlike all others.
@@ -23,8 +24,8 @@ var big = tracker.Scope{Tenant: longest("tenant", 0), Workspace: longest("worksp
 // large makes a task as large as one can be.
 func large(n *tracker.NewTask) {
 	n.Scope, n.Key, n.Asset = big, strings.Repeat("k", tracker.MaxKeyBytes), longest("asset", 0)
-	n.Payload = text(1<<20 - 2)
-	n.Resources = json.RawMessage(`{"a":` + string(text(60<<10)) + `}`)
+	n.Payload = trackertest.Text(1<<20 - 2)
+	n.Resources = json.RawMessage(`{"a":` + string(trackertest.Text(60<<10)) + `}`)
 	n.Labels = map[string]string{}
 	for i := range tracker.MaxLabels {
 		n.Labels[longest("label", i)] = strings.Repeat("v", tracker.MaxLabelValBytes)
@@ -32,7 +33,7 @@ func large(n *tracker.NewTask) {
 }
 
 // longReport is as long as a report may be.
-var longReport = tracker.AppendReport(nil, storyBegins.UnixMilli(), []byte(longest("worker", 0)), []byte("99.999999999"), text(tracker.MaxMessageBytes-2))
+var longReport = tracker.AppendReport(nil, storyBegins.UnixMilli(), []byte(longest("worker", 0)), []byte("99.999999999"), trackertest.Text(tracker.MaxMessageBytes-2))
 
 const larges = 40 // large tasks, all in one shard
 
@@ -50,7 +51,7 @@ func (b *bounds) largeTasks() {
 			continue
 		}
 		ids = append(ids, id)
-		b.create(large, func(n *tracker.NewTask) {
+		b.MustCreate(large, func(n *tracker.NewTask) {
 			n.TaskID, n.RunID, n.Queue, n.Type, n.HeartbeatTimeout = id, longest("run", 0), queue, kind, 0
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: tracker.MaxRetryAttempts, MaxLosses: 3, Multiplier: 1}
 		})
@@ -60,22 +61,22 @@ func (b *bounds) largeTasks() {
 		b.copyHistory(ids[0], id)
 	}
 	for claimed := 0; claimed < larges; {
-		got, err := b.Claim(b.ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
+		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
 		if err != nil || len(got) == 0 {
 			b.Fatalf("%d claimed: %v", claimed, err)
 		}
 		claimed += len(got)
 		for _, e := range got {
-			b.beat(e.Attempt, string(longReport))
+			b.MustBeat(e.Attempt, string(longReport))
 		}
 	}
 	b.readLarge(ids, worker)
 	for _, id := range ids {
-		task, err := b.Get(b.ctx, big, id)
+		task, err := b.Get(b.Ctx, big, id)
 		b.check("get", err)
-		own, err := b.Owned(b.ctx, big, worker, []tracker.OwnedAttempt{{TaskID: id, Number: task.Attempt}})
+		own, err := b.Owned(b.Ctx, big, worker, []tracker.OwnedAttempt{{TaskID: id, Number: task.Attempt}})
 		b.check("owned", err)
-		_, err = b.Complete(b.ctx, own[0], tracker.Completion{Outcome: tracker.Succeeded, Output: text(250 << 10)})
+		_, err = b.Complete(b.Ctx, own[0], tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(250 << 10)})
 		b.check("complete", err)
 	}
 }
@@ -85,17 +86,17 @@ func (b *bounds) failOften(id, worker string) {
 	b.Helper()
 	var first *tracker.Attempt
 	for n := range tracker.MaxHistory + 1 {
-		made, err := b.Dispatch(b.ctx, big, id, n, worker)
+		made, err := b.Dispatch(b.Ctx, big, id, n, worker)
 		b.check("dispatch", err)
 		a := made.Envelope.Attempt
-		b.beat(a, string(longReport))
-		_, err = b.Complete(b.ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(text(150<<10)) + `}`), Metrics: manyMetrics(100 << 10), Retryable: true})
+		b.MustBeat(a, string(longReport))
+		_, err = b.Complete(b.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(trackertest.Text(150<<10)) + `}`), Metrics: manyMetrics(100 << 10), Retryable: true})
 		b.check("complete", err)
 		if n == 1 {
 			first = a
 		}
 	}
-	_, err := b.Complete(b.ctx, first, tracker.Completion{Outcome: tracker.Failed}) // looked for among the oldest
+	_, err := b.Complete(b.Ctx, first, tracker.Completion{Outcome: tracker.Failed}) // looked for among the oldest
 	b.check("complete again", err)
 }
 
@@ -110,22 +111,24 @@ func manyMetrics(size int) json.RawMessage {
 
 func (b *bounds) copyHistory(from, to string) {
 	b.Helper()
-	key := func(id string) string { return strings.Replace(b.TaskKey(big, id), ":task:", ":history:", 1) }
-	b.check("copy", b.store.Client.Copy(b.ctx, key(from), key(to), 0, true).Err())
+	key := func(id string) string {
+		return strings.Replace(trackertest.TaskRecord(b.Tracker, big, id), ":task:", ":history:", 1)
+	}
+	b.check("copy", b.Store.Client.Copy(b.Ctx, key(from), key(to), 0, true).Err())
 }
 
 func (b *bounds) readLarge(ids []string, worker string) {
 	b.Helper()
 	for _, f := range []tracker.TaskFilter{{}, {Type: "none"}, {Labels: map[string]string{"a": "b"}}, {Liveness: tracker.Fresh}, {RunID: longest("run", 0)}} {
 		f.Scope, f.PageSize = big, 100
-		_, err := b.List(b.ctx, f)
+		_, err := b.List(b.Ctx, f)
 		b.check("list", err)
 	}
 	var names []tracker.OwnedAttempt
 	for i := range 1000 { // the oldest that are kept, and some before them
 		names = append(names, tracker.OwnedAttempt{TaskID: ids[i%len(ids)], Number: i / len(ids)})
 	}
-	_, err := b.Owned(b.ctx, big, worker, names)
+	_, err := b.Owned(b.Ctx, big, worker, names)
 	b.check("owned", err)
 }
 
@@ -136,12 +139,12 @@ func (b *bounds) herdOfTasks() {
 	const n = 1000
 	beats := make([]*tracker.Beat, 0, n)
 	for i := range n {
-		a := b.create(func(t *tracker.NewTask) { t.Scope, t.TaskID, t.RunID = big, longest("herd", i), longest("run", 1) }).Envelope.Attempt
-		_, err := b.Start(b.ctx, a, tracker.Report{})
+		a := b.MustCreate(func(t *tracker.NewTask) { t.Scope, t.TaskID, t.RunID = big, longest("herd", i), longest("run", 1) }).Envelope.Attempt
+		_, err := b.Start(b.Ctx, a, tracker.Report{})
 		b.check("start", err)
 		beats = append(beats, &tracker.Beat{Attempt: a, Report: string(longReport)})
 	}
-	_, err := b.CancelRun(b.ctx, big, longest("run", 1), strings.Repeat("<", tracker.MaxReasonBytes)) // six times as long in JSON
+	_, err := b.CancelRun(b.Ctx, big, longest("run", 1), strings.Repeat("<", tracker.MaxReasonBytes)) // six times as long in JSON
 	b.check("cancel run", err)
 	b.Beats(beats)
 	for _, beat := range beats {
@@ -155,8 +158,8 @@ func (b *bounds) herdOfTasks() {
 		}
 	}
 	for range 2 { // the brake holds them once
-		b.advance(3 * time.Second)
-		b.sweep()
+		b.Advance(3 * time.Second)
+		b.MustSweep()
 	}
 }
 
@@ -171,10 +174,10 @@ func (b *bounds) firstLarge() int {
 // everythingEnds lets all retention pass at once.
 func (b *bounds) everythingEnds() {
 	b.Helper()
-	b.store.Clock.Advance(25 * time.Hour)
-	b.tick()
-	b.sweep()
-	if left, err := b.store.Client.Exists(b.ctx, b.TaskKey(big, longest("large", b.firstLarge()))).Result(); err != nil && err != redis.Nil || left != 0 {
+	b.Store.Clock.Advance(25 * time.Hour)
+	b.MustTick()
+	b.MustSweep()
+	if left, err := b.Store.Client.Exists(b.Ctx, trackertest.TaskRecord(b.Tracker, big, longest("large", b.firstLarge()))).Result(); err != nil && err != redis.Nil || left != 0 {
 		b.Fatalf("%d large tasks are left: %v", left, err)
 	}
 }

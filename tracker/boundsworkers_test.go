@@ -1,14 +1,15 @@
 package tracker_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/redis/go-redis/v9"
 )
 
 const crowdOf = 300 // workers of one machine, each with a record as large as one may be
@@ -31,36 +32,36 @@ func (b *bounds) largeWorkers() {
 	b.strangersOf(machine)
 	for _, f := range []tracker.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine}, {Liveness: tracker.Late}} {
 		f.Scope, f.PageSize = big, 100
-		_, err := b.Workers(b.ctx, f)
+		_, err := b.Workers(b.Ctx, f)
 		b.check("workers", err)
 	}
 	for _, strategy := range tracker.Placements {
 		s := tracker.Selector{Scope: big, Queue: queue, Type: types[1], Strategy: strategy}
 		b.check("selector", s.Validate())
-		_, err := b.Select(b.ctx, s)
+		_, err := b.Select(b.Ctx, s)
 		b.check("select", err)
 	}
-	_, err := b.Machine(b.ctx, big, machine)
+	_, err := b.Machine(b.Ctx, big, machine)
 	b.check("machine", err)
-	_, err = b.Machines(b.ctx, tracker.MachineFilter{Scope: big, PageSize: 100})
+	_, err = b.Machines(b.Ctx, tracker.MachineFilter{Scope: big, PageSize: 100})
 	b.check("machines", err)
 	b.holder()
-	_, err = b.DrainWorkers(b.ctx, tracker.WorkerFilter{Scope: big, Queue: queue}, tracker.Drain{Reason: "r"}, false)
+	_, err = b.DrainWorkers(b.Ctx, tracker.WorkerFilter{Scope: big, Queue: queue}, tracker.Drain{Reason: "r"}, false)
 	b.check("drain", err)
-	b.advance(4 * time.Second) // they are silent and end, all at once
-	b.sweep()
+	b.Advance(4 * time.Second) // they are silent and end, all at once
+	b.MustSweep()
 }
 
 // strangersOf gives a machine very many workers that have ended.
 func (b *bounds) strangersOf(machine string) {
 	b.Helper()
-	keys, err := b.store.Client.Keys(b.ctx, "lubdub:*:machineworkers:*/"+machine).Result()
+	keys, err := b.Store.Client.Keys(b.Ctx, "lubdub:*:machineworkers:*/"+machine).Result()
 	if err != nil || len(keys) != 1 {
 		b.Fatal(keys, err)
 	}
-	pipe := b.store.Client.Pipeline()
+	pipe := b.Store.Client.Pipeline()
 	for i := range many {
-		pipe.ZAdd(b.ctx, keys[0], redis.Z{Member: fmt.Sprintf("F/wkr_%026d", i)})
+		pipe.ZAdd(b.Ctx, keys[0], redis.Z{Member: fmt.Sprintf("F/wkr_%026d", i)})
 	}
 	b.exec(pipe)
 }
@@ -76,46 +77,54 @@ func (b *bounds) holder() {
 	news := make([]tracker.NewTask, holds)
 	for i := range news {
 		news[i] = tracker.NewTask{Scope: big, TaskID: longest("held", i), RunID: longest("run", 2), Queue: queue, Type: kind}
-		b.check("validate", news[i].Validate(b.store.Clock.Now()))
+		b.check("validate", news[i].Validate(b.Store.Clock.Now()))
 	}
 	for part := range slices.Chunk(news, 500) {
-		for _, r := range b.CreateBatch(b.ctx, part) {
+		for _, r := range b.CreateBatch(b.Ctx, part) {
 			b.check("create", r.Err)
 		}
 	}
 	var inventory []tracker.InventoryItem
 	for len(inventory) < holds {
-		got, err := b.Claim(b.ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim, ClaimID: longest("claim", len(inventory))})
+		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim, ClaimID: longest("claim", len(inventory))})
 		if err != nil || len(got) == 0 {
 			b.Fatalf("%d claimed: %v", len(inventory), err)
 		}
 		for _, e := range got {
-			_, err := b.Start(b.ctx, e.Attempt, tracker.Report{})
+			_, err := b.Start(b.Ctx, e.Attempt, tracker.Report{})
 			b.check("start", err)
 			inventory = append(inventory, tracker.InventoryItem{OwnedAttempt: tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number}, Report: string(longReport)})
 		}
 	}
-	b.TellWhenFree(worker)
+	ctx, cancel := context.WithCancel(b.Ctx)
+	full, claimed := trackertest.RecordCalls(b.Tracker, "tell_when_free"), make(chan error, 1)
+	go func() {
+		_, err := b.Claim(ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: 1, Wait: tracker.MaxClaimWait})
+		claimed <- err
+	}()
+	trackertest.Until(b, func() bool { return len(full()) == b.Shards() })
+	cancel()
+	b.check("claim of a full worker", <-claimed)
 	tells := func(items []tracker.InventoryItem) {
-		heard, err := b.BeatWorker(b.ctx, big, worker, tracker.WorkerBeat{Inventory: items})
+		heard, err := b.BeatWorker(b.Ctx, big, worker, tracker.WorkerBeat{Inventory: items})
 		b.check("beat", err)
 		b.Notified(heard)
 	}
 	tells(inventory)
-	_, err := b.CancelRun(b.ctx, big, longest("run", 2), strings.Repeat("<", tracker.MaxReasonBytes))
+	_, err := b.CancelRun(b.Ctx, big, longest("run", 2), strings.Repeat("<", tracker.MaxReasonBytes))
 	b.check("cancel run", err)
-	b.sweep() // carries word
+	b.MustSweep() // carries word
 	tells(inventory)
-	b.advance(time.Second)
-	_, err = b.CancelRun(b.ctx, big, longest("run", 2), "")
+	b.Advance(time.Second)
+	_, err = b.CancelRun(b.Ctx, big, longest("run", 2), "")
 	b.check("cancel run", err)
 	for range 15 { // it misses all, for longer than a claim may be under way
 		tells([]tracker.InventoryItem{})
-		b.advance(time.Second)
+		b.Advance(time.Second)
 	}
-	_, err = b.RetireWorker(b.ctx, big, worker, tracker.WorkerForced, "")
+	_, err = b.RetireWorker(b.Ctx, big, worker, tracker.WorkerForced, "")
 	b.check("retire", err)
-	b.sweep()
+	b.MustSweep()
 }
 
 // deepQueue has very many classes of tasks, none of which its worker can run, and very many tasks of one that it can.
@@ -130,14 +139,14 @@ func (b *bounds) deepQueue() {
 		n.Scope, n.Queue, n.Types, n.MaxConcurrent, n.MachineID = big, queue, types, 1000, longest("deep", 1)
 	})
 	for shard := range b.Shards() {
-		pipe := b.store.Client.Pipeline()
+		pipe := b.Store.Client.Pipeline()
 		for i, n := 0, 0; n < many/2; i++ {
 			id := longest("deep", i)
 			if b.ShardOf(big, id) != shard {
 				continue
 			}
 			class := fmt.Sprintf("%s/%s//%s/%s/%020d/", big, queue, types[n%len(types)], longest("runtime", n%200), n/200)
-			pipe.ZAdd(b.ctx, fmt.Sprintf("lubdub:{%d}:ready", shard), redis.Z{Member: class + fmt.Sprintf("%013d/%s/0/", i, id)})
+			pipe.ZAdd(b.Ctx, fmt.Sprintf("lubdub:{%d}:ready", shard), redis.Z{Member: class + fmt.Sprintf("%013d/%s/0/", i, id)})
 			if n++; n%1000 == 0 {
 				b.exec(pipe)
 			}
@@ -146,13 +155,13 @@ func (b *bounds) deepQueue() {
 	news := make([]tracker.NewTask, 1000)
 	for i := range news {
 		news[i] = tracker.NewTask{Scope: big, TaskID: longest("waits", i), RunID: longest("run", 3), Queue: queue, Type: types[0]}
-		b.check("validate", news[i].Validate(b.store.Clock.Now()))
+		b.check("validate", news[i].Validate(b.Store.Clock.Now()))
 	}
-	for _, r := range b.CreateBatch(b.ctx, news) {
+	for _, r := range b.CreateBatch(b.Ctx, news) {
 		b.check("create", r.Err)
 	}
-	_, err := b.Queues(b.ctx, big)
+	_, err := b.Queues(b.Ctx, big)
 	b.check("queues", err)
-	_, err = b.Claim(b.ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
+	_, err = b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
 	b.check("claim", err)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 var (
@@ -23,21 +25,21 @@ func TestASteppedClockKillsNobody(t *testing.T) {
 	for _, step := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		t.Run(step.String(), func(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-				h := newHarness(t, s, func(o *tracker.Options) { o.WorkerInterval = time.Second })
-				h.stepClock(step)
+				h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.WorkerInterval = time.Second })
+				stepClock(h, step)
 			})
 		})
 	}
 }
 
-func (h *harness) stepClock(step time.Duration) {
+func stepClock(h *trackertest.Harness, step time.Duration) {
 	const timeout = 3 * time.Second // of tasks, and of workers
 	dead := map[string]bool{}
 	var live []*tracker.Attempt
 	var workers []string
 	mortal := max(5, *stepTasks/50)
 	for i := range *stepTasks + mortal {
-		a := h.running(func(n *tracker.NewTask) { n.HeartbeatTimeout = timeout })
+		a := h.Running(func(n *tracker.NewTask) { n.HeartbeatTimeout = timeout })
 		if i < mortal {
 			dead[a.TaskID] = true
 		} else {
@@ -45,7 +47,7 @@ func (h *harness) stepClock(step time.Duration) {
 		}
 	}
 	for i := range *stepWorkers + mortal {
-		r := h.register(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i%100) })
+		r := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i%100) })
 		if i < mortal {
 			dead[r.WorkerID] = true
 		} else {
@@ -64,19 +66,19 @@ func (h *harness) stepClock(step time.Duration) {
 			}
 		}
 		for _, id := range workers {
-			h.beatWorker(id)
+			h.MustBeatWorker(id)
 		}
 	}
 	second := func() {
 		for range 4 {
-			h.advance(250 * time.Millisecond)
-			h.sweep()
+			h.Advance(250 * time.Millisecond)
+			h.MustSweep()
 		}
 	}
 	beats()
 	second()
-	h.store.Clock.Advance(step)
-	h.sweep() // before any beat has landed
+	h.Store.Clock.Advance(step)
+	h.MustSweep() // before any beat has landed
 	for range 6 {
 		beats()
 		second()
@@ -84,7 +86,7 @@ func (h *harness) stepClock(step time.Duration) {
 
 	found := 0
 	for shard := range h.Shards() {
-		for _, e := range h.store.Client.XRange(h.ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Val() {
+		for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Val() {
 			kind, subject := e.Values["type"].(string), fmt.Sprint(e.Values["subject"])
 			if kind != "task.zombie" && kind != "worker.offline" {
 				continue
@@ -105,13 +107,13 @@ func (h *harness) stepClock(step time.Duration) {
 	if found != len(dead) {
 		h.Errorf("%d of %d dead were found", found, len(dead))
 	}
-	tasks, err := h.List(h.ctx, tracker.TaskFilter{Scope: scope, State: tracker.Running})
+	tasks, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running})
 	if err != nil || tasks.Total != len(live) {
 		h.Errorf("%d of %d tasks run: %v", tasks.Total, len(live), err)
 	}
-	online, err := h.Workers(h.ctx, tracker.WorkerFilter{Scope: scope, Status: tracker.Online})
+	online, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Status: tracker.Online})
 	if err != nil || online.Total != len(workers) {
 		h.Errorf("%d of %d workers are ONLINE: %v", online.Total, len(workers), err)
 	}
-	h.Logf("| the clock of %s is put by %v | %d + %d | %d of %d |", h.store.Kind, step, len(live), len(workers), found, len(dead))
+	h.Logf("| the clock of %s is put by %v | %d + %d | %d of %d |", h.Store.Kind, step, len(live), len(workers), found, len(dead))
 }

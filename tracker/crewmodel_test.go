@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs
@@ -129,7 +130,7 @@ func (m *crewModel) Create(rt *rapid.T) {
 		k.pin = draw(rt, "worker", m.workers).id
 	}
 	n := tracker.NewTask{
-		Scope: scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin, StartTimeout: modelStart,
+		Scope: trackertest.Scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin, StartTimeout: modelStart,
 		HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: k.own,
 		Retry: &tracker.RetryPolicy{MaxAttempts: 1000, MaxLosses: 1000, InitialBackoff: modelBackoff, Multiplier: 1, MaxBackoff: modelBackoff},
 	}
@@ -152,7 +153,7 @@ func (m *crewModel) Register(rt *rapid.T) {
 	if m.drained[w.machine] {
 		w.status, w.drain = tracker.Draining, waitsForMachine
 	}
-	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: w.machine}
+	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: w.machine}
 	m.must(rt, n.Validate())
 	r, err := m.tr.Register(rt.Context(), n)
 	m.must(rt, err)
@@ -181,7 +182,7 @@ func (m *crewModel) held(w *modelWorker) (held []*queueTask) {
 func (m *crewModel) Claim(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	most := rapid.IntRange(1, 5).Draw(rt, "max")
-	tasks, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: scope, WorkerID: w.id, Queue: "q", Max: most})
+	tasks, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.id, Queue: "q", Max: most})
 	if w.status != tracker.Offline {
 		w.last = m.L // a claim counts as a beat
 	}
@@ -202,7 +203,7 @@ func (m *crewModel) Claim(rt *rapid.T) {
 	}
 	room := min(most, w.max-len(m.held(w)))
 	if len(tasks) > room || len(tasks) == 0 && room > 0 && len(runnable) > 0 {
-		rt.Fatalf("claimed %v with room for %d of %v", ids(tasks), room, runnable)
+		rt.Fatalf("claimed %v with room for %d of %v", trackertest.IDs(tasks), room, runnable)
 	}
 	for _, e := range tasks {
 		k := m.tasks[e.Task.ID]
@@ -266,7 +267,7 @@ func (m *crewModel) Die(rt *rapid.T) { draw(rt, "worker", m.workers).dead = true
 func (m *crewModel) End(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	reason := rapid.SampledFrom([]tracker.WorkerReason{tracker.WorkerDeregistered, tracker.WorkerForced}).Draw(rt, "reason")
-	_, err := m.tr.RetireWorker(rt.Context(), scope, w.id, reason, "")
+	_, err := m.tr.RetireWorker(rt.Context(), trackertest.Scope, w.id, reason, "")
 	m.must(rt, err)
 	m.ended(w, reason == tracker.WorkerForced)
 }
@@ -291,10 +292,10 @@ func (m *crewModel) lost(k *queueTask) {
 
 func (m *crewModel) Pause(rt *rapid.T) {
 	if m.paused = !m.paused; m.paused {
-		_, err := m.tr.PauseQueue(rt.Context(), scope, "q")
+		_, err := m.tr.PauseQueue(rt.Context(), trackertest.Scope, "q")
 		m.must(rt, err)
 	} else {
-		m.must(rt, m.tr.ResumeQueue(rt.Context(), scope, "q"))
+		m.must(rt, m.tr.ResumeQueue(rt.Context(), trackertest.Scope, "q"))
 	}
 }
 
@@ -310,7 +311,7 @@ func (m *crewModel) Step(rt *rapid.T) {
 			if w.dead {
 				continue
 			}
-			_, err := m.tr.BeatWorker(rt.Context(), scope, w.id, tracker.WorkerBeat{})
+			_, err := m.tr.BeatWorker(rt.Context(), trackertest.Scope, w.id, tracker.WorkerBeat{})
 			if w.status == tracker.Offline && !w.untold {
 				m.code(rt, "beat of a worker", err, tracker.WorkerOffline)
 				continue
@@ -344,7 +345,7 @@ func (m *crewModel) sweep(rt *rapid.T) {
 // Check holds after every operation: each task and each worker reads as the model says. It asks for all of them at once.
 func (m *crewModel) Check(rt *rapid.T) {
 	depth := 0
-	tasks, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: scope, PageSize: 100})
+	tasks, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
 	m.must(rt, err)
 	if len(tasks.Tasks) != len(m.tasks) {
 		rt.Fatalf("%d tasks are listed; the model has %d", len(tasks.Tasks), len(m.tasks))
@@ -361,7 +362,7 @@ func (m *crewModel) Check(rt *rapid.T) {
 			depth++
 		}
 	}
-	workers, err := m.tr.Workers(rt.Context(), tracker.WorkerFilter{Scope: scope, PageSize: 100})
+	workers, err := m.tr.Workers(rt.Context(), tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
 	m.must(rt, err)
 	if len(workers.Workers) != len(m.workers) {
 		rt.Fatalf("%d workers are listed; the model has %d", len(workers.Workers), len(m.workers))
@@ -375,7 +376,7 @@ func (m *crewModel) Check(rt *rapid.T) {
 			rt.Fatalf("%s is %s and holds %d; the model says %s, %d", w.id, got.Status, got.Held, w.status, len(m.held(w)))
 		}
 	}
-	queues, err := m.tr.Queues(rt.Context(), scope)
+	queues, err := m.tr.Queues(rt.Context(), trackertest.Scope)
 	m.must(rt, err)
 	waiting := 0
 	for _, q := range queues {

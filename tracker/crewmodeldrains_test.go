@@ -1,9 +1,10 @@
 package tracker_test
 
 import (
+	"github.com/lubdub-io/lubdub/tracker"
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // The drains of the crew's model: of workers, and of the machines that they are on.
@@ -17,7 +18,7 @@ const (
 
 func (m *crewModel) Drain(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
-	_, err := m.tr.DrainWorker(rt.Context(), scope, w.id, tracker.Drain{BySelf: true})
+	_, err := m.tr.DrainWorker(rt.Context(), trackertest.Scope, w.id, tracker.Drain{BySelf: true})
 	if w.status == tracker.Offline {
 		m.code(rt, "drain", err, tracker.WorkerOffline)
 		return
@@ -28,7 +29,7 @@ func (m *crewModel) Drain(rt *rapid.T) {
 
 func (m *crewModel) Resume(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
-	_, err := m.tr.ResumeWorker(rt.Context(), scope, w.id, "")
+	_, err := m.tr.ResumeWorker(rt.Context(), trackertest.Scope, w.id, "")
 	if w.status == tracker.Offline {
 		m.code(rt, "resume", err, tracker.WorkerOffline)
 		return
@@ -39,7 +40,7 @@ func (m *crewModel) Resume(rt *rapid.T) {
 
 func (m *crewModel) DrainMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
-	_, err := m.tr.DrainMachine(rt.Context(), scope, id, tracker.Drain{})
+	_, err := m.tr.DrainMachine(rt.Context(), trackertest.Scope, id, tracker.Drain{})
 	if len(there) == 0 {
 		m.code(rt, "drain of a machine", err, tracker.MachineNotFound)
 		return
@@ -55,7 +56,7 @@ func (m *crewModel) DrainMachine(rt *rapid.T) {
 
 func (m *crewModel) ResumeMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
-	_, err := m.tr.ResumeMachine(rt.Context(), scope, id, "")
+	_, err := m.tr.ResumeMachine(rt.Context(), trackertest.Scope, id, "")
 	if len(there) == 0 {
 		m.code(rt, "resume of a machine", err, tracker.MachineNotFound)
 		return
@@ -82,7 +83,7 @@ func (m *crewModel) machine(rt *rapid.T) (id string, there []*modelWorker) {
 
 // drainOver lets the model follow a drain's end, which the sweeper may see one look later.
 func (m *crewModel) drainOver(rt *rapid.T, w *modelWorker) {
-	got, err := m.tr.Worker(rt.Context(), scope, w.id)
+	got, err := m.tr.Worker(rt.Context(), trackertest.Scope, w.id)
 	m.must(rt, err)
 	if got.Status == tracker.Offline {
 		w.status, w.untold = tracker.Offline, !w.told

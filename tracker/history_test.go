@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 var (
@@ -120,7 +121,7 @@ func newHistories(t *testing.T) *histories {
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
 		h.proxies = append(h.proxies, p)
-		h.replicas = append(h.replicas, open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
+		h.replicas = append(h.replicas, trackertest.Open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
 	}
 	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) 
 }
 
 func (h *histories) hire(r *tracker.Tracker) {
-	n := tracker.NewWorker{Scope: scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000}
+	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000}
 	if err := n.Validate(); err != nil {
 		h.Fatal(err)
 	}

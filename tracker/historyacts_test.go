@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // act does one thing at random.
@@ -122,7 +123,7 @@ func (h *histories) count(what string, code tracker.Code) {
 }
 
 func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
-	n := tracker.NewTask{Scope: scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: historyRules.beat,
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: historyRules.beat,
 		StartTimeout: historyRules.start, CancelGrace: historyRules.grace}
 	if k.queue {
 		n.Queue, n.Type, n.Retry = "q", "x", &historyRules.policy
@@ -175,7 +176,7 @@ func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *
 
 func (h *histories) cancel(client int, r *tracker.Tracker, k *historyTask) {
 	h.did(client, k, step{What: "cancel"}, func(*told) error {
-		_, err := r.Cancel(context.Background(), scope, k.id, "why")
+		_, err := r.Cancel(context.Background(), trackertest.Scope, k.id, "why")
 		return err
 	})
 }
@@ -189,7 +190,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 		return
 	}
 	h.did(client, k, step{What: "next", Attempt: from}, func(*told) error {
-		c, err := r.NextAttempt(context.Background(), scope, k.id, from)
+		c, err := r.NextAttempt(context.Background(), trackertest.Scope, k.id, from)
 		if err == nil && c.Envelope != nil {
 			if n := c.Envelope.Attempt.Number; n != from+1 {
 				h.Errorf("%s: asked for the attempt after %d and got the envelope of attempt %d", k.id, from, n)
@@ -202,7 +203,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 
 func (h *histories) get(client int, r *tracker.Tracker, k *historyTask) {
 	h.did(client, k, step{What: "get"}, func(t *told) error {
-		task, err := r.Get(context.Background(), scope, k.id)
+		task, err := r.Get(context.Background(), trackertest.Scope, k.id)
 		if err == nil {
 			t.State, t.Attempt, t.Reason = task.State, task.Attempt, task.Reason
 			t.Requests = task.CancelRequested && task.State == tracker.Running
@@ -221,7 +222,7 @@ func (h *histories) claim(r *tracker.Tracker) {
 		return
 	}
 	worker := h.workers[rand.IntN(len(h.workers))]
-	claim := tracker.ClaimRequest{Scope: scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4), ClaimID: fmt.Sprintf("c%d", h.acted)}
+	claim := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4), ClaimID: fmt.Sprintf("c%d", h.acted)}
 	h.mu.Unlock()
 	var tasks []*tracker.Envelope
 	var err error
@@ -257,7 +258,7 @@ func (h *histories) retire(r *tracker.Tracker) {
 	worker := h.workers[0]
 	h.workers = h.workers[1:]
 	h.mu.Unlock()
-	_, err := r.RetireWorker(context.Background(), scope, worker, tracker.WorkerForced, "")
+	_, err := r.RetireWorker(context.Background(), trackertest.Scope, worker, tracker.WorkerForced, "")
 	h.count("retire", tracker.CodeOf(err))
 	h.hire(r)
 }

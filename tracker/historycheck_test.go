@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // check completes the histories with what their events tell, and holds each against the model.
 func (h *histories) check() {
 	c := h.redis.Client()
 	defer func() { _ = c.Close() }()
-	h.addEvents(storedEvents(h.T, c, 2))
+	h.addEvents(trackertest.StoredEvents(h.T, c, 2))
 	var next, wrong, ops int // what it prints of the first wrong ones is enough to read
 	const told = 3
 	var mu sync.Mutex
@@ -50,7 +51,7 @@ func (h *histories) check() {
 }
 
 // addEvents adds Lubdub's own verdicts, and when queued tasks were dispatched.
-func (h *histories) addEvents(events []storedEvent) {
+func (h *histories) addEvents(events []trackertest.StoredEvent) {
 	tasks := map[string]*historyTask{}
 	for _, k := range h.tasks {
 		tasks[k.id] = k

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
 	"github.com/lubdub-io/lubdub/tracker"
 )
 

@@ -6,124 +6,124 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
-)
 
-func queued(n *tracker.NewTask) { n.Queue, n.Type = "default", "send_email" }
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
-	contract(t, func(h *harness) {
-		c := h.create(func(n *tracker.NewTask) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		c := h.MustCreate(func(n *tracker.NewTask) {
 			n.TaskID, n.Key, n.Labels = "t1", "raw.events", map[string]string{"team": "x"}
 		})
 		a := c.Envelope.Attempt
-		h.wantState("t1", tracker.Dispatched, "")
-		ack, err := h.Start(h.ctx, a, tracker.Report{WorkerID: "w1"})
-		if err != nil || !ack.At.Equal(h.store.Clock.Now()) || ack.Cancel != nil {
+		h.WantState("t1", tracker.Dispatched, "")
+		ack, err := h.Start(h.Ctx, a, tracker.Report{WorkerID: "w1"})
+		if err != nil || !ack.At.Equal(h.Store.Clock.Now()) || ack.Cancel != nil {
 			t := h.TB
 			t.Fatalf("start: %+v %v", ack, err)
 		}
-		h.advance(time.Second)
-		if b := h.beat(a, "1768471201000\tw1\t45\t\"partition 5 of 10\""); b.Err != nil || !b.At.Equal(h.store.Clock.Now()) {
+		h.Advance(time.Second)
+		if b := h.MustBeat(a, "1768471201000\tw1\t45\t\"partition 5 of 10\""); b.Err != nil || !b.At.Equal(h.Store.Clock.Now()) {
 			h.Fatalf("beat: %+v", b)
 		}
-		h.advance(500 * time.Millisecond)
-		task := h.wantState("t1", tracker.Running, "")
+		h.Advance(500 * time.Millisecond)
+		task := h.WantState("t1", tracker.Running, "")
 		if task.Progress.Pct != "45" || task.Progress.Message != `"partition 5 of 10"` || task.WorkerID != "w1" || task.Liveness != tracker.Fresh ||
 			task.RunID != "run_t1" || task.Labels["team"] != "x" || task.Key != "raw.events" {
 			h.Fatalf("%+v", task)
 		}
-		if want := h.store.Clock.Now().Add(-500 * time.Millisecond); !task.LastHeartbeatAt.Equal(want) {
+		if want := h.Store.Clock.Now().Add(-500 * time.Millisecond); !task.LastHeartbeatAt.Equal(want) {
 			h.Fatalf("last heartbeat %v, want %v", task.LastHeartbeatAt, want)
 		}
 		for range 2 { // the same completion again gets the same answer
-			done, err := h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Succeeded, Output: json.RawMessage(`{"rows":1}`)})
+			done, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded, Output: json.RawMessage(`{"rows":1}`)})
 			if err != nil || done.Outcome != tracker.Succeeded || done.WillRetry {
 				h.Fatalf("complete: %+v %v", done, err)
 			}
 		}
-		task = h.wantState("t1", tracker.Succeeded, "")
+		task = h.WantState("t1", tracker.Succeeded, "")
 		if string(task.Output) != `{"rows":1}` || len(task.History) != 1 || task.History[0].Outcome != "SUCCEEDED" || task.History[0].LastProgress.Pct != "45" {
 			h.Fatalf("%+v", task)
 		}
-		b := h.beat(a, "")
-		h.wantCode(b.Err, tracker.AlreadyTerminal)
-		_, err = h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Cancelled})
-		h.wantCode(err, tracker.AlreadyTerminal)
+		b := h.MustBeat(a, "")
+		h.WantCode(b.Err, tracker.AlreadyTerminal)
+		_, err = h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Cancelled})
+		h.WantCode(err, tracker.AlreadyTerminal)
 	})
 }
 
 func TestZombie(t *testing.T) {
 	t.Parallel()
-	contract(t, func(h *harness) {
-		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		h.advance(2 * time.Second)
-		if r := h.sweep(); r.Zombies != 0 {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		h.Advance(2 * time.Second)
+		if r := h.MustSweep(); r.Zombies != 0 {
 			h.Fatalf("swept at the timeout, not past it: %+v", r)
 		}
-		h.advance(20 * time.Millisecond)
-		if r := h.sweep(); r.Zombies != 1 {
+		h.Advance(20 * time.Millisecond)
+		if r := h.MustSweep(); r.Zombies != 1 {
 			h.Fatalf("sweep: %+v", r)
 		}
-		task := h.wantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
+		task := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
 		e := task.History[0].Evidence
 		if task.History[0].Outcome != "ZOMBIE" || e == nil || e.Silent != 2020*time.Millisecond || e.Timeout != 2*time.Second ||
 			e.DetectionLag != 20*time.Millisecond || e.Sweeper != "swp_test" || e.OutageCredit != 0 ||
-			!e.LastHeartbeatAt.Equal(h.store.Clock.Now().Add(-2020*time.Millisecond)) {
+			!e.LastHeartbeatAt.Equal(h.Store.Clock.Now().Add(-2020*time.Millisecond)) {
 			h.Fatalf("%+v evidence %+v", task.History[0], e)
 		}
-		h.wantCode(h.beat(a, "").Err, tracker.Expired)
-		_, err := h.Start(h.ctx, a, tracker.Report{})
-		h.wantCode(err, tracker.AlreadyTerminal)
-		_, err = h.Complete(h.ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
-		h.wantCode(err, tracker.AlreadyTerminal)
+		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
+		_, err := h.Start(h.Ctx, a, tracker.Report{})
+		h.WantCode(err, tracker.AlreadyTerminal)
+		_, err = h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+		h.WantCode(err, tracker.AlreadyTerminal)
 
-		c, err := h.NextAttempt(h.ctx, scope, "t1", 1)
+		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || c.Envelope == nil || c.Envelope.Attempt.Number != 2 {
 			h.Fatalf("next attempt: %+v %v", c, err)
 		}
-		again, err := h.NextAttempt(h.ctx, scope, "t1", 1)
+		again, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || again.Envelope.Attempt.Fence != c.Envelope.Attempt.Fence {
 			h.Fatalf("the same fromAttempt again: %+v %v", again, err)
 		}
-		b := h.beat(a, "")
-		h.wantCode(b.Err, tracker.AttemptMismatch)
+		b := h.MustBeat(a, "")
+		h.WantCode(b.Err, tracker.AttemptMismatch)
 		if e := b.Err.(*tracker.Error); e.Expected != 2 || e.Received != 1 {
 			h.Fatalf("%+v", e)
 		}
-		if b := h.beat(c.Envelope.Attempt, ""); b.Err != nil { // a beat before started starts the attempt
+		if b := h.MustBeat(c.Envelope.Attempt, ""); b.Err != nil { // a beat before started starts the attempt
 			h.Fatal(b.Err)
 		}
-		h.wantState("t1", tracker.Running, "")
+		h.WantState("t1", tracker.Running, "")
 	})
 }
 
 // An outage of the store must cost a worker at most one step of shard time.
 func TestOutageKillsNobody(t *testing.T) {
 	t.Parallel()
-	contract(t, func(h *harness) {
-		a := h.running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		h.advance(time.Second)
-		h.store.Clock.Advance(time.Hour)
-		h.tick()
-		if r := h.sweep(); r.Zombies != 0 {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		h.Advance(time.Second)
+		h.Store.Clock.Advance(time.Hour)
+		h.MustTick()
+		if r := h.MustSweep(); r.Zombies != 0 {
 			h.Fatalf("an outage killed: %+v", r)
 		}
-		if task := h.wantState("t1", tracker.Running, ""); task.Liveness != tracker.Fresh {
+		if task := h.WantState("t1", tracker.Running, ""); task.Liveness != tracker.Fresh {
 			h.Fatalf("liveness %s", task.Liveness)
 		}
-		h.store.Clock.Advance(-2 * time.Hour) // a node with another clock
-		h.tick()
-		if b := h.beat(a, ""); b.Err != nil {
+		h.Store.Clock.Advance(-2 * time.Hour) // a node with another clock
+		h.MustTick()
+		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
 		}
-		h.advance(1900 * time.Millisecond)
-		h.store.Clock.Advance(time.Minute)
-		h.advance(time.Second)
-		if r := h.sweep(); r.Zombies != 1 {
+		h.Advance(1900 * time.Millisecond)
+		h.Store.Clock.Advance(time.Minute)
+		h.Advance(time.Second)
+		if r := h.MustSweep(); r.Zombies != 1 {
 			h.Fatalf("the truly dead: %+v", r)
 		}
-		e := h.get("t1").History[0].Evidence
+		e := h.MustGet("t1").History[0].Evidence
 		if e.OutageCredit != time.Minute || e.Silent <= 2*time.Second {
 			h.Fatalf("evidence %+v", e)
 		}
@@ -132,114 +132,114 @@ func TestOutageKillsNobody(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	contract(t, func(h *harness) {
-		a := h.running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
 		for _, reason := range []string{"user_requested", "again"} {
-			task, err := h.Cancel(h.ctx, scope, "t1", reason)
+			task, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", reason)
 			if err != nil || task.State != tracker.Running || !task.CancelRequested || task.CancelReason != "user_requested" {
 				h.Fatalf("cancel: %+v %v", task, err)
 			}
 		}
-		h.advance(1500 * time.Millisecond) // nobody was told yet: no grace runs
-		b := h.beat(a, "")
+		h.Advance(1500 * time.Millisecond) // nobody was told yet: no grace runs
+		b := h.MustBeat(a, "")
 		if b.Err != nil || b.Cancel == nil || b.Cancel.Reason != "user_requested" || b.Cancel.Delivered {
 			h.Fatalf("%+v %+v", b, b.Cancel)
 		}
 		h.CancelDelivered(a)
-		h.get("t1") // the lane is in order per flush: by the next round trips the delivery is recorded
+		h.MustGet("t1") // the lane is in order per flush: by the next round trips the delivery is recorded
 		for b.Cancel == nil || !b.Cancel.Delivered {
-			if b = h.beat(a, ""); b.Err != nil {
+			if b = h.MustBeat(a, ""); b.Err != nil {
 				h.Fatal(b.Err)
 			}
 		}
 		for range 3 {
-			h.advance(time.Second)
+			h.Advance(time.Second)
 			h.CancelDelivered(a) // told again: the grace period does not begin anew
-			h.get("t1")
-			if b := h.beat(a, ""); b.Err != nil || b.Cancel == nil {
+			h.MustGet("t1")
+			if b := h.MustBeat(a, ""); b.Err != nil || b.Cancel == nil {
 				h.Fatalf("%+v", b)
 			}
 		}
-		if r := h.sweep(); r.TimedOut != 1 {
+		if r := h.MustSweep(); r.TimedOut != 1 {
 			h.Fatalf("grace over: %+v", r)
 		}
-		h.wantState("t1", tracker.Failed, tracker.CancelTimeout)
+		h.WantState("t1", tracker.Failed, tracker.CancelTimeout)
 
-		h.create(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "t2" })
 		for range 2 { // the answer to the first may have been lost
-			if task, err := h.Cancel(h.ctx, scope, "t2", ""); err != nil || task.State != tracker.Cancelled {
+			if task, err := h.Cancel(h.Ctx, trackertest.Scope, "t2", ""); err != nil || task.State != tracker.Cancelled {
 				h.Fatalf("%+v %v", task, err)
 			}
 		}
-		_, err := h.Cancel(h.ctx, scope, "t1", "")
-		h.wantCode(err, tracker.AlreadyTerminal)
-		_, err = h.Cancel(h.ctx, scope, "nosuch", "")
-		h.wantCode(err, tracker.NotFound)
+		_, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", "")
+		h.WantCode(err, tracker.AlreadyTerminal)
+		_, err = h.Cancel(h.Ctx, trackertest.Scope, "nosuch", "")
+		h.WantCode(err, tracker.NotFound)
 	})
 }
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	contract(t, func(h *harness) {
-		h.create(queued, func(n *tracker.NewTask) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) {
 			n.TaskID = "t1"
 			n.HeartbeatTimeout = 2 * time.Second
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: time.Second, Multiplier: 3, MaxBackoff: time.Minute}
 		})
 		dispatch := func(from int) *tracker.Attempt {
-			c, err := h.Dispatch(h.ctx, scope, "t1", from, "w1")
+			c, err := h.Dispatch(h.Ctx, trackertest.Scope, "t1", from, "w1")
 			if err != nil || c.Envelope.Attempt.Number != from+1 {
 				h.Fatalf("dispatch from %d: %+v %v", from, c, err)
 			}
-			if _, err := h.Start(h.ctx, c.Envelope.Attempt, tracker.Report{}); err != nil {
+			if _, err := h.Start(h.Ctx, c.Envelope.Attempt, tracker.Report{}); err != nil {
 				h.Fatal(err)
 			}
 			return c.Envelope.Attempt
 		}
 		a := dispatch(0)
-		h.beat(a, "\tw1\t30\t\"x\"")
-		h.advance(2100 * time.Millisecond) // a loss
-		if r := h.sweep(); r.Zombies != 1 || r.Requeued != 1 {
+		h.MustBeat(a, "\tw1\t30\t\"x\"")
+		h.Advance(2100 * time.Millisecond) // a loss
+		if r := h.MustSweep(); r.Zombies != 1 || r.Requeued != 1 {
 			h.Fatalf("%+v", r)
 		}
-		task := h.wantState("t1", tracker.Queued, "")
-		if want := h.store.Clock.Now().Add(time.Second); !task.NextAttemptAt.Equal(want) || task.Attempt != 1 {
+		task := h.WantState("t1", tracker.Queued, "")
+		if want := h.Store.Clock.Now().Add(time.Second); !task.NextAttemptAt.Equal(want) || task.Attempt != 1 {
 			h.Fatalf("next at %v, want %v; %+v", task.NextAttemptAt, want, task)
 		}
-		h.wantCode(h.beat(a, "").Err, tracker.Expired)
-		_, err := h.Dispatch(h.ctx, scope, "t1", 1, "w1")
-		h.wantCode(err, tracker.AlreadyTerminal)
-		h.advance(time.Second)
-		if r := h.sweep(); r.Ready != 1 {
+		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
+		_, err := h.Dispatch(h.Ctx, trackertest.Scope, "t1", 1, "w1")
+		h.WantCode(err, tracker.AlreadyTerminal)
+		h.Advance(time.Second)
+		if r := h.MustSweep(); r.Ready != 1 {
 			h.Fatalf("%+v", r)
 		}
 		a2 := dispatch(1)
-		c, err := h.NextAttempt(h.ctx, scope, "t1", 1)
+		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || c.Task.Attempt != 2 {
 			h.Fatalf("%+v %v", c, err)
 		}
 		for range 2 {
-			done, err := h.Complete(h.ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+			done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 			if err != nil || !done.WillRetry || done.NextAttempt != 3 {
 				h.Fatalf("%+v %v", done, err)
 			}
 		}
-		task = h.get("t1")
-		if want := h.store.Clock.Now().Add(3 * time.Second); task.State != tracker.Queued || !task.NextAttemptAt.Equal(want) {
+		task = h.MustGet("t1")
+		if want := h.Store.Clock.Now().Add(3 * time.Second); task.State != tracker.Queued || !task.NextAttemptAt.Equal(want) {
 			h.Fatalf("%+v", task)
 		}
-		h.advance(3 * time.Second)
-		h.sweep()
+		h.Advance(3 * time.Second)
+		h.MustSweep()
 		a3 := dispatch(2)
-		done, err := h.Complete(h.ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
+		done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
 		if err != nil || !done.WillRetry { // late, but equal to what its history holds
 			h.Fatalf("%+v %v", done, err)
 		}
-		done, err = h.Complete(h.ctx, a3, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
+		done, err = h.Complete(h.Ctx, a3, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
 		if err != nil || done.WillRetry {
 			h.Fatalf("maxAttempts: %+v %v", done, err)
 		}
-		task = h.wantState("t1", tracker.Failed, tracker.WorkerReported)
+		task = h.WantState("t1", tracker.Failed, tracker.WorkerReported)
 		if len(task.History) != 3 || task.History[0].LastProgress.Pct != "30" {
 			h.Fatalf("%+v", task.History)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 var lostOfEach = flag.Int("lost-replies", 0, "of how many calls of each script the reply is lost, one in each telling of the story; 0: of one call of every fourth script")
@@ -69,18 +71,18 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 		t.Fatal(err)
 	}
 	s.Clock.Set(storyBegins)
-	c := &story{crew: &crew{newHarness(t, s, braked, func(o *tracker.Options) {
+	c := &story{Crew: trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) {
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1000, 1<<30, 1000
-	}), map[string]string{}}, what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
-	count := c.CountScripts()
+	})), what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
+	count := trackertest.CountScripts(c.Tracker)
 	if lost != "" {
-		c.FailCalls(lost, true, func(i int) bool { return i == n })
+		trackertest.FailCalls(c.Tracker, lost, true, func(i int) bool { return i == n })
 	}
 	c.play()
 	end = c.observe()
 	calls = maps.Clone(count())
-	if err := c.Close(c.ctx); err != nil {
+	if err := c.Close(c.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	return calls, end
@@ -89,10 +91,10 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 // observe tells what became of every task, worker, machine, run and queue, and how often each event was told.
 func (c *story) observe() map[string]string {
 	c.Helper()
-	end, told := map[string]string{}, c.eventsBySubject()
+	end, told := map[string]string{}, c.EventsBySubject()
 	for _, id := range c.tasks {
 		var task *tracker.Task
-		c.sure("get "+id, func() (err error) { task, err = c.Get(c.ctx, scope, id); return err })
+		c.sure("get "+id, func() (err error) { task, err = c.Get(c.Ctx, trackertest.Scope, id); return err })
 		var lives []string
 		for _, a := range task.History {
 			lives = append(lives, fmt.Sprintf("%d %s %s by %s", a.Attempt, a.Outcome, a.Reason, c.name(a.WorkerID)))
@@ -101,9 +103,9 @@ func (c *story) observe() map[string]string {
 			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output, strings.Join(lives, "; "))
 		end["events of "+id] = fmt.Sprint(told[id])
 	}
-	for name, id := range c.ids {
+	for name, id := range c.IDs {
 		var w *tracker.Worker
-		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.ctx, scope, id); return err })
+		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.Ctx, trackertest.Scope, id); return err })
 		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed, w.StaleCount, w.TotalCompleted)
 		events := told[id]
 		delete(events, "worker.selected")
@@ -111,14 +113,14 @@ func (c *story) observe() map[string]string {
 	}
 	var machines *tracker.MachinePage
 	c.sure("machines", func() (err error) {
-		machines, err = c.Machines(c.ctx, tracker.MachineFilter{Scope: scope, PageSize: 100})
+		machines, err = c.Machines(c.Ctx, tracker.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
 		return err
 	})
 	for _, m := range machines.Machines {
 		end["machine "+m.ID] = fmt.Sprint(m.Status)
 	}
 	var queues []*tracker.Queue
-	c.sure("queues", func() (err error) { queues, err = c.Queues(c.ctx, scope); return err })
+	c.sure("queues", func() (err error) { queues, err = c.Queues(c.Ctx, trackertest.Scope); return err })
 	for _, q := range queues {
 		for _, k := range q.Kinds {
 			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them for nobody", k.Depth, k.Unrunnable)
@@ -126,15 +128,15 @@ func (c *story) observe() map[string]string {
 		end["queue "+q.Name] = fmt.Sprintf("paused %v, %d workers", q.Paused, q.Workers[tracker.Online])
 	}
 	var run *tracker.Run
-	c.sure("run", func() (err error) { run, err = c.Run(c.ctx, scope, "r1"); return err })
+	c.sure("run", func() (err error) { run, err = c.Run(c.Ctx, trackertest.Scope, "r1"); return err })
 	end["run r1"] = fmt.Sprint(run.Counts)
-	for what, n := range c.events("") {
+	for what, n := range c.Events("") {
 		if strings.HasPrefix(what, "task.") || what == "system.repaired" || what == "system.mass_expiry_held" {
 			end["events "+what] = fmt.Sprint(n)
 		}
 	}
 	c.sure("reconcile", func() error {
-		left, err := c.sweeper.Reconcile(c.ctx)
+		left, err := c.Sweeper.Reconcile(c.Ctx)
 		if len(left) > 0 {
 			end["to repair"] = fmt.Sprint(left)
 		}

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // TestModel drives random operations, with the clock in hand, against a plain model of a task's life: no Redis,
@@ -106,7 +107,7 @@ func (m *machine) Create(rt *rapid.T) {
 		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
 		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
 	}
-	n := tracker.NewTask{Scope: scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond, HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond, HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
 	if rapid.Bool().Draw(rt, "deadline?") {
 		k.deadline = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second}).Draw(rt, "deadline"))
 		n.Deadline = k.deadline
@@ -281,7 +282,7 @@ func (m *machine) finished(k *modelTask, s tracker.State, r tracker.Reason) {
 
 func (m *machine) Cancel(rt *rapid.T) {
 	k := m.pick(rt)
-	_, err := m.tr.Cancel(rt.Context(), scope, k.id, "why")
+	_, err := m.tr.Cancel(rt.Context(), trackertest.Scope, k.id, "why")
 	if k.state.Terminal() && !(k.state == tracker.Cancelled && k.cancel) {
 		m.code(rt, "cancel", err, tracker.AlreadyTerminal)
 		return
@@ -303,7 +304,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 	if from > 1 && rapid.IntRange(0, 4).Draw(rt, "stale") == 0 {
 		from--
 	}
-	c, err := m.tr.NextAttempt(rt.Context(), scope, k.id, from)
+	c, err := m.tr.NextAttempt(rt.Context(), trackertest.Scope, k.id, from)
 	late := !k.deadline.IsZero() && !k.deadline.After(m.now)
 	switch {
 	case from == k.attempt-1:
@@ -331,7 +332,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 
 func (m *machine) Dispatch(rt *rapid.T) {
 	k := m.pick(rt)
-	c, err := m.tr.Dispatch(rt.Context(), scope, k.id, k.attempt, "w9")
+	c, err := m.tr.Dispatch(rt.Context(), trackertest.Scope, k.id, k.attempt, "w9")
 	switch {
 	case k.state != tracker.Queued:
 		m.code(rt, "dispatch", err, tracker.AttemptMismatch)
@@ -437,7 +438,7 @@ func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
 
 // list reads the tasks in a state, or all, and compares each, and how many there are.
 func (m *machine) list(rt *rapid.T, s tracker.State) {
-	page, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: scope, State: s, PageSize: 100})
+	page, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, State: s, PageSize: 100})
 	m.must(rt, err)
 	want := 0
 	for _, k := range m.tasks {
@@ -455,7 +456,7 @@ func (m *machine) list(rt *rapid.T, s tracker.State) {
 
 // Read reads one task by itself, and the tasks of each state.
 func (m *machine) Read(rt *rapid.T) {
-	task, err := m.tr.Get(rt.Context(), scope, m.pick(rt).id)
+	task, err := m.tr.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
 	m.must(rt, err)
 	m.agree(rt, task)
 	for _, s := range tracker.States {
@@ -474,7 +475,7 @@ func (m *machine) Check(rt *rapid.T) {
 	for _, k := range m.tasks {
 		counts[k.state]++
 	}
-	run, err := m.tr.Run(rt.Context(), scope, "r1")
+	run, err := m.tr.Run(rt.Context(), trackertest.Scope, "r1")
 	m.must(rt, err)
 	for _, s := range tracker.States {
 		if run.Counts[s] != counts[s] {

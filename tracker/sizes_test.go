@@ -9,28 +9,30 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // storedBytes reads what a task's documents and history take, and what its record says of it.
-func (h *harness) storedBytes(id string) (stored, said int64, class string) {
+func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class string) {
 	h.Helper()
 	for shard := range h.Shards() {
 		prefix := fmt.Sprintf("lubdub:{%d}:", shard)
-		doc, err := h.store.Client.HGetAll(h.ctx, prefix+"doc:"+scope.String()+"/"+id).Result()
+		doc, err := h.Store.Client.HGetAll(h.Ctx, prefix+"doc:"+trackertest.Scope.String()+"/"+id).Result()
 		if err != nil {
 			h.Fatal(err)
 		}
 		for _, v := range doc {
 			stored += int64(len(v))
 		}
-		history, err := h.store.Client.LRange(h.ctx, prefix+"history:"+scope.String()+"/"+id, 0, -1).Result()
+		history, err := h.Store.Client.LRange(h.Ctx, prefix+"history:"+trackertest.Scope.String()+"/"+id, 0, -1).Result()
 		if err != nil {
 			h.Fatal(err)
 		}
 		for _, v := range history {
 			stored += int64(len(v))
 		}
-		if z := h.store.Client.HGet(h.ctx, prefix+"task:"+scope.String()+"/"+id, "z").Val(); z != "" {
+		if z := h.Store.Client.HGet(h.Ctx, prefix+"task:"+trackertest.Scope.String()+"/"+id, "z").Val(); z != "" {
 			class = z[:1]
 			said, _ = strconv.ParseInt(z[1:], 10, 64)
 		}
@@ -38,53 +40,36 @@ func (h *harness) storedBytes(id string) (stored, said int64, class string) {
 	return stored, said, class
 }
 
-// sizes lists what all shards list as large.
-func (h *harness) sizes() (list []string) {
-	h.Helper()
-	for shard := range h.Shards() {
-		all, err := h.store.Client.ZRange(h.ctx, fmt.Sprintf("lubdub:{%d}:ix", shard), 0, -1).Result()
-		if err != nil {
-			h.Fatal(err)
-		}
-		for _, entry := range all {
-			if strings.HasPrefix(entry, "~") {
-				list = append(list, entry)
-			}
-		}
-	}
-	return list
-}
-
 // What is counted of a task stays what it takes, whatever happens to it, and goes with it.
 func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 	t.Parallel()
-	claims(t, func(c *crew) {
-		c.hire("w1")
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
 		random := rand.New(rand.NewPCG(1, 2))
 		text := func(most int) []byte {
 			return []byte(`"` + strings.Repeat("x", random.IntN(most+1)) + `"`)
 		}
 		check := func(id, when string) {
 			c.Helper()
-			stored, said, class := c.storedBytes(id)
+			stored, said, class := storedBytes(c.Harness, id)
 			if d := stored - said; d > 2500 || d < -2500 {
 				c.Fatalf("%s, %s: takes %d bytes, and is said to take %d", id, when, stored, said)
 			}
 			entry := "~acme/" + class + "/prod/" + id
-			if n := strings.Count(strings.Join(c.sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (said > 1024) || n == 1 && !strings.Contains(strings.Join(c.sizes(), "\n")+"\n", entry+"\n") {
-				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, said, c.sizes())
+			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (said > 1024) || n == 1 && !strings.Contains(strings.Join(c.Sizes(), "\n")+"\n", entry+"\n") {
+				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, said, c.Sizes())
 			}
 		}
 		for i := range 8 {
 			id := fmt.Sprintf("t%d", i)
-			c.create(func(n *tracker.NewTask) {
+			c.MustCreate(func(n *tracker.NewTask) {
 				n.TaskID, n.Queue, n.Type, n.HeartbeatTimeout = id, "q", "x", 0
 				n.Payload = text(20_000 * (i % 3))
 				n.Retry = &tracker.RetryPolicy{MaxAttempts: 6, MaxLosses: 3, Multiplier: 1, MaxBackoff: time.Second}
 			})
 			check(id, "created")
 			for try := range 6 {
-				got := c.claim("w1", 1)
+				got := c.MustClaim("w1", 1)
 				if len(got) != 1 {
 					c.Fatalf("%s: claimed %d", id, len(got))
 				}
@@ -93,25 +78,25 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 				if try == 5 && i%2 == 0 {
 					done = tracker.Completion{Outcome: tracker.Succeeded, Output: text(90_000), Metrics: text(100)}
 				}
-				if _, err := c.Complete(c.ctx, a, done); err != nil {
+				if _, err := c.Complete(c.Ctx, a, done); err != nil {
 					c.Fatal(err)
 				}
 				check(id, fmt.Sprintf("after attempt %d", try+1))
 			}
 			if i%2 == 1 { // it has failed: one more attempt is asked for
-				if _, err := c.NextAttempt(c.ctx, scope, id, 6); err != nil {
+				if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, id, 6); err != nil {
 					c.Fatal(err)
 				}
 				check(id, "queued again")
-				if _, err := c.Cancel(c.ctx, scope, id, ""); err != nil {
+				if _, err := c.Cancel(c.Ctx, trackertest.Scope, id, ""); err != nil {
 					c.Fatal(err)
 				}
 			}
 		}
-		c.store.Clock.Advance(tracker.DefaultFinishedRetention + time.Hour)
-		c.tick()
-		c.sweep()
-		if left := c.sizes(); len(left) > 0 {
+		c.Store.Clock.Advance(tracker.DefaultFinishedRetention + time.Hour)
+		c.MustTick()
+		c.MustSweep()
+		if left := c.Sizes(); len(left) > 0 {
 			c.Fatalf("left behind: %v", left)
 		}
 	})

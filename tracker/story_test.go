@@ -1,10 +1,13 @@
 package tracker_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
@@ -12,7 +15,7 @@ var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 // story is a crew to which everything happens that a script is there for, by clients that ask again when the store
 // did not confirm.
 type story struct {
-	*crew
+	*trackertest.Crew
 	what  string // is being lost
 	tasks []string
 	names map[string]string // of workers by their ids
@@ -45,7 +48,7 @@ func (c *story) play() {
 func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 	c.Helper()
 	c.sure("register "+name, func() error {
-		n := newWorker(func(n *tracker.NewWorker) {
+		n := trackertest.NewWorker(func(n *tracker.NewWorker) {
 			n.Queue, n.Types, n.MachineID, n.Hostname, n.PID, n.MaxConcurrent = queue, []string{"x"}, "host-"+name, "host-"+name, 1, 20
 			for _, f := range change {
 				f(n)
@@ -54,9 +57,9 @@ func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 		if err := n.Validate(); err != nil {
 			return err
 		}
-		r, err := c.Register(c.ctx, n)
+		r, err := c.Register(c.Ctx, n)
 		if err == nil {
-			c.ids[name] = r.WorkerID
+			c.IDs[name] = r.WorkerID
 			c.names[r.WorkerID], c.records[name] = name, r.Record
 		}
 		return err
@@ -66,14 +69,14 @@ func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 // made creates a task by an idempotency key.
 func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
 	c.Helper()
-	n := tracker.NewTask{Scope: scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second, IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second, IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
 	for _, f := range change {
 		f(&n)
 	}
-	c.check("validate", n.Validate(c.store.Clock.Now()))
+	c.check("validate", n.Validate(c.Store.Clock.Now()))
 	var a *tracker.Attempt
 	c.sure("create "+id, func() error {
-		made, err := c.Create(c.ctx, n)
+		made, err := c.Create(c.Ctx, n)
 		if err == nil && made.Envelope != nil {
 			a = made.Envelope.Attempt
 		}
@@ -91,7 +94,7 @@ func (c *story) queued(id, queue string, change ...func(*tracker.NewTask)) {
 
 func (c *story) started(a *tracker.Attempt) *tracker.Attempt {
 	c.Helper()
-	c.sure("start "+a.TaskID, func() error { _, err := c.Start(c.ctx, a, tracker.Report{}); return err })
+	c.sure("start "+a.TaskID, func() error { _, err := c.Start(c.Ctx, a, tracker.Report{}); return err })
 	return a
 }
 
@@ -110,13 +113,13 @@ func (c *story) ended(a *tracker.Attempt, outcome tracker.State, retryable bool)
 	if outcome == tracker.Failed {
 		done.Error = []byte(`{"message":"no"}`)
 	}
-	c.sure("complete "+a.TaskID, func() error { _, err := c.Complete(c.ctx, a, done); return err })
+	c.sure("complete "+a.TaskID, func() error { _, err := c.Complete(c.Ctx, a, done); return err })
 }
 
 func (c *story) beats(a *tracker.Attempt) *tracker.Beat {
 	c.Helper()
 	var b *tracker.Beat
-	c.sure("beat of "+a.TaskID, func() error { b = c.beat(a, "\t\t50\t\"half\""); return b.Err })
+	c.sure("beat of "+a.TaskID, func() error { b = c.MustBeat(a, "\t\t50\t\"half\""); return b.Err })
 	return b
 }
 
@@ -125,7 +128,7 @@ func (c *story) claimed(worker, id string, max int) (got []*tracker.Attempt) {
 	c.Helper()
 	var tasks []*tracker.Envelope
 	c.sure("claim of "+worker, func() (err error) {
-		tasks, err = c.Claim(c.ctx, tracker.ClaimRequest{Scope: scope, WorkerID: c.ids[worker], Queue: "q", Max: max, ClaimID: id})
+		tasks, err = c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, ClaimID: id})
 		return err
 	})
 	for _, e := range tasks {
@@ -137,7 +140,7 @@ func (c *story) claimed(worker, id string, max int) (got []*tracker.Attempt) {
 func (c *story) tells(worker string, b tracker.WorkerBeat) {
 	c.Helper()
 	c.sure("beat of "+worker, func() error {
-		heard, err := c.BeatWorker(c.ctx, scope, c.ids[worker], b)
+		heard, err := c.BeatWorker(c.Ctx, trackertest.Scope, c.IDs[worker], b)
 		if err == nil {
 			c.Notified(heard)
 		}
@@ -149,7 +152,7 @@ func (c *story) tells(worker string, b tracker.WorkerBeat) {
 func (c *story) goOn(d time.Duration) {
 	c.Helper()
 	for ; d > 0; d -= 250 * time.Millisecond {
-		c.store.Clock.Advance(min(d, 250*time.Millisecond))
+		c.Store.Clock.Advance(min(d, 250*time.Millisecond))
 		c.sure("tick", c.Tick)
 		if d%time.Second == 0 {
 			for _, name := range c.alive {
@@ -163,7 +166,7 @@ func (c *story) goOn(d time.Duration) {
 func (c *story) sweeps() {
 	c.Helper()
 	for range 3 {
-		c.sure("sweep", func() error { _, err := c.sweeper.RunOnce(c.ctx); return err })
+		c.sure("sweep", func() error { _, err := c.Sweeper.RunOnce(c.Ctx); return err })
 	}
 }
 
@@ -176,7 +179,7 @@ func (c *story) callbacks() {
 	c.ended(a, tracker.Succeeded, false)
 
 	a = c.runs("cancelled", inRun)
-	c.sure("cancel", func() error { _, err := c.Cancel(c.ctx, scope, "cancelled", "why"); return err })
+	c.sure("cancel", func() error { _, err := c.Cancel(c.Ctx, trackertest.Scope, "cancelled", "why"); return err })
 	if b := c.beats(a); b.Cancel == nil {
 		c.Fatalf("%s: nothing is told of the cancel", c.what)
 	}
@@ -184,12 +187,12 @@ func (c *story) callbacks() {
 	c.ended(a, tracker.Cancelled, false)
 
 	c.queued("cancelled-with-its-run", "q", func(n *tracker.NewTask) { n.RunID = "r2" })
-	c.sure("cancel run", func() error { _, err := c.CancelRun(c.ctx, scope, "r2", "why"); return err })
+	c.sure("cancel run", func() error { _, err := c.CancelRun(c.Ctx, trackertest.Scope, "r2", "why"); return err })
 
 	a = c.runs("again")
 	c.ended(a, tracker.Failed, false)
 	c.sure("next attempt", func() error {
-		next, err := c.NextAttempt(c.ctx, scope, "again", 1)
+		next, err := c.NextAttempt(c.Ctx, trackertest.Scope, "again", 1)
 		if err == nil {
 			a = next.Envelope.Attempt
 		}
@@ -203,7 +206,7 @@ func (c *story) verdicts() {
 	c.runs("silent")
 	c.made("not-started", func(n *tracker.NewTask) { n.StartTimeout = time.Second })
 	long := c.runs("long", func(n *tracker.NewTask) { n.RunTimeout = 2 * time.Second })
-	c.made("late", func(n *tracker.NewTask) { n.Deadline = c.store.Clock.Now().Add(2 * time.Second) })
+	c.made("late", func(n *tracker.NewTask) { n.Deadline = c.Store.Clock.Now().Add(2 * time.Second) })
 	c.goOn(time.Second)
 	c.beats(long)
 	c.goOn(1500 * time.Millisecond)
@@ -213,14 +216,14 @@ func (c *story) verdicts() {
 // queues are paused and resumed; what fails there is tried again.
 func (c *story) queues() {
 	c.queued("picky", "q", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
-	c.sure("pause", func() error { _, err := c.PauseQueue(c.ctx, scope, "q"); return err })
+	c.sure("pause", func() error { _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); return err })
 	c.queued("retried", "q", func(n *tracker.NewTask) {
 		n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
 	})
 	if got := c.claimed("w1", "paused", 1); len(got) > 0 {
 		c.Fatalf("%s: claimed from a paused queue", c.what)
 	}
-	c.sure("resume", func() error { return c.ResumeQueue(c.ctx, scope, "q") })
+	c.sure("resume", func() error { return c.ResumeQueue(c.Ctx, trackertest.Scope, "q") })
 	first := c.claimed("w1", "c1", 1)
 	if again := c.claimed("w1", "c1", 1); len(first) != 1 || len(again) != 1 || again[0].TaskID != first[0].TaskID {
 		c.Fatalf("%s: claimed %v, again %v", c.what, first, again)
@@ -237,7 +240,7 @@ func (c *story) queues() {
 func (c *story) word() {
 	c.queued("called-off", "q")
 	held := c.claimed("w1", "c0", 1)
-	c.sure("cancel", func() error { _, err := c.Cancel(c.ctx, scope, "called-off", "why"); return err })
+	c.sure("cancel", func() error { _, err := c.Cancel(c.Ctx, trackertest.Scope, "called-off", "why"); return err })
 	c.sweeps()
 	c.goOn(2 * time.Second)
 	c.ended(held[0], tracker.Cancelled, false)
@@ -260,7 +263,7 @@ func (c *story) inventory() {
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
-		_, err := c.Owned(c.ctx, scope, c.ids["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}}) // the second is not remembered
+		_, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}}) // the second is not remembered
 		return err
 	})
 	c.ended(kept, tracker.Succeeded, false)
@@ -274,11 +277,11 @@ func (c *story) inventory() {
 func (c *story) selects(queue string) {
 	c.Helper()
 	c.sure("select", func() error {
-		s := tracker.Selector{Scope: scope, Queue: queue}
+		s := tracker.Selector{Scope: trackertest.Scope, Queue: queue}
 		if err := s.Validate(); err != nil {
 			return err
 		}
-		_, err := c.Select(c.ctx, s)
+		_, err := c.Select(c.Ctx, s)
 		return err
 	})
 }
@@ -290,7 +293,7 @@ func (c *story) placements() {
 	c.alive = append(c.alive, "p2")
 	c.selects("pq")
 	c.sure("drain", func() error {
-		_, err := c.DrainWorker(c.ctx, scope, c.ids["p1"], tracker.Drain{Reason: "r"})
+		_, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["p1"], tracker.Drain{Reason: "r"})
 		return err
 	})
 	c.goOn(5 * time.Second)
@@ -304,7 +307,7 @@ func (c *story) placements() {
 func (c *story) deaths() {
 	c.hired("dies", "q")
 	for i := range 3 {
-		c.queued(fmt.Sprintf("orphan-%d", i), "q", func(n *tracker.NewTask) { n.WorkerID = c.ids["dies"]; n.RunID = "r1" })
+		c.queued(fmt.Sprintf("orphan-%d", i), "q", func(n *tracker.NewTask) { n.WorkerID = c.IDs["dies"]; n.RunID = "r1" })
 	}
 	if got := c.claimed("dies", "c5", 5); len(got) != 3 {
 		c.Fatalf("%s: claimed %v", c.what, got)
@@ -315,16 +318,16 @@ func (c *story) deaths() {
 	c.sweeps()
 	c.hired("leaves", "q")
 	c.sure("retire", func() error {
-		_, err := c.RetireWorker(c.ctx, scope, c.ids["leaves"], tracker.WorkerForced, "")
+		_, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], tracker.WorkerForced, "")
 		return err
 	})
 	c.sweeps()
 	c.sure("drain of a machine", func() error {
-		_, err := c.DrainMachine(c.ctx, scope, "host-leaves", tracker.Drain{Reason: "r"})
+		_, err := c.DrainMachine(c.Ctx, trackertest.Scope, "host-leaves", tracker.Drain{Reason: "r"})
 		return err
 	})
 	c.hired("returns", "q", func(n *tracker.NewWorker) { n.MachineID = "host-leaves" })
-	c.sure("resume of a machine", func() error { _, err := c.ResumeMachine(c.ctx, scope, "host-leaves", "r"); return err })
+	c.sure("resume of a machine", func() error { _, err := c.ResumeMachine(c.Ctx, trackertest.Scope, "host-leaves", "r"); return err })
 }
 
 // brake holds workers and a herd of tasks that go silent, and is released.
@@ -342,47 +345,61 @@ func (c *story) brake() {
 	}
 	c.goOn(2250 * time.Millisecond)
 	c.sweeps()
-	if task := c.get("herd-00"); task.State != tracker.Running {
+	if task := c.MustGet("herd-00"); task.State != tracker.Running {
 		c.Fatalf("%s: a held task is %s %s", c.what, task.State, task.Reason)
 	}
-	if w := c.worker(c.ids["herd-00"]); w.Status != tracker.Online {
+	if w := c.MustWorker(c.IDs["herd-00"]); w.Status != tracker.Online {
 		c.Fatalf("%s: a held worker is %s %s", c.what, w.Status, w.StatusReason)
 	}
-	c.sure("release", func() error { _, err := c.Release(c.ctx, scope, time.Minute); return err })
+	c.sure("release", func() error { _, err := c.Release(c.Ctx, trackertest.Scope, time.Minute); return err })
 	c.sweeps()
 }
 
 // repairs are of what a store that lost writes left behind.
 func (c *story) repairs() {
-	c.plant(c.key("ghost", "ix"), scope.String()+"/R/ghost")
+	c.Plant(c.Key("ghost", "ix"), trackertest.Scope.String()+"/R/ghost")
 	c.queued("held", "q")
 	held := c.claimed("w2", "c6", 1)
-	c.sure("reconcile", func() error { _, err := c.sweeper.Reconcile(c.ctx); return err })
+	c.sure("reconcile", func() error { _, err := c.Sweeper.Reconcile(c.Ctx); return err })
 	c.ended(held[0], tracker.Succeeded, false)
-	c.check("damage", c.store.Client.Del(c.ctx, c.WorkerKey(scope, c.ids["p2"])).Err())
-	c.sure("adopt", func() error { return c.AdoptWorker(c.ctx, scope, c.ids["p2"], c.records["p2"]) })
+	c.check("damage", c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["p2"])).Err())
+	c.sure("adopt", func() error { return c.AdoptWorker(c.Ctx, trackertest.Scope, c.IDs["p2"], c.records["p2"]) })
 }
 
 // holds time back, while beats are refused.
 func (c *story) holds() {
 	a := c.runs("held-back")
-	beats := c.key("held-back", "beats:2000")
-	c.check("damage", c.store.Client.Rename(c.ctx, beats, "away").Err())
-	c.check("damage", c.store.Client.Set(c.ctx, beats, "no set", 0).Err())
-	c.wantCode(c.beat(a, "").Err, tracker.Unavailable)
-	c.HoldTime()
-	c.check("damage", c.store.Client.Rename(c.ctx, "away", beats).Err())
+	beats := c.Key("held-back", "beats:2000")
+	c.check("damage", c.Store.Client.Rename(c.Ctx, beats, "away").Err())
+	c.check("damage", c.Store.Client.Set(c.Ctx, beats, "no set", 0).Err())
+	c.WantCode(c.MustBeat(a, "").Err, tracker.Unavailable)
+	c.holdsTime()
+	c.check("damage", c.Store.Client.Rename(c.Ctx, "away", beats).Err())
 	c.beats(a)
 	c.ended(a, tracker.Succeeded, false)
 }
 
+// holdsTime keeps time until it has been held back once.
+func (c *story) holdsTime() {
+	ctx, cancel := context.WithCancel(c.Ctx)
+	slowed := trackertest.RecordCalls(c.Tracker, "slowclock")
+	kept := make(chan error, 1)
+	go func() { kept <- c.KeepTime(ctx) }()
+	trackertest.Until(c, func() bool { return len(slowed()) > 0 })
+	cancel()
+	c.check("keep time", <-kept)
+}
+
 // readers look at everything.
 func (c *story) readers() {
-	c.sure("list", func() error { _, err := c.List(c.ctx, tracker.TaskFilter{Scope: scope, PageSize: 5}); return err })
-	c.sure("workers", func() error {
-		_, err := c.Workers(c.ctx, tracker.WorkerFilter{Scope: scope, PageSize: 100})
+	c.sure("list", func() error {
+		_, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
 		return err
 	})
-	c.sure("machine", func() error { _, err := c.Machine(c.ctx, scope, "host-w1"); return err })
-	c.sure("queues", func() error { _, err := c.Queues(c.ctx, scope); return err })
+	c.sure("workers", func() error {
+		_, err := c.Workers(c.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
+		return err
+	})
+	c.sure("machine", func() error { _, err := c.Machine(c.Ctx, trackertest.Scope, "host-w1"); return err })
+	c.sure("queues", func() error { _, err := c.Queues(c.Ctx, trackertest.Scope); return err })
 }

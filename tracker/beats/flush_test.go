@@ -16,7 +16,7 @@ func TestTurns(t *testing.T) {
 	s := redistest.Real(t)
 	var trs []*tracker.Tracker
 	for range 3 {
-		trs = append(trs, trackertest.Open(t, s))
+		trs = append(trs, trackertest.OpenOn(t, s))
 	}
 	for range 2 { // the second round tells each of all
 		for _, tr := range trs {
@@ -43,7 +43,7 @@ func TestFlushAllocations(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	s := redistest.Real(t, redistest.WallClock)
-	tr := trackertest.Open(t, s)
+	tr := trackertest.OpenOn(t, s)
 	flush := tr.Flusher(0)
 	measure := func(beats int) float64 {
 		batch := make([]*tracker.Beat, beats)

@@ -12,7 +12,7 @@ import (
 func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		tr := trackertest.Open(t, s)
+		tr := trackertest.OpenOn(t, s)
 		if err := tr.Tick(); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tr.EndWithoutRecovery(in, r.WorkerID); err != nil {
+			if err := trackertest.EndWithoutRecovery(tr, in, r.WorkerID); err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, r.WorkerID)

@@ -180,3 +180,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	}
 	return s.evicting()
 }
+
+// AddHook has every command to the one server pass a hook, for tests; it is for stores that are no Cluster.
+func (s *Store) AddHook(h redis.Hook) { s.single.AddHook(h) }
+
+// AwaitBackground returns when nothing goes on beside the callers, for tests.
+func (s *Store) AwaitBackground() { s.background.Wait() }

@@ -16,7 +16,7 @@ import (
 func TestBeatBetweenFindAndTake(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		tr := trackertest.Open(t, s)
+		tr := trackertest.OpenOn(t, s)
 		alive, dead := trackertest.StartOne(t, tr, s, "alive"), trackertest.StartOne(t, tr, s, "dead")
 		trackertest.Advance(t, tr, s, 2500*time.Millisecond)
 		sw := tracker.NewSweeper(tr, tracker.SweeperOptions{})
@@ -48,7 +48,7 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 func TestOneTransitionWins(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		tr := trackertest.Open(t, s)
+		tr := trackertest.OpenOn(t, s)
 		const tasks = 60
 		attempts := make([]*tracker.Attempt, tasks)
 		for i := range attempts {

@@ -12,8 +12,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// Open opens a tracker of one shard on a store, with an eye for nothing but what the test does; change may set other options.
-func Open(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
+// OpenOn opens a tracker of one shard on a store, with an eye for nothing but what the test does; change may set other options.
+func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
 	t.Helper()
 	o := tracker.Options{
 		RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),

@@ -1,0 +1,196 @@
+package beats_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+const checkPeriod = 1500 * time.Millisecond // of balancers
+
+// behindBalancers has the replica reckon with balancers, on the test's clock.
+func behindBalancers(h *trackertest.Harness) {
+	from := h.Store.Clock.Now()
+	h.OnClock(func() time.Duration { return h.Store.Clock.Now().Sub(from) })
+}
+
+func withBalancers(t *testing.T, test func(h *trackertest.Harness)) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
+		behindBalancers(h)
+		test(h)
+	})
+}
+
+// keepAll moves the clock on while replicas keep shard time, and calls between once in each slot. Redis's trouble is theirs.
+func keepAll(h *trackertest.Harness, d time.Duration, replicas []*tracker.Tracker, between func()) {
+	h.Helper()
+	for ; d > 0; d -= 100 * time.Millisecond {
+		between()
+		h.Store.Clock.Advance(100 * time.Millisecond)
+		for _, r := range replicas {
+			r.Listen()
+			_ = r.Tick()
+		}
+	}
+}
+
+// spoil has the store refuse whatever needs a key of a task's shard, and gives what mends it.
+func spoil(h *trackertest.Harness, id, name string) (mend func()) {
+	key := fmt.Sprintf("lubdub:{%d}:%s", h.ShardOf(trackertest.Scope, id), name)
+	h.Store.Client.Rename(h.Ctx, key, key+"-away")
+	h.Store.Client.Set(h.Ctx, key, "of another type", 0)
+	return func() { h.Store.Client.Rename(h.Ctx, key+"-away", key) }
+}
+
+// Balancers that were told 503 for an outage keep clients away for a while after it. Nobody dies of that while; who has
+// been silent since before is found after it.
+func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
+	t.Parallel()
+	withBalancers(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		dead := "dead"
+		for i := 0; h.ShardOf(trackertest.Scope, dead) != h.ShardOf(trackertest.Scope, "t1"); i++ {
+			dead = fmt.Sprintf("dead-%d", i)
+		}
+		h.Running(func(n *tracker.NewTask) { n.TaskID = dead })
+		us := []*tracker.Tracker{h.Tracker}
+		keepAll(h, time.Second, us, func() {})
+		h.MustBeat(a, "")
+		start := shardTime(h, "t1")
+		mend := spoil(h, "t1", "clock")
+		keepAll(h, 5*time.Second, us, func() {})
+		mend()
+		keepAll(h, checkPeriod-200*time.Millisecond, us, func() {}) // the balancer has not looked yet
+		if moved := shardTime(h, "t1") - start; moved > 500 {
+			h.Errorf("time ran %d ms while nobody could be heard", moved)
+		}
+		h.MustSweep()
+		h.WantState("t1", tracker.Running, "")
+		keepAll(h, 2*time.Second, us, func() { h.MustBeat(a, "") })
+		h.MustSweep()
+		h.WantState("t1", tracker.Running, "")
+		h.WantState(dead, tracker.Failed, tracker.HeartbeatTimeout)
+	})
+}
+
+// A replica that drains holds nobody's time while another one serves, and that of all when it is the last; a deployment
+// that starts again holds it until balancers can have noticed.
+func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
+	t.Parallel()
+	withBalancers(t, func(h *trackertest.Harness) {
+		h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		other := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
+		behindBalancers(other)
+		both := []*tracker.Tracker{h.Tracker, other.Tracker}
+		ran := func(least, most, wall time.Duration, replicas []*tracker.Tracker, when string) {
+			h.Helper()
+			start := shardTime(h, "t1")
+			keepAll(h, wall, replicas, func() {})
+			if moved := time.Duration(shardTime(h, "t1")-start) * time.Millisecond; moved < least || moved > most {
+				h.Errorf("%s: time ran %v in %v, want %v to %v", when, moved, wall, least, most)
+			}
+		}
+		ran(time.Second, time.Second, time.Second, both, "both serve")
+		h.SetDraining()
+		ran(time.Second, time.Second, time.Second, both, "one drains")
+		other.SetDraining()
+		ran(0, 300*time.Millisecond, 2*time.Second, both, "both drain")
+		h.Store.Clock.Advance(time.Minute) // nobody is there
+		again := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
+		behindBalancers(again)
+		again.BalancersKnowNothing()
+		us := []*tracker.Tracker{again.Tracker}
+		ran(0, 400*time.Millisecond, checkPeriod-200*time.Millisecond, us, "started again")
+		ran(time.Second, 2*time.Second, 2*time.Second, us, "a period later")
+		ran(time.Second, time.Second, time.Second, us, "then")
+	})
+}
+
+// The first start of a deployment holds nothing: nobody can have been cut off.
+func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		for _, founds := range []bool{true, false} {
+			h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
+			if founds {
+				h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+			}
+			start := shardTime(h, "t1")
+			h.Advance(time.Second)
+			if moved := shardTime(h, "t1") - start; (moved > 500) != founds {
+				t.Errorf("founded %v: time ran %d ms", founds, moved)
+			}
+			s.Clock.Advance(10 * time.Second) // until it is forgotten
+		}
+	})
+}
+
+// One part of the store is away. Balancers that count its 503s keep clients from the healthy part, too: its time is held
+// while clearly fewer of its clients are heard than before, and only then.
+func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
+	t.Parallel()
+	withBalancers(t, func(h *trackertest.Harness) {
+		var attempts []*tracker.Attempt
+		var one *tracker.Attempt
+		healthy, ill := "", ""
+		for i := 0; healthy == "" || ill == "" || i < 10; i++ {
+			id := fmt.Sprintf("t%d", i)
+			attempts = append(attempts, h.Running(func(n *tracker.NewTask) { n.TaskID = id }))
+			if h.ShardOf(trackertest.Scope, id) == 0 {
+				healthy = id
+			} else {
+				ill, one = id, attempts[i]
+			}
+		}
+		us := []*tracker.Tracker{h.Tracker}
+		away := func() { h.MustBeat(one, "") } // a balancer lets somebody through now and then, who meets the trouble
+		everyone := func() {
+			for _, a := range attempts {
+				h.MustBeat(a, "")
+			}
+		}
+		keepAll(h, 2*checkPeriod, us, everyone)
+		ran := func(least, most, wall time.Duration, between func(), when string) {
+			h.Helper()
+			start := shardTime(h, healthy)
+			keepAll(h, wall, us, between)
+			if moved := time.Duration(shardTime(h, healthy)-start) * time.Millisecond; moved < least || moved > most {
+				h.Errorf("%s: time ran %v in %v, want %v to %v", when, moved, wall, least, most)
+			}
+		}
+		mend := spoil(h, ill, "beats:2000")
+		ran(3*time.Second, 3*time.Second, 3*time.Second, everyone, "clients are heard")
+		ran(0, 1500*time.Millisecond, 3*time.Second, away, "they are not") // which takes a moment to notice
+		ran(0, 200*time.Millisecond, 2*time.Second, away, "they still are not")
+		mend()
+		ran(0, 150*time.Millisecond, checkPeriod-200*time.Millisecond, func() {}, "until balancers are back")
+		ran(time.Second, 2*time.Second, 2*time.Second, everyone, "they are heard again")
+	})
+}
+
+// Who was heard in the middle of a hold is credited what was held after that, and no more.
+func TestEvidenceOfABeatInAHold(t *testing.T) {
+	t.Parallel()
+	withBalancers(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		h.SetDraining()
+		us := []*tracker.Tracker{h.Tracker}
+		keepAll(h, 1300*time.Millisecond, us, func() {})
+		b := h.MustBeat(a, "")
+		if b.Err != nil {
+			h.Fatal(b.Err)
+		}
+		keepAll(h, 11*time.Second, us, func() {})
+		h.MustSweep()
+		e := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout).History[0].Evidence
+		if off := e.LastHeartbeatAt.Sub(b.At).Abs(); off > 20*time.Millisecond {
+			h.Errorf("its last beat is told %v off: %+v", off, e)
+		}
+	})
+}

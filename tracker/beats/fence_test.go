@@ -1,0 +1,84 @@
+package beats_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// After a failover that lost an attempt, its number is given out again: the two are told apart by their fences.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		twin := *a
+		twin.Fence = "zzzz"
+		b := h.Attempt(twin)
+		h.WantCode(h.MustBeat(b, "").Err, tracker.AttemptMismatch)
+		_, err := h.Start(h.Ctx, b, tracker.Report{})
+		h.WantCode(err, tracker.AttemptMismatch)
+		_, err = h.Complete(h.Ctx, b, tracker.Completion{Outcome: tracker.Succeeded})
+		h.WantCode(err, tracker.AttemptMismatch)
+		h.WantState("t1", tracker.Running, "")
+		if err := h.MustBeat(a, "").Err; err != nil {
+			h.Fatal(err)
+		}
+	})
+}
+
+// While a cancel is pending the worker's outcome stands, and nothing is retried.
+func TestNothingIsRetriedUnderCancel(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for _, id := range []string{"fails", "dies"} {
+			h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
+			c, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1")
+			if err != nil {
+				h.Fatal(err)
+			}
+			if err := h.MustBeat(c.Envelope.Attempt, "").Err; err != nil {
+				h.Fatal(err)
+			}
+			if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, ""); err != nil {
+				h.Fatal(err)
+			}
+			if id == "dies" {
+				h.Advance(2100 * time.Millisecond)
+				h.MustSweep()
+				h.WantState(id, tracker.Failed, tracker.HeartbeatTimeout)
+				continue
+			}
+			done, err := h.Complete(h.Ctx, c.Envelope.Attempt, tracker.Completion{
+				Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+			if err != nil || done.WillRetry {
+				h.Fatalf("%+v %v", done, err)
+			}
+			h.WantState(id, tracker.Failed, tracker.WorkerReported)
+		}
+	})
+}
+
+// Progress is handed over: what a partial report leaves out stands, and the next attempt gets the last one.
+func TestProgressIsHandedOver(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		for _, r := range []string{"", "1768471200500\tw1\t10\t\"ten\"", "\t\t20\t", "1768471201000\t\t\t"} {
+			if err := h.MustBeat(a, r).Err; err != nil {
+				h.Fatal(err)
+			}
+		}
+		task := h.MustGet("t1")
+		if task.Progress != (tracker.Progress{Pct: "20", Message: `"ten"`}) || task.ReportedAt.UnixMilli() != 1768471201000 {
+			h.Fatalf("%+v %v", task.Progress, task.ReportedAt)
+		}
+		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		if err != nil || c.Envelope.LastProgress == nil || c.Envelope.LastProgress.Pct != "20" {
+			h.Fatalf("%+v %v", c, err)
+		}
+	})
+}

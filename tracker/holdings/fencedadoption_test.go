@@ -1,0 +1,61 @@
+package holdings_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// An attempt that the store has lost, and whose worker has ended and was recovered, ends as the others that the worker
+// held: nobody would ever take it again.
+func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		for name, reason := range map[string]tracker.WorkerReason{"forced": tracker.WorkerForced, "deregistered": tracker.WorkerDeregistered} {
+			c.Hire(name)
+			var held []*tracker.Attempt
+			before := map[string]map[string]string{}
+			for i := range 4 {
+				id := fmt.Sprintf("%s-%d", name, i)
+				c.MustQueue(id, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
+				before[id] = c.Store.Client.HGetAll(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, id)).Val()
+				held = append(held, c.MustClaim(name, 1)[0].Attempt)
+			}
+			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs[name], reason, ""); err != nil {
+				c.Fatal(err)
+			}
+			for i, a := range held { // the store loses what it knew of the attempts, of two all, of two back to their creation
+				c.Store.Client.Del(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, a.TaskID))
+				if i >= 2 {
+					c.Store.Client.HSet(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, a.TaskID), before[a.TaskID])
+				}
+			}
+			_, err := c.Start(c.Ctx, held[0], tracker.Report{})
+			c.WantCode(err, tracker.AlreadyTerminal)
+			c.WantState(held[0].TaskID, tracker.Failed, tracker.WorkerLost) // its queue is not known any more
+			if _, err := c.Complete(c.Ctx, held[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				c.Fatal(err) // a result is never thrown away for this
+			}
+			c.WantState(held[1].TaskID, tracker.Succeeded, "")
+			losses := 0
+			if reason == tracker.WorkerForced {
+				losses = 1
+			}
+			c.WantCode(c.MustBeat(held[2], "").Err, tracker.Expired)
+			if task := c.WantState(held[2].TaskID, tracker.Queued, ""); task.Losses != losses || task.NextAttemptAt.IsZero() == (losses == 1) ||
+				len(task.History) == 0 || task.History[len(task.History)-1].Reason != tracker.WorkerLost {
+				c.Fatalf("%+v", task)
+			}
+			if e := c.Newest(held[2].TaskID).Evidence; e == nil || e.WorkerReason != reason || !strings.HasPrefix(e.Sweeper, "swp_") {
+				c.Fatalf("%+v", e)
+			}
+			if w := c.MustWorker(c.IDs[name]); w.Held != 0 {
+				c.Fatalf("an ended worker holds %d", w.Held)
+			}
+		}
+	})
+}

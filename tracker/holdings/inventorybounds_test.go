@@ -1,0 +1,123 @@
+package holdings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// strangers names attempts that nobody has heard of.
+func strangers(n int) []tracker.OwnedAttempt {
+	list := make([]tracker.OwnedAttempt, n)
+	for i := range list {
+		list[i] = tracker.OwnedAttempt{TaskID: fmt.Sprintf("task-%d", i), Number: 1}
+	}
+	return list
+}
+
+// A worker lists what it may hold, and some that have ended without its knowing. A longer list is refused, and changes
+// nothing.
+func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 10 }).WorkerID
+		h.Advance(time.Second)
+		h.MustBeatWorker(id, trackertest.Listing(strangers(1010)...))
+		before := h.MustWorker(id)
+		h.Advance(time.Second)
+		var b tracker.WorkerBeat
+		trackertest.Listing(strangers(1011)...)(&b)
+		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, id, b)
+		var f *tracker.FieldError
+		if h.WantCode(err, tracker.Invalid); !errors.As(err, &f) || f.Field != "tasks" {
+			h.Fatalf("a list that is too long: %v", err)
+		}
+		if after := h.MustWorker(id); !after.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
+			h.Fatalf("a beat that was refused has been heard: %v, before %v", after.LastHeartbeatAt, before.LastHeartbeatAt)
+		}
+	})
+}
+
+// What a worker must be told takes time in proportion to it: minutes if each were held against all others.
+func TestTellingMuchTakesLittleTime(t *testing.T) {
+	const n = 200_000
+	done := make(chan int)
+	go func() { done <- holdings.TellLost(strangers(n), strangers(n)) }()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	select {
+	case told := <-done:
+		if told != n {
+			t.Fatalf("told of %d, want %d", told, n)
+		}
+	case <-ctx.Done():
+		t.Fatal("telling of 200,000 attempts takes longer than 20 s")
+	}
+}
+
+// Scripts about the largest inventory, and about all that it misses, are short.
+func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t)
+	r := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = tracker.MaxMaxConcurrent })
+	const held = 3000
+	for i := range held {
+		h.MustCreate(func(n *tracker.NewTask) {
+			n.Queue, n.Type, n.HeartbeatTimeout, n.HeartbeatInterval = "default", "send_email", 0, 0
+			n.TaskID = fmt.Sprintf("%0120d", i)
+		})
+	}
+	var mine []tracker.OwnedAttempt
+	for len(mine) < held {
+		tasks, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 100})
+		if err != nil || len(tasks) == 0 {
+			t.Fatalf("after %d: %v", len(mine), err)
+		}
+		for _, e := range tasks {
+			mine = append(mine, trackertest.NameOf(e.Attempt))
+		}
+	}
+	h.Short("everything listed, and strangers", func() { h.MustBeatWorker(r.WorkerID, trackertest.Listing(append(strangers(10000), mine...)...)) })
+	h.Short("everything missed", func() {
+		h.MustBeatWorker(r.WorkerID, trackertest.Listing())
+		h.MustBeatWorker(r.WorkerID, trackertest.Listing(mine...))
+	})
+	h.MustBeatWorker(r.WorkerID, trackertest.Listing())
+	h.Short("everything lost", func() { h.MustBeatWorker(r.WorkerID, trackertest.Listing()) })
+}
+
+// Of more misses than one inventory can have the second beat finds the same ones as the first.
+func TestInventoryThatMissesVeryMany(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		const n = holdings.MaxMissed + 200
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
+		var batch []tracker.NewTask
+		for i := range n {
+			task := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%04d", i), Queue: "q", Type: "x"}
+			if err := task.Validate(c.Store.Clock.Now()); err != nil {
+				c.Fatal(err)
+			}
+			batch = append(batch, task)
+		}
+		for part := range slices.Chunk(batch, 500) {
+			c.CreateBatch(c.Ctx, part)
+		}
+		for held := 0; held < n; {
+			held += len(c.MustClaim("w1", tracker.MaxClaim))
+		}
+		for i, want := range []int{0, holdings.MaxMissed, 0, n - holdings.MaxMissed} {
+			if heard := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()); len(heard.Lost) != want {
+				c.Fatalf("beat %d: %d lost, want %d", i, len(heard.Lost), want)
+			}
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package holdings_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A worker's one beat keeps all its tasks alive; none of them beats by itself.
+func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		held := c.MustHolding("w1", 20)
+		c.Pass(5 * time.Minute)
+		c.MustSweep()
+		for _, a := range held {
+			c.WantState(a.TaskID, tracker.Running, "")
+		}
+	})
+}
+
+// A task without a timeout of its own is as alive as its worker, also in lists.
+func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		id := c.MustHolding("w1", 1)[0].TaskID
+		want := func(l tracker.Liveness, silent time.Duration) {
+			c.Helper()
+			page, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, Liveness: l, PageSize: 10})
+			if err != nil || len(page.Tasks) != 1 {
+				c.Fatalf("%+v %v", page, err)
+			}
+			for _, task := range []*tracker.Task{c.MustGet(id), page.Tasks[0]} {
+				if task.Liveness != l || c.Store.Clock.Now().Sub(task.LastHeartbeatAt) != silent {
+					c.Fatalf("%s, last beat %v ago; want %s, %v", task.Liveness, c.Store.Clock.Now().Sub(task.LastHeartbeatAt), l, silent)
+				}
+			}
+		}
+		c.Pass(2 * time.Minute)
+		c.MustBeatWorker(c.IDs["w1"])
+		want(tracker.Fresh, 0)
+		c.Advance(16 * time.Second)
+		want(tracker.Late, 16*time.Second)
+		c.Advance(14 * time.Second)
+		want(tracker.Lost, 30*time.Second)
+	})
+}
+
+// A task with a timeout of its own as well dies at the earlier of the two, and its worker is told.
+func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		own := func(n *tracker.NewTask) { n.HeartbeatTimeout = 8 * time.Second }
+		held := c.MustHolding("w1", 2, own)
+		for range 3 {
+			c.Pass(5 * time.Second)
+			if err := c.MustBeat(held[0], "").Err; err != nil {
+				c.Fatal(err)
+			}
+			c.MustSweep()
+		}
+		c.WantState(held[0].TaskID, tracker.Running, "")
+		if task := c.WantState(held[1].TaskID, tracker.Queued, ""); task.History[0].Reason != tracker.HeartbeatTimeout {
+			c.Fatalf("%+v", task)
+		}
+		heard := c.MustBeatWorker(c.IDs["w1"])
+		c.WantNotices(heard.Lost, tracker.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Error: tracker.Expired})
+		c.WantNotices(heard.Cancels)
+	})
+}
+
+// A cancel is repeated by each beat of the worker until its delivery is recorded; only then its grace begins.
+func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		held := c.MustHolding("w1", 2, func(n *tracker.NewTask) { n.CancelGrace = 2 * time.Second })
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, "no longer \"needed\""); err != nil {
+			c.Fatal(err)
+		}
+		want := tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want) // by the very next beat
+		for range 2 {
+			c.Pass(5 * time.Second)
+			c.MustSweep()
+			c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want)
+		}
+		c.WantState(held[0].TaskID, tracker.Running, "")
+		c.Notified(c.MustBeatWorker(c.IDs["w1"]))
+		for len(c.MustBeatWorker(c.IDs["w1"]).Cancels) > 0 { // recorded in the background
+		}
+		c.Pass(2 * time.Second)
+		c.MustSweep()
+		c.WantState(held[0].TaskID, tracker.Failed, tracker.CancelTimeout)
+		c.MustSweep() // carries word of what the sweep before did
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost, tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.Expired})
+	})
+}
+
+// What an operator takes from a worker is told to it too.
+func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		held := c.MustHolding("w1", 2)
+		c.MustQueue("unstarted", "x")
+		c.MustClaim("w1", 1)
+		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, held[0].TaskID, 1); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "unstarted", ""); err != nil {
+			c.Fatal(err)
+		}
+		c.MustSweep()
+		heard := c.MustBeatWorker(c.IDs["w1"])
+		lost := heard.Lost
+		slices.SortFunc(lost, func(a, b tracker.TaskNotice) int { return len(a.TaskID) - len(b.TaskID) })
+		c.WantNotices(lost, tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.AttemptMismatch},
+			tracker.TaskNotice{TaskID: "unstarted", Attempt: 1, Error: tracker.AlreadyTerminal})
+		c.Notified(heard)
+		for len(c.MustBeatWorker(c.IDs["w1"]).Lost) > 0 { // recorded in the background
+		}
+		if _, err := c.Complete(c.Ctx, held[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		c.MustSweep()
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost) // what it ended itself is no news
+	})
+}
+
+// An inventory says what runs, names what is lost, and what two beats running miss is taken from the worker.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		w1 := c.IDs["w1"]
+		held := c.MustHolding("w1", 3)
+		c.MustQueue("claimed", "x")
+		claimed := c.MustClaim("w1", 1)[0].Attempt
+		foreign := c.MustHolding("w2", 1)[0]
+		if _, err := c.Complete(c.Ctx, held[2], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[1].TaskID, "stop"); err != nil {
+			c.Fatal(err)
+		}
+		report := string(tracker.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))
+		beat := func(b *tracker.WorkerBeat) {
+			trackertest.Listing(trackertest.NameOf(claimed), trackertest.NameOf(held[1]), trackertest.NameOf(held[2]), trackertest.NameOf(foreign), tracker.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
+			b.Inventory[0].Report = report
+		}
+		heard := c.MustBeatWorker(w1, beat)
+		c.WantNotices(heard.Cancels, tracker.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "stop"})
+		c.WantNotices(heard.Lost, tracker.TaskNotice{TaskID: foreign.TaskID, Attempt: 1, Error: tracker.AttemptMismatch},
+			tracker.TaskNotice{TaskID: held[2].TaskID, Attempt: 1, Error: tracker.AlreadyTerminal})
+		if task := c.WantState("claimed", tracker.Running, ""); task.Progress.Pct != "40" || task.Progress.Message != `"on it"` {
+			c.Fatalf("%+v", task)
+		}
+		c.WantState(foreign.TaskID, tracker.Running, "")
+
+		c.WantState(held[0].TaskID, tracker.Running, "")
+		c.MustBeatWorker(w1) // a beat without an inventory says nothing about it
+		c.WantState(held[0].TaskID, tracker.Running, "")
+		heard = c.MustBeatWorker(w1, beat)
+		if gone := (tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.Expired}); !slices.Contains(heard.Lost, gone) {
+			c.Fatalf("told %+v, want %+v among them", heard.Lost, gone)
+		}
+		task := c.WantState(held[0].TaskID, tracker.Queued, "")
+		if task.Losses != 1 || task.History[0].Reason != tracker.WorkerLost {
+			c.Fatalf("%+v", task)
+		}
+		c.WantState("claimed", tracker.Running, "")
+		c.WantState(held[1].TaskID, tracker.Running, "")
+	})
+}
+
+// What an inventory misses once and lists again is not lost.
+func TestInventoryMissesOnceOnly(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		a := c.MustHolding("w1", 1)[0]
+		for i := range 6 {
+			if i%2 == 0 {
+				c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
+			} else {
+				c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(trackertest.NameOf(a)))
+			}
+			c.Pass(10 * time.Second)
+		}
+		c.WantState(a.TaskID, tracker.Running, "")
+	})
+}
+
+// Only attempts that were dispatched to a worker are its own, and those that it had before as well.
+func TestOwned(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		mine, foreign := c.MustHolding("w1", 2), c.MustHolding("w2", 1)
+		pushed := c.Running(func(n *tracker.NewTask) { n.TaskID = "pushed" }) // says that it runs on w1
+		if _, err := c.Complete(c.Ctx, mine[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		for range 2 { // the second time from what is remembered
+			got, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{
+				trackertest.NameOf(mine[0]), trackertest.NameOf(foreign[0]), trackertest.NameOf(mine[1]), trackertest.NameOf(pushed), {TaskID: "none", Number: 1}, {TaskID: mine[0].TaskID, Number: 2}})
+			if err != nil {
+				c.Fatal(err)
+			}
+			if got[0] == nil || got[0].Fence != mine[0].Fence || got[2] == nil || got[2].Fence != mine[1].Fence {
+				c.Fatalf("%+v", got)
+			}
+			for _, i := range []int{1, 3, 4, 5} {
+				if got[i] != nil {
+					c.Fatalf("%d: %+v", i, got[i])
+				}
+			}
+			if err := c.MustBeat(got[0], "").Err; err != nil {
+				c.Fatal(err)
+			}
+			c.WantCode(c.MustBeat(got[2], "").Err, tracker.AlreadyTerminal)
+		}
+	})
+}
+
+// A claimed attempt that the store lost is adopted from its token, with the worker that holds it: it is recovered with
+// that worker.
+func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		a := c.MustHolding("w1", 1)[0]
+		for _, key := range []string{"task", "doc", "history"} {
+			c.Store.Client.Del(c.Ctx, fmt.Sprintf("lubdub:{%d}:%s:%s/%s", c.ShardOf(trackertest.Scope, a.TaskID), key, trackertest.Scope, a.TaskID))
+		}
+		c.Store.Client.ZRem(c.Ctx, fmt.Sprintf("lubdub:{%d}:held", c.ShardOf(trackertest.Scope, a.TaskID)), c.Holding(a))
+		if _, err := c.Start(c.Ctx, a, tracker.Report{}); err != nil {
+			c.Fatal(err)
+		}
+		if task := c.WantState(a.TaskID, tracker.Running, ""); task.WorkerID != c.IDs["w1"] {
+			c.Fatalf("%+v", task)
+		}
+		c.Advance(31 * time.Second)
+		c.MustSweep()
+		c.WantState(a.TaskID, tracker.Failed, tracker.WorkerLost) // without its record nobody knows its queue
+	})
+}

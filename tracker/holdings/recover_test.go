@@ -1,0 +1,158 @@
+package holdings_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A dead worker's tasks are requeued in every shard, exactly once, with the evidence of its silence.
+func TestADeadWorkersTasksAreRecovered(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		const n = 75
+		held := c.MustHolding("w1", n)
+		c.Advance(29 * time.Second)
+		c.MustBeatWorker(c.IDs["w2"])
+		c.MustSweep()
+		for _, a := range held {
+			c.WantState(a.TaskID, tracker.Running, "")
+		}
+		c.Advance(1100 * time.Millisecond)
+		if r := c.MustSweep(); r.StaleWorkers != 1 || r.Recovered != n {
+			c.Fatalf("%+v", r)
+		}
+		for _, a := range held {
+			task := c.WantState(a.TaskID, tracker.Queued, "")
+			h := task.History[0]
+			if task.Losses != 1 || len(task.History) != 1 || h.Outcome != "LOST" || h.Reason != tracker.WorkerLost || h.WorkerID != c.IDs["w1"] ||
+				h.Evidence == nil || h.Evidence.Timeout != 30*time.Second || h.Evidence.Silent < 30*time.Second || h.Evidence.LastHeartbeatAt.IsZero() {
+				c.Fatalf("%+v %+v", task, h.Evidence)
+			}
+			c.WantCode(c.MustBeat(a, "").Err, tracker.Expired)
+		}
+		if w := c.MustWorker(c.IDs["w1"]); w.Held != 0 {
+			c.Fatalf("a dead worker holds %d", w.Held)
+		}
+		if r := c.MustSweep(); r.Recovered != 0 {
+			c.Fatalf("twice: %+v", r)
+		}
+	})
+}
+
+// maxLosses stops a poison pill: a task whose workers die of it is requeued that often and fails then.
+func TestMaxLossesStopsAPoisonPill(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.MustQueue("pill", "x", func(n *tracker.NewTask) {
+			p := tracker.DefaultRetryPolicy
+			p.MaxLosses = 2
+			n.Retry = &p
+		})
+		for i := range 3 {
+			name := fmt.Sprintf("w%d", i)
+			c.Hire(name)
+			c.WantIDs(c.MustClaim(name, 1), "pill")
+			c.Advance(30 * time.Second)
+			c.MustSweep()
+			c.Advance(5 * time.Second) // backoff
+			c.MustSweep()
+		}
+		if task := c.WantState("pill", tracker.Failed, tracker.WorkerLost); task.Losses != 3 || len(task.History) != 3 {
+			c.Fatalf("%+v", task)
+		}
+	})
+}
+
+// Deregistration is no loss: what the worker held is free for others at once.
+func TestDeregistrationIsNoLoss(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		c.MustQueue("t1", "x")
+		c.MustClaim("w1", 1)
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+			c.Fatal(err)
+		}
+		c.MustSweep()
+		if task := c.WantState("t1", tracker.Queued, ""); task.Losses != 0 || task.Failures != 0 || !task.NextAttemptAt.IsZero() {
+			c.Fatalf("%+v", task)
+		}
+		tasks := c.MustClaim("w2", 1)
+		c.WantIDs(tasks, "t1")
+		if tasks[0].Attempt.Number != 2 {
+			c.Fatalf("%+v", tasks[0].Attempt)
+		}
+	})
+}
+
+// Between the verdict on a worker and its recovery, a completion by the task's token still wins.
+func TestACompletionBeforeRecoveryWins(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		held := c.MustHolding("w1", 3)
+		if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.Complete(c.Ctx, held[0], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		if r := c.MustSweep(); r.Recovered != 2 {
+			c.Fatalf("%+v", r)
+		}
+		c.WantState(held[0].TaskID, tracker.Succeeded, "")
+		c.WantState(held[1].TaskID, tracker.Queued, "")
+	})
+}
+
+// Several sweepers at once take each attempt once.
+func TestSweepersShareARecovery(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		held := c.MustHolding("w1", 60)
+		c.Advance(30 * time.Second)
+		var all sync.WaitGroup
+		for i := range 3 {
+			s := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{ID: fmt.Sprintf("swp_%d", i)})
+			all.Go(func() {
+				if _, err := s.RunOnce(c.Ctx); err != nil {
+					c.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		c.MustSweep()
+		for _, a := range held {
+			if task := c.WantState(a.TaskID, tracker.Queued, ""); task.Losses != 1 || len(task.History) != 1 {
+				c.Fatalf("%+v", task)
+			}
+		}
+	})
+}
+
+// A claim that is still under way when its worker ends finds the fence.
+func TestAFencedWorkerClaimsNothing(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		if err := c.FenceEverywhere(trackertest.Scope, c.IDs["w1"]); err != nil {
+			c.Fatal(err)
+		}
+		_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1})
+		c.WantCode(err, tracker.WorkerOffline)
+		c.WantState("t1", tracker.Queued, "")
+		c.Hire("w2")
+		c.WantIDs(c.MustClaim("w2", 1), "t1")
+	})
+}

@@ -1,0 +1,328 @@
+package queues_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.WantIDs(c.MustClaim("w1", 10))
+		c.MustQueue("t1", "x", func(n *tracker.NewTask) {
+			n.Payload, n.Labels = []byte(`{"to":"a"}`), map[string]string{"team": "x"}
+		})
+		tasks := c.MustClaim("w1", 10)
+		c.WantIDs(tasks, "t1")
+		e := tasks[0]
+		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != c.IDs["w1"] || string(e.Task.Payload) != `{"to":"a"}` ||
+			e.Task.Labels["team"] != "x" || e.TokenTTL != tracker.DefaultTokenTTL || !e.Attempt.IssuedAt.Equal(c.Store.Clock.Now()) {
+			c.Fatalf("%+v %+v", e, e.Task)
+		}
+		c.WantIDs(c.MustClaim("w1", 10)) // only once
+		c.WantState("t1", tracker.Dispatched, "")
+		if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+			c.Fatal(err)
+		}
+		if task := c.WantState("t1", tracker.Running, ""); task.WorkerID != c.IDs["w1"] {
+			c.Fatalf("%+v", task)
+		}
+		if _, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+	})
+}
+
+// A task that nobody here can run never blocks those behind it, however many there are.
+func TestNoTypePoisoning(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1", func(n *tracker.NewWorker) {
+			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
+		})
+		c.Hire("w2") // claims nothing
+		poison := []func(*tracker.NewTask){
+			func(n *tracker.NewTask) { n.Type = "bad" },
+			func(n *tracker.NewTask) { n.Runtime = "node" },
+			func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "us"} },
+			func(n *tracker.NewTask) { n.WorkerID = c.IDs["w2"] },
+			func(n *tracker.NewTask) { n.Runtime, n.WorkerLabels = "python", map[string]string{"gpu": "a100"} },
+		}
+		for i := range 60 {
+			c.MustQueue(fmt.Sprintf("bad-%02d", i), "good", poison[i%len(poison)])
+		}
+		for i := range 250 { // more classes than one look lists
+			c.MustQueue(fmt.Sprintf("odd-%03d", i), "good", func(n *tracker.NewTask) { n.Runtime = fmt.Sprintf("a%03d", i) })
+		}
+		c.MustQueue("good-1", "good")
+		c.MustQueue("good-2", "good", func(n *tracker.NewTask) { n.Runtime = "python" })
+		c.MustQueue("good-3", "good", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "eu"} })
+		c.MustQueue("good-4", "good", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] })
+		c.MustQueue("good-5", "")
+		var got []*tracker.Envelope
+		for range 6 { // a claim answers with what it finds first
+			got = append(got, c.MustClaim("w1", 10)...)
+		}
+		c.WantIDs(got, "good-1", "good-2", "good-3", "good-4", "good-5")
+	})
+}
+
+// A flood of one type does not starve another: the types take turns, and each goes by age.
+func TestClaimsAreFairAcrossTypes(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1", func(n *tracker.NewWorker) { n.Types = []string{"flood", "rare"} })
+		for i := range 40 {
+			c.MustQueue(fmt.Sprintf("flood-%02d", i), "flood", trackertest.OneShard(c, 0))
+			c.Store.Clock.Advance(time.Millisecond)
+		}
+		for i := range 3 {
+			c.MustQueue(fmt.Sprintf("rare-%d", i), "rare", trackertest.OneShard(c, 0))
+			c.Store.Clock.Advance(time.Millisecond)
+		}
+		var order []string
+		for range 8 {
+			order = append(order, trackertest.IDs(c.MustClaim("w1", 1))...)
+		}
+		var flood, rare []string
+		for _, id := range order {
+			if id[0] == 'f' {
+				flood = append(flood, id)
+			} else {
+				rare = append(rare, id)
+			}
+		}
+		if len(rare) != 3 || len(flood) != 5 || !slices.IsSorted(flood) || !slices.IsSorted(rare) || slices.Index(order, rare[2]) > 5 {
+			c.Fatalf("in the order %v", order)
+		}
+	})
+}
+
+func TestClaimsOldestFirst(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		for _, id := range []string{"t3", "t1", "t2"} {
+			c.MustQueue(id, "x", trackertest.OneShard(c, 1))
+			c.Store.Clock.Advance(time.Millisecond)
+		}
+		var order []string
+		for range 3 {
+			order = append(order, trackertest.IDs(c.MustClaim("w1", 1))[0][:2])
+		}
+		if !slices.Equal(order, []string{"t3", "t1", "t2"}) {
+			c.Fatalf("%v", order)
+		}
+	})
+}
+
+// However many claim at once, each task goes to exactly one of them, and none is left.
+func TestClaimsRace(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		const workers, tasks = 8, 60
+		for i := range tasks {
+			c.MustQueue(fmt.Sprintf("t%02d", i), "x")
+		}
+		var mu sync.Mutex
+		by := map[string][]string{}
+		var all sync.WaitGroup
+		for i := range workers {
+			id := fmt.Sprintf("w%d", i)
+			c.Hire(id)
+			worker := c.IDs[id]
+			all.Go(func() {
+				for {
+					got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + i%4})
+					if err != nil {
+						c.Error(err)
+						return
+					}
+					if len(got) == 0 {
+						return
+					}
+					mu.Lock()
+					for _, e := range got {
+						by[e.Task.ID] = append(by[e.Task.ID], worker)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if len(by) != tasks {
+			c.Errorf("%d tasks were claimed, want %d", len(by), tasks)
+		}
+		for id, workers := range by {
+			if len(workers) != 1 || c.MustGet(id).WorkerID != workers[0] {
+				c.Errorf("%s was claimed by %v and is held by %s", id, workers, c.MustGet(id).WorkerID)
+			}
+		}
+	})
+}
+
+func TestClaimRespectsCapacity(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 3 })
+		for i := range 5 {
+			c.MustQueue(fmt.Sprintf("t%d", i), "x")
+		}
+		var got []*tracker.Envelope
+		for range 5 {
+			got = append(got, c.MustClaim("w1", 10)...)
+		}
+		if len(got) != 3 {
+			c.Fatalf("a worker of 3 places holds %v", trackertest.IDs(got))
+		}
+		if _, err := c.Start(c.Ctx, got[0].Attempt, tracker.Report{}); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.Complete(c.Ctx, got[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		if more := c.MustClaim("w1", 10); len(more) != 1 {
+			c.Fatalf("after one completion: %v", trackertest.IDs(more))
+		}
+	})
+}
+
+// The same claim again gets the same tasks, whatever became of the first answer.
+func TestClaimID(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		for i := range 6 {
+			c.MustQueue(fmt.Sprintf("t%d", i), "x")
+		}
+		first := c.MustClaim("w1", 2, named("c1"))
+		again := c.MustClaim("w1", 2, named("c1"))
+		c.WantIDs(again, trackertest.IDs(first)...)
+		for _, e := range first {
+			for _, f := range again {
+				if e.Task.ID == f.Task.ID && e.Attempt.Fence != f.Attempt.Fence {
+					c.Fatalf("another attempt of %s", e.Task.ID)
+				}
+			}
+		}
+		other := c.MustClaim("w1", 2, named("c2"))
+		foreign := c.MustClaim("w2", 2, named("c1")) // its own claim, though of that name
+		seen := map[string]bool{}
+		for _, e := range slices.Concat(first, other, foreign) {
+			if seen[e.Task.ID] {
+				c.Fatalf("%s twice", e.Task.ID)
+			}
+			seen[e.Task.ID] = true
+		}
+		c.MustQueue("t9", "x")
+		none := c.MustClaim("w1", 2, named("c3"))
+		if len(none) == 0 {
+			c.Fatal("a new claim got nothing")
+		}
+	})
+}
+
+// A claim's reply that got lost is found by the start timeout.
+func TestStartTimeoutAfterAClaim(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		c.MustQueue("t2", "x", func(n *tracker.NewTask) { n.StartTimeout = 2 * time.Second })
+		c.MustClaim("w1", 1)
+		c.MustClaim("w1", 1)
+		c.Pass(2 * time.Second)
+		c.MustSweep()
+		task := c.WantState("t2", tracker.Queued, "")
+		if task.Losses != 1 || task.History[0].Reason != tracker.StartTimeout || task.History[0].WorkerID != c.IDs["w1"] {
+			c.Fatalf("%+v", task)
+		}
+		c.WantState("t1", tracker.Dispatched, "")
+		c.Pass(58 * time.Second)
+		c.MustSweep()
+		c.WantState("t1", tracker.Queued, "")
+		c.Advance(2 * time.Second) // backoff
+		c.MustSweep()
+		var got []*tracker.Envelope
+		for range 2 {
+			got = append(got, c.MustClaim("w1", 2)...)
+		}
+		c.WantIDs(got, "t1", "t2")
+		if got[0].Attempt.Number != 2 {
+			c.Fatalf("%+v", got[0].Attempt)
+		}
+	})
+}
+
+func TestClaimRefusals(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		for _, name := range []string{"draining", "offline"} {
+			c.Hire(name)
+			c.MustQueue(name, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
+			c.MustClaim(name, 1) // what it holds keeps a draining worker from going OFFLINE
+		}
+		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["draining"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["offline"], tracker.WorkerForced, ""); err != nil {
+			c.Fatal(err)
+		}
+		for name, test := range map[string]struct {
+			r    tracker.ClaimRequest
+			code tracker.Code
+		}{
+			"no max":        {tracker.ClaimRequest{WorkerID: "w1", Queue: "q"}, tracker.Invalid},
+			"long":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Wait: 61 * time.Second}, tracker.Invalid},
+			"empty types":   {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{}}, tracker.Invalid},
+			"foreign type":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, tracker.Invalid},
+			"bad claim id":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, ClaimID: "a/b"}, tracker.InvalidID},
+			"another queue": {tracker.ClaimRequest{WorkerID: "w1", Queue: "p", Max: 1}, tracker.Forbidden},
+			"draining":      {tracker.ClaimRequest{WorkerID: "draining", Queue: "q", Max: 1}, tracker.WorkerDraining},
+			"offline":       {tracker.ClaimRequest{WorkerID: "offline", Queue: "q", Max: 1}, tracker.WorkerOffline},
+			"unknown":       {tracker.ClaimRequest{WorkerID: "w9", Queue: "q", Max: 1}, tracker.WorkerNotFound},
+		} {
+			test.r.Scope = trackertest.Scope
+			if id := c.IDs[test.r.WorkerID]; id != "" {
+				test.r.WorkerID = id
+			}
+			_, err := c.Claim(c.Ctx, test.r)
+			if got := tracker.CodeOf(err); got != test.code {
+				c.Errorf("%s: %q, want %q (%v)", name, got, test.code, err)
+			}
+		}
+	})
+}
+
+// What is on its way to other claims does not hide what stands behind it, however much it is.
+func TestAClaimBehindManyOffers(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		c := trackertest.NewCrew(h)
+		for i := range 350 {
+			c.MustQueue(fmt.Sprintf("t%03d", i), "x")
+		}
+		for _, w := range []string{"w1", "w2"} {
+			c.Hire(w)
+			n, leave, err := c.HoldOffer(tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[w], Queue: "q", Max: 100})
+			if err != nil || n != 100 {
+				c.Fatalf("%s was offered %d: %v", w, n, err)
+			}
+			defer leave()
+		}
+		c.Hire("w3")
+		if got := c.MustClaim("w3", 100); len(got) != 100 {
+			c.Fatalf("with 150 tasks left it got %d", len(got))
+		}
+	}, func(o *tracker.Options) { o.Shards = 1 })
+}

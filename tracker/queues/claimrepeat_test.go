@@ -1,0 +1,208 @@
+package queues_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func named(id string) func(*tracker.ClaimRequest) {
+	return func(r *tracker.ClaimRequest) { r.ClaimID = id }
+}
+
+// A claim stays the claim that it was: nothing is claimed anew under its id once its tasks are done.
+func TestAClaimIDIsNotUsedTwice(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		first := c.MustClaim("w1", 1, named("c1"))
+		c.WantIDs(first, "t1")
+		c.MustQueue("t2", "x")
+		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
+		if _, err := c.Complete(c.Ctx, first[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		for range 2 {
+			c.WantIDs(c.MustClaim("w1", 1, named("c1")))
+		}
+		c.WantState("t2", tracker.Queued, "")
+		c.WantIDs(c.MustClaim("w1", 1, named("c2")), "t2")
+	})
+}
+
+// A claim that got nothing has not been made: the same id may get something later.
+func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.WantIDs(c.MustClaim("w1", 1, named("c1")))
+		c.MustQueue("t1", "x")
+		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
+	})
+}
+
+// What a claim has got it is told again whatever its worker's status is by then; only a new one is refused.
+func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		c.MustClaim("w1", 1, named("c1"))
+		ask := func(id string) ([]*tracker.Envelope, error) {
+			return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: id})
+		}
+		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
+		for range 2 {
+			_, err := ask("c2")
+			c.WantCode(err, tracker.WorkerDraining)
+		}
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerForced, ""); err != nil {
+			c.Fatal(err)
+		}
+		c.WantIDs(c.MustClaim("w1", 1, named("c1"))) // it holds nothing any more
+		_, err := ask("c2")
+		c.WantCode(err, tracker.WorkerOffline)
+	})
+}
+
+// Requests with one claim id that race get one answer, on whichever replicas they are.
+func TestAClaimIDRace(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
+		for round := range 25 {
+			for i := range 6 {
+				c.MustQueue(fmt.Sprintf("t%d-%d", round, i), "x")
+			}
+			var all sync.WaitGroup
+			answers := make([][]string, 4)
+			for i := range answers {
+				all.Go(func() {
+					got, err := trackers[i%2].Claim(c.Ctx, tracker.ClaimRequest{
+						Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1 + i, ClaimID: fmt.Sprintf("c%d", round), Wait: time.Duration(i/2) * time.Second,
+					})
+					if err != nil {
+						c.Error(err)
+					}
+					answers[i] = trackertest.IDs(got)
+					slices.Sort(answers[i])
+				})
+			}
+			all.Wait()
+			for _, a := range answers {
+				if len(a) == 0 || !slices.Equal(a, answers[0]) {
+					c.Fatalf("round %d: one claim, several answers: %v", round, answers)
+				}
+			}
+		}
+	})
+}
+
+// A request that waits does not hold up a later one with its id, and answers like it.
+func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		waits := make(chan []string)
+		go func() {
+			got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+			if err != nil {
+				c.Error(err)
+			}
+			waits <- trackertest.IDs(got)
+		}()
+		waiting(c, 1)
+		c.WantIDs(c.MustClaim("w1", 1, named("c1"))) // makes the claim from here on
+		later := await(c, c.Ctx, c.Tracker, "w1", 1, named("c1"))
+		waiting(c, 2)
+		c.MustQueue("t1", "x")
+		if got := trackertest.IDs(<-later); !slices.Equal(got, []string{"t1"}) {
+			c.Errorf("the later one got %v", got)
+		}
+		c.MustQueue("t2", "x") // for which the first one is woken, if it was not before
+		if got := <-waits; !slices.Equal(got, []string{"t1"}) {
+			c.Errorf("the first one got %v", got)
+		}
+		c.WantState("t2", tracker.Queued, "")
+	})
+}
+
+// Of a claim whose answer from one shard got lost nobody knows what it took there: the worker is not given more than it
+// may hold.
+func TestALostClaimReplyCountsAsUsed(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		lossy := trackertest.NewHarness(c.TB, c.Store)
+		trackertest.FailCalls(lossy.Tracker, "claim", true, func(n int) bool { return n == 0 })
+		c.Hire("w0")
+		c.MustQueue("t", "x")
+		c.WantIDs(c.MustClaim("w0", 1), "t") // from here on Redis knows the script
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 8 })
+		for i := range 16 {
+			c.MustQueue(fmt.Sprintf("t%d", i), "x", trackertest.OneShard(c, i%2))
+		}
+		got, err := lossy.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 8})
+		if err != nil && tracker.CodeOf(err) != tracker.Unavailable {
+			c.Fatal(err)
+		}
+		held := c.MustWorker(c.IDs["w1"]).Held
+		if held == len(got) {
+			c.Fatalf("no answer got lost: %v of %d", trackertest.IDs(got), held)
+		}
+		if len(got) == 0 {
+			c.Fatal("no answer arrived")
+		}
+		for range 8 {
+			c.MustClaim("w1", 1) // it would have room, did only those count that it knows of
+		}
+		if w := c.MustWorker(c.IDs["w1"]); w.Held > 8 {
+			c.Fatalf("a worker of 8 places holds %d", w.Held)
+		}
+	})
+}
+
+// A request whose time was over when it took something answers as the later one that makes the claim by then.
+func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		later := trackertest.NewHarness(c.TB, c.Store)
+		c.MustQueue("t1", "x")
+		c.MustQueue("t2", "x")
+		looked, took, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		trackertest.After(later.Tracker, "ready", sync.OnceFunc(func() { close(looked); <-took }))
+		trackertest.After(c.Tracker, "ready", sync.OnceFunc(func() {
+			later.Advance(16 * time.Second) // a turn lasts 1.5 times the harness's redis-timeout of 10 s
+			go func() {
+				defer close(done)
+				if _, err := later.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 2, ClaimID: "c1"}); err != nil {
+					c.Error(err)
+				}
+			}()
+			select {
+			case <-looked:
+			case <-done: // it failed
+			}
+		}))
+		trackertest.After(c.Tracker, "claim", sync.OnceFunc(func() { close(took) }))
+		got := trackertest.IDs(c.MustClaim("w1", 1, named("c1")))
+		<-done
+		repeat := trackertest.IDs(c.MustClaim("w1", 1, named("c1")))
+		slices.Sort(got)
+		slices.Sort(repeat)
+		if !slices.Equal(got, repeat) || len(repeat) != 2 {
+			c.Fatalf("it got %v, a repeat %v", got, repeat)
+		}
+	})
+}

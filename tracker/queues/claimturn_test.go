@@ -1,0 +1,185 @@
+package queues_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+const turnTimeout = time.Second // redis-timeout
+
+// turns tries claims under an id that another request has, which takes tasks just now.
+func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string), ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
+	t.Helper()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		c := trackertest.NewCrew(trackertest.NewHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }))
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		another := func(what string) {
+			c.Helper()
+			if err := c.ClaimStep(trackertest.Scope, c.IDs["w1"], "c1", "another", what, turnTimeout*3/2); err != nil {
+				c.Fatal(err)
+			}
+		}
+		test(c, another, func(wait time.Duration) ([]*tracker.Envelope, error) {
+			return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: wait})
+		})
+	})
+}
+
+// While another request with its id takes tasks a claim waits no longer than it says and Redis may take, asks seldom, and is
+// refused then, so that it comes again.
+func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
+	turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+		another("make")
+		asked := trackertest.CountScripts(c.Tracker)
+		own, most := redistest.OwnDelay(), time.Duration(0)
+		for _, wait := range []time.Duration{0, turnTimeout / 2} {
+			start := time.Now()
+			_, err := ask(wait)
+			c.WantCode(err, tracker.Overloaded)
+			most = max(most, time.Since(start)-wait)
+		}
+		if late := own(); most > turnTimeout*3/2+late {
+			c.Errorf("it was answered %v after its wait; this process was late by %v itself", most, late)
+		}
+		if n := asked()["claimed"]; n > 10 {
+			c.Errorf("it asked %d times", n)
+		}
+		another("wait")
+		got, err := ask(0)
+		c.WantCode(err, "")
+		c.WantIDs(got, "t1")
+	})
+}
+
+// It is woken by what the other comes to: the same tasks, or none, so that it may take them itself.
+func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"wait", "done"} {
+		turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+			another("make")
+			nudged, leave := c.Nudged(trackertest.Scope, c.IDs["w1"])
+			asked := trackertest.CountScripts(c.Tracker)
+			type answer struct {
+				tasks []*tracker.Envelope
+				err   error
+			}
+			got := make(chan answer, 1)
+			go func() {
+				tasks, err := ask(time.Minute)
+				got <- answer{tasks, err}
+			}()
+			trackertest.Eventually(c.TB.(*testing.T), "it waits", func() bool { return asked()["claimed"] >= 2 })
+			another(end)
+			<-nudged
+			leave()
+			a := <-got
+			c.WantCode(a.err, "")
+			if end == "done" {
+				c.WantIDs(a.tasks) // the other one, which was made up here, got none
+			} else {
+				c.WantIDs(a.tasks, "t1")
+			}
+			if n := asked()["claimed"]; n > 6 {
+				c.Errorf("%s: the record was asked %d times", end, n)
+			}
+		})
+	}
+}
+
+// The mark of a request that died holds up nobody for longer than a request may take, also when the clock is put back.
+func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+				another("make")
+				c.Store.Clock.Advance(step)
+				got, err := ask(0)
+				c.WantCode(err, "")
+				c.WantIDs(got, "t1")
+			})
+		})
+	}
+}
+
+// Requests with one id that wait side by side on several replicas all get the tasks that one of them takes, and do not sit
+// out their waits for that.
+func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1000 })
+		for round := range 24 {
+			id, task, answers := fmt.Sprintf("c%d", round), fmt.Sprintf("t%d", round), []<-chan []*tracker.Envelope{}
+			for i := range 2 + round%4 {
+				answers = append(answers, awaitFor(c, c.Ctx, trackers[(i+round)%2], "w1", 1, time.Minute, named(id)))
+				if round%3 == 0 { // else they meet on their way
+					waitingOn(c, trackers, i+1)
+				}
+			}
+			if round%3 != 1 { // else the task may come first
+				waitingOn(c, trackers, len(answers))
+			}
+			c.MustQueue(task, "x")
+			for i, answer := range answers {
+				select {
+				case got := <-answer:
+					c.WantIDs(got, task)
+				case <-time.After(20 * time.Second):
+					c.Fatalf("round %d: request %d of %d sits out its wait", round, i, len(answers))
+				}
+			}
+		}
+	})
+}
+
+func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
+	for {
+		sum := 0
+		for _, tr := range trackers {
+			sum += tr.WaitingClaims()
+		}
+		if sum == n {
+			return
+		}
+		runtime.Gosched() // until the claims' goroutines have run
+	}
+}
+
+// A claim whose wait ends asks what became of its id: it never says that there is nothing while another may have taken.
+func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
+	t.Parallel()
+	for what, want := range map[string]tracker.Code{"": "", "make": tracker.Overloaded} {
+		turns(t, func(c *trackertest.Crew, another func(string), _ func(time.Duration) ([]*tracker.Envelope, error)) {
+			c.MustClaim("w1", 1) // there is nothing any more
+			ctx, cancel := context.WithCancel(c.Ctx)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				tasks, err := c.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+				if len(tasks) > 0 {
+					c.Errorf("it got %v", trackertest.IDs(tasks))
+				}
+				ended <- err
+			}()
+			waiting(c, 1)
+			trackertest.Eventually(c.TB.(*testing.T), "it lets others take", func() bool {
+				return c.Store.Client.HGet(c.Ctx, c.ClaimKey(trackertest.Scope, c.IDs["w1"], "c1"), "s").Val() == "wait"
+			})
+			if what != "" {
+				another(what) // no word is sent of that
+			}
+			cancel()
+			c.WantCode(<-ended, want)
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package queues_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// usedMemory is what Redis says that it uses, in bytes.
+func usedMemory(h *trackertest.Harness) int {
+	h.Helper()
+	info, err := h.Store.Client.InfoMap(h.Ctx, "memory").Result()
+	if err != nil {
+		h.Fatal(err)
+	}
+	n, err := strconv.Atoi(info["Memory"]["used_memory"])
+	if err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+func limitMemory(h *trackertest.Harness, bytes int) {
+	h.Helper()
+	if err := h.Store.Client.ConfigSet(h.Ctx, "maxmemory", strconv.Itoa(bytes)).Err(); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// Above maxmemory Redis refuses whatever may grow. What is past its retention still goes, tasks and workers alike, though
+// verdicts fall due beside it; and once there is room again all goes on.
+func TestRetentionFreesAFullStore(t *testing.T) {
+	t.Parallel()
+	s, _ := redistest.Own(t)
+	h := trackertest.NewHarness(t, s)
+	payload := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)
+	for i := range 64 {
+		a := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Payload = fmt.Sprintf("done-%d", i), payload }).Envelope.Attempt
+		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			h.Fatal(err)
+		}
+	}
+	gone := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-gone" }).WorkerID
+	if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerForced, ""); err != nil {
+		h.Fatal(err)
+	}
+	h.MustSweep()
+	live := h.Running(func(n *tracker.NewTask) { n.TaskID = "live" })
+	h.Store.Clock.Advance(tracker.DefaultFinishedRetention) // an outage: no time passes for those who live
+	h.MustTick()
+	// Due together with what is past retention, and written about first.
+	h.Running(func(n *tracker.NewTask) { n.TaskID = "silent" })
+	late := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-late" }).WorkerID
+	drained := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-drained" }).WorkerID
+	busy := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-busy" }).WorkerID
+	if _, err := h.ReserveClaim(trackertest.Scope, busy, 1); err != nil {
+		h.Fatal(err)
+	}
+	for _, id := range []string{drained, busy} {
+		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.Advance(1900 * time.Millisecond)
+	if b := h.MustBeat(live, ""); b.Err != nil {
+		h.Fatal(b.Err)
+	}
+	h.Advance(200 * time.Millisecond)
+	for range 13 {
+		h.Advance(time.Second)
+		h.MustBeat(live, "")
+	}
+
+	full := usedMemory(h)
+	limitMemory(h, 100<<10) // less than an empty Redis uses: full to the end of the sweep
+	h.WantCode(h.MustBeat(live, "").Err, tracker.Unavailable)
+	r := h.MustSweep()
+	if r.Removed != 64 || r.RemovedWorkers != 1 || r.Zombies != 1 {
+		h.Errorf("%+v: want 64 tasks and 1 worker to be removed, and a zombie found", r)
+	}
+	if told := h.Events(late); told["worker.late"] != 1 {
+		h.Errorf("the late worker: %v", told)
+	}
+	limitMemory(h, full-1<<20) // there is room by what was freed
+	if b := h.MustBeat(live, ""); b.Err != nil {
+		h.Fatal(b.Err)
+	}
+	h.Advance(time.Second)
+	h.MustSweep()
+	h.WantState("live", tracker.Running, "")
+	h.WantWorker(late, tracker.Online, "")
+	h.WantWorker(drained, tracker.Offline, tracker.WorkerDrained)
+}
+
+// What a claim has just taken the worker cannot list while that claim's answer is not out.
+func TestInventoryDuringAClaim(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		a := c.MustHolding("w1", 1)[0]
+		settle, err := c.ReserveClaim(trackertest.Scope, c.IDs["w1"], 1)
+		if err != nil {
+			c.Fatal(err)
+		}
+		for range 3 {
+			c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
+		}
+		c.WantState(a.TaskID, tracker.Running, "")
+		settle()
+		c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
+		c.WantState(a.TaskID, tracker.Running, "")
+		c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
+		c.WantState(a.TaskID, tracker.Queued, "")
+	})
+}

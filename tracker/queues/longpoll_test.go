@@ -1,0 +1,273 @@
+package queues_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// await is a claim in the background that waits for less than it takes until a room looks by itself: what it gets it was
+// woken for.
+func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+	return awaitFor(c, ctx, tr, worker, max, 4*time.Second, change...)
+}
+
+func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+	got := make(chan []*tracker.Envelope, 1)
+	r := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, Wait: wait}
+	for _, f := range change {
+		f(&r)
+	}
+	go func() {
+		tasks, err := tr.Claim(ctx, r)
+		if err != nil {
+			c.Errorf("claim of %s: %v", worker, err)
+		}
+		got <- tasks
+	}()
+	return got
+}
+
+// waiting returns when n claims wait, having been told that there is nothing.
+func waiting(c *trackertest.Crew, n int) {
+	for c.WaitingClaims() != n {
+		runtime.Gosched() // until the claims' goroutines have run
+	}
+}
+
+// A claim that waits gets a task as soon as there is one, on whichever replica it waits.
+func TestLongPollWakesAcrossReplicas(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		other := trackertest.NewHarness(c.TB, c.Store)
+		c.Hire("w1")
+		c.Hire("w2")
+		here := await(c, c.Ctx, c.Tracker, "w1", 1)
+		there := await(c, c.Ctx, other.Tracker, "w2", 1)
+		waiting(c, 1)
+		waiting((trackertest.NewCrew(other)), 1)
+		c.MustQueue("t1", "x")
+		c.MustQueue("t2", "x")
+		got := trackertest.IDs(slices.Concat(<-here, <-there))
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"t1", "t2"}) {
+			c.Fatalf("%v", got)
+		}
+	})
+}
+
+// Of those who wait the one who can run it gets it, though others wait longer.
+func TestLongPollWakesTheOneWhoCan(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2", func(n *tracker.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
+		ctx, cancel := context.WithCancel(c.Ctx)
+		defer cancel()
+		other := awaitFor(c, ctx, c.Tracker, "w1", 1, time.Minute)
+		waiting(c, 1)
+		for id, change := range map[string]func(*tracker.NewTask){
+			"pinned":   func(n *tracker.NewTask) { n.WorkerID = c.IDs["w2"] },
+			"labelled": func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} },
+		} {
+			one := await(c, ctx, c.Tracker, "w2", 1)
+			waiting(c, 2)
+			c.MustQueue(id, "x", change)
+			c.WantIDs(<-one, id)
+		}
+		cancel()
+		c.WantIDs(<-other)
+	})
+}
+
+// What becomes ready wakes as well: a backoff that is over, a queue that goes on, a dead worker's task.
+func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		for name, ready := range map[string]func(){
+			"notBefore": func() {
+				c.MustQueue("later", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
+				c.Advance(time.Second)
+				c.MustSweep()
+			},
+			"resumed": func() {
+				if _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+					c.Fatal(err)
+				}
+				c.MustQueue("paused", "x")
+				if err := c.ResumeQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+					c.Fatal(err)
+				}
+			},
+			"pinned":     func() { c.MustQueue("pinned", "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] }) },
+			"no type":    func() { c.MustQueue("any", "") },
+			"retirement": func() { retireHolder(c) },
+		} {
+			got := await(c, c.Ctx, c.Tracker, "w1", 1)
+			waiting(c, 1)
+			ready()
+			if tasks := <-got; len(tasks) != 1 {
+				c.Fatalf("%s: %v", name, trackertest.IDs(tasks))
+			}
+		}
+	})
+}
+
+// retireHolder has a worker claim a task and leave.
+func retireHolder(c *trackertest.Crew) {
+	c.Helper()
+	c.Hire("leaver", func(n *tracker.NewWorker) { n.Labels = map[string]string{"only": "me"} })
+	c.MustQueue("left", "x", func(n *tracker.NewTask) { n.Runtime = "" })
+	if len(c.MustClaim("leaver", 1)) == 0 { // the one who waits was faster
+		return
+	}
+	if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaver"], tracker.WorkerDeregistered, ""); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// A claim that waits leaves with nothing when its wait is over, its server stops or it is asked to, and what it was
+// offered meanwhile is free for others.
+func TestLongPollEnds(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		ctx, cancel := context.WithCancel(c.Ctx)
+		got := await(c, ctx, c.Tracker, "w1", 1)
+		waiting(c, 1)
+		cancel()
+		if tasks := <-got; len(tasks) != 0 {
+			c.Fatalf("%v", trackertest.IDs(tasks))
+		}
+		c.MustQueue("t1", "x")
+		c.WantIDs(c.MustClaim("w1", 1), "t1")
+	})
+}
+
+// Idle claims cost nothing while nothing becomes ready for them, and what they cannot run wakes none of them.
+func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		ctx, cancel := context.WithCancel(c.Ctx)
+		defer cancel()
+		c.Hire("first")
+		first := await(c, ctx, c.Tracker, "first", 1)
+		waiting(c, 1)
+		c.MustQueue("t0", "x")
+		<-first // so the subscription stands
+		const n = 50
+		var all []<-chan []*tracker.Envelope
+		for i := range n {
+			name := fmt.Sprintf("w%02d", i)
+			c.Hire(name)
+			all = append(all, awaitFor(c, ctx, c.Tracker, name, 1, time.Minute))
+		}
+		waiting(c, n)
+		before := c.Looks()
+		c.Hire("late")
+		late, leave := context.WithCancel(ctx)
+		again := awaitFor(c, late, c.Tracker, "late", 1, time.Minute)
+		waiting(c, n+1)
+		leave()
+		if tasks := <-again; len(tasks) != 0 {
+			c.Errorf("an empty queue gave %d tasks", len(tasks))
+		}
+		if looks := c.Looks() - before; looks != 0 {
+			c.Errorf("%d looks for one claim more in a queue that is known to be empty", looks)
+		}
+		for i := range 20 {
+			c.MustQueue(fmt.Sprintf("other-%d", i), "x", func(n *tracker.NewTask) { n.Queue = "another" })
+		}
+		if looks := c.Looks() - before; looks != 0 {
+			c.Errorf("%d looks for a queue that nobody waits in", looks)
+		}
+		c.MustQueue("t1", "x")
+		var got []*tracker.Envelope
+		for len(got) == 0 {
+			for _, one := range all {
+				select {
+				case tasks := <-one:
+					got = append(got, tasks...)
+				default:
+				}
+			}
+		}
+		c.WantIDs(got, "t1")
+		if looks := c.Looks() - before; looks > 4 {
+			c.Errorf("%d looks to wake one of %d claims", looks, n)
+		}
+		cancel()
+	})
+}
+
+// A paused queue takes tasks and hands none out; what it shows says so.
+func TestPausedQueuesHandNothingOut(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("t1", "x")
+		for range 2 {
+			if _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+				c.Fatal(err)
+			}
+		}
+		c.WantIDs(c.MustClaim("w1", 1))
+		c.MustQueue("t2", "x")
+		queues, err := c.Queues(c.Ctx, trackertest.Scope)
+		if err != nil || len(queues) != 1 || !queues[0].Paused || queues[0].Depth() != 2 {
+			c.Fatalf("%+v %v", queues, err)
+		}
+		if err := c.ResumeQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+			c.Fatal(err)
+		}
+		got := c.MustClaim("w1", 2)
+		c.WantIDs(append(got, c.MustClaim("w1", 2)...), "t1", "t2")
+	})
+}
+
+// A type with work and no worker that can run it is shown.
+func TestQueues(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2")
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.WorkerDeregistered, ""); err != nil {
+			c.Fatal(err)
+		}
+		c.MustQueue("old", "x")
+		c.Store.Clock.Advance(3 * time.Second)
+		c.MustQueue("new", "x")
+		c.MustQueue("picky", "x", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} })
+		c.MustQueue("odd", "y")
+		c.MustQueue("elsewhere", "x", func(n *tracker.NewTask) { n.Queue = "p" })
+		c.MustQueue("later", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+		queues, err := c.Queues(c.Ctx, trackertest.Scope)
+		if err != nil || len(queues) != 2 || queues[0].Name != "p" || queues[1].Name != "q" {
+			c.Fatalf("%+v %v", queues, err)
+		}
+		q := queues[1]
+		if q.Depth() != 4 || q.OldestWait() != 3*time.Second || q.Workers[tracker.Online] != 1 || q.Workers[tracker.Offline] != 1 || q.Paused {
+			c.Fatalf("%+v", q)
+		}
+		want := []tracker.QueueKind{{Type: "x", Depth: 3, Unrunnable: 1, OldestWait: 3 * time.Second}, {Type: "y", Depth: 1, Unrunnable: 1}}
+		if !slices.Equal(q.Kinds, want) {
+			c.Fatalf("%+v", q.Kinds)
+		}
+		if k := queues[0].Kinds; len(k) != 1 || k[0].Unrunnable != 1 {
+			c.Fatalf("%+v", k)
+		}
+		elsewhere, err := c.Queues(c.Ctx, tracker.Scope{Tenant: "acme", Workspace: "test"})
+		if err != nil || len(elsewhere) != 0 {
+			c.Fatalf("%+v %v", elsewhere, err)
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package queues_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A claim counts as its worker's beat: until the verdict has fallen nobody who asks for work is dead, whether or not a
+// sweeper is there to look; after it nobody is alive.
+func TestAClaimCountsAsABeat(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w")
+		held := c.MustHolding("w", 1)[0]
+		for range 3 {
+			c.Advance(30 * time.Second)
+			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Lost {
+				c.Fatalf("%+v", w)
+			}
+			c.MustClaim("w", 1) // there is nothing for it
+			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(c.Store.Clock.Now()) || w.Unschedulable != nil {
+				c.Fatalf("after its claim: %+v", w)
+			}
+			if r := c.MustSweep(); r.StaleWorkers != 0 || r.Recovered != 0 {
+				c.Fatalf("%+v", r)
+			}
+		}
+		c.Advance(15 * time.Second)
+		c.MustSweep() // it is late now, and told of as such
+		c.MustClaim("w", 1)
+		c.Advance(29750 * time.Millisecond)
+		c.MustSweep()
+		c.WantWorker(c.IDs["w"], tracker.Online, "")
+		c.WantState(held.TaskID, tracker.Running, "")
+		c.Advance(250 * time.Millisecond)
+		c.MustSweep()
+		c.WantWorker(c.IDs["w"], tracker.Offline, tracker.WorkerStale)
+		_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"], Queue: "q", Max: 1})
+		c.WantCode(err, tracker.WorkerOffline)
+	})
+}
+
+// A claim that waits says nothing about its worker: once that has been silent for its timeout the claim gets nothing,
+// though no sweeper has looked, until the worker is heard again.
+func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("silent")
+		got := awaitFor(c, c.Ctx, c.Tracker, "silent", 1, time.Minute)
+		waiting(c, 1)
+		c.Advance(30 * time.Second)
+		c.MustQueue("t1", "x")
+		waiting(c, 0) // it has been told of the task, and cannot have it
+		if task := c.MustGet("t1"); task.State != tracker.Queued {
+			c.Fatalf("it is %s at %s", task.State, task.WorkerID)
+		}
+		c.Hire("live")
+		c.WantIDs(c.MustClaim("live", 1), "t1")
+		c.MustQueue("t2", "x")
+		c.MustBeatWorker(c.IDs["silent"])
+		c.WantIDs(<-got, "t2")
+	})
+}

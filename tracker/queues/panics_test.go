@@ -1,0 +1,78 @@
+package queues_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A bug in whatever runs beside the callers is told with its place, and nobody hangs for it: who waits, in whichever lane,
+// and who comes later is answered 503.
+func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	for script, where := range map[string]string{
+		"beat": "the lane of beats", "worker_beat": "a lane of calls", "names": "a lane of calls", "complete": "a lane of calls",
+		"list": "a lane of calls", "tick": "the lane of beats", "peek": "sweeping tasks", "worker_peek": "sweeping workers",
+		"ready": "a lane of calls", "": "looking at a queue",
+	} {
+		t.Run(script, func(t *testing.T) {
+			server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
+			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, Durability: tracker.Fsync, RedisTimeout: 10 * time.Second})
+			a := trackertest.NewTask(t, tr, "t1")
+			w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if script == "" {
+				tr.BreakLooks()
+			} else {
+				trackertest.After(tr, script, func() { panic("a bug of the test") })
+			}
+			calls := []func() error{
+				func() error { b := &tracker.Beat{Attempt: a}; tr.Beat(b); return b.Err },
+				func() error {
+					_, err := tr.BeatWorker(t.Context(), trackertest.Scope, w.WorkerID, tracker.WorkerBeat{})
+					return err
+				},
+				func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "t1"); return err },
+				func() error {
+					_, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded})
+					return err
+				},
+				func() error { _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope}); return err },
+				tr.Tick,
+				func() error {
+					_, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1, Wait: time.Minute})
+					return err
+				},
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var all, beside sync.WaitGroup
+			beside.Go(func() { _ = tracker.NewSweeper(tr, tracker.SweeperOptions{}).Run(ctx) })
+			for range 50 {
+				for _, call := range calls {
+					all.Go(func() { _ = call() })
+				}
+			}
+			<-tr.Broken()
+			if err := tr.BrokenBy(); err == nil || !strings.Contains(err.Error(), "panic in "+where+": ") {
+				t.Errorf("%v; want it to name %s", err, where)
+			}
+			all.Wait() // nobody hangs
+			for i, call := range calls {
+				if code := tracker.CodeOf(call()); code != tracker.Unavailable {
+					t.Errorf("call %d afterwards: %q", i, code)
+				}
+			}
+			stop()
+			beside.Wait()
+		})
+	}
+}

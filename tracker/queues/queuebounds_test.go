@@ -1,0 +1,176 @@
+package queues_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// evals counts the scripts that the store has run.
+func evals(h *trackertest.Harness) int {
+	h.Helper()
+	stats, err := h.Store.Client.Info(h.Ctx, "commandstats").Result()
+	if err != nil {
+		h.Fatal(err)
+	}
+	calls := regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`).FindStringSubmatch(stats)
+	if calls == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(calls[1])
+	return n
+}
+
+// What more sets of worker labels ask for than are remembered is looked up many at a time.
+func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t)
+	const sets = 12_000
+	h.FillQueue(sets, func(i int, n *tracker.NewTask) { n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)} })
+	mine := h.MustRegister(func(n *tracker.NewWorker) { n.Labels = map[string]string{"set": "11999"} }).WorkerID
+	none := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+	claim := func(worker string) int {
+		tasks, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(tasks)
+	}
+	claim(none)
+	before := evals(h.Harness)
+	if claim(none) != 0 || claim(mine) != 1 {
+		t.Fatal("the worker that has the labels gets its task, the other one none")
+	}
+	if n := evals(h.Harness) - before; n > 3000 {
+		t.Errorf("two claims from a queue with %d sets of labels took %d scripts", sets, n)
+	}
+	h.Short("claim", func() { claim(none) })
+	before = evals(h.Harness)
+	h.Short("queues", func() {
+		queues, err := h.Queues(h.Ctx, trackertest.Scope)
+		if err != nil || len(queues) != 1 || queues[0].Depth() != sets-1 {
+			t.Fatalf("%+v, %v", queues, err)
+		}
+	})
+	if n := (evals(h.Harness) - before) / 6; n > 2000 {
+		t.Errorf("a list of queues with %d sets of labels took %d scripts", sets, n)
+	}
+}
+
+// The scripts about the largest sets of labels, and about a worker that could run a thousand types, are short.
+func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t)
+	h.FillQueue(2000, func(i int, n *tracker.NewTask) {
+		n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)}
+		for len(n.WorkerLabels) < tracker.MaxLabels && i < 500 {
+			n.WorkerLabels[fmt.Sprintf("%0128d", len(n.WorkerLabels))] = fmt.Sprintf("%0256d", 0)
+		}
+	})
+	types := make([]string, tracker.MaxTypes)
+	for i := range types {
+		types[i] = fmt.Sprintf("t%d", i)
+	}
+	h.FillQueue(20*len(types), func(i int, n *tracker.NewTask) {
+		n.Type, n.WorkerLabels = types[i%len(types)], map[string]string{"other": fmt.Sprint(i)}
+	})
+	worker := h.MustRegister(func(n *tracker.NewWorker) { n.Types = types }).WorkerID
+	h.Short("claim", func() {
+		if _, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 100}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	h.Short("queues", func() {
+		if _, err := h.Queues(h.Ctx, trackertest.Scope); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A workspace has so many paused queues at most, and nobody reads those of others.
+func TestPausedQueuesAreBounded(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		pause := func(s tracker.Scope, i int) error {
+			_, err := h.PauseQueue(h.Ctx, s, fmt.Sprintf("invented-%d", i))
+			return err
+		}
+		for i := range tracker.MaxPausedQueues {
+			if err := pause(trackertest.Scope, i); err != nil {
+				h.Fatal(err)
+			}
+		}
+		var e *tracker.Error
+		if err := pause(trackertest.Scope, tracker.MaxPausedQueues); !errors.As(err, &e) || e.Code != tracker.Overloaded || !e.TooMany {
+			h.Fatalf("one more: %v", err)
+		}
+		if err := pause(trackertest.Scope, 0); err != nil {
+			h.Fatalf("one that is paused already: %v", err)
+		}
+		other := tracker.Scope{Tenant: "acme", Workspace: "prod2"}
+		if err := pause(other, 1); err != nil {
+			h.Fatalf("another workspace: %v", err)
+		}
+		if queues, err := h.Queues(h.Ctx, other); err != nil || len(queues) != 1 {
+			h.Fatalf("the queues of another workspace: %d, %v", len(queues), err)
+		}
+		if err := h.ResumeQueue(h.Ctx, trackertest.Scope, "invented-7"); err != nil {
+			h.Fatal(err)
+		}
+		if _, err := h.Queue(h.Ctx, trackertest.Scope, "invented-7"); tracker.CodeOf(err) != tracker.QueueNotFound {
+			h.Fatalf("a queue that goes on and of which nothing else is known: %v", err)
+		}
+		if err := pause(trackertest.Scope, tracker.MaxPausedQueues); err != nil {
+			h.Fatalf("after one was resumed: %v", err)
+		}
+		if queues, err := h.Queues(h.Ctx, trackertest.Scope); err != nil || len(queues) != tracker.MaxPausedQueues {
+			h.Fatalf("%d queues, %v", len(queues), err)
+		}
+	})
+}
+
+// Pausing a queue of which nothing was known says so: its name may be mistyped.
+func TestOneQueue(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		known := func(name string) *tracker.Queue {
+			c.Helper()
+			q, err := c.Queue(c.Ctx, trackertest.Scope, name)
+			if err != nil {
+				c.Fatal(err)
+			}
+			return q
+		}
+		if _, err := c.Queue(c.Ctx, trackertest.Scope, "q"); tracker.CodeOf(err) != tracker.QueueNotFound {
+			c.Fatalf("a queue of which nothing is known: %v", err)
+		}
+		for name, want := range map[string]bool{"typo": true, "q": false} {
+			if name == "q" {
+				c.Hire("w1")
+			}
+			for range 2 {
+				if created, err := c.PauseQueue(c.Ctx, trackertest.Scope, name); err != nil || created != want {
+					c.Fatalf("%s: created %v, want %v; %v", name, created, want, err)
+				}
+				want = false
+			}
+			if !known(name).Paused {
+				c.Fatalf("%s is not shown as paused", name)
+			}
+			if err := c.ResumeQueue(c.Ctx, trackertest.Scope, name); err != nil {
+				c.Fatal(err)
+			}
+		}
+		c.MustHolding("w1", 2)
+		c.MustQueue("more", "x")
+		if q := known("q"); q.Running != 2 || q.Depth() != 1 || q.Outstanding() != 3 || q.Workers[tracker.Online] != 1 {
+			c.Fatalf("%+v", q)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package queues_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A claim that waits is refused as a new one would be as soon as its worker drains or ends, on whichever replica.
+func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		other := trackertest.NewHarness(c.TB, c.Store)
+		for name, test := range map[string]struct {
+			change func(id string) error
+			code   tracker.Code
+		}{
+			"drain": {func(id string) error {
+				_, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{})
+				return err
+			}, tracker.WorkerDraining},
+			"deregister": {func(id string) error {
+				_, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, "")
+				return err
+			}, tracker.WorkerOffline},
+			"death": {func(string) error { c.Advance(30 * time.Second); c.MustSweep(); return nil }, tracker.WorkerOffline},
+		} {
+			c.Hire(name)
+			refused := make(chan error, 2)
+			for _, tr := range []*tracker.Tracker{c.Tracker, other.Tracker} {
+				go func() {
+					_, err := tr.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[name], Queue: "q", Max: 1, Wait: time.Minute})
+					refused <- err
+				}()
+			}
+			waiting(c, 1)
+			waiting((trackertest.NewCrew(other)), 1)
+			if err := test.change(c.IDs[name]); err != nil {
+				c.Fatal(err)
+			}
+			for range 2 {
+				c.WantCode(<-refused, test.code)
+			}
+			delete(c.IDs, name)
+		}
+	})
+}
+
+// A drain that comes between the claim's reservation and its first look is no less heard.
+func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		other := trackertest.NewHarness(c.TB, c.Store)
+		c.Hire("w0")
+		c.WantIDs(<-awaitFor(c, c.Ctx, c.Tracker, "w0", 1, time.Millisecond)) // from here on the listener listens
+		c.Hire("w1")
+		heard, leave := c.Nudged(trackertest.Scope, c.IDs["w1"])
+		defer leave()
+		if _, err := other.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		<-heard // so it does
+
+		c.Hire("w2")
+		heard, leave = c.Nudged(trackertest.Scope, c.IDs["w2"])
+		defer leave()
+		c.MustQueue("t1", "other") // so that the queue is looked through for each claim
+		trackertest.After(c.Tracker, "ready", sync.OnceFunc(func() {
+			if _, err := other.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.Drain{}); err != nil {
+				c.Error(err)
+			}
+			<-heard
+		}))
+		refused := make(chan error, 1)
+		go func() {
+			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w2"], Queue: "q", Max: 1, Wait: time.Minute})
+			refused <- err
+		}()
+		select {
+		case err := <-refused:
+			c.WantCode(err, tracker.WorkerDraining)
+		case <-time.After(20 * time.Second):
+			c.Fatal("it sits out its wait")
+		}
+	})
+}
+
+// Should the word of it be lost, the end of the wait tells.
+func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		refused := make(chan error)
+		go func() {
+			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, Wait: 300 * time.Millisecond})
+			refused <- err
+		}()
+		waiting(c, 1)
+		c.Store.Client.HSet(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["w1"]), "s", "D") // without a word
+		c.WantCode(<-refused, tracker.WorkerDraining)
+	})
+}
+
+// A full worker's claim that waits goes on when an attempt ends, however it ends and on whichever replica.
+func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		other := trackertest.NewHarness(c.TB, c.Store)
+		c.OnlyWhenTold()
+		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1 })
+		for name, end := range map[string]func(a *tracker.Attempt) error{
+			"completed": func(a *tracker.Attempt) error {
+				_, err := other.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+				return err
+			},
+			"cancelled":     func(a *tracker.Attempt) error { _, err := c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, ""); return err },
+			"start timeout": func(*tracker.Attempt) error { c.Pass(2 * time.Second); c.MustSweep(); return nil },
+		} {
+			c.MustQueue("t-"+name[:5], "x", func(n *tracker.NewTask) {
+				n.StartTimeout, n.Retry = 2*time.Second, &tracker.RetryPolicy{MaxAttempts: 1, InitialBackoff: time.Hour, Multiplier: 1, MaxBackoff: time.Hour}
+			})
+			held := c.MustClaim("w1", 1)
+			c.WantIDs(held, "t-"+name[:5])
+			got := awaitFor(c, c.Ctx, c.Tracker, "w1", 1, 20*time.Second)
+			for c.FullClaims(c.IDs["w1"]) == 0 {
+				time.Sleep(time.Millisecond) // between two looks; nothing is concluded from it
+			}
+			c.MustQueue("u-"+name[:5], "x")
+			if err := end(held[0].Attempt); err != nil {
+				c.Fatal(err)
+			}
+			next := <-got
+			c.WantIDs(next, "u-"+name[:5])
+			if _, err := c.Complete(c.Ctx, next[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				c.Fatal(err)
+			}
+		}
+		for c.FullClaims(c.IDs["w1"]) > 0 { // what was asked for and not needed is forgotten with the worker
+			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+				c.Fatal(err)
+			}
+		}
+	})
+}
+
+// A claim that asks to be told after its worker has ended leaves nothing behind.
+func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+			c.Fatal(err)
+		}
+		c.MustSweep()
+		c.TellWhenFree(c.IDs["w1"])
+		if n := c.FullClaims(c.IDs["w1"]); n != 0 {
+			c.Fatalf("%d shards are to tell it", n)
+		}
+	})
+}
+
+// A look that fails costs no task that was to be looked for its time: it is looked for again, without haste.
+func TestALookThatFailedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		got := await(c, c.Ctx, c.Tracker, "w1", 1)
+		waiting(c, 1)
+		failed := 0
+		trackertest.FailCalls(c.Tracker, "ready", false, func(int) bool { failed++; return failed <= 3 })
+		c.MustQueue("t1", "x")
+		c.WantIDs(<-got, "t1")
+		if failed > 3+2*c.Shards() {
+			c.Errorf("%d looks for one task", failed)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package queues_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Channels are the same in all databases of a Redis. What becomes ready in one wakes those who wait there, and nobody of
+// another deployment.
+func TestDatabasesDoNotWakeEachOther(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartServer(t)
+	client := server.Client()
+	defer func() { _ = client.Close() }()
+	for db, own := range map[string]string{"0": "lubdub:wake", "3": "lubdub:wake:3"} {
+		tr := trackertest.Open(t, tracker.Options{RedisURL: strings.TrimSuffix(server.URL(), "0") + db, Shards: 1})
+		w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub := client.Subscribe(t.Context(), "lubdub:wake", "lubdub:wake:3")
+		for range 2 {
+			if _, err := sub.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := make(chan []*tracker.Envelope, 1)
+		go func() {
+			tasks, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1, Wait: time.Minute})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- tasks
+		}()
+		trackertest.Eventually(t, "the claim waits", func() bool { return tr.WaitingClaims() == 1 })
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x"}
+		if err := n.Validate(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.Create(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		if tasks := <-got; len(tasks) != 1 {
+			t.Errorf("database %s: %d tasks", db, len(tasks))
+		}
+		if err := client.Publish(t.Context(), "lubdub:wake", "the last").Err(); err != nil {
+			t.Fatal(err)
+		}
+		heard := 0
+		for {
+			m, err := sub.Receive(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			word := m.(*redis.Message)
+			if word.Payload == "the last" {
+				break
+			}
+			if heard++; word.Channel != own {
+				t.Errorf("database %s: %q on %s", db, word.Payload, word.Channel)
+			}
+		}
+		if heard == 0 {
+			t.Errorf("database %s: nobody was woken", db)
+		}
+		_ = sub.Close()
+	}
+}

@@ -1,0 +1,197 @@
+package store_test
+
+import (
+	"crypto/rand"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// clustered is a Cluster under load.
+type clustered struct {
+	*redistest.Cluster
+	tr     *tracker.Tracker
+	hearts *trackertest.Hearts
+	load   *trackertest.Load
+}
+
+const nodeTimeout = 2 * time.Second
+
+func startClustered(t *testing.T) *clustered {
+	t.Helper()
+	c := &clustered{Cluster: redistest.StartCluster(t, 3, 1, nodeTimeout)}
+	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Durability: tracker.Replicated})
+	if c.tr.Shards() != 64 {
+		t.Errorf("%d shards on Cluster", c.tr.Shards())
+	}
+	life(t, trackertest.Open(t, tracker.Options{RedisURL: c.URL()}))
+	c.hearts = startHearts(t, c.tr, 192, 5*time.Second) // longer than twice the node timeout
+	c.load = startLoad(t, c.tr, 8)
+	return c
+}
+
+func (c *clustered) event(t *testing.T, event func(*testing.T)) {
+	t.Helper()
+	c.load.More(t, 50)
+	event(t)
+	c.hearts.AllAgain(t)
+	c.load.More(t, 50)
+	c.load.Check(t)
+}
+
+func (c *clustered) slotOf(shard int) int { return c.Slot(strconv.Itoa(shard)) }
+
+// owner of a shard, as a server sees it that is not to be touched.
+func (c *clustered) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
+	t.Helper()
+	s, err := c.Owner(c.slotOf(shard), seenBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// another server than this one.
+func (c *clustered) another(s *redistest.Server) *redistest.Server {
+	if c.Servers[0] != s {
+		return c.Servers[0]
+	}
+	return c.Servers[1]
+}
+
+// move moves a shard to another primary. meanwhile is called twice: when both carry a part of it, and when all of it
+// has gone but the other is not its primary yet.
+func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest.Server)) {
+	t.Helper()
+	from := c.owner(t, shard, c.Servers[0])
+	var to *redistest.Server
+	for other := range c.tr.Shards() {
+		if to = c.owner(t, other, c.Servers[0]); to != from {
+			break
+		}
+	}
+	called := 0
+	if err := c.MoveSlot(c.slotOf(shard), from, to, func(left int) {
+		if called == 0 || left == 0 {
+			called++
+			meanwhile(from)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if called < 2 {
+		t.Errorf("shard %d was too small to be split", shard)
+	}
+}
+
+// wantOthersServed: while a shard is on its way, the others of its node create, confirm and find the dead.
+func (c *clustered) wantOthersServed(t *testing.T, on *redistest.Server, moving int) {
+	t.Helper()
+	n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
+	for shard := moving; shard == moving || c.owner(t, shard, c.Servers[0]) != on; shard = c.tr.ShardOf(trackertest.Scope, n.TaskID) {
+		n.TaskID = "zombie-" + rand.Text()
+	}
+	n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID // the same shard
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var created *tracker.Created
+	trackertest.Eventually(t, "a creation on a node that a shard is leaving", func() (ok bool) {
+		var err error
+		created, err = c.tr.Create(t.Context(), n)
+		return err == nil
+	})
+	b := &tracker.Beat{Attempt: created.Envelope.Attempt}
+	trackertest.Eventually(t, "a beat on a node that a shard is leaving", func() bool { c.tr.Beat(b); return b.Err == nil })
+	trackertest.Eventually(t, "a verdict on a node that a shard is leaving", func() bool {
+		task, err := c.tr.Get(t.Context(), trackertest.Scope, n.TaskID)
+		return err == nil && task.Reason == tracker.HeartbeatTimeout
+	})
+}
+
+// kill kills the primary of a shard, and brings it back when its replica has taken its place.
+func (c *clustered) kill(t *testing.T, shard int) {
+	t.Helper()
+	old := c.owner(t, shard, c.Servers[0])
+	old.Kill()
+	c.replaced(t, shard, old)
+	if err := old.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
+	t.Helper()
+	trackertest.Eventually(t, "the replica takes the primary's place", func() bool {
+		return c.owner(t, shard, c.another(old)) != old
+	})
+}
+
+// wantConfirmedUnless: what a primary did whose replica is silent is not confirmed; the others' is.
+func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) {
+	t.Helper()
+	for range 12 {
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "late-" + rand.Text()}
+		if err := n.Validate(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		create := func() error { _, err := c.tr.Create(t.Context(), n); return err }
+		if c.owner(t, c.tr.ShardOf(trackertest.Scope, n.TaskID), c.Servers[0]) != silent {
+			n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID
+			trackertest.Eventually(t, "a creation on another primary", func() bool { return create() == nil })
+			continue
+		}
+		var err error
+		trackertest.Eventually(t, "a creation is begun", func() bool { // it is not where this machine is too busy
+			err = create()
+			return tracker.CodeOf(err) != tracker.Overloaded
+		})
+		wantNotConfirmed(t, "a creation on the primary of the silent replica", err)
+	}
+}
+
+// freezeReplica: completions on its primary are not confirmed, those on the others are.
+func (c *clustered) freezeReplica(t *testing.T, shard int) {
+	t.Helper()
+	primary := c.owner(t, shard, c.Servers[0])
+	replica, err := c.Replica(primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	c.wantConfirmedUnless(t, primary)
+	if err := replica.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := startClustered(t)
+	c.event(t, func(t *testing.T) {
+		shard := c.tr.MarkOf(5)
+		c.move(t, shard, func(from *redistest.Server) { c.wantOthersServed(t, from, shard) })
+	})
+	c.event(t, func(t *testing.T) { c.freezeReplica(t, 6) })
+	c.event(t, func(t *testing.T) { c.kill(t, 7) })
+	c.load.WantSound(t)
+	c.hearts.WantAlive(t)
+
+	found := trackertest.Open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // a plain URL of a node is understood
+	if page, err := found.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running}); err != nil || page.Total != 192 {
+		t.Fatalf("%+v %v", page, err)
+	}
+}

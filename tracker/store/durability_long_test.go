@@ -1,0 +1,138 @@
+//go:build long
+
+package store_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// kills is how often a primary is killed where nothing may be lost; LUBDUB_TEST_KILLS changes it.
+func kills(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("LUBDUB_TEST_KILLS")
+	if text == "" {
+		return 100
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// underKills kills a primary under load again and again.
+func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *trackertest.Load)) *trackertest.Load {
+	t.Helper()
+	l := startLoad(t, trackertest.Open(t, o), 16)
+	for i := range n {
+		l.More(t, 100)
+		kill(t, l)
+		l.Check(t)
+		if i%10 == 9 {
+			t.Logf("%d kills: %d completions acknowledged, %d lost", i+1, l.Acknowledged(), len(l.Lost))
+		}
+	}
+	l.More(t, 100)
+	return l
+}
+
+// restarted is a server without replicas.
+func restarted(s *redistest.Server) func(*testing.T, *trackertest.Load) {
+	return func(t *testing.T, _ *trackertest.Load) {
+		s.Kill()
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pair is a primary and its replica behind one address.
+type pair struct {
+	*redistest.Address
+	primary, replica *redistest.Server
+}
+
+func startPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{primary: redistest.StartServer(t, "--repl-diskless-sync-delay", "0")}
+	p.replica = redistest.StartReplica(t, p.primary, "--repl-diskless-sync-delay", "0")
+	p.Address = redistest.StartAddress(t, p.primary)
+	return p
+}
+
+// kill kills the primary. The replica is promoted at once, whatever it has not read yet, and the killed one comes back
+// empty, as its replica.
+func (p *pair) kill(t *testing.T, _ *trackertest.Load) {
+	t.Helper()
+	p.primary.Kill()
+	c := p.replica.Client()
+	defer func() { _ = c.Close() }()
+	if err := c.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.LeadTo(p.replica)
+	if err := p.primary.Restart(p.replica.ReplicaOf()...); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.primary.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+	p.primary, p.replica = p.replica, p.primary
+}
+
+// killWhileBehind does it after the replica has not kept up.
+func (p *pair) killWhileBehind(t *testing.T, l *trackertest.Load) {
+	t.Helper()
+	if err := p.replica.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	l.More(t, 500)
+	p.primary.Kill()
+	if err := p.replica.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	p.kill(t, l)
+}
+
+// TestLongReplicated: nothing that was acknowledged is lost when primaries are killed and replicas promoted.
+func TestLongReplicated(t *testing.T) {
+	p := startPair(t)
+	underKills(t, tracker.Options{RedisURL: p.URL(), Durability: tracker.Replicated}, kills(t), p.kill).WantSound(t)
+}
+
+// TestLongFsync: kill -9 and restart of a server that syncs always.
+func TestLongFsync(t *testing.T) {
+	s := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	underKills(t, tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync}, kills(t), restarted(s)).WantSound(t)
+}
+
+// TestLongMemory measures what durability memory loses; it judges nothing.
+func TestLongMemory(t *testing.T) {
+	measure := func(name string, n int, url string, kill func(*testing.T, *trackertest.Load)) {
+		t.Run(name, func(t *testing.T) {
+			l := underKills(t, tracker.Options{RedisURL: url}, n, kill)
+			l.End()
+			l.CheckAll(t)
+			t.Logf("%d kills: %d completions acknowledged, %d lost", n, len(l.Completed), len(l.Lost))
+		})
+	}
+	for name, args := range map[string][]string{
+		"no file and restart":     nil,
+		"everysec and restart":    {"--appendonly", "yes", "--appendfsync", "everysec"},
+		"sync always and restart": {"--appendonly", "yes", "--appendfsync", "always"},
+	} {
+		s := redistest.StartServer(t, args...)
+		measure(name, 20, s.URL(), restarted(s))
+	}
+	p := startPair(t)
+	measure("replica promoted", 20, p.URL(), p.kill)
+	p = startPair(t)
+	measure("replica promoted that was behind", 20, p.URL(), p.killWhileBehind)
+}

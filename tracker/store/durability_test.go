@@ -1,0 +1,196 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func wantNotConfirmed(t *testing.T, what string, err error) {
+	t.Helper()
+	if tracker.CodeOf(err) != tracker.Unavailable || !strings.Contains(err.Error(), "not confirmed") {
+		t.Errorf("%s: %v, want Unavailable: not confirmed", what, err)
+	}
+}
+
+// What replicas do not have is not acknowledged, however often it is asked for; nothing else waits for them.
+func TestReplicated(t *testing.T) {
+	t.Parallel()
+	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated})
+	ctx := t.Context()
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tr.Create(ctx, n)
+	wantNotConfirmed(t, "a creation without a replica", err)
+
+	replica := redistest.StartReplica(t, primary)
+	var created *tracker.Created
+	trackertest.Eventually(t, "the creation is confirmed", func() bool { created, err = tr.Create(ctx, n); return err == nil })
+	a := created.Envelope.Attempt
+	done := tracker.Completion{Outcome: tracker.Succeeded}
+	calls := map[string]func() error{
+		"complete": func() error { _, err := tr.Complete(ctx, a, done); return err },
+		"attempt":  func() error { _, err := tr.NextAttempt(ctx, trackertest.Scope, "t2", 1); return err },
+		"cancel":   func() error { _, err := tr.Cancel(ctx, trackertest.Scope, "t3", "because"); return err },
+	}
+	trackertest.NewTask(t, tr, "t2")
+	trackertest.NewTask(t, tr, "t3")
+	if err := replica.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	for _, time := range []string{"first", "second"} { // the second finds it done
+		for name, call := range calls {
+			wantNotConfirmed(t, time+" "+name, call())
+		}
+	}
+	if task, err := tr.Get(ctx, trackertest.Scope, "t1"); err != nil || task.State != tracker.Succeeded {
+		t.Errorf("it is done all the same: %+v %v", task, err)
+	}
+	b := &tracker.Beat{Attempt: a}
+	if tr.Beat(b); tracker.CodeOf(b.Err) != tracker.AlreadyTerminal {
+		t.Errorf("a beat while the replica is frozen: %v", b.Err)
+	}
+	if err := replica.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range calls {
+		trackertest.Eventually(t, name+" is confirmed", func() bool { return call() == nil })
+	}
+}
+
+// Clients that ask again as soon as they are answered come right after the next flush has begun: they still have the time to
+// wait for its end and for their own, so each of them is told what is missing, and none that Redis is too slow.
+func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
+	t.Parallel()
+	primary := redistest.StartServer(t)
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 4 * time.Second})
+	create := func(client, times int) {
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprint("t", client)}
+		if err := n.Validate(time.Now()); err != nil {
+			t.Error(err)
+			return
+		}
+		for range times {
+			_, err := tr.Create(t.Context(), n)
+			wantNotConfirmed(t, "a creation without a replica", err)
+		}
+	}
+	create(0, 1) // a script that Redis does not know yet takes two flushes' time
+	var clients sync.WaitGroup
+	for client := range 12 {
+		clients.Go(func() { create(client, 3) })
+	}
+	clients.Wait()
+}
+
+// Every flush writes, and asks in the pipeline of its writes: only so is the answer about them, and about what a
+// repeat finds done (since Redis 7.2 WAIT is about the connection's own writes).
+func TestWaitGoesWithItsWrites(t *testing.T) {
+	t.Parallel()
+	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
+	redistest.StartReplica(t, primary)
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated})
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var created *tracker.Created
+	trackertest.Eventually(t, "a new replica confirms", func() (ok bool) { // it is counted from its first acknowledgement on
+		var err error
+		created, err = tr.Create(t.Context(), n)
+		return err == nil
+	})
+	a := created.Envelope.Attempt
+	pipelines := tr.RecordPipelines()
+	complete := func() {
+		t.Helper()
+		if _, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := primary.Client()
+	defer func() { _ = c.Close() }()
+	complete()
+	complete()
+	if err := c.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	complete()
+	unknown, known := []string{"script", "evalsha", "set", "wait"}, []string{"evalsha", "set", "wait"}
+	want := [][]string{known, unknown, known, known, unknown} // the first of a new script finds it unknown
+	if got := pipelines(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("pipelines %v, want %v", got, want)
+	}
+}
+
+func TestFsync(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartServer(t)
+	c := s.Client()
+	defer func() { _ = c.Close() }()
+	opts := tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync, Logger: trackertest.Quiet}
+	set := func(name, value string) {
+		t.Helper()
+		if err := c.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct{ name, value, missing string }{
+		{"appendonly", "no", "appendonly yes"},
+		{"appendonly", "yes", "appendfsync always"},
+		{"no-appendfsync-on-rewrite", "yes", "no-appendfsync-on-rewrite no"},
+	} {
+		set(step.name, step.value)
+		tr, err := tracker.Open(t.Context(), opts)
+		if err == nil {
+			_ = tr.Close(t.Context())
+			t.Fatalf("started with %s %s", step.name, step.value)
+		}
+		if !strings.Contains(err.Error(), step.missing) || !strings.Contains(err.Error(), "redis.conf") {
+			t.Errorf("it does not say what is missing (%s), or what to do: %v", step.missing, err)
+		}
+	}
+	set("appendfsync", "always")
+	set("no-appendfsync-on-rewrite", "no")
+	tr := trackertest.Open(t, opts)
+	a := trackertest.NewTask(t, tr, "t1")
+	complete := func() error {
+		_, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded})
+		return err
+	}
+	set("appendfsync", "everysec") // as a failover to a server with other settings would
+	wantNotConfirmed(t, "with everysec", complete())
+	set("appendfsync", "always")
+	if err := complete(); err != nil {
+		t.Errorf("again with always: %v", err)
+	}
+}
+
+func TestDurabilityNeedsARealRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Miniredis(t)
+	for _, o := range []tracker.Options{
+		{RedisURL: s.URL, Durability: tracker.Fsync},
+		{RedisURL: s.URL, Durability: tracker.Replicated},
+		{RedisURL: s.URL, Durability: "eventual"},
+		{RedisURL: s.URL, DurableReplicas: -1},
+		{RedisURL: s.URL, DurableReplicas: 17},
+	} {
+		if tr, err := tracker.Open(t.Context(), o); err == nil {
+			_ = tr.Close(t.Context())
+			t.Errorf("started with durability %s, replicas %d", o.Durability, o.DurableReplicas)
+		}
+	}
+	trackertest.Open(t, tracker.Options{RedisURL: s.URL})
+}

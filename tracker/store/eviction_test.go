@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// openLogged gives a tracker whose log and metrics can be read.
+func openLogged(t *testing.T, url string) (*tracker.Tracker, *logged, *prometheus.Registry) {
+	t.Helper()
+	log, registry := &logged{}, prometheus.NewRegistry()
+	tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, Registerer: registry, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tr.Close(t.Context()) })
+	return tr, log, registry
+}
+
+func wantEvicts(t *testing.T, registry *prometheus.Registry, want string) {
+	t.Helper()
+	text := "# HELP lubdub_redis_evicts 1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. Looked at every minute.\n# TYPE lubdub_redis_evicts gauge\nlubdub_redis_evicts " + want + "\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(text), "lubdub_redis_evicts"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that is set to evict while Lubdub runs, or that does not say any more whether it is, is told within a minute, by
+// log, metric and readiness.
+func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartServer(t)
+	tr, log, registry := openLogged(t, s.URL())
+	c := s.Client()
+	defer func() { _ = c.Close() }()
+	begun := time.Now()
+	for _, step := range []struct {
+		what string
+		do   []any
+		told string
+	}{
+		{"it evicts", []any{"config", "set", "maxmemory-policy", "allkeys-lru"}, "maxmemory-policy allkeys-lru"},
+		{"no more", []any{"config", "set", "maxmemory-policy", "noeviction"}, ""},
+		{"it does not say", []any{"acl", "setuser", redistest.User, "-info"}, "INFO"},
+	} {
+		if err := c.Do(t.Context(), step.do...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		was := tr.Ready(t.Context())
+		begun = begun.Add(59 * time.Second)
+		tr.LookForEviction(begun)
+		if is := tr.Ready(t.Context()); (is == nil) != (was == nil) {
+			t.Errorf("%s: looked again within a minute: %v", step.what, is)
+		}
+		begun = begun.Add(time.Minute)
+		tr.LookForEviction(begun)
+		err := tr.Ready(t.Context())
+		var e *tracker.EvictionError
+		switch {
+		case step.told == "" && err != nil:
+			t.Errorf("%s: %v", step.what, err)
+		case step.told != "" && (!errors.As(err, &e) || !strings.Contains(e.Message, step.told)):
+			t.Errorf("%s: %v, want %q to be told", step.what, err, step.told)
+		case !strings.Contains(log.String(), step.told):
+			t.Errorf("%s is not in the log: %s", step.what, log)
+		}
+		wantEvicts(t, registry, map[bool]string{true: "1", false: "0"}[step.told != ""])
+	}
+}
+
+// Lubdub does not start where it cannot see whether keys may be dropped.
+func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartServer(t)
+	c := s.Client()
+	defer func() { _ = c.Close() }()
+	if err := c.Do(t.Context(), "acl", "setuser", redistest.User, "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Logger: trackertest.Quiet})
+	if err == nil || !strings.Contains(err.Error(), "+info") {
+		t.Errorf("opened: %v", err)
+	}
+}
+
+// Every node of a Cluster is looked at, the replicas too: one that evicts is found wherever it is, and told when it is set
+// later or promoted.
+func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, 1, 2*time.Second)
+	set := func(s *redistest.Server, policy string) {
+		t.Helper()
+		client := s.Client()
+		defer func() { _ = client.Close() }()
+		if err := client.ConfigSet(t.Context(), "maxmemory-policy", policy).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range c.Servers {
+		set(s, "allkeys-random")
+		_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
+		if err == nil || !strings.Contains(err.Error(), "maxmemory-policy allkeys-random") || !strings.Contains(err.Error(), s.Addr) {
+			t.Errorf("node %d evicts: %v", i, err)
+		}
+		set(s, "noeviction")
+	}
+	tr, _, registry := openLogged(t, c.URL())
+	replica := c.Servers[3]
+	primary := c.Servers[0]
+	set(replica, "volatile-lru")
+	client := replica.Client()
+	defer func() { _ = client.Close() }()
+	if err := client.ClusterFailover(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	primary.Kill()
+	for deadline := time.Now().Add(30 * time.Second); !toldOf(tr, replica) && time.Now().Before(deadline); {
+		_ = tr.Tick() // finds the new primary, and with it that there is something to look at
+		<-time.After(20 * time.Millisecond)
+	}
+	if !toldOf(tr, replica) {
+		t.Errorf("the promoted replica evicts, and readiness says %v", tr.Ready(t.Context()))
+	}
+	wantEvicts(t, registry, "1")
+}
+
+func toldOf(tr *tracker.Tracker, s *redistest.Server) bool {
+	var e *tracker.EvictionError
+	return errors.As(tr.Ready(context.Background()), &e) && strings.Contains(e.Message, s.Addr)
+}

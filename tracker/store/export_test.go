@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// LookForEviction looks whether Redis evicts, if it is time to.
+func (s *Store) LookForEviction(now time.Time) { s.lookForEviction(context.Background(), now) }
+
+// MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
+func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load()) }
+
+// RecordPipelines gives a function that tells the names of the commands of each pipeline that was run since.
+func (s *Store) RecordPipelines() func() [][]string {
+	r := &recorder{}
+	s.single.AddHook(r)
+	return func() [][]string {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.seen
+	}
+}
+
+type recorder struct {
+	mu   sync.Mutex
+	seen [][]string
+}
+
+func (r *recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var names []string
+		for _, c := range cmds {
+			names = append(names, c.Name())
+		}
+		r.mu.Lock()
+		r.seen = append(r.seen, names)
+		r.mu.Unlock()
+		return next(ctx, cmds)
+	}
+}
+
+// Freeze puts a shard on a node of its own, and has the calls of a script that go there wait until the channel closes.
+func (s *Store) Freeze(shard int, script string, until <-chan struct{}) {
+	o := *s.single.Options()
+	o.Addr = strings.Replace(o.Addr, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
+	client := redis.NewClient(&o)
+	client.AddHook(&frozen{sha: s.Scripts.Get(script).SHA, until: until})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byShard := slices.Clone(*s.byShard.Load())
+	byShard[shard] = s.nodeOf(client)
+	s.useMap(byShard)
+}
+
+type frozen struct {
+	sha   string
+	until <-chan struct{}
+}
+
+func (f *frozen) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *frozen) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f *frozen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return len(cmd.Args()) > 1 && cmd.Args()[1] == f.sha }) {
+			<-f.until
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// SchemaStep is one entry of a chain of steps that a test makes up.
+type SchemaStep struct {
+	Name  string
+	Least int
+	Run   func() error // nil: the records stay as they are
+}
+
+func chain(steps []SchemaStep) []schemaStep {
+	var made []schemaStep
+	for _, s := range steps {
+		made = append(made, schemaStep{name: s.Name, least: s.Least})
+		if s.Run != nil {
+			made[len(made)-1].run = func(context.Context, *Store) error { return s.Run() }
+		}
+	}
+	return made
+}
+
+// SchemaSteps are those of this program.
+func SchemaSteps() (names []string, least []int) {
+	for _, s := range schemaSteps {
+		names, least = append(names, s.name), append(least, s.least)
+	}
+	return names, least
+}
+
+// SettleSchema does what Open does in a program whose chain of steps is this.
+func (s *Store) SettleSchema(ctx context.Context, steps []SchemaStep) error {
+	return s.settleSchema(ctx, chain(steps))
+}
+
+// LookAtSchema looks once at the version, as a running program does every second.
+func (s *Store) LookAtSchema() { s.lookAtSchema(context.Background(), schemaSteps) }

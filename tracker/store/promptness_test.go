@@ -1,0 +1,187 @@
+package store_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/faultproxy"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// waits measures how long calls that are made at once wait for theirs.
+type waits struct {
+	mu   sync.Mutex
+	took []time.Duration
+	bad  []error
+}
+
+func (a *waits) ask(n int, call func(i int) error) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			start := time.Now()
+			err := call(i)
+			d := time.Since(start)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.took = append(a.took, d)
+			if code := tracker.CodeOf(err); err != nil && code != tracker.Unavailable && code != tracker.Overloaded {
+				a.bad = append(a.bad, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (a *waits) within(t *testing.T, what string, limit time.Duration) {
+	t.Helper()
+	slices.Sort(a.took)
+	median, most := a.took[len(a.took)/2], a.took[len(a.took)-1]
+	t.Logf("%s: %d answers, median %v, most %v", what, len(a.took), median, most)
+	if most > limit {
+		t.Errorf("%s: an answer took %v; want %v", what, most, limit)
+	}
+	if len(a.bad) > 0 {
+		t.Errorf("%s: %v", what, a.bad[0])
+	}
+}
+
+// crowd is a thousand of each thing that may wait, all at once, in every lane.
+func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worker string) (ask func(*waits)) {
+	ctx := t.Context()
+	return func(a *waits) {
+		var all sync.WaitGroup
+		for _, call := range []func(i int) error{
+			func(i int) error {
+				_, err := tr.Complete(ctx, attempts[i], tracker.Completion{Outcome: tracker.Succeeded})
+				return err
+			},
+			func(i int) error { b := &tracker.Beat{Attempt: attempts[i]}; tr.Beat(b); return b.Err },
+			func(i int) error {
+				_, err := tr.BeatWorker(ctx, trackertest.Scope, worker, tracker.WorkerBeat{})
+				return err
+			},
+			func(i int) error { _, err := tr.Start(ctx, attempts[i], tracker.Report{}); return err },
+			func(i int) error { _, err := tr.Get(ctx, trackertest.Scope, attempts[i].TaskID); return err },
+			func(i int) error {
+				_, err := tr.Create(ctx, tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: fmt.Sprint("k", i), IdempotencyHash: "h", HeartbeatTimeout: time.Minute})
+				return err
+			},
+		} {
+			all.Go(func() { a.ask(len(attempts), call) })
+		}
+		all.Go(func() {
+			a.ask(10, func(int) error {
+				_, err := tr.List(ctx, tracker.TaskFilter{Scope: trackertest.Scope, Type: "none", PageSize: 100})
+				return err
+			})
+		})
+		all.Wait()
+	}
+}
+
+// A thousand of everything at once are all answered in time while Redis hangs, whatever their lane and however many stand
+// before them, with each kind of durability; and so they are while it is slow.
+func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
+	const timeout = time.Second
+	for _, durability := range []tracker.Durability{tracker.Memory, tracker.Fsync} {
+		t.Run(string(durability), func(t *testing.T) {
+			server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
+			proxy := faultproxy.Start(t, server.Addr)
+			tr := trackertest.Open(t, tracker.Options{
+				RedisURL: "redis://" + redistest.As(proxy.Addr) + "/0", RedisTimeout: timeout, Durability: durability,
+				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			})
+			attempts := make([]*tracker.Attempt, 1000)
+			for i := range attempts {
+				attempts[i] = trackertest.NewTask(t, tr, fmt.Sprint("t", i))
+			}
+			w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := crowd(t, tr, attempts, w.WorkerID)
+			own := redistest.OwnDelay()
+			var first, second, slow waits
+			if err := server.Freeze(); err != nil {
+				t.Fatal(err)
+			}
+			ask(&first)
+			ask(&second)
+			if err := server.Thaw(); err != nil {
+				t.Fatal(err)
+			}
+			backAgain(t, tr)
+			proxy.Delay(timeout * 7 / 10)
+			ask(&slow)
+			proxy.Delay(0)
+			limit := timeout*3/2 + own()
+			first.within(t, "when it began to hang", limit)
+			second.within(t, "while it was known to hang", limit)
+			slow.within(t, "while it was slow", limit)
+			trackertest.Eventually(t, "all is done", func() bool {
+				_, err := tr.Complete(t.Context(), attempts[999], tracker.Completion{Outcome: tracker.Succeeded})
+				return err == nil
+			})
+		})
+	}
+}
+
+// One frozen node of a Cluster delays nobody whose shard is on another one.
+func TestAFrozenNodeDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	c := redistest.StartCluster(t, 3, 0, time.Hour)
+	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: timeout, Shards: 12})
+	var healthy, cut []*tracker.Attempt
+	frozen := c.Servers[1]
+	for i := range 300 {
+		a := trackertest.NewTask(t, tr, fmt.Sprint("t", i))
+		owner, err := c.Owner(c.Slot(fmt.Sprint(tr.ShardOf(trackertest.Scope, a.TaskID))), c.Servers[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner == frozen {
+			cut = append(cut, a)
+		} else {
+			healthy = append(healthy, a)
+		}
+	}
+	if err := frozen.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = frozen.Thaw() }()
+	own := redistest.OwnDelay()
+	var theirs, others waits
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			theirs.ask(len(cut), func(i int) error { _, err := tr.Get(t.Context(), trackertest.Scope, cut[i].TaskID); return err })
+		})
+		all.Go(func() {
+			others.ask(len(healthy), func(i int) error {
+				b := &tracker.Beat{Attempt: healthy[i]}
+				if tr.Beat(b); b.Err != nil {
+					t.Errorf("a beat that has nothing to do with it: %v", b.Err)
+				}
+				_, err := tr.Get(t.Context(), trackertest.Scope, healthy[i].TaskID)
+				if err != nil {
+					t.Errorf("a task that has nothing to do with it: %v", err)
+				}
+				return err
+			})
+		})
+		all.Wait()
+	}
+	delay := own()
+	theirs.within(t, "of the frozen node", timeout*3/2+delay)
+	others.within(t, "of the others", timeout/2+delay)
+}

@@ -1,0 +1,304 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+const meta = "lubdub:{0}:meta"
+
+// wantSchema holds what the store says of itself, shards aside, against what it should.
+func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
+	t.Helper()
+	got := s.Client.HMGet(t.Context(), meta, "schema", "least").Val()
+	if !reflect.DeepEqual(got, []any{version, least}) {
+		t.Errorf("%s: schema and least are %v, want %s and %s", when, got, version, least)
+	}
+}
+
+// A store that is new, and one of a program that knew no versions, say after the start which version they are in. What was
+// there is there, and nothing else has changed.
+func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s)
+		wantSchema(t, s, "a new store", "1", "0")
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		if err := h.Close(h.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Client.HDel(h.Ctx, meta, "schema", "least").Err(); err != nil {
+			t.Fatal(err)
+		}
+		before := s.Dump(t)
+		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
+		wantSchema(t, s, "a store from before", "1", "0")
+		after := s.Dump(t)
+		delete(before, meta)
+		delete(after, meta)
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("more than the version has changed:\n%v\n%v", before, after)
+		}
+		b := &tracker.Beat{Attempt: a}
+		if again.Beat(b); b.Err != nil {
+			t.Errorf("its task is refused: %v", b.Err)
+		}
+	})
+}
+
+// Each step of this program lets the release before go on, and stands in the documents.
+func TestTheStepsOfThisProgram(t *testing.T) {
+	names, least := store.SchemaSteps()
+	table, err := os.ReadFile("../../docs/upgrades.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if row := fmt.Sprintf(" | %d | %d | ", i+1, least[i]); !strings.Contains(string(table), row) {
+			t.Errorf("docs/upgrades.md has no release with%s", row)
+		}
+		if name == "" || least[i] < 0 || least[i] > i || i > 0 && least[i] < least[i-1] {
+			t.Errorf("step %d (%q) asks for version %d: programs of the version before must go on, and none that an earlier step shut out",
+				i+1, name, least[i])
+		}
+	}
+}
+
+// steps makes a chain up whose steps note that they run.
+func steps(ran *[]string, least ...int) (made []store.SchemaStep) {
+	for i, l := range least {
+		name := fmt.Sprintf("step %d", i+1)
+		made = append(made, store.SchemaStep{Name: name, Least: l, Run: func() error { *ran = append(*ran, name); return nil }})
+	}
+	return made
+}
+
+// Steps are done in their order, each once, from whatever version the store is in; one that fails is the next one to be done.
+func TestStepsAreDoneInTheirOrder(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var ran []string
+		made := steps(&ran, 0, 0, 0, 1)
+		settle := func(made []store.SchemaStep, want string) {
+			h.Helper()
+			ran = nil
+			if err := h.SettleSchema(h.Ctx, made); err != nil {
+				h.Fatal(err)
+			}
+			if got := strings.Join(ran, ", "); got != want {
+				h.Errorf("ran %q, want %q", got, want)
+			}
+		}
+		settle(made[:1], "")
+		broken := made[2]
+		broken.Run = func() error { return errors.New("the disk is full") }
+		err := h.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], broken, made[3]})
+		if err == nil || !strings.Contains(err.Error(), "version 3 ") || !strings.Contains(err.Error(), "(step 3): the disk is full") {
+			h.Errorf("a step that fails is told as %v", err)
+		}
+		wantSchema(h, h.Store, "a step failed", "2", "0")
+		settle(made[:3], "step 3")
+		wantSchema(h, h.Store, "it was done again", "3", "0")
+		settle(made, "step 4")
+		settle(made, "")
+		settle(made[:2], "")
+		wantSchema(h, h.Store, "everything was done, and an older one came", "4", "1")
+		if err := h.SettleSchema(h.Ctx, nil); err == nil {
+			h.Error("a program of version 0 may run where 1 is the least")
+		}
+		h.Store.Client.HSet(h.Ctx, meta, "schema", 1)
+		settle(made[:3], "step 2, step 3")
+		wantSchema(h, h.Store, "an older program founded it anew", "3", "1")
+	})
+}
+
+// Any number of replicas that start at once bring a store to the same version, and no number goes down on the way.
+func TestManyBringAStoreForwardAtOnce(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for round := range 10 {
+			h.Store.Client.HDel(h.Ctx, meta, "schema", "least")
+			var ran [4]atomic.Int64
+			var made []store.SchemaStep
+			for i := range ran {
+				made = append(made, store.SchemaStep{Name: fmt.Sprint(i), Least: i / 2, Run: func() error {
+					for before := range i {
+						if ran[before].Load() == 0 {
+							return fmt.Errorf("step %d runs before %d", i, before)
+						}
+					}
+					ran[i].Add(1)
+					return nil
+				}})
+			}
+			var all sync.WaitGroup
+			for n := range 8 {
+				all.Go(func() {
+					if err := h.SettleSchema(h.Ctx, made[:3+n%2]); err != nil {
+						h.Errorf("round %d: %v", round, err)
+					}
+				})
+			}
+			all.Wait()
+			wantSchema(h, h.Store, "all are done", "4", "1")
+		}
+	})
+}
+
+// The answer to what writes the version down is lost: the next start finds it written, or writes it.
+func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var ran []string
+		made := steps(&ran, 0, 0)
+		trackertest.FailCalls(h.Tracker, "schema", true, func(i int) bool { return i == 0 })
+		if err := h.SettleSchema(h.Ctx, made); tracker.CodeOf(err) != tracker.Unavailable {
+			h.Errorf("the answer was lost: %v", err)
+		}
+		if err := h.SettleSchema(h.Ctx, made); err != nil {
+			h.Error(err)
+		}
+		wantSchema(h, h.Store, "again", "2", "0")
+	})
+}
+
+// A store that needs a newer program is refused at the start, with what to do, and is left as it is.
+func TestANewerStoreIsRefused(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s)
+		h.MustCreate()
+		if err := h.Close(h.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		set := func(fields ...any) map[string]any {
+			t.Helper()
+			if err := s.Client.HSet(h.Ctx, meta, fields...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			return s.Dump(t)
+		}
+		refused := func(before map[string]any, words ...string) {
+			t.Helper()
+			_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Logger: trackertest.Quiet})
+			for _, w := range words {
+				if err == nil || !strings.Contains(err.Error(), w) {
+					t.Errorf("refused with %q, want %q in it", err, w)
+				}
+			}
+			if after := s.Dump(t); !maps.EqualFunc(before, after, reflect.DeepEqual) {
+				t.Errorf("it was changed:\n%v\n%v", before, after)
+			}
+		}
+		refused(set("schema", 7, "least", 6), "version 7", "version 6 or newer", "knows 1", "docs/upgrades.md")
+		refused(set("schema", "new"), meta, `"new"`)
+		refused(set("schema", 7, "least", -1), meta, `"-1"`)
+
+		set("schema", 7, "least", 1) // which lets programs of this version go on
+		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
+		again.LookAtSchema()
+		wantSchema(t, s, "a newer one that this one may run on", "7", "1")
+		trackertest.NewTask(t, again, "t1")
+	})
+}
+
+// A replica that a newer program has left behind ends: it says why and what to do, sends nothing any more, and who waits is
+// sent to others.
+func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running()
+		brought := func(version, least int) {
+			h.Helper()
+			if err := h.Store.Client.HSet(h.Ctx, meta, "schema", version, "least", least).Err(); err != nil {
+				h.Fatal(err)
+			}
+			h.LookAtSchema()
+		}
+		brought(2, 1)
+		if err := h.BrokenBy(); err != nil {
+			h.Fatalf("it ends though it may run: %v", err)
+		}
+		if b := h.MustBeat(a, ""); b.Err != nil {
+			h.Fatal(b.Err)
+		}
+		brought(3, 2)
+		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 3 of the stored format") {
+			h.Errorf("it ends by %v", err)
+		}
+		count := trackertest.CountScripts(h.Tracker)
+		for _, err := range []error{h.MustBeat(a, "").Err, h.Tick()} {
+			if tracker.CodeOf(err) != tracker.Unavailable || !strings.Contains(err.Error(), "newer release") {
+				h.Errorf("who comes later is told %v", err)
+			}
+		}
+		if n := len(count()); n > 0 {
+			h.Errorf("it still runs %d scripts", n)
+		}
+	})
+}
+
+// A store that was lost while replicas run, or deleted in parts, says its version again soon after it was founded anew, by
+// whichever program.
+func TestALostStoreGetsItsVersionAgain(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil {
+			h.Fatal(err)
+		}
+		h.Store.Clock.Set(h.Store.Clock.Now()) // it was in the store
+		h.LookAtSchema()
+		if n := h.Store.Client.Exists(h.Ctx, meta).Val(); n > 0 {
+			h.Fatal("a version without the number of shards: nobody would found the store anew")
+		}
+		h.MustTick()
+		h.LookAtSchema()
+		want := map[string]string{"shards": "2", "schema": "1", "least": "0"}
+		if got := h.Store.Client.HGetAll(h.Ctx, meta).Val(); !maps.Equal(got, want) {
+			h.Errorf("meta is %v", got)
+		}
+		made := []store.SchemaStep{{}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
+		err := h.SettleSchema(h.Ctx, made)
+		if err == nil || !strings.Contains(err.Error(), "start again") || h.Store.Client.Exists(h.Ctx, meta).Val() > 0 {
+			h.Errorf("lost in a step: %v", err)
+		}
+	})
+}
+
+// A running replica looks by itself.
+func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 2, "least", 2).Err(); err != nil {
+			h.Fatal(err)
+		}
+		select {
+		case <-h.Broken():
+		case <-time.After(time.Minute):
+			h.Error("it has not noticed a newer store for a minute")
+		}
+	})
+}
+
+// On Cluster the version is where the number of shards is.
+func TestTheVersionOfACluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
+	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8})
+	var ran []string
+	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(ran, ", "); got != "step 2, step 3" {
+		t.Errorf("ran %q", got)
+	}
+	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
+	if err == nil || !strings.Contains(err.Error(), "version 3 of the stored format") {
+		t.Errorf("opened: %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &trackertest.Load{Tr: tr, Stop: stop, Lost: map[string]bool{}}
+	for w := range workers {
+		l.Running.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				l.Life(ctx, fmt.Sprintf("load-%d-%d", w, i))
+			}
+		})
+	}
+	t.Cleanup(l.End)
+	return l
+}
+
+func startHearts(t *testing.T, tr *tracker.Tracker, n int, timeout time.Duration) *trackertest.Hearts {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*tracker.Attempt, n), Fresh: make([]atomic.Int64, n), Told: make([][]trackertest.Heard, n)}
+	h.Running.Go(func() { _ = tr.KeepTime(ctx) })
+	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+	h.Running.Go(func() { _ = sweeper.Run(ctx) })
+	t.Cleanup(h.End)
+	for i := range n {
+		id := fmt.Sprintf("heart-%d", i)
+		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: timeout / 2, HeartbeatTimeout: timeout}
+		if err := task.Validate(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		var c *tracker.Created
+		trackertest.Eventually(t, "a creation is confirmed", func() bool {
+			var err error
+			c, err = tr.Create(ctx, task)
+			return err == nil
+		})
+		h.Tasks[i] = c.Envelope.Attempt
+		h.Running.Go(func() { h.MustBeat(ctx, i) })
+	}
+	return h
+}

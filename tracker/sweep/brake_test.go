@@ -1,0 +1,419 @@
+package sweep_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// spread has as many shards as a deployment.
+func spread(o *tracker.Options) { o.Shards = 16 }
+
+const (
+	brakeTimeout = 10 * time.Second
+	justOver     = 50 * time.Millisecond // the least that is written to a shard's clock
+)
+
+// herd has n running tasks of a scope that have just beaten.
+func herd(h *trackertest.Harness, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
+	h.Helper()
+	tasks := make([]*tracker.Attempt, n)
+	for i := range tasks {
+		tasks[i] = h.Running(append([]func(*tracker.NewTask){func(t *tracker.NewTask) {
+			t.HeartbeatInterval, t.HeartbeatTimeout = 3*time.Second, brakeTimeout
+		}}, change...)...)
+	}
+	return tasks
+}
+
+// pass lets time pass while some attempts beat every two seconds.
+func pass(h *trackertest.Harness, d time.Duration, alive ...*tracker.Attempt) {
+	h.Helper()
+	for d > 0 {
+		step := min(d, 2*time.Second)
+		h.Advance(step)
+		d -= step
+		beats := make([]*tracker.Beat, len(alive))
+		for i, a := range alive {
+			beats[i] = &tracker.Beat{Attempt: a}
+		}
+		h.Beats(beats)
+		for _, b := range beats {
+			if b.Err != nil {
+				h.Fatalf("a beat of a live attempt: %v", b.Err)
+			}
+		}
+	}
+}
+
+// wantSweep does one sweep and holds it against what it must do.
+func wantSweep(h *trackertest.Harness, held, zombies int) {
+	h.Helper()
+	if r := h.MustSweep(); r.Held != held || r.Zombies != zombies {
+		h.Fatalf("%d held and %d zombies, want %d and %d", r.Held, r.Zombies, held, zombies)
+	}
+}
+
+func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 100)
+		silent, alive := tasks[:60], tasks[60:]
+		last := h.Store.Clock.Now()
+		pass(h, brakeTimeout, alive...)
+		wantSweep(h, 0, 0) // a timeout is over when it is over
+		h.Advance(justOver)
+		wantSweep(h, 60, 0)
+		for _, a := range silent {
+			task := h.WantState(a.TaskID, tracker.Running, "")
+			if !task.LastHeartbeatAt.Equal(last) || task.Liveness != tracker.Lost {
+				h.Fatalf("a held task shows %s, last beat %v, want %v", task.Liveness, task.LastHeartbeatAt, last)
+			}
+		}
+		pass(h, brakeTimeout-justOver, alive...)
+		wantSweep(h, 0, 0)
+		h.Advance(2 * justOver)
+		wantSweep(h, 0, 60) // still as many, and none is held twice
+		for _, a := range silent {
+			e := h.WantState(a.TaskID, tracker.Failed, tracker.HeartbeatTimeout).History[0].Evidence
+			if !e.LastHeartbeatAt.Equal(last) || e.Silent < 2*brakeTimeout || e.Timeout != brakeTimeout {
+				h.Fatalf("evidence of one that was held: %+v", e)
+			}
+		}
+		if n := h.Events("")["system.mass_expiry_held"]; n != 1 {
+			h.Errorf("%d events", n)
+		}
+		for _, a := range alive {
+			h.WantState(a.TaskID, tracker.Running, "")
+		}
+	}, trackertest.Braked)
+}
+
+func TestBrakeLetsFewDie(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ silent, alive int }{
+		"two in five":             {40, 60},
+		"all, but of a few":       {49, 0},
+		"most, but too few":       {49, 10},
+		"nearly half of very few": {50, 51},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				tasks := herd(h, c.silent+c.alive)
+				pass(h, brakeTimeout, tasks[c.silent:]...)
+				h.Advance(justOver)
+				wantSweep(h, 0, c.silent)
+				if n := h.Events("")["system.mass_expiry_held"]; n != 0 {
+					h.Errorf("%d events", n)
+				}
+			}, trackertest.Braked)
+		})
+	}
+}
+
+func TestBrakeIsOffByDefault(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		herd(h, 100)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 0, 100)
+	})
+}
+
+// A beat of a held task makes it one like all others: alive, and held once more when it goes silent with them.
+func TestBrakeIsArmedAgainByABeat(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 60)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 60, 0)
+		h.Advance(5 * time.Second)
+		back := tasks[:55]
+		for _, a := range back {
+			if b := h.MustBeat(a, ""); b.Err != nil {
+				h.Fatal(b.Err)
+			}
+		}
+		h.Advance(5*time.Second + justOver)
+		wantSweep(h, 0, 5) // the truly dead die now, whoever came back lives
+		h.Advance(5 * time.Second)
+		wantSweep(h, 55, 0) // all that is left has gone silent again
+		h.Advance(brakeTimeout)
+		wantSweep(h, 0, 0)
+		h.Advance(justOver)
+		wantSweep(h, 0, 55)
+		if n := h.Events("")["system.mass_expiry_held"]; n != 2 {
+			h.Errorf("%d events, want one for each time", n)
+		}
+	}, trackertest.Braked)
+}
+
+// Beats are spread over time, and so are expiries: those that are held already still count as silent.
+func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 100)
+		for i := range tasks { // over 4 s, each its own time
+			h.Store.Clock.Advance(40 * time.Millisecond)
+			h.MustTick()
+			if b := h.MustBeat(tasks[i], ""); b.Err != nil {
+				h.Fatal(b.Err)
+			}
+		}
+		h.Advance(brakeTimeout - 4*time.Second)
+		held := 0
+		for range 18 {
+			h.Advance(250 * time.Millisecond)
+			r := h.MustSweep()
+			if r.Zombies > 0 {
+				h.Fatalf("%d died after %d were held", r.Zombies, held)
+			}
+			held += r.Held
+		}
+		if held != 100 {
+			h.Fatalf("%d held", held)
+		}
+	}, trackertest.Braked)
+}
+
+// Each scope is judged by itself, however thinly it is spread over the shards.
+func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		other := func(n *tracker.NewTask) { n.Scope = tracker.Scope{Tenant: "big", Workspace: "prod"} }
+		alive, dead := herd(h, 150, other), herd(h, 30, other)
+		herd(h, 60)
+		tiny := herd(h, 20, func(n *tracker.NewTask) { n.Scope.Workspace = "tiny" })
+		shards := map[int]bool{}
+		for i := range 60 {
+			shards[h.ShardOf(trackertest.Scope, tiny[i%20].TaskID)] = true
+		}
+		pass(h, brakeTimeout, alive...)
+		h.Advance(justOver)
+		wantSweep(h, 60, len(dead)+20)
+		if len(shards) < 5 {
+			h.Fatalf("the test spreads over %d shards only", len(shards))
+		}
+	}, trackertest.Braked, spread)
+}
+
+// Timeouts of many lengths are one scope.
+func TestBrakeCountsEveryTimeout(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		long := herd(h, 30, func(n *tracker.NewTask) { n.HeartbeatTimeout = 12 * time.Second })
+		herd(h, 30)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 30, 0)
+		h.Advance(2 * time.Second)
+		wantSweep(h, 30, 0)
+		h.Advance(8*time.Second + justOver)
+		wantSweep(h, 0, 30)
+		h.WantState(long[0].TaskID, tracker.Running, "")
+		h.Advance(4 * time.Second)
+		wantSweep(h, 0, 30)
+	}, trackertest.Braked)
+}
+
+func TestBrakeHoldsWorkers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		registry := prometheus.NewRegistry()
+		c := trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) { o.Registerer = registry }))
+		var silent, alive []string
+		for i := range 100 {
+			name := fmt.Sprintf("w%03d", i)
+			c.Hire(name)
+			if i < 60 {
+				silent = append(silent, c.IDs[name])
+			} else {
+				alive = append(alive, c.IDs[name])
+			}
+		}
+		held := c.MustHolding("w000", 3)
+		c.AdvanceAlive(30*time.Second, alive...)
+		if r := c.MustSweep(); r.Held != 60 || r.StaleWorkers != 0 || r.Recovered != 0 {
+			c.Fatalf("%+v", r)
+		}
+		for _, id := range silent {
+			if w := c.WantWorker(id, tracker.Online, ""); w.Liveness != tracker.Lost || w.Silent < 30*time.Second {
+				c.Fatalf("a held worker shows %s after %v", w.Liveness, w.Silent)
+			}
+		}
+		for _, a := range held {
+			c.WantState(a.TaskID, tracker.Running, "")
+		}
+		back := silent[1:11]
+		for _, id := range back {
+			c.MustBeatWorker(id)
+		}
+		c.AdvanceAlive(25*time.Second, append(back, alive...)...)
+		if r := c.MustSweep(); r.Held != 0 || r.StaleWorkers != 0 {
+			c.Fatalf("before its time: %+v", r)
+		}
+		c.AdvanceAlive(5*time.Second, append(back, alive...)...)
+		if r := c.MustSweep(); r.Held != 0 || r.StaleWorkers != 50 || r.Recovered != 3 {
+			c.Fatalf("%+v", r)
+		}
+		for _, a := range held {
+			if e := c.Newest(a.TaskID).Evidence; e.WorkerReason != tracker.WorkerStale || !e.MassExpiryHeld || e.Silent < 60*time.Second {
+				c.Fatalf("%+v", e)
+			}
+		}
+		for _, id := range append(back, alive...) {
+			c.WantWorker(id, tracker.Online, "")
+		}
+		if n := gathered(t, registry, "lubdub_mass_expiry_held_total", "worker"); n != 60 {
+			c.Errorf("the metric counts %v", n)
+		}
+		if n := c.Events("")["system.mass_expiry_held"]; n != 1 {
+			c.Errorf("%d events", n)
+		}
+	})
+}
+
+// gathered reads a counter with one label.
+func gathered(t *testing.T, g prometheus.Gatherer, name, label string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && len(m.GetLabel()) == 1 && m.GetLabel()[0].GetValue() == label {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// Silent workers tell that their tasks are silent for the same reason, and the other way round.
+func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		few := herd(h, 5, func(n *tracker.NewTask) { n.HeartbeatTimeout = 30 * time.Second })
+		for i := range 60 {
+			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+		}
+		h.Advance(30*time.Second + justOver)
+		if r := h.MustSweep(); r.Held != 65 || r.Zombies != 0 || r.StaleWorkers != 0 {
+			h.Fatalf("%+v", r)
+		}
+		h.WantState(few[0].TaskID, tracker.Running, "")
+	}, trackertest.Braked)
+}
+
+// What the brake remembers goes when it is over.
+func TestBrakeForgets(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 60)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 60, 0)
+		for _, a := range tasks {
+			h.MustBeat(a, "")
+		}
+		pass(h, 3*brakeTimeout, tasks...)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 60, 0)
+		n := 0
+		for shard := range h.Shards() {
+			n += int(h.Store.Client.ZCard(h.Ctx, fmt.Sprintf("lubdub:{%d}:braked", shard)).Val()) - 1
+		}
+		if n != 61 { // the held, and that it was told
+			h.Errorf("%d entries", n)
+		}
+	}, trackertest.Braked)
+}
+
+// TestBrakeModel holds the brake against its rule in plain words: when as much of a scope is silent for 60 % of its
+// timeout, whatever is overdue and has beaten since it was last held is held; whatever else is overdue dies.
+func TestBrakeModel(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		rapid.Check(t, func(rt *rapid.T) {
+			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
+				rt.Fatal(err)
+			}
+			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			h := trackertest.NewHarness(t, s, trackertest.Braked)
+			defer func() { _ = h.Close(h.Ctx) }()
+			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
+			type member struct {
+				a       *tracker.Attempt
+				timeout time.Duration
+				last    time.Duration // beat
+				held    time.Duration // since when; 0: not since the last beat
+				dead    bool
+			}
+			var members []*member
+			var L time.Duration
+			for range rapid.IntRange(48, 60).Draw(rt, "members") {
+				timeout := rapid.SampledFrom(timeouts).Draw(rt, "timeout")
+				a := h.Running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, timeout })
+				members = append(members, &member{a: a, timeout: timeout})
+			}
+			for range rapid.IntRange(10, 25).Draw(rt, "steps") {
+				step := time.Duration(rapid.IntRange(1, 10).Draw(rt, "step")) * 100 * time.Millisecond
+				h.Advance(step)
+				L += step
+				share := rapid.SampledFrom([]int{0, 0, 20, 60, 100}).Draw(rt, "beating")
+				var beats []*tracker.Beat
+				for i, m := range members {
+					if !m.dead && (i*37+int(L/time.Millisecond)/100)%100 < share {
+						beats = append(beats, &tracker.Beat{Attempt: m.a})
+						m.last, m.held = L, 0
+					}
+				}
+				h.Beats(beats)
+				for _, b := range beats {
+					if b.Err != nil {
+						rt.Fatalf("a beat of a live member: %v", b.Err)
+					}
+				}
+				live, silent := 0, 0
+				for _, m := range members {
+					if !m.dead {
+						live++
+						if 10*(L-m.last) >= 6*m.timeout {
+							silent++
+						}
+					}
+				}
+				hold := live >= 50 && silent >= 50 && 2*silent >= live
+				wantHeld, wantDead := 0, 0
+				for _, m := range members {
+					switch {
+					case m.dead || L-max(m.last, m.held) <= m.timeout:
+					case hold && m.held == 0:
+						m.held = L
+						wantHeld++
+					default:
+						m.dead = true
+						wantDead++
+					}
+				}
+				r, err := h.Sweep(h.Ctx) // a sweeper that knows of no census before
+				if err != nil || r.Held != wantHeld || r.Zombies != wantDead {
+					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.Held, r.Zombies, err, wantHeld, wantDead, live, silent)
+				}
+			}
+			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })
+			if i >= 0 {
+				if task := h.MustGet(members[i].a.TaskID); task.State != tracker.Running || (task.Liveness == tracker.Lost) != (L-members[i].last > members[i].timeout) {
+					rt.Fatalf("%s %s after %v of %v", task.State, task.Liveness, L-members[i].last, members[i].timeout)
+				}
+			}
+		})
+	})
+}

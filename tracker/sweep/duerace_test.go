@@ -1,0 +1,302 @@
+package sweep_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// dueTasks is how many tasks are due at once; `make test-history` has 50,000.
+var dueTasks = flag.Int("due", 2000, "tasks that TestSweepersAgainstCompleters has due at once on a real Redis")
+
+const dueSweepers = 8
+
+// Eight sweepers and eight who complete race over tasks that are all due, each in one of the ways in
+// which a task can come due. Every attempt ends exactly once, the one who was told so ended it, and the events in the
+// streams are exactly the transitions that the tasks went through.
+func TestSweepersAgainstCompleters(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		n := *dueTasks
+		if s.Kind == "miniredis" {
+			n = min(n, 400) // it is slow, and one script runs after the other there too
+		}
+		r := newDueRace(t, s, n)
+		r.run()
+		r.check()
+	})
+}
+
+// dueRace is one race. A task's place in the slices is its number.
+type dueRace struct {
+	*trackertest.Harness
+	attempts  []*tracker.Attempt
+	completed []tracker.Completed // zero: refused
+	swept     tracker.SweepResult
+}
+
+// The ways in which tasks come due, by their number modulo ten.
+func dueWay(i int) tracker.Reason {
+	switch i % 10 {
+	case 0:
+		return tracker.StartTimeout
+	case 1:
+		return tracker.RunTimeout
+	case 2:
+		return tracker.DeadlineExceeded
+	}
+	return tracker.HeartbeatTimeout
+}
+
+func dueQueued(i int) bool { return i%5 == 4 } // silent ones only
+
+func dueID(i int) string { return fmt.Sprintf("t%06d", i) }
+
+func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
+	t.Helper()
+	// A shard keeps its newest 10,000 events or so: with 64 shards none of them is trimmed.
+	h := &trackertest.Harness{TB: t, Store: s, Ctx: context.Background()}
+	h.Tracker = trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 2 * time.Minute, Shards: 64})
+	h.MustTick()
+	r := &dueRace{Harness: h, attempts: make([]*tracker.Attempt, n), completed: make([]tracker.Completed, n)}
+	now := s.Clock.Now()
+	const perBatch = 500
+	for first := 0; first < n; first += perBatch {
+		var batch []tracker.NewTask
+		for i := first; i < min(n, first+perBatch); i++ {
+			batch = append(batch, dueTask(t, i, now))
+		}
+		for k, c := range r.CreateBatch(r.Ctx, batch) {
+			if c.Err != nil {
+				t.Fatal(c.Err)
+			}
+			if c.Created.Envelope != nil {
+				r.attempts[first+k] = c.Created.Envelope.Attempt
+			}
+		}
+	}
+	r.claimQueued(n)
+	var beats []*tracker.Beat
+	for i, a := range r.attempts {
+		if dueWay(i) != tracker.StartTimeout {
+			beats = append(beats, &tracker.Beat{Attempt: a})
+		}
+	}
+	for some := range slices.Chunk(beats, perBatch) {
+		r.Beats(some)
+		for _, b := range some {
+			if b.Err != nil {
+				t.Fatal(b.Err)
+			}
+		}
+	}
+	h.Advance(2250 * time.Millisecond)
+	return r
+}
+
+func dueTask(t *testing.T, i int, now time.Time) tracker.NewTask {
+	t.Helper()
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: dueID(i), RunID: "r1", HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Minute}
+	switch dueWay(i) {
+	case tracker.StartTimeout:
+		n.StartTimeout = 2 * time.Second
+	case tracker.RunTimeout:
+		n.RunTimeout = 2 * time.Second
+	case tracker.DeadlineExceeded:
+		n.Deadline = now.Add(2 * time.Second)
+	default:
+		n.HeartbeatTimeout = 2 * time.Second
+	}
+	if dueQueued(i) {
+		n.Queue, n.Type = "q", "x"
+	}
+	if err := n.Validate(now); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// claimQueued has one worker claim all that waits.
+func (r *dueRace) claimQueued(n int) {
+	w := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: n}
+	if err := w.Validate(); err != nil {
+		r.Fatal(err)
+	}
+	worker, err := r.Register(r.Ctx, w)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for left := n / 5; left > 0; {
+		got, err := r.Claim(r.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "q", Max: min(left, 100)})
+		if err != nil || len(got) == 0 {
+			r.Fatalf("%d are left to claim: %v", left, err)
+		}
+		left -= len(got)
+		for _, e := range got {
+			var i int
+			if _, err := fmt.Sscanf(e.Task.ID, "t%06d", &i); err != nil {
+				r.Fatal(err)
+			}
+			r.attempts[i] = e.Attempt
+		}
+	}
+}
+
+func dueCompletion(i int) tracker.Completion {
+	if i%2 == 0 {
+		return tracker.Completion{Outcome: tracker.Succeeded}
+	}
+	return tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)}
+}
+
+func (r *dueRace) run() {
+	order := rand.Perm(len(r.attempts))[:3*len(r.attempts)/5] // the others nobody completes
+	var next atomic.Int64
+	var mu sync.Mutex
+	var racing sync.WaitGroup
+	for range dueSweepers {
+		sweeper := tracker.NewSweeper(r.Tracker, tracker.SweeperOptions{})
+		racing.Go(func() {
+			result, err := sweeper.RunOnce(r.Ctx)
+			if err != nil {
+				r.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.swept.Zombies += result.Zombies
+			r.swept.TimedOut += result.TimedOut
+			r.swept.Requeued += result.Requeued
+		})
+	}
+	for range dueSweepers { // more would be done before the sweepers have found anything
+		racing.Go(func() {
+			for {
+				k := int(next.Add(1)) - 1
+				if k >= len(order) {
+					return
+				}
+				i := order[k]
+				done, err := r.Complete(r.Ctx, r.attempts[i], dueCompletion(i))
+				if err == nil {
+					r.completed[i] = done
+				} else if tracker.CodeOf(err) != tracker.AlreadyTerminal {
+					r.Errorf("%s: %v", dueID(i), err)
+				}
+			}
+		})
+	}
+	racing.Wait()
+}
+
+// check holds the answers, the events and the records against each other.
+func (r *dueRace) check() {
+	ends, won := r.ends(), 0
+	var zombies, timedOut, requeued int
+	failures := 0
+	wrong := func(format string, args ...any) {
+		if failures++; failures <= 20 {
+			r.Errorf(format, args...)
+		}
+	}
+	states := map[tracker.State]int{}
+	for i, task := range r.tasks() {
+		want := []string{}
+		state := tracker.Failed
+		if done := r.completed[i]; done.Outcome != "" {
+			won++
+			switch {
+			case done.WillRetry:
+				want, state = append(want, "task.retrying WORKER_REPORTED"), tracker.Queued
+			case done.Outcome == tracker.Failed:
+				want = append(want, "task.failed WORKER_REPORTED")
+			default:
+				want, state = append(want, "task.succeeded "), tracker.Succeeded
+			}
+		} else {
+			reason := dueWay(i)
+			if reason == tracker.HeartbeatTimeout {
+				zombies++
+				want = append(want, "task.zombie HEARTBEAT_TIMEOUT")
+			} else {
+				timedOut++
+			}
+			if dueQueued(i) {
+				requeued++
+				want, state = append(want, "task.retrying "+string(reason)), tracker.Queued
+			} else {
+				want = append(want, "task.failed "+string(reason))
+			}
+		}
+		states[state]++
+		if got := ends[task.ID]; fmt.Sprint(got) != fmt.Sprint(want) {
+			wrong("%s: completed %+v, its events are %q, want %q", task.ID, r.completed[i], got, want)
+		}
+		if task.State != state || len(task.History) != 1 {
+			wrong("%s is %s with %d ends in its history, want %s with 1", task.ID, task.State, len(task.History), state)
+		}
+	}
+	if r.swept.Zombies != zombies || r.swept.TimedOut != timedOut || r.swept.Requeued != requeued {
+		wrong("the sweepers count %d zombies, %d timed out, %d requeued; there are %d, %d, %d", r.swept.Zombies, r.swept.TimedOut, r.swept.Requeued, zombies, timedOut, requeued)
+	}
+	run, err := r.Run(r.Ctx, trackertest.Scope, "r1")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, s := range tracker.States {
+		if run.Counts[s] != states[s] {
+			wrong("the run counts %d %s; there are %d", run.Counts[s], s, states[s])
+		}
+	}
+	r.Logf("%d due tasks, %d sweepers: %d completions won, %d verdicts; %d wrong", len(r.attempts), dueSweepers, won, zombies+timedOut, failures)
+}
+
+func (r *dueRace) tasks() []*tracker.Task {
+	tasks := make([]*tracker.Task, len(r.attempts))
+	var next atomic.Int64
+	var reading sync.WaitGroup
+	for range 64 {
+		reading.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(tasks); i = int(next.Add(1)) - 1 {
+				task, err := r.Get(r.Ctx, trackertest.Scope, dueID(i))
+				if err != nil {
+					r.Error(err)
+					task = &tracker.Task{ID: dueID(i)}
+				}
+				tasks[i] = task
+			}
+		})
+	}
+	reading.Wait()
+	return tasks
+}
+
+// ends reads from the streams how each attempt ended, and that each life began once.
+func (r *dueRace) ends() map[string][]string {
+	ends, begun := map[string][]string{}, map[string]int{}
+	for _, e := range trackertest.StoredEvents(r.TB, r.Store.Client, r.Shards()) {
+		switch e.Type {
+		case "task.created", "task.dispatched":
+			begun[e.Type]++
+		case "task.zombie", "task.failed", "task.retrying", "task.succeeded", "task.cancelled":
+			ends[e.Subject] = append(ends[e.Subject], e.Type+" "+string(e.Data.Reason))
+		}
+	}
+	for _, kind := range []string{"task.created", "task.dispatched"} {
+		if begun[kind] != len(r.attempts) {
+			r.Errorf("%d events %s for %d tasks", begun[kind], kind, len(r.attempts))
+		}
+	}
+	return ends
+}

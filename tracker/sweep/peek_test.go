@@ -1,0 +1,139 @@
+package sweep_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func timeouts(h *trackertest.Harness) (timeouts, sets []string) {
+	h.Helper()
+	for shard := range h.Shards() {
+		list, err := h.Store.Client.SMembers(h.Ctx, fmt.Sprintf("lubdub:{%d}:timeouts", shard)).Result()
+		if err != nil {
+			h.Fatal(err)
+		}
+		timeouts = append(timeouts, slices.DeleteFunc(list, func(t string) bool { return t == "!" })...)
+	}
+	sets, err := h.Store.Client.Keys(h.Ctx, "lubdub:*:beats:*").Result()
+	if err != nil {
+		h.Fatal(err)
+	}
+	return timeouts, sets
+}
+
+// Whatever timeouts somebody once thought of, a look at the shards costs what those in use cost: the others are dropped
+// after a minute, and come back with the first attempt that lives by them.
+func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		all := trackertest.AllTimeouts()
+		with := func(d time.Duration) func(*tracker.NewTask) {
+			return func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = d/2, d }
+		}
+		for i, d := range all {
+			for shard := range 2 {
+				id := fmt.Sprint("t", i)
+				for h.ShardOf(trackertest.Scope, id) != shard {
+					id += "x"
+				}
+				h.MustCreate(with(d), func(n *tracker.NewTask) { n.TaskID = id })
+				if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, ""); err != nil {
+					h.Fatal(err)
+				}
+			}
+		}
+		live := h.Running(with(10*time.Second), func(n *tracker.NewTask) { n.TaskID = "live" })
+		waits := h.MustCreate(with(12*time.Second), func(n *tracker.NewTask) { n.TaskID, n.Queue = "waits", "default" }).Task
+		remembers := tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_remembers"})
+		for _, s := range []*tracker.Sweeper{h.Sweeper, remembers} {
+			if _, err := s.RunOnce(h.Ctx); err != nil {
+				h.Fatal(err)
+			}
+		}
+		calls := trackertest.RecordCalls(h.Tracker)
+		h.MustSweep()
+		if timeouts, sets := timeouts(h); len(timeouts) != 2*len(all) || len(sets) != 2*len(all) {
+			h.Fatalf("%d timeouts and %d sets at first, want %d", len(timeouts), len(sets), 2*len(all))
+		}
+		for _, c := range calls() {
+			if c.Keys > 220 {
+				h.Errorf("%s looks at %d keys at once", c.Script, c.Keys)
+			}
+		}
+		for range 7 {
+			h.MustBeat(live, "")
+			h.Advance(9 * time.Second)
+		}
+		h.MustBeat(live, "")
+		h.MustSweep()
+		if timeouts, sets := timeouts(h); !slices.Equal(timeouts, []string{"10000"}) || len(sets) != 1 {
+			h.Fatalf("a minute later %d timeouts and %d sets are left, the first of them %v", len(timeouts), len(sets), timeouts[:min(3, len(timeouts))])
+		}
+		// A set that was dropped comes back with its attempt; who remembers it, and who does not, finds it silent.
+		for i, s := range []*tracker.Sweeper{h.Sweeper, remembers, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_new"})} {
+			made, err := h.Dispatch(h.Ctx, trackertest.Scope, waits.ID, i, "w1")
+			if err != nil {
+				h.Fatal(err)
+			}
+			if _, err := h.Start(h.Ctx, made.Envelope.Attempt, tracker.Report{}); err != nil {
+				h.Fatal(err)
+			}
+			for range 2 {
+				h.Advance(8 * time.Second)
+				h.MustBeat(live, "")
+				if err := h.MustBeat(made.Envelope.Attempt, "").Err; err != nil {
+					h.Fatalf("time %d: %v", i, err)
+				}
+			}
+			h.Advance(8 * time.Second)
+			h.MustBeat(live, "")
+			h.Advance(4*time.Second + time.Millisecond)
+			if r, err := s.RunOnce(h.Ctx); err != nil || r.Zombies != 1 {
+				h.Fatalf("time %d: %+v %v", i, r, err)
+			}
+			h.Advance(5 * time.Second)
+			h.MustBeat(live, "")
+			h.MustSweep()
+		}
+		h.WantState("live", tracker.Running, "")
+	})
+}
+
+// An attempt that comes to life right before its timeout is dropped stays, and so does its timeout.
+func TestATimeoutThatIsUsedAgainStays(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		wait := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue = "t1", "default" }).Task
+		h.MustSweep()
+		h.Advance(time.Minute)
+		var made *tracker.Created
+		used := false
+		trackertest.After(h.Tracker, "peek_beats", func() {
+			if used {
+				return
+			}
+			used = true
+			var err error
+			if made, err = h.Dispatch(h.Ctx, trackertest.Scope, wait.ID, 0, "w1"); err != nil {
+				h.Error(err)
+				return
+			}
+			if _, err := h.Start(h.Ctx, made.Envelope.Attempt, tracker.Report{}); err != nil {
+				h.Error(err)
+			}
+		})
+		h.MustSweep()
+		if timeouts, sets := timeouts(h); !used || !slices.Equal(timeouts, []string{"2000"}) || len(sets) != 1 {
+			h.Fatalf("%v %v", timeouts, sets)
+		}
+		if err := h.MustBeat(made.Envelope.Attempt, "").Err; err != nil {
+			h.Fatal(err)
+		}
+	})
+}

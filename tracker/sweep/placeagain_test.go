@@ -1,0 +1,63 @@
+package sweep_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Placed tasks that find no worker are looked at ever less often, and the workers that are gone are read for all of
+// them at once: what waits in vain costs Redis next to nothing. A worker that comes gets them soon all the same.
+func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
+	t.Parallel()
+	const tasks, workers, asked = 30, 30, 3 // asked: tasks differ in what they ask for
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for i := range workers {
+			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })
+		}
+		for i := range tasks {
+			h.MustCreate(trackertest.Placed("random"), func(n *tracker.NewTask) {
+				n.TaskID = fmt.Sprintf("t%d", i)
+				if i%asked > 0 {
+					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%asked)}
+					n.Placement, n.NotBefore = "random", h.Store.Clock.Now().Add(time.Second) // nobody has it yet
+				}
+			})
+		}
+		h.Advance(5 * time.Minute) // nobody beats
+		for range 3 {
+			h.MustSweep()
+		}
+		calls := trackertest.CountScripts(h.Tracker)
+		for range 600 {
+			h.Advance(time.Second)
+			h.MustSweep()
+		}
+		spent := calls()
+		for script, most := range map[string]int{
+			"get":               tasks * 25,
+			"due":               2 * 60,
+			"list":              600,
+			"worker_candidates": 200,
+		} {
+			if n := spent[script]; n > most {
+				h.Errorf("%s ran %d times in ten minutes, want at most %d", script, n, most)
+			}
+		}
+		come := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = tasks }).WorkerID
+		for range 9 {
+			h.Advance(5 * time.Second)
+			h.MustBeatWorker(come)
+			h.MustSweep()
+		}
+		for i := 0; i < tasks; i += asked {
+			if task := h.WantState(fmt.Sprintf("t%d", i), tracker.Queued, ""); task.WorkerID != come {
+				h.Fatalf("t%d waits for %q 45 s after %s has come", i, task.WorkerID, come)
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package sweep_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// open gives a harness whose tracker has other options.
+func withOptions(t *testing.T, change func(*tracker.Options), test func(h *trackertest.Harness)) {
+	t.Helper()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		change(&o)
+		tr, err := tracker.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close(context.Background()) })
+		h := &trackertest.Harness{TB: t, Tracker: tr, Store: s, Ctx: context.Background(), Sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+		h.MustTick()
+		test(h)
+	})
+}
+
+// A late worker's probe URL is asked before it is declared dead. An answer is not a beat: it helps three times.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	var alive atomic.Bool
+	var asked atomic.Int64
+	withOptions(t, func(o *tracker.Options) {
+		alive.Store(true)
+		asked.Store(0)
+		o.Probe = func(_ context.Context, url string) error {
+			if url != "http://10.0.0.7/healthz" {
+				t.Errorf("asked %s", url)
+			}
+			asked.Add(1)
+			if alive.Load() {
+				return nil
+			}
+			return errors.New("no answer")
+		}
+	}, func(h *trackertest.Harness) {
+		probed := func(n *tracker.NewWorker) { n.ProbeURL = "http://10.0.0.7/healthz" }
+		silent, mute := h.MustRegister(probed).WorkerID, h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+		h.Advance(15 * time.Second)
+		h.MustSweep()
+		if asked.Load() != 1 {
+			h.Fatalf("asked %d times when it was late", asked.Load())
+		}
+		h.Advance(15 * time.Second)
+		h.MustSweep() // asked again, 15 s after the first answer
+		h.WantWorker(mute, tracker.Offline, tracker.WorkerStale)
+		if w := h.WantWorker(silent, tracker.Online, ""); w.Liveness != tracker.Late || asked.Load() != 2 {
+			h.Fatalf("%+v after %d", w, asked.Load())
+		}
+		h.Advance(15 * time.Second)
+		h.MustSweep()
+		h.Advance(15 * time.Second)
+		h.MustSweep() // not asked a fourth time
+		if asked.Load() != 3 {
+			h.Fatalf("asked %d times", asked.Load())
+		}
+		h.WantWorker(silent, tracker.Online, "")
+		h.Advance(15 * time.Second)
+		h.MustSweep()
+		h.WantWorker(silent, tracker.Offline, tracker.WorkerStale)
+
+		beating := h.MustRegister(probed).WorkerID
+		for range 5 { // a beat starts the count anew
+			h.Advance(15 * time.Second)
+			h.MustSweep()
+			h.MustBeatWorker(beating)
+		}
+		alive.Store(false)
+		h.Advance(20 * time.Second)
+		h.MustSweep()
+		h.WantWorker(beating, tracker.Online, "")
+		h.Advance(10 * time.Second)
+		h.MustSweep()
+		h.WantWorker(beating, tracker.Offline, tracker.WorkerStale)
+	})
+}
+
+// More workers than the deployment's ceiling allows beat less often, and their timeouts keep their multiple.
+func TestIntervalsStretchUnderLoad(t *testing.T) {
+	t.Parallel()
+	withOptions(t, func(o *tracker.Options) { o.MaxBeatsPerSecond = 1 }, func(h *trackertest.Harness) {
+		var ids []string
+		for range 10 {
+			r := h.MustRegister()
+			if r.Interval != 10*time.Second {
+				h.Fatalf("%d workers: %v", len(ids), r.Interval)
+			}
+			ids = append(ids, r.WorkerID)
+		}
+		for range 30 {
+			ids = append(ids, h.MustRegister().WorkerID)
+		}
+		r := h.MustRegister()
+		if r.Interval > 41*time.Second || r.Interval < 36*time.Second || r.Timeout < 120*time.Second || r.Timeout > 123*time.Second {
+			h.Fatalf("41 workers at one beat a second: %+v", r)
+		}
+		for range 2 {
+			heard := h.MustBeatWorker(ids[0])
+			if heard.Interval > 41*time.Second || heard.Interval < 36*time.Second || heard.Timeout < 120*time.Second {
+				h.Fatalf("%+v", heard)
+			}
+			h.Advance(65 * time.Second)
+		}
+		h.MustSweep()
+		h.WantWorker(ids[0], tracker.Online, "") // it was told to beat less often
+		h.WantWorker(ids[1], tracker.Offline, tracker.WorkerStale)
+
+		// Fewer workers beat more often again, in steps of a half, since the answer to a beat may be lost.
+		if r := h.MustRegister(); r.Interval != 10*time.Second {
+			h.Fatalf("%+v", r)
+		}
+		for _, most := range []time.Duration{63 * time.Second, 33 * time.Second, 30 * time.Second} {
+			if heard := h.MustBeatWorker(ids[0]); heard.Timeout > most || heard.Timeout < most-4*time.Second {
+				h.Fatalf("%v: %+v", most, heard)
+			}
+		}
+	})
+}

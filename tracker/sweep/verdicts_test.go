@@ -1,0 +1,120 @@
+package sweep_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
+func TestVerdictsNameTheBrake(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 60)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 60, 0)
+		h.Advance(time.Second)
+		h.MustBeat(tasks[0], "")
+		pass(h, brakeTimeout+justOver, tasks[1:40]...)
+		wantSweep(h, 0, 21)
+		if e := h.Newest(tasks[50].TaskID).Evidence; e == nil || !e.MassExpiryHeld || e.Silent < 2*brakeTimeout {
+			h.Errorf("after its hold: %+v", e)
+		}
+		if e := h.Newest(tasks[0].TaskID).Evidence; e == nil || e.MassExpiryHeld {
+			h.Errorf("of one that has beaten since: %+v", e)
+		}
+	}, trackertest.Braked, spread)
+}
+
+// The silence of a lost worker is what counted: an outage is told beside it.
+func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w")
+		a := c.MustHolding("w", 1)[0]
+		last := c.Store.Clock.Now()
+		c.Store.Clock.Advance(time.Minute) // nothing lands
+		c.Advance(30 * time.Second)
+		c.MustSweep()
+		e := c.Newest(a.TaskID).Evidence
+		if e == nil || e.Silent < 30*time.Second || e.Silent > 31*time.Second || e.Silent+e.OutageCredit != 90*time.Second || !e.LastHeartbeatAt.Equal(last) ||
+			e.DetectionLag != e.Silent-e.Timeout {
+			c.Fatalf("%+v", e)
+		}
+	})
+}
+
+// Whichever part of a process finds what is to be told, it has one name.
+func TestAProcessHasOneName(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		a := c.Running()
+		c.Advance(2500 * time.Millisecond)
+		if r, err := c.Sweep(c.Ctx); err != nil || r.Zombies != 1 {
+			c.Fatalf("%+v %v", r, err)
+		}
+		name := c.Newest(a.TaskID).Evidence.Sweeper
+		if !strings.HasPrefix(name, "swp_") {
+			c.Fatalf("it is %q", name)
+		}
+		for worker, end := range map[string]func(id string){
+			"silent": func(string) {
+				c.Advance(30 * time.Second)
+				if _, err := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{}).RunOnce(c.Ctx); err != nil {
+					c.Fatal(err)
+				}
+			},
+			"forced": func(id string) {
+				if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+					c.Fatal(err)
+				}
+			},
+			"forgets": func(id string) {
+				for range 3 {
+					c.MustBeatWorker(id, trackertest.Listing())
+				}
+			},
+		} {
+			c.IDs = map[string]string{}
+			c.Hire(worker)
+			held := c.MustHolding(worker, 1)[0]
+			end(c.IDs[worker])
+			if e := c.Newest(held.TaskID).Evidence; e == nil || e.Sweeper != name {
+				c.Errorf("%s: %+v, want %s", worker, e, name)
+			}
+		}
+	})
+}
+
+// A history that a version before has written is read, by views, by repeats and by who asks whose an attempt was.
+func TestHistoriesOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w")
+		c.MustQueue("t", "x")
+		a := c.MustClaim("w", 1)[0].Attempt
+		if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: []byte(`{"category":"USER_CODE"}`)}); err != nil {
+			c.Fatal(err)
+		}
+		key := strings.Replace(trackertest.TaskRecord(c.Tracker, trackertest.Scope, "t"), ":task:", ":history:", 1)
+		now, err := c.Store.Client.LIndex(c.Ctx, key, 0).Result()
+		if err != nil {
+			c.Fatal(err)
+		}
+		before := strings.Join(strings.Split(now, "\t")[:18], "\t")
+		if before == now {
+			c.Fatalf("nothing is new in %q", now)
+		}
+		c.Store.Client.LSet(c.Ctx, key, 0, before)
+		if h := c.Newest("t"); h.Outcome != "FAILED" || string(h.Error) != `{"category":"USER_CODE"}` || !h.WillRetry || !h.LastHeartbeatAt.IsZero() || h.Metrics != nil {
+			c.Fatalf("%+v", h)
+		}
+		if again, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil || !again.WillRetry {
+			c.Fatalf("%+v %v", again, err)
+		}
+	})
+}

@@ -1,0 +1,348 @@
+package tasks_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func TestIdempotentCreation(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: "k1", IdempotencyHash: "h1"}
+		if err := n.Validate(h.Store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		first, err := h.Create(h.Ctx, n)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, err := h.Start(h.Ctx, first.Envelope.Attempt, tracker.Report{}); err != nil {
+			h.Fatal(err)
+		}
+		h.Advance(time.Second)
+		again, err := h.Create(h.Ctx, n)
+		if err != nil || again.Task.ID != first.Task.ID || *again.Envelope.Attempt != *first.Envelope.Attempt || again.Task.State != tracker.Dispatched {
+			h.Fatalf("%+v\n%+v %v", again.Envelope, first.Envelope, err)
+		}
+		n.IdempotencyHash = "h2"
+		_, err = h.Create(h.Ctx, n)
+		h.WantCode(err, tracker.IdempotencyMismatch)
+		page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope})
+		if err != nil || page.Total != 1 {
+			h.Fatalf("%+v %v", page, err)
+		}
+	})
+}
+
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
+		for i, hear := range []func() error{
+			func() error { return h.MustBeat(a, "").Err },
+			func() error { _, err := h.Start(h.Ctx, a, tracker.Report{}); return err },
+			func() error {
+				_, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+				return err
+			},
+		} {
+			if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil { // the store is restarted empty
+				h.Fatal(err)
+			}
+			h.Store.Clock.Advance(0)
+			h.MustTick()
+			if err := hear(); err != nil {
+				h.Fatalf("callback %d: %v", i, err)
+			}
+			task := h.MustGet("t1")
+			if task.Attempt != 1 || task.RunID != "r1" || task.State != tracker.Running && i < 2 {
+				h.Fatalf("callback %d: %+v", i, task)
+			}
+		}
+		h.WantState("t1", tracker.Succeeded, "")
+		// A record older than the token: the store lost attempt 2.
+		b := h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		lost := *b
+		lost.Number, lost.Fence = 2, "wxyz"
+		if err := h.MustBeat(h.Attempt(lost), "").Err; err != nil {
+			h.Fatal(err)
+		}
+		h.WantCode(h.MustBeat(b, "").Err, tracker.AttemptMismatch)
+		if task := h.MustGet("t2"); task.Attempt != 2 || task.State != tracker.Running || len(task.History) != 1 {
+			h.Fatalf("%+v", task)
+		}
+	})
+}
+
+// Whatever of a page lies in one shard: every task is listed once, in the order of ids, and the last page says so.
+func TestPagesOfAnySpread(t *testing.T) {
+	t.Parallel()
+	for _, shards := range []int{1, 3, 16} {
+		t.Run(fmt.Sprint(shards), func(t *testing.T) {
+			t.Parallel()
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				const n = 40
+				var want []string
+				for i := range n {
+					id := fmt.Sprintf("t%02d", i)
+					h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID = id, "r1" })
+					want = append(want, id)
+				}
+				for size := range n + 1 {
+					for _, run := range []string{"", "r1"} {
+						var got []string
+						f := tracker.TaskFilter{Scope: trackertest.Scope, RunID: run, PageSize: size + 1}
+						for pages := 1; ; pages++ {
+							page, err := h.List(h.Ctx, f)
+							if err != nil {
+								h.Fatal(err)
+							}
+							if page.Total != n {
+								h.Fatalf("%d in all", page.Total)
+							}
+							for _, task := range page.Tasks {
+								got = append(got, task.ID)
+							}
+							if f.After = page.Next; f.After == "" {
+								if pages != (n+size)/(size+1) {
+									h.Fatalf("%d pages of %d", pages, size+1)
+								}
+								break
+							}
+						}
+						if !slices.Equal(got, want) {
+							h.Fatalf("pages of %d: %v", size+1, got)
+						}
+					}
+				}
+			}, func(o *tracker.Options) { o.Shards = shards })
+		})
+	}
+}
+
+func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for range 501 {
+			h.MustCreate(func(n *tracker.NewTask) { n.RunID = "r1" })
+		}
+		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", "")
+		if err != nil || run.Counts[tracker.Cancelled] != 501 {
+			h.Fatalf("%+v, %v", run, err)
+		}
+	}, func(o *tracker.Options) { o.Shards = 1 })
+}
+
+// Pages stay right while tasks come, go and change state between them: whoever was there all the time is seen
+// once.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		attempts := map[string]*tracker.Attempt{}
+		for i := range 30 {
+			id := fmt.Sprintf("t%02d", i)
+			attempts[id] = h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID, n.Type = id, "r1", []string{"a", "b"}[i%2] })
+		}
+		for _, f := range []tracker.TaskFilter{{}, {RunID: "r1"}, {Type: "a"}} {
+			f.Scope, f.PageSize = trackertest.Scope, 7
+			seen := map[string]int{}
+			for pages := 0; ; pages++ {
+				page, err := h.List(h.Ctx, f)
+				if err != nil {
+					h.Fatal(err)
+				}
+				for _, task := range page.Tasks {
+					seen[task.ID]++
+				}
+				if (page.Total == -1) != (f.Type != "") {
+					h.Fatalf("total %d", page.Total)
+				}
+				if page.Next == "" {
+					break
+				}
+				f.After = page.Next
+				for _, i := range []int{pages, 29 - pages} { // behind and before the cursor, from RUNNING to SUCCEEDED
+					_, _ = h.Complete(h.Ctx, attempts[fmt.Sprintf("t%02d", i)], tracker.Completion{Outcome: tracker.Succeeded})
+				}
+			}
+			want := 30
+			if f.Type != "" {
+				want = 15
+			}
+			for id, n := range seen {
+				if n != 1 {
+					h.Errorf("%+v: %s seen %d times", f, id, n)
+				}
+			}
+			if len(seen) != want {
+				h.Errorf("%+v: %d tasks seen, want %d", f, len(seen), want)
+			}
+		}
+		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", "stop")
+		if err != nil || run.Total != 30 || run.Counts[tracker.Running]+run.Counts[tracker.Succeeded] != 30 {
+			h.Fatalf("%+v %v", run, err)
+		}
+		own, err := h.Run(h.Ctx, trackertest.Scope, h.MustCreate().Task.RunID)
+		if err != nil || own.Total != 1 || own.Counts[tracker.Dispatched] != 1 {
+			h.Fatalf("a run of its own: %+v %v", own, err)
+		}
+		_, err = h.Run(h.Ctx, trackertest.Scope, "run_nosuch")
+		h.WantCode(err, tracker.RunNotFound)
+	})
+}
+
+// Of two creations of one id in a batch the first wins, whatever else is under way.
+func TestBatchKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for round := range 20 {
+			var tasks []tracker.NewTask
+			for i := range 40 {
+				n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", round, i/2), Key: fmt.Sprint(i % 2)}
+				if err := n.Validate(h.Store.Clock.Now()); err != nil {
+					h.Fatal(err)
+				}
+				tasks = append(tasks, n)
+			}
+			for i, r := range h.CreateBatch(h.Ctx, tasks) {
+				if want := map[int]tracker.Code{0: "", 1: tracker.Exists}[i%2]; tracker.CodeOf(r.Err) != want {
+					h.Fatalf("round %d, creation %d: %v", round, i, r.Err)
+				}
+			}
+		}
+	})
+}
+
+// A repeat gets the first answer as long as the key is kept, also when the deadline has passed meanwhile. A key that is
+// not known, or whose task never came to be, is refused as without a key, and is free for a better body.
+func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		late := func(key string, change ...func(*tracker.NewTask)) tracker.NewTask {
+			n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: key, IdempotencyHash: "h1", Deadline: h.Store.Clock.Now().Add(time.Minute)}
+			for _, f := range change {
+				f(&n)
+			}
+			return n
+		}
+		validate := func(n *tracker.NewTask) {
+			h.Helper()
+			if err := n.Validate(h.Store.Clock.Now()); err != nil {
+				h.Fatal(err)
+			}
+		}
+		marked, unmarked, lost := late("k1"), late("k2"), late("k3")
+		queued := late("k4", func(n *tracker.NewTask) { n.Queue = "q" })
+		first := map[string]string{}
+		for _, n := range []*tracker.NewTask{&marked, &unmarked, &lost, &queued} {
+			validate(n)
+			c, err := h.Create(h.Ctx, *n)
+			if err != nil {
+				h.Fatal(err)
+			}
+			first[n.IdempotencyKey] = c.Task.ID
+		}
+		for _, n := range []tracker.NewTask{unmarked, lost} { // the process died before the key was marked
+			if err := h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, n.IdempotencyKey), "c", "w").Err(); err != nil {
+				h.Fatal(err)
+			}
+		}
+		if err := h.Store.Client.Del(h.Ctx, trackertest.TaskRecord(h.Tracker, trackertest.Scope, first["k3"])).Err(); err != nil { // … and before it was created
+			h.Fatal(err)
+		}
+		h.Advance(2 * time.Minute)
+		h.MustSweep()
+		unknown := late("k5", func(n *tracker.NewTask) { n.Deadline = h.Store.Clock.Now().Add(-time.Second) })
+		batch := []tracker.NewTask{marked, unmarked, lost, queued, unknown}
+		for i := range batch {
+			validate(&batch[i])
+		}
+		for range 2 {
+			for i, r := range h.CreateBatch(h.Ctx, batch) {
+				key := batch[i].IdempotencyKey
+				if key == "k3" || key == "k5" {
+					h.WantCode(r.Err, tracker.Invalid)
+					continue
+				}
+				if r.Err != nil || r.Created.Task.ID != first[key] {
+					h.Fatalf("%s: %+v %v, want %s", key, r.Created, r.Err, first[key])
+				}
+			}
+		}
+		h.WantState(first["k2"], tracker.Failed, tracker.DeadlineExceeded)
+		better := late("k5")
+		better.IdempotencyHash = "h2"
+		validate(&better)
+		if _, err := h.Create(h.Ctx, better); err != nil {
+			h.Fatal(err)
+		}
+		marked.IdempotencyHash = "h2"
+		validate(&marked)
+		_, err := h.Create(h.Ctx, marked)
+		h.WantCode(err, tracker.IdempotencyMismatch)
+		marked.IdempotencyKey = ""
+		if err := marked.Validate(h.Store.Clock.Now()); tracker.CodeOf(err) != tracker.Invalid {
+			h.Errorf("without a key: %v", err)
+		}
+	})
+}
+
+// A filtered list looks at its tasks by the hundred, however small its pages are.
+func TestAFilteredListOfSmallPages(t *testing.T) {
+	t.Parallel()
+	h := trackertest.NewHarness(t, redistest.Real(t))
+	var batch []tracker.NewTask
+	for i := range 300 {
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
+		if i >= 298 {
+			n.Type = "rare"
+		}
+		if err := n.Validate(h.Store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		batch = append(batch, n)
+	}
+	h.CreateBatch(h.Ctx, batch)
+	var rounds atomic.Int64
+	trackertest.After(h.Tracker, "list", func() { rounds.Add(1) })
+	f := tracker.TaskFilter{Scope: trackertest.Scope, Type: "rare", PageSize: 1}
+	for _, want := range []string{"t298", "t299"} {
+		rounds.Store(0)
+		page, err := h.List(h.Ctx, f)
+		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != want {
+			h.Fatalf("%+v %v, want %s", page, err, want)
+		}
+		if n := rounds.Load(); n > 5 {
+			h.Errorf("%d rounds for %s", n, want)
+		}
+		f.After = page.Next
+	}
+	if f.After != "" {
+		h.Errorf("after the last one comes %q", f.After)
+	}
+}
+
+// A worker that ends between its selection and the creation leaves no task waiting for it.
+func TestPlacementOnAWorkerThatHasJustEnded(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		gone := h.MustRegister().WorkerID
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerForced, ""); err != nil {
+			h.Fatal(err)
+		}
+		h.CreatePlacedOn(h.Ctx, trackertest.Scope, "t1", gone)
+		id := h.MustRegister().WorkerID
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != id {
+			h.Fatalf("waits for %q, want %q", task.WorkerID, id)
+		}
+	})
+}

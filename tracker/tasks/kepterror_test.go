@@ -1,0 +1,200 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// However often a task fails, and however much each failure says, what is kept of it stays small: each error in the
+// history has its own fields and fits into 2 KiB, and the newest is whole where the task says why it failed last.
+func TestHistoryKeepsErrorsShort(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		const tries = tracker.MaxHistory + 5
+		id := h.MustCreate(func(n *tracker.NewTask) {
+			n.Queue, n.HeartbeatTimeout = "default", 0
+			n.Retry = &tracker.RetryPolicy{MaxAttempts: tries, MaxLosses: 3, Multiplier: 1}
+		}).Task.ID
+		attempts := make([]*tracker.Attempt, 0, tries)
+		for n := range tries {
+			text := strings.Repeat("a", n%3) + strings.Repeat([]string{"x", "\\", "ü", "\x01", "😀", "\u2028"}[n%6], 20_000)
+			err, _ := json.Marshal(map[string]any{"category": "TIMEOUT", "message": text, "stackTrace": text, "retryable": true, "more": text})
+			made, failed := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
+			if failed != nil {
+				h.Fatal(failed)
+			}
+			attempts = append(attempts, made.Envelope.Attempt)
+			done, failed := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
+			if failed != nil || done.WillRetry != (n < tries-1) {
+				h.Fatalf("failure %d: %+v %v", n+1, done, failed)
+			}
+			if task := h.MustGet(id); string(task.Error) != string(err) {
+				h.Fatalf("after failure %d the task tells of %d bytes, want the newest error whole, %d bytes", n+1, len(task.Error), len(err))
+			}
+		}
+		task := h.MustGet(id)
+		if len(task.History) != tracker.MaxHistory {
+			h.Fatalf("%d entries", len(task.History))
+		}
+		for _, e := range task.History {
+			var kept struct {
+				Category, Message, StackTrace string
+				Retryable                     *bool
+			}
+			if err := json.Unmarshal(e.Error, &kept); err != nil || len(e.Error) > tracker.MaxKeptError || !utf8.Valid(e.Error) {
+				h.Fatalf("attempt %d keeps %d bytes of error: %v", e.Attempt, len(e.Error), err)
+			}
+			if kept.Category != "TIMEOUT" || kept.Retryable == nil || len(kept.Message) < 100 || len(kept.StackTrace) < 100 || strings.ContainsRune(kept.Message, utf8.RuneError) {
+				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
+			}
+		}
+		for n, a := range attempts[tries-tracker.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
+			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+				h.Fatalf("repeat %d: %v", n, err)
+			}
+			own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", []tracker.OwnedAttempt{{TaskID: id, Number: a.Number}})
+			if err != nil || own[0] == nil || own[0].Fence != a.Fence {
+				h.Fatalf("attempt %d: %+v %v", a.Number, own[0], err)
+			}
+		}
+	})
+}
+
+// The error of an attempt that failed is the task's until the next attempt, and not that of what ends it while it waits.
+func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		fails := func(id string) {
+			h.MustCreate(func(n *tracker.NewTask) {
+				n.TaskID, n.Queue, n.HeartbeatTimeout, n.Deadline = id, "default", 0, h.Store.Clock.Now().Add(10*time.Second)
+				n.Retry = &tracker.RetryPolicy{MaxAttempts: 3, InitialBackoff: time.Minute, Multiplier: 1, MaxBackoff: time.Minute}
+			})
+			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1")
+			if err != nil {
+				h.Fatal(err)
+			}
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`), Retryable: true}); err != nil {
+				h.Fatal(err)
+			}
+			if task := h.WantState(id, tracker.Queued, ""); !strings.Contains(string(task.Error), "mine") {
+				h.Fatalf("while it waits %s has the error %s", id, task.Error)
+			}
+		}
+		fails("cancelled")
+		fails("late")
+		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "cancelled", ""); err != nil {
+			h.Fatal(err)
+		}
+		h.Advance(11 * time.Second)
+		h.MustSweep()
+		if task := h.WantState("cancelled", tracker.Cancelled, ""); task.Error != nil {
+			h.Errorf("cancelled, it has the error %s", task.Error)
+		}
+		if task := h.WantState("late", tracker.Failed, tracker.DeadlineExceeded); strings.Contains(string(task.Error), "mine") || task.Error == nil {
+			h.Errorf("after its deadline it has the error %s", task.Error)
+		}
+	})
+}
+
+// A store that lost entries in the middle of a history still finds the others, and none in place of those it lost.
+func TestHistoriesWithHolesAreSearched(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustCreate(func(n *tracker.NewTask) {
+			n.Queue, n.HeartbeatTimeout = "default", 0
+			n.Retry = &tracker.RetryPolicy{MaxAttempts: 100, Multiplier: 1}
+		}).Task.ID
+		const tries = 40
+		lost := map[int]bool{3: true, 4: true, 17: true, 39: true}
+		for n := range tries {
+			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
+			if err != nil {
+				h.Fatal(err)
+			}
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+				h.Fatal(err)
+			}
+			if history := strings.Replace(trackertest.TaskRecord(h.Tracker, trackertest.Scope, id), ":task:", ":history:", 1); lost[n+1] {
+				if err := h.Store.Client.RPop(h.Ctx, history).Err(); err != nil {
+					h.Fatal(err)
+				}
+			}
+		}
+		for n := 1; n <= tries+1; n++ {
+			own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", []tracker.OwnedAttempt{{TaskID: id, Number: n}})
+			if err != nil {
+				h.Fatal(err)
+			}
+			if want := !lost[n] && n <= tries || n == tries; (own[0] != nil) != want {
+				h.Errorf("attempt %d is owned: %v, want %v", n, own[0] != nil, want)
+			}
+		}
+	})
+}
+
+// Whoever names the same attempts again and again has each looked up once, few in a script.
+func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var names []tracker.OwnedAttempt
+		for n := range 1000 {
+			names = append(names, tracker.OwnedAttempt{TaskID: fmt.Sprint("t", n%120), Number: 1})
+		}
+		id := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout = "t7", "default", 0 }).Task.ID
+		if _, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1"); err != nil {
+			h.Fatal(err)
+		}
+		calls := trackertest.RecordCalls(h.Tracker, "owned")
+		own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", names)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for n, a := range own {
+			if (a != nil) != (names[n].TaskID == id) {
+				h.Fatalf("item %d of %s: %+v", n, names[n].TaskID, a)
+			}
+		}
+		total := 0
+		for _, c := range calls() {
+			if c.Keys > 100 {
+				h.Errorf("one script looks up %d attempts", c.Keys/2)
+			}
+			total += c.Keys / 2
+		}
+		if total != 120 {
+			h.Errorf("%d attempts were looked up, want 120", total)
+		}
+	})
+}
+
+// Nothing waited for once is nothing however often it is doubled.
+func TestNoBackoffStaysNone(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		const tries = 200
+		id := h.MustCreate(func(n *tracker.NewTask) {
+			n.Queue, n.HeartbeatTimeout = "default", 0
+			n.Retry = &tracker.RetryPolicy{MaxAttempts: tracker.MaxRetryAttempts, Multiplier: tracker.MaxMultiplier, MaxBackoff: tracker.MaxTimeout}
+		}).Task.ID
+		for n := range tries {
+			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
+			if err != nil {
+				h.Fatalf("after %d failures: %v", n, err)
+			}
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+				h.Fatal(err)
+			}
+			if task := h.MustGet(id); !task.NextAttemptAt.IsZero() {
+				h.Fatalf("after failure %d the next attempt is at %v", n+1, task.NextAttemptAt)
+			}
+		}
+	})
+}

@@ -1,0 +1,17 @@
+package trackertest
+
+import (
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+func Braked(o *tracker.Options) { o.BrakeShare = 50 }
+
+// Newest gives the last entry of a task's history.
+func (h *Harness) Newest(id string) tracker.HistoryEntry {
+	h.Helper()
+	task := h.MustGet(id)
+	if len(task.History) == 0 {
+		h.Fatalf("task %s has no history", id)
+	}
+	return task.History[len(task.History)-1]
+}

@@ -1,0 +1,150 @@
+package trackertest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Crew is a harness with workers that claim.
+type Crew struct {
+	*Harness
+	IDs map[string]string // worker ids by the names that a test gives
+}
+
+// NewCrew gives a harness workers.
+func NewCrew(h *Harness) *Crew { return &Crew{h, map[string]string{}} }
+
+func Claims(t *testing.T, test func(c *Crew)) {
+	t.Helper()
+	Contract(t, func(h *Harness) { test(NewCrew(h)) })
+}
+
+// Hire registers a worker of the queue q on a machine of its own.
+func (c *Crew) Hire(name string, change ...func(*tracker.NewWorker)) {
+	c.Helper()
+	r := c.MustRegister(append([]func(*tracker.NewWorker){func(n *tracker.NewWorker) {
+		n.Queue, n.Types, n.MachineID, n.MaxConcurrent = "q", []string{"x"}, "host-"+name, 100
+	}}, change...)...)
+	c.IDs[name] = r.WorkerID
+}
+
+// Pass lets time pass while all workers beat.
+func (c *Crew) Pass(d time.Duration) {
+	c.Helper()
+	for ; d > 0; d -= 5 * time.Second {
+		for _, id := range c.IDs {
+			c.MustBeatWorker(id)
+		}
+		c.Advance(min(d, 5*time.Second))
+	}
+}
+
+// MustQueue creates a task of the queue q.
+func (c *Crew) MustQueue(id, kind string, change ...func(*tracker.NewTask)) {
+	c.Helper()
+	c.MustCreate(append([]func(*tracker.NewTask){func(n *tracker.NewTask) {
+		n.TaskID, n.Queue, n.Type, n.HeartbeatTimeout = id, "q", kind, 0
+	}}, change...)...)
+}
+
+func (c *Crew) MustClaim(worker string, max int, change ...func(*tracker.ClaimRequest)) []*tracker.Envelope {
+	c.Helper()
+	r := tracker.ClaimRequest{Scope: Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max}
+	for _, f := range change {
+		f(&r)
+	}
+	tasks, err := c.Claim(c.Ctx, r)
+	if err != nil {
+		c.Fatalf("claim of %s: %v", worker, err)
+	}
+	return tasks
+}
+
+func IDs(tasks []*tracker.Envelope) []string {
+	list := []string{}
+	for _, e := range tasks {
+		list = append(list, e.Task.ID)
+	}
+	return list
+}
+
+func (c *Crew) WantIDs(tasks []*tracker.Envelope, want ...string) {
+	c.Helper()
+	got := IDs(tasks)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		c.Fatalf("claimed %v, want %v", got, want)
+	}
+}
+
+// OneShard changes a task's id until it lies in a shard, keeping its beginning.
+func OneShard(c *Crew, shard int) func(*tracker.NewTask) {
+	return func(n *tracker.NewTask) {
+		id := n.TaskID
+		for i := 0; c.ShardOf(Scope, n.TaskID) != shard; i++ {
+			n.TaskID = fmt.Sprintf("%s.%d", id, i)
+		}
+	}
+}
+
+// BenchCrew is a tracker on a real Redis with its true clock, as a server has it.
+func BenchCrew(b *testing.B) *Crew {
+	b.Helper()
+	s := redistest.Real(b, redistest.WallClock)
+	tr, err := tracker.Open(b.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 16, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = tr.Close(context.Background()) })
+	c := NewCrew(&Harness{TB: b, Tracker: tr, Store: s, Ctx: b.Context()})
+	c.MustTick()
+	return c
+}
+
+// Listing makes a worker's beat carry its inventory.
+func Listing(tasks ...tracker.OwnedAttempt) func(*tracker.WorkerBeat) {
+	return func(b *tracker.WorkerBeat) {
+		b.Inventory = []tracker.InventoryItem{}
+		for _, n := range tasks {
+			b.Inventory = append(b.Inventory, tracker.InventoryItem{OwnedAttempt: n})
+		}
+	}
+}
+
+func NameOf(a *tracker.Attempt) tracker.OwnedAttempt {
+	return tracker.OwnedAttempt{TaskID: a.TaskID, Number: a.Number}
+}
+
+func (c *Crew) WantNotices(got []tracker.TaskNotice, want ...tracker.TaskNotice) {
+	c.Helper()
+	if !slices.Equal(got, want) {
+		c.Fatalf("told %+v, want %+v", got, want)
+	}
+}
+
+// MustHolding has a worker claim and start n tasks.
+func (c *Crew) MustHolding(worker string, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
+	c.Helper()
+	for i := range n {
+		c.MustQueue(fmt.Sprintf("%s-%03d", worker, i), "x", append(change, func(t *tracker.NewTask) { t.WorkerID = c.IDs[worker] })...)
+	}
+	var held []*tracker.Attempt
+	for len(held) < n {
+		for _, e := range c.MustClaim(worker, 100) {
+			if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+				c.Fatal(err)
+			}
+			held = append(held, e.Attempt)
+		}
+	}
+	return held
+}

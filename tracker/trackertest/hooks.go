@@ -1,0 +1,336 @@
+package trackertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/redis/go-redis/v9"
+)
+
+// DieAfter lets so many calls reach Redis and no more, as when the process is killed.
+func DieAfter(tr *tracker.Tracker, calls int) { tr.AddHook(&deadline{left: calls}) }
+
+type deadline struct {
+	mu   sync.Mutex
+	left int
+}
+
+var errDead = errors.New("the process is dead")
+
+func (d *deadline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (d *deadline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		d.mu.Lock()
+		n := min(d.left, len(cmds))
+		d.left -= n
+		d.mu.Unlock()
+		for _, cmd := range cmds[n:] {
+			cmd.SetErr(errDead)
+		}
+		if n == 0 {
+			return errDead
+		}
+		return next(ctx, cmds[:n])
+	}
+}
+
+// After calls f each time that a script has run and before what follows it runs.
+func After(tr *tracker.Tracker, script string, f func()) {
+	tr.AddHook(&after{sha: tr.Scripts.Get(script).SHA, f: f})
+}
+
+type after struct {
+	sha string
+	f   func()
+}
+
+func (a *after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
+			return shaOf(cmd) == a.sha && cmd.Err() == nil
+		}) {
+			a.f()
+		}
+		return err
+	}
+}
+
+// FailCalls lets the calls of a script fail for which `fails` says so by their number, from 0 on: before Redis has
+// seen them or, lost being true, after it has run them.
+func FailCalls(tr *tracker.Tracker, script string, lost bool, fails func(n int) bool) {
+	tr.AddHook(&failing{sha: tr.Scripts.Get(script).SHA, lost: lost, fails: fails})
+}
+
+type failing struct {
+	sha   string
+	lost  bool
+	fails func(int) bool
+	mu    sync.Mutex
+	n     int
+}
+
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var failed, passed []redis.Cmder
+		for _, cmd := range cmds {
+			if shaOf(cmd) == f.sha && f.next() {
+				failed = append(failed, cmd)
+			} else {
+				passed = append(passed, cmd)
+			}
+		}
+		if f.lost {
+			passed = cmds
+		}
+		err := errDead
+		if len(passed) > 0 {
+			err = next(ctx, passed)
+		}
+		for _, cmd := range failed {
+			cmd.SetErr(errDead)
+		}
+		return err
+	}
+}
+
+func (f *failing) next() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	return f.fails(f.n - 1)
+}
+
+// WorkerRecord is where a worker's record lies.
+func WorkerRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
+	shard, _ := tr.WorkerShard(id)
+	return tr.Keys[shard].Worker(schema.TaskName(scope, id))
+}
+
+// TaskRecord is where a task's record lies.
+func TaskRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
+	return tr.Keys[tr.ShardOf(scope, id)].Task(schema.TaskName(scope, id))
+}
+
+// IdempotencyKey is where an idempotency key lies.
+func IdempotencyKey(tr *tracker.Tracker, scope tracker.Scope, key string) string {
+	return tr.Keys[tr.ShardOf(scope, key)].Idempotency(scope, key)
+}
+
+// CountScripts gives a function that tells how often each script was called since.
+func CountScripts(tr *tracker.Tracker) func() map[string]int {
+	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
+	for _, name := range tr.Scripts.Names() {
+		r.names[tr.Scripts.Get(name).SHA] = name
+	}
+	tr.AddHook(r)
+	return func() map[string]int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return maps.Clone(r.calls)
+	}
+}
+
+// shaOf is of the script that a command runs; "": none.
+func shaOf(cmd redis.Cmder) string {
+	if args := cmd.Args(); len(args) > 1 {
+		switch sha := args[1].(type) {
+		case string:
+			return sha
+		case *string: // of the batcher
+			return *sha
+		}
+	}
+	return ""
+}
+
+type scriptCount struct {
+	names map[string]string // by SHA
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (r *scriptCount) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *scriptCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.mu.Lock()
+		for _, cmd := range cmds {
+			if name := r.names[shaOf(cmd)]; name != "" {
+				r.calls[name]++
+			}
+		}
+		r.mu.Unlock()
+		return next(ctx, cmds)
+	}
+}
+
+// ScriptCall is what one call of a script carried, and what came back.
+type ScriptCall struct {
+	Script    string
+	Keys      int
+	Sent, Got int           // bytes of its arguments, and of its reply
+	Took      time.Duration // of Redis's CPU; 0: not measured
+}
+
+// RecordCalls gives a function that tells of the calls of scripts since; of all of them when none is named.
+func RecordCalls(tr *tracker.Tracker, scripts ...string) func() []ScriptCall {
+	return recordCalls(tr, &callRecorder{names: map[string]string{}}, scripts...)
+}
+
+// MeasureCalls does what RecordCalls does and measures each call, one at a time. spent is the CPU time of Redis.
+func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration) func() []ScriptCall {
+	return recordCalls(tr, &callRecorder{names: map[string]string{}, spent: spent})
+}
+
+func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func() []ScriptCall {
+	for _, name := range tr.Scripts.Names() {
+		if len(scripts) == 0 || slices.Contains(scripts, name) {
+			r.names[tr.Scripts.Get(name).SHA] = name
+		}
+	}
+	tr.AddHook(r)
+	return func() []ScriptCall {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Clone(r.calls)
+	}
+}
+
+type callRecorder struct {
+	names map[string]string // by SHA
+	spent func() time.Duration
+	alone sync.Mutex
+	mu    sync.Mutex
+	calls []ScriptCall
+}
+
+func (r *callRecorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		took, err := r.run(ctx, next, cmds)
+		for i, cmd := range cmds {
+			name, ok := r.names[shaOf(cmd)]
+			if !ok || cmd.Err() != nil {
+				continue
+			}
+			c := ScriptCall{Script: name, Took: took[i]}
+			for i, arg := range cmd.Args() {
+				if i == 2 {
+					c.Keys, _ = strconv.Atoi(text(arg))
+				}
+				c.Sent += len(text(arg))
+			}
+			if done, ok := cmd.(*redis.Cmd); ok {
+				c.Got = bytesOf(done.Val())
+			}
+			r.mu.Lock()
+			r.calls = append(r.calls, c)
+			r.mu.Unlock()
+		}
+		return err
+	}
+}
+
+// run runs the commands, one by one where they are measured.
+func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, cmds []redis.Cmder) (took []time.Duration, err error) {
+	took = make([]time.Duration, len(cmds))
+	if r.spent == nil {
+		return took, next(ctx, cmds)
+	}
+	r.alone.Lock()
+	defer r.alone.Unlock()
+	for i := range cmds {
+		before := r.spent()
+		if failed := next(ctx, cmds[i:i+1]); failed != nil && err == nil {
+			err = failed
+		}
+		took[i] = r.spent() - before
+	}
+	return took, err
+}
+
+func text(arg any) string {
+	switch v := arg.(type) {
+	case *string: // of the batcher
+		return *v
+	case []byte:
+		return string(v)
+	}
+	return fmt.Sprint(arg)
+}
+
+func bytesOf(reply any) int {
+	list, ok := reply.([]any)
+	if !ok {
+		return len(text(reply))
+	}
+	n := 0
+	for _, part := range list {
+		n += bytesOf(part)
+	}
+	return n
+}
+
+// EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
+func EndWithoutRecovery(tr *tracker.Tracker, scope tracker.Scope, id string) error {
+	d := &dying{after: tr.Scripts.Get("worker_status").SHA}
+	tr.AddHook(d)
+	_, err := tr.RetireWorker(context.Background(), scope, id, tracker.WorkerForced, "")
+	d.over.Store(true)
+	if d.died.Load() {
+		return nil // what it was told came after its end
+	}
+	return err
+}
+
+// dying lets nothing reach Redis any more once a script has run, until it is over.
+type dying struct {
+	after      string
+	died, over atomic.Bool
+}
+
+func (d *dying) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (d *dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if d.died.Load() && !d.over.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errDead)
+			}
+			return errDead
+		}
+		err := next(ctx, cmds)
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return shaOf(cmd) == d.after && cmd.Err() == nil }) {
+			d.died.Store(true)
+		}
+		return err
+	}
+}

@@ -1,0 +1,321 @@
+package trackertest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Load is workers that create, begin and complete tasks, each one after the other, and repeat what was answered 503.
+// It remembers what was acknowledged.
+type Load struct {
+	Tr      *tracker.Tracker
+	answers answers
+	Stop    context.CancelFunc
+	Running sync.WaitGroup
+
+	mu        sync.Mutex
+	Completed []string // acknowledged, in the order of the answers
+	checked   int      // of completed, those that were looked up
+	Lost      map[string]bool
+}
+
+// answers counts refusals. Anything but a 503 is wrong.
+type answers struct {
+	mu      sync.Mutex
+	refused int
+	wrong   []error
+}
+
+// again tells whether the request is to be sent again.
+func (a *answers) again(err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	code := tracker.CodeOf(err)
+	switch {
+	case err == nil:
+		return false
+	case code == tracker.Unavailable || code == tracker.Overloaded:
+		a.refused++
+		if text := err.(*tracker.Error).Message; strings.Contains(text, "TRYAGAIN") || strings.Contains(text, "MOVED") {
+			a.wrong = append(a.wrong, fmt.Errorf("a user is told of Redis's affairs: %s", text))
+		}
+		if strings.Contains(err.Error(), "CROSSSLOT") {
+			a.wrong = append(a.wrong, err)
+		}
+		return true
+	}
+	if len(a.wrong) < 10 {
+		a.wrong = append(a.wrong, err)
+	}
+	return false
+}
+
+// End stops the workers, each at the end of its request.
+func (l *Load) End() {
+	l.Stop()
+	l.Running.Wait()
+}
+
+func (l *Load) Life(ctx context.Context, id string) {
+	n := tracker.NewTask{Scope: Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id}
+	if err := n.Validate(time.Now()); err != nil {
+		panic(err)
+	}
+	var a *tracker.Attempt
+	if !l.insist(ctx, func() error {
+		c, err := l.Tr.Create(ctx, n)
+		if err == nil {
+			a = c.Envelope.Attempt
+		}
+		return err
+	}) {
+		return
+	}
+	if !l.insist(ctx, func() error { b := &tracker.Beat{Attempt: a}; l.Tr.Beat(b); return b.Err }) {
+		return
+	}
+	done := tracker.Completion{Outcome: tracker.Succeeded, Output: json.RawMessage(`"` + id + `"`)}
+	if l.insist(ctx, func() error { _, err := l.Tr.Complete(ctx, a, done); return err }) {
+		l.mu.Lock()
+		l.Completed = append(l.Completed, id)
+		l.mu.Unlock()
+	}
+}
+
+// insist repeats a request until it is answered with something else than 503, or ctx ends.
+func (l *Load) insist(ctx context.Context, request func() error) bool {
+	for {
+		err := request()
+		if err == nil {
+			return true
+		}
+		if !l.answers.again(err) || ctx.Err() != nil {
+			return false
+		}
+		select { // Retry-After says a second; here the failover itself is what is waited for
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (l *Load) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.Completed)
+}
+
+// More waits until n more completions are acknowledged than now.
+func (l *Load) More(t *testing.T, n int) {
+	t.Helper()
+	from := l.Acknowledged()
+	Eventually(t, "completions go on", func() bool { return l.Acknowledged() >= from+n })
+}
+
+// Check looks up what was acknowledged since the last check; what is not as it was acknowledged is lost.
+func (l *Load) Check(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	ids := slices.Clone(l.Completed[l.checked:])
+	l.checked = len(l.Completed)
+	l.mu.Unlock()
+	l.verify(t, ids)
+}
+
+// CheckAll looks all of it up again.
+func (l *Load) CheckAll(t *testing.T) {
+	t.Helper()
+	l.verify(t, l.Completed)
+}
+
+func (l *Load) verify(t *testing.T, ids []string) {
+	t.Helper()
+	next := make(chan string)
+	var looking sync.WaitGroup
+	for range 32 {
+		looking.Go(func() {
+			for id := range next {
+				var task *tracker.Task
+				var err error
+				for deadline := time.Now().Add(time.Minute); ; {
+					task, err = l.Tr.Get(t.Context(), Scope, id)
+					if tracker.CodeOf(err) != tracker.Unavailable || time.Now().After(deadline) {
+						break
+					}
+					<-time.After(20 * time.Millisecond)
+				}
+				if err != nil || task.State != tracker.Succeeded || string(task.Output) != `"`+id+`"` {
+					l.mu.Lock()
+					l.Lost[id] = true
+					l.mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, id := range ids {
+		next <- id
+	}
+	close(next)
+	looking.Wait()
+}
+
+// WantSound ends the load and fails the test for whatever was lost, or answered otherwise than with success or 503.
+func (l *Load) WantSound(t *testing.T) {
+	t.Helper()
+	l.End()
+	l.CheckAll(t)
+	for _, err := range l.answers.wrong {
+		t.Errorf("answered neither success nor 503: %v", err)
+	}
+	if len(l.Lost) > 0 {
+		t.Errorf("%d of %d acknowledged completions are lost", len(l.Lost), len(l.Completed))
+	}
+	if len(l.Completed) == 0 {
+		t.Error("nothing was completed")
+	}
+	t.Logf("%d completions acknowledged, %d lost, %d requests answered 503", len(l.Completed), len(l.Lost), l.answers.refused)
+}
+
+func Eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !is(); <-time.After(5 * time.Millisecond) { // a Sentinel that was held up does nothing for 30 s
+		if time.Now().After(deadline) {
+			t.Fatalf("not within two minutes: %s", what)
+		}
+	}
+}
+
+// Hearts are running tasks, each of which beats until the end, and somebody who would declare the silent dead.
+type Hearts struct {
+	Tr      *tracker.Tracker
+	Tasks   []*tracker.Attempt
+	Fresh   []atomic.Int64 // by task: when its last good beat was answered, ms
+	answers answers
+	Stop    context.CancelFunc
+	Running sync.WaitGroup
+
+	mu   sync.Mutex
+	Told [][]Heard // by task
+}
+
+// Heard is one answered beat.
+type Heard struct {
+	at   time.Time
+	took time.Duration
+	ok   bool
+}
+
+func (h *Hearts) End() {
+	h.Stop()
+	h.Running.Wait()
+}
+
+func (h *Hearts) MustBeat(ctx context.Context, i int) {
+	for {
+		b := &tracker.Beat{Attempt: h.Tasks[i]}
+		start := time.Now()
+		h.Tr.Beat(b)
+		now := time.Now()
+		failed := h.answers.again(b.Err)
+		if b.Err == nil {
+			h.Fresh[i].Store(now.UnixMilli())
+		}
+		h.mu.Lock()
+		h.Told[i] = append(h.Told[i], Heard{at: start, took: now.Sub(start), ok: !failed && b.Err == nil})
+		h.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// AllAgain waits until every task has had a beat answered well since now.
+func (h *Hearts) AllAgain(t *testing.T) time.Duration {
+	t.Helper()
+	from := time.Now()
+	Eventually(t, "every task's beats go on", func() bool {
+		for i := range h.Fresh {
+			if h.Fresh[i].Load() <= from.UnixMilli() {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(from)
+}
+
+// Latency of the beats of some tasks that began in a span of time: the median, p99, the slowest, and how many failed.
+func (h *Hearts) Latency(from, to time.Time, of func(*tracker.Attempt) bool) (p50, p99, slowest time.Duration, n, failed int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var took []time.Duration
+	for i, told := range h.Told {
+		if !of(h.Tasks[i]) {
+			continue
+		}
+		for _, b := range told {
+			if b.at.Before(from) || b.at.After(to) {
+				continue
+			}
+			took = append(took, b.took)
+			if !b.ok {
+				failed++
+			}
+		}
+	}
+	if len(took) == 0 {
+		return 0, 0, 0, 0, 0
+	}
+	slices.SortFunc(took, cmp.Compare)
+	return took[len(took)/2], took[len(took)*99/100], took[len(took)-1], len(took), failed
+}
+
+// longestSilence is the longest time between two good beats of a task.
+func (h *Hearts) longestSilence() (longest time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, told := range h.Told {
+		var last time.Time
+		for _, b := range told {
+			if !b.ok {
+				continue
+			}
+			if !last.IsZero() {
+				longest = max(longest, b.at.Sub(last))
+			}
+			last = b.at
+		}
+	}
+	return longest
+}
+
+// WantAlive fails the test for each task that was declared dead, and for each beat that was answered otherwise than
+// with success or 503.
+func (h *Hearts) WantAlive(t *testing.T) {
+	t.Helper()
+	h.AllAgain(t)
+	for _, a := range h.Tasks {
+		task, err := h.Tr.Get(t.Context(), a.Scope, a.TaskID)
+		if err != nil || task.State != tracker.Running || task.Attempt != 1 {
+			t.Errorf("%s beats, and is %+v, %v", a.TaskID, task, err)
+		}
+	}
+	h.End()
+	for _, err := range h.answers.wrong {
+		t.Errorf("a beat was answered neither with success nor 503: %v", err)
+	}
+	t.Logf("%d beating tasks, none declared dead; %d beats answered 503; the longest silence of one was %v",
+		len(h.Tasks), h.answers.refused, h.longestSilence().Round(time.Millisecond))
+}

@@ -1,0 +1,17 @@
+package trackertest
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// Main is the TestMain of every room. It keeps the share of the model-based tests that every run pays small. For more of it:
+// go test ./tracker -run TestModel -rapid.checks=1000
+func Main(m *testing.M) {
+	if flag.Lookup("rapid.checks") != nil {
+		_ = flag.Set("rapid.checks", "25")
+	}
+	redistest.Main(m)
+}

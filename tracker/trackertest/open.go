@@ -1,0 +1,37 @@
+package trackertest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+var Quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func Open(t *testing.T, o tracker.Options) *tracker.Tracker {
+	t.Helper()
+	o.Logger = Quiet
+	tr, err := tracker.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tr.Close(context.Background()) })
+	return tr
+}
+
+func NewTask(t *testing.T, tr *tracker.Tracker, id string) *tracker.Attempt {
+	t.Helper()
+	n := tracker.NewTask{Scope: Scope, TaskID: id}
+	if err := n.Validate(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := tr.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Envelope.Attempt
+}

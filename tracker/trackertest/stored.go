@@ -1,0 +1,156 @@
+package trackertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/redis/go-redis/v9"
+)
+
+// StoredEvent is one event as it stands in a shard's stream.
+type StoredEvent struct {
+	Type    string
+	AtMs    int64 // wall time of the script that wrote it
+	Subject string
+	Attempt int
+	Run     string // "": the task's own
+	Queue   string
+	Kind    string // the task's type
+	Worker  string
+	Machine string
+	By      string
+	Data    struct {
+		Reason          tracker.Reason
+		NextAttemptAtMs int64
+	}
+}
+
+// StoredEvents reads the streams of all shards, one after the other.
+func StoredEvents(t testing.TB, c *redis.Client, shards int) (events []StoredEvent) {
+	t.Helper()
+	for shard := range shards {
+		entries, err := c.XRange(context.Background(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			field := func(name string) string { s, _ := entry.Values[name].(string); return s }
+			e := StoredEvent{Type: field("type"), Subject: field("subject"), Run: field("run"), Queue: field("queue"),
+				Kind: field("kind"), Worker: field("worker"), Machine: field("machine"), By: field("by")}
+			e.AtMs, _ = strconv.ParseInt(field("time"), 10, 64)
+			e.Attempt, _ = strconv.Atoi(field("attempt"))
+			if data := field("data"); data != "" {
+				if err := json.Unmarshal([]byte(data), &e.Data); err != nil {
+					t.Fatalf("%s: %q: %v", e.Type, data, err)
+				}
+			}
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func Text(n int) json.RawMessage {
+	return json.RawMessage(`"` + strings.Repeat("x", n) + `"`)
+}
+
+// FillQueue creates tasks of a queue, as changed.
+func (h *Harness) FillQueue(count int, change func(i int, n *tracker.NewTask)) {
+	h.Helper()
+	for from := 0; from < count; from += 1000 {
+		var batch []tracker.NewTask
+		for i := from; i < min(count, from+1000); i++ {
+			n := tracker.NewTask{Scope: Scope, Queue: "default", Type: "send_email"}
+			change(i, &n)
+			if err := n.Validate(h.Store.Clock.Now()); err != nil {
+				h.Fatal(err)
+			}
+			batch = append(batch, n)
+		}
+		for _, r := range h.CreateBatch(h.Ctx, batch) {
+			if r.Err != nil {
+				h.Fatal(r.Err)
+			}
+		}
+	}
+}
+
+// Key names a fixed key of a task's shard.
+func (h *Harness) Key(id, name string) string {
+	return fmt.Sprintf("lubdub:{%d}:%s", h.ShardOf(Scope, id), name)
+}
+
+// WorkerKey names a fixed key of a worker's shard, which its id ends with.
+func WorkerKey(id, name string) string {
+	shard, _ := strconv.ParseInt(id[len(id)-3:], 16, 16)
+	return fmt.Sprintf("lubdub:{%d}:%s", shard, name)
+}
+
+// Remove takes members out of a sorted set, as damage; they must have been there.
+func (h *Harness) Remove(key string, members ...any) {
+	h.Helper()
+	if n, err := h.Store.Client.ZRem(h.Ctx, key, members...).Result(); err != nil || int(n) != len(members) {
+		h.Fatalf("%d of %v were in %s: %v", n, members, key, err)
+	}
+}
+
+// Plant puts a member where it does not belong.
+func (h *Harness) Plant(key, member string) {
+	h.Helper()
+	const far = 9e15
+	if n, err := h.Store.Client.ZAdd(h.Ctx, key, redis.Z{Score: far, Member: member}).Result(); err != nil || n != 1 {
+		h.Fatalf("%s was in %s already: %v", member, key, err)
+	}
+}
+
+// Reconcile walks over everything once.
+func (h *Harness) Reconcile() map[string]int {
+	h.Helper()
+	repairs, err := h.Sweeper.Reconcile(h.Ctx)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return repairs
+}
+
+// WantRepairs walks twice: the first must repair exactly this and tell it, the second nothing.
+func (h *Harness) WantRepairs(want ...string) {
+	h.Helper()
+	before := h.Events("")["system.repaired"]
+	wanted := map[string]int{}
+	for _, what := range want {
+		wanted[what]++
+	}
+	if got := h.Reconcile(); !maps.Equal(got, wanted) {
+		h.Fatalf("repaired %v, want %v", got, wanted)
+	}
+	if n := h.Events("")["system.repaired"] - before; n != len(want) {
+		h.Fatalf("%d events of %d repairs", n, len(want))
+	}
+	if again := h.Reconcile(); len(again) != 0 {
+		h.Fatalf("again: %v", again)
+	}
+}
+
+// Sizes lists what all shards list as large.
+func (h *Harness) Sizes() (list []string) {
+	h.Helper()
+	for shard := range h.Shards() {
+		all, err := h.Store.Client.ZRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:ix", shard), 0, -1).Result()
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, entry := range all {
+			if strings.HasPrefix(entry, "~") {
+				list = append(list, entry)
+			}
+		}
+	}
+	return list
+}

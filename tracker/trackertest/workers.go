@@ -1,0 +1,141 @@
+package trackertest
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Empty loses everything that the store holds, as a restart without its data does.
+func (h *Harness) Empty() {
+	h.Helper()
+	if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil {
+		h.Fatal(err)
+	}
+	h.Store.Clock.Advance(0) // the clock in hand is no part of the data
+	h.MustTick()
+}
+
+// Replica opens another front end of the same deployment.
+func (h *Harness) Replica(change ...func(*tracker.Options)) *Harness {
+	h.Helper()
+	return NewHarness(h.TB, h.Store, change...)
+}
+
+func Placed(strategy string) func(*tracker.NewTask) {
+	return func(n *tracker.NewTask) {
+		n.Queue, n.Type, n.HeartbeatTimeout, n.Placement = "default", "send_email", 0, strategy
+	}
+}
+
+// NewWorker gives a valid worker on host-1 that runs send_email, as changed.
+func NewWorker(change ...func(*tracker.NewWorker)) tracker.NewWorker {
+	n := tracker.NewWorker{Scope: Scope, Queue: "default", Types: []string{"send_email"}, MachineID: "host-1", MaxConcurrent: 10}
+	for _, f := range change {
+		f(&n)
+	}
+	return n
+}
+
+// MustRegister registers a worker.
+func (h *Harness) MustRegister(change ...func(*tracker.NewWorker)) *tracker.Registered {
+	h.Helper()
+	n := NewWorker(change...)
+	if err := n.Validate(); err != nil {
+		h.Fatalf("validate: %v", err)
+	}
+	r, err := h.Register(h.Ctx, n)
+	if err != nil {
+		h.Fatalf("register: %v", err)
+	}
+	return r
+}
+
+func (h *Harness) MustWorker(id string) *tracker.Worker {
+	h.Helper()
+	w, err := h.Worker(h.Ctx, Scope, id)
+	if err != nil {
+		h.Fatalf("worker %s: %v", id, err)
+	}
+	return w
+}
+
+func (h *Harness) MustMachine(id string) *tracker.Machine {
+	h.Helper()
+	m, err := h.Machine(h.Ctx, Scope, id)
+	if err != nil {
+		h.Fatalf("machine %s: %v", id, err)
+	}
+	return m
+}
+
+func (h *Harness) MustBeatWorker(id string, change ...func(*tracker.WorkerBeat)) *tracker.WorkerHeard {
+	h.Helper()
+	var b tracker.WorkerBeat
+	for _, f := range change {
+		f(&b)
+	}
+	heard, err := h.BeatWorker(h.Ctx, Scope, id, b)
+	if err != nil {
+		h.Fatalf("beat of %s: %v", id, err)
+	}
+	return heard
+}
+
+func (h *Harness) WantWorker(id string, status tracker.WorkerStatus, reason tracker.WorkerReason) *tracker.Worker {
+	h.Helper()
+	w := h.MustWorker(id)
+	got := w.StatusReason
+	if status == tracker.Offline { // then that may be what was given
+		got = string(w.EndReason)
+	}
+	if w.Status != status || got != string(reason) {
+		h.Fatalf("worker %s is %s %q, want %s %q", id, w.Status, got, status, reason)
+	}
+	return w
+}
+
+// Events counts the events of every shard by type, those of one subject only unless it is "".
+func (h *Harness) Events(subject string) map[string]int {
+	h.Helper()
+	return h.EventsBySubject()[subject]
+}
+
+// EventsBySubject counts the events of every shard by subject and type; under "" stand those of all subjects.
+func (h *Harness) EventsBySubject() map[string]map[string]int {
+	h.Helper()
+	counts := map[string]map[string]int{"": {}}
+	for shard := range h.Shards() {
+		entries, err := h.Store.Client.XRange(h.Ctx, "lubdub:{"+strconv.Itoa(shard)+"}:events", "-", "+").Result()
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, e := range entries {
+			kind := e.Values["type"].(string)
+			counts[""][kind]++
+			if subject, _ := e.Values["subject"].(string); subject != "" {
+				if counts[subject] == nil {
+					counts[subject] = map[string]int{}
+				}
+				counts[subject][kind]++
+			}
+			if data, ok := e.Values["data"].(string); ok && !json.Valid([]byte(data)) {
+				h.Fatalf("data of %v is no JSON: %s", kind, data)
+			}
+		}
+	}
+	return counts
+}
+
+// AdvanceAlive moves the clock while these workers beat as they were told to.
+func (h *Harness) AdvanceAlive(d time.Duration, workers ...string) {
+	h.Helper()
+	for ; d > 0; d -= 5 * time.Second {
+		h.Advance(min(d, 5*time.Second))
+		for _, id := range workers {
+			h.MustBeatWorker(id)
+		}
+	}
+}

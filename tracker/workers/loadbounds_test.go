@@ -1,0 +1,41 @@
+package workers_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Counting what many workers hold is a matter of moments, whether all that is held is looked at or each is counted.
+func TestScriptsAboutLoadsAreShort(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 })
+	const crew = 1100
+	ids := make([]string, crew)
+	for i := range ids {
+		ids[i] = h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 100 }).WorkerID
+	}
+	hold := func(n int) {
+		h.FillQueue(n, func(_ int, n *tracker.NewTask) {})
+		for i := 0; n > 0; i++ {
+			got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: ids[i%crew], Queue: "default", Max: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n -= len(got)
+		}
+	}
+	hold(3900)
+	choose := func() {
+		found, err := choose(h.Harness, tracker.Selector{Queue: "default"})
+		if err != nil || found.Considered != crew {
+			t.Fatalf("%+v, %v", found, err)
+		}
+	}
+	h.Short("all that is held", choose)
+	hold(2000)
+	h.Short("a count for each", choose)
+}

@@ -1,0 +1,152 @@
+package workers_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// The answer to a creation says for whom the task waits, and a repeat says the same, whatever has become of that worker.
+func TestACreationTellsItsWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		first := h.MustRegister().WorkerID
+		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
+		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first {
+			h.Fatalf("it waits for %q, want %q", c.Task.WorkerID, first)
+		}
+		pinned := func(n *tracker.NewTask) {
+			n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t2", "default", 0, first
+		}
+		if c := h.MustCreate(pinned); c.Task.WorkerID != first {
+			h.Fatalf("it is pinned to %q, want %q", c.Task.WorkerID, first)
+		}
+		h.MustRegister()
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, first, tracker.WorkerForced, ""); err != nil {
+			h.Fatal(err)
+		}
+		h.MustSweep()
+		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first || c.Task.ID != "t1" {
+			h.Fatalf("the repeat tells %q, want %q", c.Task.WorkerID, first)
+		}
+		later := func(n *tracker.NewTask) { n.NotBefore = h.Store.Clock.Now().Add(time.Hour) }
+		if c := h.MustCreate(trackertest.Placed("leastLoaded"), later); c.Task.WorkerID != "" {
+			h.Fatalf("what is placed later waits for %q", c.Task.WorkerID)
+		}
+	})
+}
+
+// That a task exists is the answer whether or not a worker could have been found for another one.
+func TestAPlacedTaskThatExists(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
+		h.MustCreate(trackertest.Placed("random"), once)
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+			h.Fatal(err)
+		}
+		again := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
+		trackertest.Placed("random")(&again)
+		other := again
+		other.TaskID = "t2"
+		results := h.CreateBatch(h.Ctx, []tracker.NewTask{again, other})
+		h.WantCode(results[0].Err, tracker.Exists)
+		h.WantCode(results[1].Err, tracker.NoMatchingWorkers)
+		// What a first request with this key has created before it was cut off is its repeat's.
+		h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, "key"), "c", "w")
+		if c := h.MustCreate(trackertest.Placed("random"), once); c.Task.ID != "t1" {
+			h.Fatalf("%+v", c.Task)
+		}
+	})
+}
+
+// The reservations of one request are not waited for: they are for its own tasks.
+func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 2 })
+		var batch []tracker.NewTask
+		for i := range 4 {
+			n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+			trackertest.Placed("leastLoaded")(&n)
+			if i%2 == 1 {
+				n.Type = "" // asks otherwise, for the same worker
+			}
+			batch = append(batch, n)
+		}
+		began := time.Now()
+		full := 0
+		for _, r := range h.CreateBatch(h.Ctx, batch) {
+			if tracker.CodeOf(r.Err) == tracker.NoCapacity {
+				var e *tracker.SelectionError
+				if full++; !errors.As(r.Err, &e) || e.Rejected[tracker.ByCapacity] != 1 {
+					h.Errorf("%v", r.Err)
+				}
+			} else if r.Err != nil {
+				h.Error(r.Err)
+			}
+		}
+		if waited := time.Since(began); full != 2 || waited > 4*time.Second {
+			h.Fatalf("%d of 4 found no place, after %v", full, waited)
+		}
+	})
+}
+
+// What a worker says that it works on counts as load, but for what it has claimed, which is counted already.
+func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		busy, idle := h.MustRegister().WorkerID, h.MustRegister().WorkerID
+		says := func(id string, n int) { h.MustBeatWorker(id, func(b *tracker.WorkerBeat) { b.Active = &n }) }
+		least := func(want string) {
+			h.Helper()
+			for range 4 {
+				if s, err := choose(h, tracker.Selector{Queue: "default"}); err != nil || s.Worker.ID != want {
+					h.Fatalf("%+v %v, want %s", s, err, want)
+				}
+			}
+		}
+		says(busy, 5)
+		says(idle, 1)
+		least(idle)
+		says(busy, 0)
+		least(busy)
+		says(busy, 10)
+		says(idle, 10)
+		_, err := choose(h, tracker.Selector{Queue: "default"})
+		nobody(h, err, tracker.NoCapacity, 2, map[tracker.Filter]int{tracker.ByCapacity: 2})
+		says(idle, 0)
+		h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t1", "default", 0, idle })
+		got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: idle, Queue: "default", Max: 1})
+		if err != nil || len(got) != 1 {
+			h.Fatal(got, err)
+		}
+		says(idle, 1) // the very task
+		if _, err := h.Complete(h.Ctx, got[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			h.Fatal(err)
+		}
+		says(busy, 1)
+		least(idle)
+	})
+}
+
+// Liveness is computed from the last beat, whatever the status.
+func TestLivenessOfAnEndedWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, ""); err != nil {
+			h.Fatal(err)
+		}
+		for _, want := range []tracker.Liveness{tracker.Fresh, tracker.Late, tracker.Lost} {
+			if w := h.MustWorker(id); w.Liveness != want || len(w.Unschedulable) == 0 || w.Unschedulable[0] != tracker.ByStatus {
+				h.Fatalf("%s %v, want %s", w.Liveness, w.Unschedulable, want)
+			}
+			h.Advance(16 * time.Second)
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package workers_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func choose(h *trackertest.Harness, s tracker.Selector) (*tracker.Selection, error) {
+	h.Helper()
+	s.Scope = trackertest.Scope
+	if err := s.Validate(); err != nil {
+		h.Fatal(err)
+	}
+	return h.Select(h.Ctx, s)
+}
+
+// nobody fails the test unless the selection left nobody, for that reason and with those counts.
+func nobody(h *trackertest.Harness, err error, code tracker.Code, considered int, rejected map[tracker.Filter]int) {
+	h.Helper()
+	h.WantCode(err, code)
+	var e *tracker.SelectionError
+	if !errors.As(err, &e) {
+		h.Fatalf("no counts in %v", err)
+	}
+	for _, f := range tracker.Filters {
+		if e.Rejected[f] != rejected[f] {
+			h.Fatalf("%s: %d, want %d; %v", f, e.Rejected[f], rejected[f], e.Rejected)
+		}
+	}
+	if e.Considered != considered {
+		h.Fatalf("considered %d, want %d", e.Considered, considered)
+	}
+}
+
+// Each worker is counted at the first filter that it fails.
+func TestSelectionFilters(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		named := map[string]string{}
+		add := func(name string, change func(*tracker.NewWorker)) {
+			named[h.MustRegister(func(n *tracker.NewWorker) {
+				n.Runtimes, n.Labels, n.MaxConcurrent = []string{"python"}, map[string]string{"region": "eu"}, 1
+				change(n)
+			}).WorkerID] = name
+		}
+		id := func(name string) string {
+			for id, n := range named {
+				if n == name {
+					return id
+				}
+			}
+			return ""
+		}
+		add("no runtime", func(n *tracker.NewWorker) { n.Runtimes = []string{"node"} })
+		add("other type", func(n *tracker.NewWorker) { n.Types = []string{"reports"} })
+		add("other labels", func(n *tracker.NewWorker) { n.Labels["region"] = "us" })
+		add("other queue", func(n *tracker.NewWorker) { n.Queue = "other" })
+		add("draining", func(*tracker.NewWorker) {})
+		add("gone", func(*tracker.NewWorker) {})
+		add("stale", func(*tracker.NewWorker) {})
+		want := tracker.Selector{Queue: "default", Type: "send_email", Runtime: "python", Labels: map[string]string{"region": "eu"}}
+		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id("draining"), tracker.Drain{}); err != nil {
+			h.Fatal(err)
+		}
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id("gone"), tracker.WorkerDeregistered, ""); err != nil {
+			h.Fatal(err)
+		}
+		for range 6 {
+			h.Advance(5 * time.Second)
+			for w, name := range named {
+				if name != "stale" && name != "gone" {
+					h.MustBeatWorker(w)
+				}
+			}
+		}
+		counts := map[tracker.Filter]int{tracker.ByRuntime: 1, tracker.ByType: 1, tracker.ByLabels: 1, tracker.ByStatus: 2, tracker.ByFreshness: 1}
+		_, err := choose(h, want)
+		nobody(h, err, tracker.NoFreshWorkers, 6, counts)
+		if e := err.(*tracker.Error); e.Message != "No workers with fresh heartbeats available" {
+			h.Fatal(e.Message)
+		}
+		h.MustSweep() // whether or not a sweep came by
+		_, err = choose(h, want)
+		nobody(h, err, tracker.NoFreshWorkers, 6, counts)
+
+		add("full", func(*tracker.NewWorker) {})
+		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, id("full") })
+		if w := h.MustWorker(id("full")); w.Placed != 1 || fmt.Sprint(w.Unschedulable) != "[full]" {
+			h.Fatalf("%+v", w)
+		}
+		counts[tracker.ByCapacity] = 1
+		_, err = choose(h, want)
+		nobody(h, err, tracker.NoCapacity, 7, counts)
+
+		add("right", func(*tracker.NewWorker) {})
+		found, err := choose(h, want)
+		if err != nil || named[found.Worker.ID] != "right" || found.Considered != 8 || found.Rejected[tracker.ByStatus] != 2 {
+			h.Fatalf("%+v %v", found, err)
+		}
+		_, err = choose(h, tracker.Selector{Queue: "nosuch"})
+		nobody(h, err, tracker.NoMatchingWorkers, 0, nil)
+		_, err = choose(h, tracker.Selector{Queue: "other", Type: "x"})
+		nobody(h, err, tracker.NoMatchingWorkers, 1, map[tracker.Filter]int{tracker.ByType: 1})
+	})
+}
+
+func TestSelectionStrategies(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var ids []string
+		for i := range 3 {
+			ids = append(ids, h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("m%d", i) }).WorkerID)
+		}
+		for i, n := range []int{2, 0, 1} {
+			for range n {
+				h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, ids[i] })
+			}
+		}
+		for range 3 {
+			if s, err := choose(h, tracker.Selector{}); err != nil || s.Worker.ID != ids[1] {
+				h.Fatalf("leastLoaded: %+v %v", s, err)
+			}
+		}
+		var turns []string
+		for range 6 {
+			s, err := choose(h, tracker.Selector{Strategy: "roundRobin"})
+			if err != nil {
+				h.Fatal(err)
+			}
+			turns = append(turns, s.Worker.ID)
+		}
+		if fmt.Sprint(turns) != fmt.Sprint(append(slices.Clone(ids), ids...)) {
+			h.Fatalf("roundRobin: %v, want %v twice", turns, ids)
+		}
+		seen := map[string]bool{}
+		for range 100 {
+			s, err := choose(h, tracker.Selector{Strategy: "random"})
+			if err != nil {
+				h.Fatal(err)
+			}
+			seen[s.Worker.ID] = true
+		}
+		if len(seen) != 3 {
+			h.Fatalf("random: %v", seen)
+		}
+	})
+}
+
+// As many placed at once as there are places all find one, and none is filled beyond what it takes.
+func TestPlacementDoesNotHerd(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		const workers, each = 5, 4
+		for i := range workers {
+			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), each })
+		}
+		var creating sync.WaitGroup
+		for range workers * each {
+			creating.Go(func() {
+				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+				trackertest.Placed("leastLoaded")(&n)
+				if err := n.Validate(h.Store.Clock.Now()); err != nil {
+					h.Error(err)
+				}
+				if _, err := h.Create(h.Ctx, n); err != nil {
+					h.Error(err)
+				}
+			})
+		}
+		creating.Wait()
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, w := range page.Workers {
+			if w.Placed != each {
+				h.Errorf("%s was given %d of %d", w.ID, w.Placed, each)
+			}
+		}
+		n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+		trackertest.Placed("leastLoaded")(&n)
+		_, err = h.Create(h.Ctx, n)
+		h.WantCode(err, tracker.NoCapacity)
+	})
+}
+
+// A batch spreads too, and each creation without a worker fails by itself.
+func TestPlacementOfABatch(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for i := range 3 {
+			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 2 })
+		}
+		for _, strategy := range tracker.Placements {
+			var batch []tracker.NewTask
+			for range 2 {
+				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+				trackertest.Placed(strategy)(&n)
+				if err := n.Validate(h.Store.Clock.Now()); err != nil {
+					h.Fatal(err)
+				}
+				batch = append(batch, n)
+			}
+			for _, r := range h.CreateBatch(h.Ctx, batch) {
+				if r.Err != nil {
+					h.Fatal(strategy, r.Err)
+				}
+			}
+		}
+		n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+		trackertest.Placed("random")(&n)
+		other := tracker.NewTask{Scope: trackertest.Scope, Queue: "default", HeartbeatInterval: time.Second}
+		results := h.CreateBatch(h.Ctx, []tracker.NewTask{n, other})
+		h.WantCode(results[0].Err, tracker.NoCapacity)
+		if results[1].Err != nil {
+			h.Fatal(results[1].Err)
+		}
+	})
+}
+
+// Only the worker that was chosen gets a placed task; when it ends, drains or loses the task, it is placed again.
+func TestPlacedTasksArePlacedAgain(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var ids []string
+		join := func() string {
+			id := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("m%d", len(ids)) }).WorkerID
+			ids = append(ids, id)
+			return id
+		}
+		claim := func(worker string) *tracker.Envelope {
+			h.Helper()
+			got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+			if err != nil {
+				h.Fatal(err)
+			}
+			if len(got) == 0 {
+				return nil
+			}
+			return got[0]
+		}
+		first := join()
+		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID = "t1" })
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != first {
+			h.Fatalf("%+v", task)
+		}
+		second := join()
+		if got := claim(second); got != nil {
+			h.Fatalf("another worker got %v", got)
+		}
+		// Before it was claimed its worker drains.
+		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, first, tracker.Drain{}); err != nil {
+			h.Fatal(err)
+		}
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != second {
+			h.Fatalf("waits for %s", task.WorkerID)
+		}
+		// Before it was claimed its worker dies; there is nobody else yet.
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, second, tracker.WorkerForced, ""); err != nil {
+			h.Fatal(err)
+		}
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != "" {
+			h.Fatalf("waits for %s", task.WorkerID)
+		}
+		third := join()
+		h.Advance(time.Second)
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != third {
+			h.Fatalf("waits for %s, want %s", task.WorkerID, third)
+		}
+		// While it runs its worker dies.
+		if got := claim(third); got == nil {
+			h.Fatal("the chosen worker does not get it")
+		}
+		fourth := join()
+		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, third, tracker.WorkerForced, ""); err != nil {
+			h.Fatal(err)
+		}
+		h.Advance(time.Second)
+		h.MustSweep()
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != fourth || task.Losses != 1 {
+			h.Fatalf("waits for %s, want %s: %+v", task.WorkerID, fourth, task)
+		}
+		if got := claim(fourth); got == nil || got.Attempt.Number != 2 {
+			h.Fatalf("%+v", got)
+		}
+	})
+}
+
+// A placed task that may not begin yet is placed when it may.
+func TestPlacementWaitsForNotBefore(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID, n.NotBefore = "t1", h.Store.Clock.Now().Add(5*time.Second) })
+		id := h.MustRegister().WorkerID
+		h.Advance(4 * time.Second)
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != "" {
+			h.Fatalf("waits for %s", task.WorkerID)
+		}
+		h.Advance(time.Second)
+		h.MustSweep()
+		h.MustSweep()
+		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != id {
+			h.Fatalf("waits for %q", task.WorkerID)
+		}
+	})
+}

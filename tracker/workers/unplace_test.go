@@ -1,0 +1,33 @@
+package workers_test
+
+import (
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A placed task whose worker goes is free for others at once, and leaves nothing behind in the place that it had.
+func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.MustQueue("p1", "x", func(n *tracker.NewTask) { n.Placement = "random" })
+		c.WantIDs(c.MustClaim("w1", 1), "p1")
+		c.Hire("w2")
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+			c.Fatal(err)
+		}
+		c.WantIDs(c.MustClaim("w2", 1), "p1")
+		queues, err := c.Queues(c.Ctx, trackertest.Scope)
+		if err != nil {
+			c.Fatal(err)
+		}
+		for _, q := range queues {
+			if q.Depth() != 0 {
+				c.Errorf("%d tasks seem to wait in an empty queue", q.Depth())
+			}
+		}
+	})
+}

@@ -1,0 +1,293 @@
+package workers_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func TestWorkerRegistry(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		r := h.MustRegister(func(n *tracker.NewWorker) {
+			n.Name, n.Hostname, n.PID, n.Version = "mailer-1", "host-1", 4711, "1.2.3"
+			n.Runtimes, n.Labels = []string{"python"}, map[string]string{"region": "eu"}
+		})
+		if !strings.HasPrefix(r.WorkerID, "wkr_") || r.Interval != 10*time.Second || r.Timeout != 30*time.Second || r.MachineID != "host-1" {
+			h.Fatalf("%+v", r)
+		}
+		w := h.WantWorker(r.WorkerID, tracker.Online, "")
+		if w.Name != "mailer-1" || w.PID != 4711 || w.Version != "1.2.3" || w.Runtimes[0] != "python" || w.Labels["region"] != "eu" || w.MaxConcurrent != 10 ||
+			w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(h.Store.Clock.Now()) || len(w.Unschedulable) != 0 || w.Uptime != 100 {
+			h.Fatalf("%+v", w)
+		}
+		if m := h.MustMachine("host-1"); m.Status != tracker.Online || m.Workers[tracker.Online] != 1 || m.Uptime != 100 {
+			h.Fatalf("%+v", m)
+		}
+		alone := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "" })
+		if alone.MachineID != alone.WorkerID || h.MustMachine(alone.WorkerID).Status != tracker.Online {
+			h.Fatalf("a worker without a machine is its own: %+v", alone)
+		}
+		for _, id := range []string{"nosuch", "wkr_01HGW5N7XHJM4GX29KZRXQP6N9FFF", "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"} {
+			_, err := h.Worker(h.Ctx, trackertest.Scope, id)
+			h.WantCode(err, tracker.WorkerNotFound)
+			_, err = h.BeatWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerBeat{})
+			h.WantCode(err, tracker.WorkerNotFound)
+			_, err = h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{})
+			h.WantCode(err, tracker.WorkerNotFound)
+		}
+		_, err := h.Worker(h.Ctx, tracker.Scope{Tenant: "other", Workspace: "prod"}, r.WorkerID)
+		h.WantCode(err, tracker.WorkerNotFound)
+	})
+}
+
+func TestWorkerBeat(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		h.Advance(4 * time.Second)
+		deltas := func(seq, completed, failed int64) func(*tracker.WorkerBeat) {
+			return func(b *tracker.WorkerBeat) {
+				active := 3
+				b.Active, b.Seq, b.CompletedDelta, b.FailedDelta = &active, &seq, completed, failed
+			}
+		}
+		heard := h.MustBeatWorker(id, deltas(1, 5, 1))
+		if heard.ShouldDrain || heard.Interval != 10*time.Second || heard.Timeout != 30*time.Second || !heard.At.Equal(h.Store.Clock.Now()) {
+			h.Fatalf("%+v", heard)
+		}
+		h.MustBeatWorker(id, deltas(1, 5, 1)) // a repeated seq adds nothing
+		h.MustBeatWorker(id, deltas(0, 7, 7)) // nor does one that is older
+		h.MustBeatWorker(id)
+		h.MustBeatWorker(id, deltas(9, 1, 0))
+		w := h.MustWorker(id)
+		if w.TotalCompleted != 6 || w.TotalFailed != 1 || w.ActiveCount != 3 || !w.LastHeartbeatAt.Equal(h.Store.Clock.Now()) {
+			h.Fatalf("%+v", w)
+		}
+		for name, b := range map[string]tracker.WorkerBeat{
+			"negative": {Seq: new(int64), CompletedDelta: -1}, "without seq": {FailedDelta: 1},
+			"negative seq": {Seq: ptr(int64(-1))}, "negative active": {Active: ptr(-1)},
+		} {
+			if tracker.CodeOf(b.Validate()) != tracker.Invalid {
+				h.Errorf("%s was let through", name)
+			}
+		}
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Same scope, queue, machine, hostname and pid: the old registration is OFFLINE, SUPERSEDED.
+func TestWorkerIsSuperseded(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		process := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
+		first := h.MustRegister(process)
+		other := h.MustRegister(process, func(n *tracker.NewWorker) { n.Queue = "reports" })
+		noPID := []string{h.MustRegister().WorkerID, h.MustRegister().WorkerID}
+		second := h.MustRegister(process)
+		h.WantWorker(first.WorkerID, tracker.Offline, tracker.WorkerSuperseded)
+		for _, id := range append(noPID, second.WorkerID, other.WorkerID) {
+			h.WantWorker(id, tracker.Online, "")
+		}
+		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, first.WorkerID, tracker.WorkerBeat{})
+		h.WantCode(err, tracker.WorkerOffline)
+		if e := err.(*tracker.Error); e.Reason != tracker.Reason(tracker.WorkerSuperseded) {
+			h.Fatalf("%+v", e)
+		}
+		if e := h.Events("host-1"); e["machine.online"] != 1 || e["machine.offline"] != 0 {
+			h.Fatalf("the machine's status went up and down: %v", e)
+		}
+		h.MustSweep()
+		if e := h.Events(first.WorkerID); e["worker.offline"] != 1 || e["worker.recovered"] != 1 {
+			h.Fatalf("%v", e)
+		}
+	})
+}
+
+// Many registrations of one identity at once leave exactly one.
+func TestWorkerIdentityRace(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		var registering sync.WaitGroup
+		for range 8 {
+			registering.Go(func() {
+				n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 })
+				if _, err := h.Register(h.Ctx, n); err != nil {
+					h.Error(err)
+				}
+			})
+		}
+		registering.Wait()
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Status: tracker.Online, PageSize: 100})
+		if err != nil || page.Total != 1 {
+			h.Fatalf("%+v %v", page, err)
+		}
+	})
+}
+
+func TestWorkerStale(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		dead, alive := h.MustRegister().WorkerID, h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+		h.AdvanceAlive(15*time.Second, alive)
+		h.MustSweep()
+		if w := h.WantWorker(dead, tracker.Online, ""); w.Liveness != tracker.Late || len(w.Unschedulable) != 0 {
+			h.Fatalf("LATE is still schedulable: %+v", w)
+		}
+		if e := h.Events(dead); e["worker.late"] != 1 {
+			h.Fatalf("%v", e)
+		}
+		h.AdvanceAlive(14750*time.Millisecond, alive)
+		if r := h.MustSweep(); r.StaleWorkers != 0 {
+			h.Fatalf("before its timeout: %+v", r)
+		}
+		h.Store.Clock.Advance(249 * time.Millisecond)
+		h.MustTick()
+		if r := h.MustSweep(); r.StaleWorkers != 0 {
+			h.Fatalf("before its timeout: %+v", r)
+		}
+		h.Store.Clock.Advance(time.Millisecond)
+		h.MustTick()
+		if w := h.MustWorker(dead); w.Liveness != tracker.Lost || w.Status != tracker.Online || fmt.Sprint(w.Unschedulable) != "[stale]" {
+			h.Fatalf("liveness is judged now, not by the last sweep: %+v", w)
+		}
+		r := h.MustSweep()
+		if r.StaleWorkers != 1 || fmt.Sprint(r.Machines) != "[host-1]" {
+			h.Fatalf("at its timeout: %+v", r)
+		}
+		w := h.WantWorker(dead, tracker.Offline, tracker.WorkerStale)
+		if w.StaleCount != 1 || w.Liveness != tracker.Lost || !w.DeregisteredAt.Equal(h.Store.Clock.Now()) {
+			h.Fatalf("%+v", w)
+		}
+		if m := h.MustMachine("host-1"); m.Status != tracker.Offline || m.StaleCount != 1 || m.Uptime != 0 {
+			h.Fatalf("%+v", m)
+		}
+		if m := h.MustMachine("host-2"); m.Status != tracker.Online || m.Uptime != 100 {
+			h.Fatalf("%+v", m)
+		}
+		e := h.Events("")
+		if e["worker.late"] != 1 || e["worker.offline"] != 1 || e["worker.recovered"] != 1 || e["machine.offline"] != 1 {
+			h.Fatalf("%v", e)
+		}
+		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, dead, tracker.WorkerBeat{})
+		h.WantCode(err, tracker.WorkerOffline)
+		if r := h.MustSweep(); r.StaleWorkers != 0 {
+			h.Fatalf("again: %+v", r)
+		}
+	})
+}
+
+// A beat of a LATE worker makes it FRESH; it is told of again when it is late again.
+func TestWorkerComesBackInTime(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		for round := 1; round <= 2; round++ {
+			h.Advance(20 * time.Second)
+			h.MustSweep()
+			if e := h.Events(id); e["worker.late"] != round {
+				h.Fatalf("round %d: %v", round, e)
+			}
+			h.MustBeatWorker(id)
+			if w := h.MustWorker(id); w.Liveness != tracker.Fresh {
+				h.Fatalf("%+v", w)
+			}
+		}
+		h.Advance(29 * time.Second)
+		if r := h.MustSweep(); r.StaleWorkers != 0 {
+			h.Fatalf("%+v", r)
+		}
+	})
+}
+
+// An outage of the store costs a worker one step of shard time at most.
+func TestOutageKillsNoWorker(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		h.Advance(20 * time.Second)
+		h.Store.Clock.Advance(time.Hour)
+		h.MustTick()
+		h.MustSweep()
+		h.WantWorker(id, tracker.Online, "")
+		h.Advance(9500 * time.Millisecond)
+		h.MustSweep()
+		h.WantWorker(id, tracker.Online, "")
+		h.Advance(time.Second)
+		if r := h.MustSweep(); r.StaleWorkers != 1 {
+			h.Fatalf("the truly dead: %+v", r)
+		}
+	})
+}
+
+func TestWorkerEnds(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a, b := h.MustRegister().WorkerID, h.MustRegister().WorkerID
+		w, err := h.RetireWorker(h.Ctx, trackertest.Scope, a, tracker.WorkerDeregistered, "")
+		if err != nil || w.Status != tracker.Offline || w.StatusReason != "DEREGISTERED" {
+			h.Fatalf("%+v %v", w, err)
+		}
+		if m := h.MustMachine("host-1"); m.Status != tracker.Online || m.Workers[tracker.Online] != 1 || m.Workers[tracker.Offline] != 1 {
+			h.Fatalf("%+v", m)
+		}
+		for range 2 { // again is as good
+			if w, err = h.RetireWorker(h.Ctx, trackertest.Scope, b, tracker.WorkerForced, ""); err != nil || w.StatusReason != "FORCED_OFFLINE" {
+				h.Fatalf("%+v %v", w, err)
+			}
+		}
+		if m := h.MustMachine("host-1"); m.Status != tracker.Offline || m.StaleCount != 0 {
+			h.Fatalf("%+v", m)
+		}
+		if e := h.Events(""); e["worker.recovered"] != 2 || e["worker.offline"] != 2 || e["machine.offline"] != 1 {
+			h.Fatalf("recovered at once, not by the next sweep: %v", e)
+		}
+		_, err = h.ResumeWorker(h.Ctx, trackertest.Scope, a, "")
+		h.WantCode(err, tracker.WorkerOffline)
+	})
+}
+
+// OFFLINE workers are gone after their retention, from every index.
+func TestWorkerRetention(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		before := h.Store.Dump(h.TB)
+		process := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
+		a, b := h.MustRegister(process).WorkerID, h.MustRegister().WorkerID
+		for _, id := range []string{a, b} {
+			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, ""); err != nil {
+				h.Fatal(err)
+			}
+		}
+		h.Store.Clock.Advance(24*time.Hour - time.Second)
+		h.MustTick()
+		if r := h.MustSweep(); r.RemovedWorkers != 0 {
+			h.Fatalf("%+v", r)
+		}
+		h.Store.Clock.Advance(time.Second)
+		h.MustTick()
+		if r := h.MustSweep(); r.RemovedWorkers != 2 {
+			h.Fatalf("%+v", r)
+		}
+		_, err := h.Worker(h.Ctx, trackertest.Scope, a)
+		h.WantCode(err, tracker.WorkerNotFound)
+		_, err = h.Machine(h.Ctx, trackertest.Scope, "host-1")
+		h.WantCode(err, tracker.MachineNotFound)
+		if list, err := h.Machines(h.Ctx, tracker.MachineFilter{Scope: trackertest.Scope, PageSize: 10}); err != nil || list.Total != 0 {
+			h.Fatalf("%+v %v", list, err)
+		}
+		after := h.Store.Dump(h.TB)
+		for key := range after {
+			if _, was := before[key]; !was && !strings.Contains(key, "sweepers") && !strings.Contains(key, "outages") {
+				h.Errorf("%s is left behind: %v", key, after[key])
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package workers_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A registration is kept in a few KiB whatever it says, and its refusal names what is too large.
+func TestWorkerRecordIsBounded(t *testing.T) {
+	long := func(c string, n int) (list []string) {
+		for i := range n {
+			list = append(list, strings.Repeat(c, 100)+string(rune('a'+i%26))+string(rune('a'+i/26)))
+		}
+		return list
+	}
+	for field, change := range map[string]func(*tracker.NewWorker){
+		"types":    func(n *tracker.NewWorker) { n.Types = long("t", 100) },
+		"runtimes": func(n *tracker.NewWorker) { n.Runtimes = long("r", 100) },
+		"labels": func(n *tracker.NewWorker) {
+			n.Labels = map[string]string{}
+			for _, key := range long("l", 60) {
+				n.Labels[key] = strings.Repeat("v", 200)
+			}
+		},
+	} {
+		n := trackertest.NewWorker(change)
+		err := n.Validate()
+		var f *tracker.FieldError
+		if tracker.CodeOf(err) != tracker.Invalid || !errors.As(err, &f) || f.Field != field {
+			t.Errorf("too large %s: %v", field, err)
+		}
+	}
+	n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.Types = long("t", 70) })
+	if err := n.Validate(); err != nil {
+		t.Errorf("a registration of 7 KiB is refused: %v", err)
+	}
+}
+
+// However much its workers said, and however many they are, what a tenant asks about them holds up Redis for moments only.
+func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t)
+	n := trackertest.LargestWorker(t)
+	const crew = 1000
+	for i := range crew {
+		w := n
+		if w.MachineID = "host-1"; i%2 == 0 {
+			w.MachineID = ""
+		}
+		if err := w.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Register(h.Ctx, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	no := false
+	h.Short("select", func() {
+		found, err := choose(h.Harness, tracker.Selector{Queue: "default", Type: "a", Labels: map[string]string{}})
+		if err != nil || found.Considered != crew {
+			t.Fatalf("select: %+v, %v", found, err)
+		}
+	})
+	h.Short("placement", func() {
+		h.MustCreate(func(n *tracker.NewTask) { n.Queue, n.Type, n.Placement = "default", "a", "leastLoaded" })
+	})
+	h.Short("list", func() {
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Queue: "default", Type: "a", PageSize: 100})
+		if err != nil || page.Total != crew || len(page.Workers) != 100 || len(page.Workers[0].Types) != len(n.Types) {
+			t.Fatalf("list: %v", err)
+		}
+	})
+	h.Short("list of the unschedulable", func() {
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 100})
+		if err != nil || page.Total != 0 {
+			t.Fatalf("list: %+v, %v", page, err)
+		}
+	})
+	h.Short("machines", func() {
+		page, err := h.Machines(h.Ctx, tracker.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
+		if err != nil || page.Total != 1+crew/2 {
+			t.Fatalf("machines: %+v, %v", page, err)
+		}
+	})
+	h.Short("machine", func() {
+		if m := h.MustMachine("host-1"); m.Workers[tracker.Online] != crew/2 || m.LastHeartbeatAt.IsZero() {
+			t.Fatalf("machine: %+v", m)
+		}
+	})
+	h.Short("queues", func() {
+		if _, err := h.Queues(h.Ctx, trackertest.Scope); err != nil {
+			t.Fatal(err)
+		}
+	})
+	h.Short("drain", func() {
+		drained, err := h.DrainWorkers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Queue: "default"}, tracker.Drain{}, true)
+		if err != nil || drained.Matched != crew {
+			t.Fatalf("drain: %+v, %v", drained, err)
+		}
+	})
+}
