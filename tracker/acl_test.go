@@ -141,7 +141,8 @@ func wantDenied(t *testing.T, admin *redis.Client, command string, use func()) {
 func useAll(url string, durability tracker.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	tr, err := tracker.Open(ctx, tracker.Options{RedisURL: url, Logger: trackertest.Quiet, Durability: durability, RedisTimeout: 2 * time.Second})
+	tr, err := tracker.Open(ctx, tracker.Options{RedisURL: url, Logger: trackertest.Quiet, Durability: durability,
+		RedisTimeout: 2 * time.Second})
 	if err != nil {
 		return
 	}
@@ -152,7 +153,8 @@ func useAll(url string, durability tracker.Durability) {
 	}
 	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}, MaxConcurrent: 1}
 	if r, err := tr.Register(ctx, n); err == nil {
-		_, _ = tr.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1, Wait: 100 * time.Millisecond})
+		_, _ = tr.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1,
+			Wait: 100 * time.Millisecond})
 	}
 	_ = tr.CreateBatch(ctx, []tracker.NewTask{newTask})
 	_ = tr.Tick()

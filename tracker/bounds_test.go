@@ -108,7 +108,8 @@ func (c *scriptCost) add(call trackertest.ScriptCall) {
 }
 
 func (c *scriptCost) String() string {
-	return fmt.Sprintf("%-18s %5d calls, %v and %v at most, %d bytes to it, %d bytes back", c.name, c.calls, c.took[0].Round(10*time.Microsecond), c.took[1].Round(10*time.Microsecond), c.sent, c.got)
+	return fmt.Sprintf("%-18s %5d calls, %v and %v at most, %d bytes to it, %d bytes back", c.name, c.calls,
+		c.took[0].Round(10*time.Microsecond), c.took[1].Round(10*time.Microsecond), c.sent, c.got)
 }
 
 // limit is what a script may take on this machine just now: the reference at its worst, as scripts are judged by theirs.
@@ -146,17 +147,20 @@ func (b *bounds) fillShards() {
 			n++
 			name := other.String() + "/" + id
 			member := name + "#1.abcd"
-			for set, entry := range map[string]string{"timers": "r:" + member, "due": "x:" + name, "beats:2000": member, "outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member} {
+			for set, entry := range map[string]string{"timers": "r:" + member, "due": "x:" + name, "beats:2000": member,
+				"outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member} {
 				pipe.ZAdd(b.Ctx, key(set), redis.Z{Score: far, Member: entry})
 			}
-			for set, entry := range map[string]string{"ix": other.String() + "/R/" + id, "held": "wkr_9/" + member + "/0//", "ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
+			for set, entry := range map[string]string{"ix": other.String() + "/R/" + id, "held": "wkr_9/" + member + "/0//",
+				"ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
 				pipe.ZAdd(b.Ctx, key(set), redis.Z{Member: entry})
 			}
 			pipe.ZAdd(b.Ctx, key("fences"), redis.Z{Score: float64(now - 2*time.Hour.Milliseconds()), Member: fmt.Sprint("wkr_", i)})
 			pipe.HSet(b.Ctx, key("progress"), member, "\t\t5\t")
 			pipe.HSet(b.Ctx, key("cancels"), member, "30000\t\t")
 			if n <= 10_000 {
-				pipe.XAdd(b.Ctx, &redis.XAddArgs{Stream: key("events"), Values: []any{"type", "task.created", "time", now, "scope", other.String(), "subject", id, "attempt", 1, "data", "{}"}})
+				pipe.XAdd(b.Ctx, &redis.XAddArgs{Stream: key("events"),
+					Values: []any{"type", "task.created", "time", now, "scope", other.String(), "subject", id, "attempt", 1, "data", "{}"}})
 			}
 			if n%1000 == 0 {
 				b.exec(pipe)
@@ -182,7 +186,8 @@ func (b *bounds) fillTenant() {
 		pipe := b.Store.Client.Pipeline()
 		for i := range 2000 {
 			name := big.Tenant + "/" + longest("workspace", i+1)
-			pipe.ZAdd(b.Ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)}, redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
+			pipe.ZAdd(b.Ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)},
+				redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
 			pipe.ZAdd(b.Ctx, key("workers"), redis.Z{Member: name + "/N/" + longest("worker", i)})
 		}
 		b.exec(pipe)

@@ -33,7 +33,8 @@ func large(n *tracker.NewTask) {
 }
 
 // longReport is as long as a report may be.
-var longReport = tracker.AppendReport(nil, storyBegins.UnixMilli(), []byte(longest("worker", 0)), []byte("99.999999999"), trackertest.Text(tracker.MaxMessageBytes-2))
+var longReport = tracker.AppendReport(nil, storyBegins.UnixMilli(), []byte(longest("worker", 0)), []byte("99.999999999"),
+	trackertest.Text(tracker.MaxMessageBytes-2))
 
 const larges = 40 // large tasks, all in one shard
 
@@ -90,7 +91,9 @@ func (b *bounds) failOften(id, worker string) {
 		b.check("dispatch", err)
 		a := made.Envelope.Attempt
 		b.MustBeat(a, string(longReport))
-		_, err = b.Complete(b.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(trackertest.Text(150<<10)) + `}`), Metrics: manyMetrics(100 << 10), Retryable: true})
+		_, err = b.Complete(b.Ctx, a, tracker.Completion{Outcome: tracker.Failed,
+			Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(trackertest.Text(150<<10)) +
+				`}`), Metrics: manyMetrics(100 << 10), Retryable: true})
 		b.check("complete", err)
 		if n == 1 {
 			first = a
@@ -119,7 +122,8 @@ func (b *bounds) copyHistory(from, to string) {
 
 func (b *bounds) readLarge(ids []string, worker string) {
 	b.Helper()
-	for _, f := range []tracker.TaskFilter{{}, {Type: "none"}, {Labels: map[string]string{"a": "b"}}, {Liveness: tracker.Fresh}, {RunID: longest("run", 0)}} {
+	for _, f := range []tracker.TaskFilter{{}, {Type: "none"}, {Labels: map[string]string{"a": "b"}}, {Liveness: tracker.Fresh},
+		{RunID: longest("run", 0)}} {
 		f.Scope, f.PageSize = big, 100
 		_, err := b.List(b.Ctx, f)
 		b.check("list", err)
@@ -177,7 +181,8 @@ func (b *bounds) everythingEnds() {
 	b.Store.Clock.Advance(25 * time.Hour)
 	b.MustTick()
 	b.MustSweep()
-	if left, err := b.Store.Client.Exists(b.Ctx, trackertest.TaskRecord(b.Tracker, big, longest("large", b.firstLarge()))).Result(); err != nil && err != redis.Nil || left != 0 {
+	if left, err := b.Store.Client.Exists(b.Ctx, trackertest.TaskRecord(b.Tracker, big,
+		longest("large", b.firstLarge()))).Result(); err != nil && err != redis.Nil || left != 0 {
 		b.Fatalf("%d large tasks are left: %v", left, err)
 	}
 }

@@ -30,7 +30,8 @@ func (b *bounds) largeWorkers() {
 		})
 	}
 	b.strangersOf(machine)
-	for _, f := range []tracker.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine}, {Liveness: tracker.Late}} {
+	for _, f := range []tracker.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine},
+		{Liveness: tracker.Late}} {
 		f.Scope, f.PageSize = big, 100
 		_, err := b.Workers(b.Ctx, f)
 		b.check("workers", err)
@@ -86,14 +87,16 @@ func (b *bounds) holder() {
 	}
 	var inventory []tracker.InventoryItem
 	for len(inventory) < holds {
-		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim, ClaimID: longest("claim", len(inventory))})
+		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim,
+			ClaimID: longest("claim", len(inventory))})
 		if err != nil || len(got) == 0 {
 			b.Fatalf("%d claimed: %v", len(inventory), err)
 		}
 		for _, e := range got {
 			_, err := b.Start(b.Ctx, e.Attempt, tracker.Report{})
 			b.check("start", err)
-			inventory = append(inventory, tracker.InventoryItem{OwnedAttempt: tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number}, Report: string(longReport)})
+			inventory = append(inventory, tracker.InventoryItem{OwnedAttempt: tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number},
+				Report: string(longReport)})
 		}
 	}
 	ctx, cancel := context.WithCancel(b.Ctx)

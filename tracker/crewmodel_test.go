@@ -28,13 +28,15 @@ func TestCrewModel(t *testing.T) {
 			}
 			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
 			tr, err := tracker.Open(t.Context(), tracker.Options{
-				RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+				RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: time.Second,
+				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			})
 			if err != nil {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{}, workers: map[string]*modelWorker{}, drained: map[string]bool{}}
+			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{},
+				workers: map[string]*modelWorker{}, drained: map[string]bool{}}
 			m.must(rt, tr.Tick())
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
@@ -120,8 +122,10 @@ func (m *crewModel) Create(rt *rapid.T) {
 		rt.Skip("enough tasks")
 	}
 	k := &queueTask{
-		id: fmt.Sprintf("t%02d", len(m.tasks)), kind: rapid.SampledFrom([]string{"x", "y", ""}).Draw(rt, "type"), state: tracker.Queued, attempts: map[int]*tracker.Attempt{},
-		runtime: rapid.SampledFrom([]string{"", "", "go"}).Draw(rt, "runtime"), own: rapid.SampledFrom([]time.Duration{0, 0, 4 * time.Second}).Draw(rt, "timeout"),
+		id: fmt.Sprintf("t%02d", len(m.tasks)), kind: rapid.SampledFrom([]string{"x", "y", ""}).Draw(rt,
+			"type"), state: tracker.Queued, attempts: map[int]*tracker.Attempt{},
+		runtime: rapid.SampledFrom([]string{"", "", "go"}).Draw(rt,
+			"runtime"), own: rapid.SampledFrom([]time.Duration{0, 0, 4 * time.Second}).Draw(rt, "timeout"),
 	}
 	if rapid.IntRange(0, 3).Draw(rt, "labels") == 0 {
 		k.labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "zone")}
@@ -130,7 +134,8 @@ func (m *crewModel) Create(rt *rapid.T) {
 		k.pin = draw(rt, "worker", m.workers).id
 	}
 	n := tracker.NewTask{
-		Scope: trackertest.Scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin, StartTimeout: modelStart,
+		Scope: trackertest.Scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin,
+		StartTimeout:      modelStart,
 		HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: k.own,
 		Retry: &tracker.RetryPolicy{MaxAttempts: 1000, MaxLosses: 1000, InitialBackoff: modelBackoff, Multiplier: 1, MaxBackoff: modelBackoff},
 	}
@@ -145,7 +150,8 @@ func (m *crewModel) Register(rt *rapid.T) {
 		rt.Skip("enough workers")
 	}
 	w := &modelWorker{
-		kinds: rapid.SampledFrom([][]string{{"x"}, {"y"}, {"x", "y"}}).Draw(rt, "types"), max: rapid.IntRange(1, 4).Draw(rt, "max"), status: tracker.Online, last: m.L,
+		kinds: rapid.SampledFrom([][]string{{"x"}, {"y"}, {"x", "y"}}).Draw(rt, "types"), max: rapid.IntRange(1, 4).Draw(rt,
+			"max"), status: tracker.Online, last: m.L,
 		runtimes: rapid.SampledFrom([][]string{nil, {"go"}}).Draw(rt, "runtimes"),
 		labels:   rapid.SampledFrom([]map[string]string{nil, {"zone": "a"}, {"zone": "b", "gpu": "no"}}).Draw(rt, "labels"),
 		machine:  fmt.Sprintf("m%d", len(m.workers)%3),
@@ -153,7 +159,8 @@ func (m *crewModel) Register(rt *rapid.T) {
 	if m.drained[w.machine] {
 		w.status, w.drain = tracker.Draining, waitsForMachine
 	}
-	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max, MachineID: w.machine}
+	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max,
+		MachineID: w.machine}
 	m.must(rt, n.Validate())
 	r, err := m.tr.Register(rt.Context(), n)
 	m.must(rt, err)
@@ -167,7 +174,8 @@ func (w *modelWorker) canRun(k *queueTask) bool {
 			return false
 		}
 	}
-	return (k.pin == "" || k.pin == w.id) && (k.kind == "" || slices.Contains(w.kinds, k.kind)) && (k.runtime == "" || slices.Contains(w.runtimes, k.runtime))
+	return (k.pin == "" || k.pin == w.id) && (k.kind == "" || slices.Contains(w.kinds, k.kind)) &&
+		(k.runtime == "" || slices.Contains(w.runtimes, k.runtime))
 }
 
 func (m *crewModel) held(w *modelWorker) (held []*queueTask) {
@@ -214,7 +222,8 @@ func (m *crewModel) Claim(rt *rapid.T) {
 			rt.Fatalf("claimed attempt %d of %s after attempt %d", e.Attempt.Number, k.id, k.attempt)
 		}
 		delete(runnable, k.id)
-		k.state, k.attempt, k.attempts[e.Attempt.Number], k.holder, k.mayStart = tracker.Dispatched, e.Attempt.Number, e.Attempt, w.id, m.L+modelStart
+		k.state, k.attempt, k.holder, k.mayStart = tracker.Dispatched, e.Attempt.Number, w.id, m.L+modelStart
+		k.attempts[e.Attempt.Number] = e.Attempt
 	}
 }
 
@@ -243,7 +252,8 @@ func (m *crewModel) Complete(rt *rapid.T) {
 	}
 	n := rapid.IntRange(1, k.attempt).Draw(rt, "attempt")
 	outcome := rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed}).Draw(rt, "outcome")
-	done, err := m.tr.Complete(rt.Context(), k.attempts[n], tracker.Completion{Outcome: outcome, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+	done, err := m.tr.Complete(rt.Context(), k.attempts[n],
+		tracker.Completion{Outcome: outcome, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 	live := n == k.attempt && (k.state == tracker.Dispatched || k.state == tracker.Running)
 	switch {
 	case !live:
@@ -353,7 +363,8 @@ func (m *crewModel) Check(rt *rapid.T) {
 	for _, task := range tasks.Tasks {
 		k := m.tasks[task.ID]
 		if task.State != k.state || task.Attempt != k.attempt || task.Losses != k.losses {
-			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state, k.attempt, k.losses, task.History)
+			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state,
+				k.attempt, k.losses, task.History)
 		}
 		if (k.state == tracker.Dispatched || k.state == tracker.Running) && task.WorkerID != k.holder {
 			rt.Fatalf("%s is held by %s; the model says %s", k.id, task.WorkerID, k.holder)

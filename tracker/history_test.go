@@ -44,7 +44,8 @@ func TestHistories(t *testing.T) {
 	if *historyRounds < many || t.Failed() {
 		return
 	}
-	for _, must := range []string{"beat store_unavailable", "verdict HEARTBEAT_TIMEOUT", "verdict START_TIMEOUT", "verdict CANCEL_TIMEOUT", "verdict WORKER_LOST"} {
+	for _, must := range []string{"beat store_unavailable", "verdict HEARTBEAT_TIMEOUT", "verdict START_TIMEOUT", "verdict CANCEL_TIMEOUT",
+		"verdict WORKER_LOST"} {
 		if answers[must] == 0 {
 			t.Errorf("there was no %q in %d rounds: the histories prove little", must, *historyRounds)
 		}
@@ -58,7 +59,8 @@ func TestHistories(t *testing.T) {
 }
 
 // historyScripts are those that change a task or tell of it, each of which must have run without its reply.
-var historyScripts = []string{"beat", "cancel", "claim", "claimed", "complete", "create", "deliver", "due", "expire", "get", "next_attempt", "ready", "recover", "start", "timers"}
+var historyScripts = []string{"beat", "cancel", "claim", "claimed", "complete", "create", "deliver", "due", "expire", "get", "next_attempt",
+	"ready", "recover", "start", "timers"}
 
 func sum(total, part map[string]int) {
 	for name, n := range part {
@@ -102,8 +104,9 @@ type historyTask struct {
 }
 
 var historyRules = lifeRules{
-	policy: tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: 20 * time.Millisecond, Multiplier: 1, MaxBackoff: 20 * time.Millisecond},
-	beat:   time.Second, start: 1200 * time.Millisecond, grace: 300 * time.Millisecond,
+	policy: tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: 20 * time.Millisecond, Multiplier: 1,
+		MaxBackoff: 20 * time.Millisecond},
+	beat: time.Second, start: 1200 * time.Millisecond, grace: 300 * time.Millisecond,
 }
 
 func newHistories(t *testing.T) *histories {
@@ -121,7 +124,8 @@ func newHistories(t *testing.T) *histories {
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
 		h.proxies = append(h.proxies, p)
-		h.replicas = append(h.replicas, trackertest.Open(t, tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
+		h.replicas = append(h.replicas, trackertest.Open(t,
+			tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
 	}
 	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)

@@ -123,8 +123,9 @@ func (h *histories) count(what string, code tracker.Code) {
 }
 
 func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: historyRules.beat,
-		StartTimeout: historyRules.start, CancelGrace: historyRules.grace}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond,
+		HeartbeatTimeout: historyRules.beat,
+		StartTimeout:     historyRules.start, CancelGrace: historyRules.grace}
 	if k.queue {
 		n.Queue, n.Type, n.Retry = "q", "x", &historyRules.policy
 	}
@@ -161,7 +162,8 @@ func (h *histories) beat(client int, r *tracker.Tracker, k *historyTask, a *trac
 }
 
 func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
-	s := step{What: "complete", Attempt: a.Number, Outcome: []tracker.State{tracker.Succeeded, tracker.Failed, tracker.Failed, tracker.Cancelled}[rand.IntN(4)]}
+	s := step{What: "complete", Attempt: a.Number, Outcome: []tracker.State{tracker.Succeeded, tracker.Failed, tracker.Failed,
+		tracker.Cancelled}[rand.IntN(4)]}
 	c := tracker.Completion{Outcome: s.Outcome}
 	if s.Outcome == tracker.Failed {
 		s.Retryable = rand.IntN(3) > 0
@@ -222,7 +224,8 @@ func (h *histories) claim(r *tracker.Tracker) {
 		return
 	}
 	worker := h.workers[rand.IntN(len(h.workers))]
-	claim := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4), ClaimID: fmt.Sprintf("c%d", h.acted)}
+	claim := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4),
+		ClaimID: fmt.Sprintf("c%d", h.acted)}
 	h.mu.Unlock()
 	var tasks []*tracker.Envelope
 	var err error

@@ -119,7 +119,8 @@ func (h *histories) checkOne(k *historyTask) bool {
 		if op.Return != math.MaxInt64 {
 			end = fmt.Sprint((op.Return - k.ops[0].Call) / 1000)
 		}
-		fmt.Fprintf(&text, "%9d–%9s µs  client %d  %s\n", (op.Call-k.ops[0].Call)/1000, end, op.ClientId, model.DescribeOperation(op.Input, op.Output))
+		fmt.Fprintf(&text, "%9d–%9s µs  client %d  %s\n", (op.Call-k.ops[0].Call)/1000, end, op.ClientId,
+			model.DescribeOperation(op.Input, op.Output))
 	}
 	page, err := os.CreateTemp("", "lubdub-history-*.html")
 	if err == nil {

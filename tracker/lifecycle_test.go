@@ -29,7 +29,8 @@ func TestLifecycle(t *testing.T) {
 		}
 		h.Advance(500 * time.Millisecond)
 		task := h.WantState("t1", tracker.Running, "")
-		if task.Progress.Pct != "45" || task.Progress.Message != `"partition 5 of 10"` || task.WorkerID != "w1" || task.Liveness != tracker.Fresh ||
+		if task.Progress.Pct != "45" || task.Progress.Message != `"partition 5 of 10"` || task.WorkerID != "w1" ||
+			task.Liveness != tracker.Fresh ||
 			task.RunID != "run_t1" || task.Labels["team"] != "x" || task.Key != "raw.events" {
 			h.Fatalf("%+v", task)
 		}
@@ -43,7 +44,8 @@ func TestLifecycle(t *testing.T) {
 			}
 		}
 		task = h.WantState("t1", tracker.Succeeded, "")
-		if string(task.Output) != `{"rows":1}` || len(task.History) != 1 || task.History[0].Outcome != "SUCCEEDED" || task.History[0].LastProgress.Pct != "45" {
+		if string(task.Output) != `{"rows":1}` || len(task.History) != 1 || task.History[0].Outcome != "SUCCEEDED" ||
+			task.History[0].LastProgress.Pct != "45" {
 			h.Fatalf("%+v", task)
 		}
 		b := h.MustBeat(a, "")
@@ -219,7 +221,8 @@ func TestRetries(t *testing.T) {
 			h.Fatalf("%+v %v", c, err)
 		}
 		for range 2 {
-			done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+			done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true,
+				Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 			if err != nil || !done.WillRetry || done.NextAttempt != 3 {
 				h.Fatalf("%+v %v", done, err)
 			}

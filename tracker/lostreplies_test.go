@@ -14,7 +14,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-var lostOfEach = flag.Int("lost-replies", 0, "of how many calls of each script the reply is lost, one in each telling of the story; 0: of one call of every fourth script")
+var lostOfEach = flag.Int("lost-replies", 0,
+	"of how many calls of each script the reply is lost, one in each telling of the story; 0: of one call of every fourth script")
 
 // notInTheStory has scripts that the story does not run, and the test that loses their replies or why none does.
 var notInTheStory = map[string]string{
@@ -100,13 +101,15 @@ func (c *story) observe() map[string]string {
 			lives = append(lives, fmt.Sprintf("%d %s %s by %s", a.Attempt, a.Outcome, a.Reason, c.name(a.WorkerID)))
 		}
 		end["task "+id] = fmt.Sprintf("%s %s, attempt %d of %s, %d failures, %d losses, cancel %v, output %s, lives %s",
-			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output, strings.Join(lives, "; "))
+			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output,
+			strings.Join(lives, "; "))
 		end["events of "+id] = fmt.Sprint(told[id])
 	}
 	for name, id := range c.IDs {
 		var w *tracker.Worker
 		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.Ctx, trackertest.Scope, id); return err })
-		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed, w.StaleCount, w.TotalCompleted)
+		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed,
+			w.StaleCount, w.TotalCompleted)
 		events := told[id]
 		delete(events, "worker.selected")
 		end["events of "+name] = fmt.Sprint(events)

@@ -103,11 +103,13 @@ func (m *machine) Create(rt *rapid.T) {
 	}
 	m.n++
 	k := &modelTask{
-		id: fmt.Sprintf("t%02d", m.n), queue: rapid.Bool().Draw(rt, "queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
+		id: fmt.Sprintf("t%02d", m.n), queue: rapid.Bool().Draw(rt,
+			"queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
 		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
 		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
 	}
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond, HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond,
+		HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
 	if rapid.Bool().Draw(rt, "deadline?") {
 		k.deadline = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second}).Draw(rt, "deadline"))
 		n.Deadline = k.deadline
@@ -119,7 +121,8 @@ func (m *machine) Create(rt *rapid.T) {
 	n.StartTimeout = 3 * time.Second
 	if k.queue {
 		n.Queue, n.Type = "q", "x"
-		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"), MaxLosses: rapid.IntRange(0, 2).Draw(rt, "maxLosses"),
+		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+			MaxLosses:      rapid.IntRange(0, 2).Draw(rt, "maxLosses"),
 			InitialBackoff: 500 * time.Millisecond, Multiplier: 2, MaxBackoff: 1500 * time.Millisecond}
 		n.Retry = &k.policy
 		if rapid.Bool().Draw(rt, "notBefore?") && (k.deadline.IsZero() || k.deadline.After(m.now.Add(time.Second))) {
@@ -224,7 +227,8 @@ func (m *machine) Beat(rt *rapid.T) {
 
 func (m *machine) Complete(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	c := tracker.Completion{Outcome: rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed, tracker.Cancelled}).Draw(rt, "outcome")}
+	c := tracker.Completion{Outcome: rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed, tracker.Cancelled}).Draw(rt,
+		"outcome")}
 	if c.Outcome == tracker.Failed {
 		c.Retryable, c.Error = rapid.Bool().Draw(rt, "retryable"), json.RawMessage(`{"category":"USER_CODE"}`)
 	}
@@ -421,7 +425,8 @@ func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
 		rt.Fatalf("%s was never created", task.ID)
 	}
 	if task.State != k.state || task.Reason != k.reason || task.Attempt != k.attempt {
-		rt.Fatalf("%s is %s %q attempt %d; the model says %s %q attempt %d", k.id, task.State, task.Reason, task.Attempt, k.state, k.reason, k.attempt)
+		rt.Fatalf("%s is %s %q attempt %d; the model says %s %q attempt %d", k.id, task.State, task.Reason, task.Attempt, k.state, k.reason,
+			k.attempt)
 	}
 	if !task.NextAttemptAt.Equal(k.readyAt) {
 		rt.Fatalf("%s next attempt at %v; the model says %v", k.id, task.NextAttemptAt, k.readyAt)

@@ -56,7 +56,8 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 				c.Fatalf("%s, %s: takes %d bytes, and is said to take %d", id, when, stored, said)
 			}
 			entry := "~acme/" + class + "/prod/" + id
-			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (said > 1024) || n == 1 && !strings.Contains(strings.Join(c.Sizes(), "\n")+"\n", entry+"\n") {
+			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (said > 1024) || n == 1 &&
+				!strings.Contains(strings.Join(c.Sizes(), "\n")+"\n", entry+"\n") {
 				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, said, c.Sizes())
 			}
 		}

@@ -69,7 +69,8 @@ func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 // made creates a task by an idempotency key.
 func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
 	c.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second, IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
+		IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
 	for _, f := range change {
 		f(&n)
 	}
@@ -89,7 +90,8 @@ func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attem
 // queued creates a task of a queue, which lives by its worker.
 func (c *story) queued(id, queue string, change ...func(*tracker.NewTask)) {
 	c.Helper()
-	c.made(id, append([]func(*tracker.NewTask){func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }}, change...)...)
+	c.made(id, append([]func(*tracker.NewTask){func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }},
+		change...)...)
 }
 
 func (c *story) started(a *tracker.Attempt) *tracker.Attempt {
@@ -263,7 +265,8 @@ func (c *story) inventory() {
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
-		_, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}}) // the second is not remembered
+		// the second is not remembered
+		_, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}})
 		return err
 	})
 	c.ended(kept, tracker.Succeeded, false)

@@ -54,7 +54,8 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 		h.WantState("t1", tracker.Running, "")
 		keep(h, 3200*time.Millisecond, func() {})
 		h.MustSweep()
-		task := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout) // it never beat again: found in the slot after Retry-After and its timeout
+		// it never beat again: found in the slot after Retry-After and its timeout
+		task := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
 		e := task.History[0].Evidence
 		if e.Silent != 2100*time.Millisecond || e.OutageCredit != 6100*time.Millisecond {
 			h.Errorf("evidence: %+v", e)

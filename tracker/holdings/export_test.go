@@ -11,7 +11,9 @@ import (
 // FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
 func (s *Service) FenceEverywhere(scope model.Scope, id string) error {
 	for shard, k := range s.store.Keys {
-		if _, err := s.store.Do(context.Background(), "test", store.NewCall(shard, s.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1", string(model.WorkerForced))); err != nil {
+		if _, err := s.store.Do(context.Background(), "test",
+			store.NewCall(shard, s.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1",
+				string(model.WorkerForced))); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,10 @@ func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 			mine = append(mine, trackertest.NameOf(e.Attempt))
 		}
 	}
-	h.Short("everything listed, and strangers", func() { h.MustBeatWorker(r.WorkerID, trackertest.Listing(append(strangers(10000), mine...)...)) })
+	h.Short("everything listed, and strangers", func() {
+		h.MustBeatWorker(r.WorkerID,
+			trackertest.Listing(append(strangers(10000), mine...)...))
+	})
 	h.Short("everything missed", func() {
 		h.MustBeatWorker(r.WorkerID, trackertest.Listing())
 		h.MustBeatWorker(r.WorkerID, trackertest.Listing(mine...))

@@ -155,7 +155,8 @@ func TestInventory(t *testing.T) {
 		}
 		report := string(tracker.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))
 		beat := func(b *tracker.WorkerBeat) {
-			trackertest.Listing(trackertest.NameOf(claimed), trackertest.NameOf(held[1]), trackertest.NameOf(held[2]), trackertest.NameOf(foreign), tracker.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
+			trackertest.Listing(trackertest.NameOf(claimed), trackertest.NameOf(held[1]), trackertest.NameOf(held[2]), trackertest.NameOf(foreign),
+				tracker.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
 			b.Inventory[0].Report = report
 		}
 		heard := c.MustBeatWorker(w1, beat)
@@ -214,7 +215,8 @@ func TestOwned(t *testing.T) {
 		}
 		for range 2 { // the second time from what is remembered
 			got, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{
-				trackertest.NameOf(mine[0]), trackertest.NameOf(foreign[0]), trackertest.NameOf(mine[1]), trackertest.NameOf(pushed), {TaskID: "none", Number: 1}, {TaskID: mine[0].TaskID, Number: 2}})
+				trackertest.NameOf(mine[0]), trackertest.NameOf(foreign[0]), trackertest.NameOf(mine[1]), trackertest.NameOf(pushed), {TaskID: "none",
+					Number: 1}, {TaskID: mine[0].TaskID, Number: 2}})
 			if err != nil {
 				c.Fatal(err)
 			}

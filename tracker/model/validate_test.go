@@ -54,7 +54,8 @@ func TestValidateFillsDefaults(t *testing.T) {
 	if err := n.Validate(validateNow); err != nil {
 		t.Fatal(err)
 	}
-	if n.HeartbeatInterval != DefaultHeartbeatInterval || n.HeartbeatTimeout != DefaultHeartbeatTimeout || n.CancelGrace != DefaultCancelGrace {
+	if n.HeartbeatInterval != DefaultHeartbeatInterval || n.HeartbeatTimeout != DefaultHeartbeatTimeout ||
+		n.CancelGrace != DefaultCancelGrace {
 		t.Errorf("got %+v", n)
 	}
 	q := pushedTask()
@@ -124,13 +125,16 @@ func TestValidateRefuses(t *testing.T) {
 		"placement without queue":    {"placement", Invalid, func(n *NewTask) { n.Placement = "random" }},
 		"unknown placement":          {"placement.strategy", Invalid, func(n *NewTask) { n.Queue, n.Placement = "q", "best" }},
 
-		"many labels":         {"labels", Invalid, func(n *NewTask) { n.Labels = labels(65, "k") }},
-		"label key":           {"labels", Invalid, func(n *NewTask) { n.Labels = map[string]string{"a=b": "c"} }},
-		"empty label key":     {"labels", Invalid, func(n *NewTask) { n.Labels = map[string]string{"": "c"} }},
-		"long label key":      {"labels", Invalid, func(n *NewTask) { n.Labels = labels(1, strings.Repeat("k", 128)) }},
-		"long label value":    {"labels.k", Invalid, func(n *NewTask) { n.Labels = map[string]string{"k": strings.Repeat("x", 257)} }},
-		"many workerLabels":   {"workerLabels", Invalid, func(n *NewTask) { n.Queue, n.WorkerLabels = "q", labels(65, "k") }},
-		"large payload":       {"payload", Invalid, func(n *NewTask) { n.Payload = json.RawMessage(`"` + strings.Repeat("x", MaxPayloadBytes) + `"`) }},
+		"many labels":       {"labels", Invalid, func(n *NewTask) { n.Labels = labels(65, "k") }},
+		"label key":         {"labels", Invalid, func(n *NewTask) { n.Labels = map[string]string{"a=b": "c"} }},
+		"empty label key":   {"labels", Invalid, func(n *NewTask) { n.Labels = map[string]string{"": "c"} }},
+		"long label key":    {"labels", Invalid, func(n *NewTask) { n.Labels = labels(1, strings.Repeat("k", 128)) }},
+		"long label value":  {"labels.k", Invalid, func(n *NewTask) { n.Labels = map[string]string{"k": strings.Repeat("x", 257)} }},
+		"many workerLabels": {"workerLabels", Invalid, func(n *NewTask) { n.Queue, n.WorkerLabels = "q", labels(65, "k") }},
+		"large payload": {"payload", Invalid, func(n *NewTask) {
+			n.Payload = json.RawMessage(`"` + strings.Repeat("x", MaxPayloadBytes) +
+				`"`)
+		}},
 		"payload no JSON":     {"payload", Invalid, func(n *NewTask) { n.Payload = json.RawMessage(`{`) }},
 		"resources no object": {"resources", Invalid, func(n *NewTask) { n.Resources = json.RawMessage(`[]`) }},
 		"large resources": {"resources", Invalid, func(n *NewTask) {
@@ -145,7 +149,8 @@ func TestValidateRefuses(t *testing.T) {
 			n.Queue, n.NotBefore, n.Deadline = "q", validateNow.Add(time.Hour), validateNow.Add(time.Hour)
 		}},
 
-		"short heartbeat timeout": {"heartbeatTimeoutMs", Invalid, func(n *NewTask) { n.HeartbeatTimeout, n.HeartbeatInterval = 999*time.Millisecond, time.Millisecond }},
+		"short heartbeat timeout": {"heartbeatTimeoutMs", Invalid,
+			func(n *NewTask) { n.HeartbeatTimeout, n.HeartbeatInterval = 999*time.Millisecond, time.Millisecond }},
 		"long heartbeat timeout":  {"heartbeatTimeoutMs", Invalid, func(n *NewTask) { n.HeartbeatTimeout = MaxTimeout + time.Millisecond }},
 		"less than two intervals": {"heartbeatTimeoutMs", Invalid, func(n *NewTask) { n.HeartbeatTimeout = 59999 * time.Millisecond }},
 		"less before rounding": {"heartbeatTimeoutMs", Invalid, func(n *NewTask) {
@@ -166,15 +171,16 @@ func TestValidateRefuses(t *testing.T) {
 		}},
 		"no token could cover it": {"renewToken", Invalid, func(n *NewTask) { n.NoRenewToken, n.Deadline = true, validateNow.Add(MaxTokenTTL) }},
 
-		"no attempts":          {"retry.maxAttempts", Invalid, retry(func(p *RetryPolicy) { p.MaxAttempts = 0 })},
-		"many attempts":        {"retry.maxAttempts", Invalid, retry(func(p *RetryPolicy) { p.MaxAttempts = MaxRetryAttempts + 1 })},
-		"negative losses":      {"retry.maxLosses", Invalid, retry(func(p *RetryPolicy) { p.MaxLosses = -1 })},
-		"negative backoff":     {"retry.initialBackoffMs", Invalid, retry(func(p *RetryPolicy) { p.InitialBackoff = -1 })},
-		"small multiplier":     {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = 0.9 })},
-		"no multiplier":        {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = math.NaN() })},
-		"large multiplier":     {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = math.Inf(1) })},
-		"long backoff":         {"retry.maxBackoffMs", Invalid, retry(func(p *RetryPolicy) { p.MaxBackoff = MaxTimeout + 1 })},
-		"backoff turned round": {"retry.maxBackoffMs", Invalid, retry(func(p *RetryPolicy) { p.InitialBackoff, p.MaxBackoff = time.Minute, time.Second })},
+		"no attempts":      {"retry.maxAttempts", Invalid, retry(func(p *RetryPolicy) { p.MaxAttempts = 0 })},
+		"many attempts":    {"retry.maxAttempts", Invalid, retry(func(p *RetryPolicy) { p.MaxAttempts = MaxRetryAttempts + 1 })},
+		"negative losses":  {"retry.maxLosses", Invalid, retry(func(p *RetryPolicy) { p.MaxLosses = -1 })},
+		"negative backoff": {"retry.initialBackoffMs", Invalid, retry(func(p *RetryPolicy) { p.InitialBackoff = -1 })},
+		"small multiplier": {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = 0.9 })},
+		"no multiplier":    {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = math.NaN() })},
+		"large multiplier": {"retry.multiplier", Invalid, retry(func(p *RetryPolicy) { p.Multiplier = math.Inf(1) })},
+		"long backoff":     {"retry.maxBackoffMs", Invalid, retry(func(p *RetryPolicy) { p.MaxBackoff = MaxTimeout + 1 })},
+		"backoff turned round": {"retry.maxBackoffMs", Invalid,
+			retry(func(p *RetryPolicy) { p.InitialBackoff, p.MaxBackoff = time.Minute, time.Second })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := pushedTask()
@@ -206,14 +212,17 @@ func TestValidateTakes(t *testing.T) {
 		"the upper bounds": func(n *NewTask) {
 			n.HeartbeatTimeout, n.HeartbeatInterval, n.TokenTTL = MaxTimeout, MaxTimeout/2, MaxTokenTTL
 		},
-		"exactly twice":                    func(n *NewTask) { n.HeartbeatTimeout = 60 * time.Second },
-		"a token that covers the deadline": func(n *NewTask) { n.NoRenewToken, n.TokenTTL, n.Deadline = true, time.Hour, validateNow.Add(time.Hour) },
-		"a token as long as it must be":    func(n *NewTask) { n.NoRenewToken, n.Deadline = true, validateNow.Add(MaxTokenTTL-time.Second) },
-		"a far deadline with renewal":      func(n *NewTask) { n.Deadline = validateNow.Add(1000 * time.Hour) },
-		"no renewal without a deadline":    func(n *NewTask) { n.NoRenewToken = true },
-		"a short grace":                    func(n *NewTask) { n.CancelGrace = time.Millisecond },
-		"backoff zero":                     func(n *NewTask) { n.Queue, n.Retry = "q", &RetryPolicy{MaxAttempts: 1, Multiplier: 1} },
-		"64 labels, an empty value":        func(n *NewTask) { n.Labels = map[string]string{"a": "", "team/x": "é"} },
+		"exactly twice": func(n *NewTask) { n.HeartbeatTimeout = 60 * time.Second },
+		"a token that covers the deadline": func(n *NewTask) {
+			n.NoRenewToken, n.TokenTTL, n.Deadline = true, time.Hour,
+				validateNow.Add(time.Hour)
+		},
+		"a token as long as it must be": func(n *NewTask) { n.NoRenewToken, n.Deadline = true, validateNow.Add(MaxTokenTTL-time.Second) },
+		"a far deadline with renewal":   func(n *NewTask) { n.Deadline = validateNow.Add(1000 * time.Hour) },
+		"no renewal without a deadline": func(n *NewTask) { n.NoRenewToken = true },
+		"a short grace":                 func(n *NewTask) { n.CancelGrace = time.Millisecond },
+		"backoff zero":                  func(n *NewTask) { n.Queue, n.Retry = "q", &RetryPolicy{MaxAttempts: 1, Multiplier: 1} },
+		"64 labels, an empty value":     func(n *NewTask) { n.Labels = map[string]string{"a": "", "team/x": "é"} },
 	} {
 		n := pushedTask()
 		change(&n)

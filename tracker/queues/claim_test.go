@@ -23,7 +23,8 @@ func TestClaim(t *testing.T) {
 		tasks := c.MustClaim("w1", 10)
 		c.WantIDs(tasks, "t1")
 		e := tasks[0]
-		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != c.IDs["w1"] || string(e.Task.Payload) != `{"to":"a"}` ||
+		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != c.IDs["w1"] ||
+			string(e.Task.Payload) != `{"to":"a"}` ||
 			e.Task.Labels["team"] != "x" || e.TokenTTL != tracker.DefaultTokenTTL || !e.Attempt.IssuedAt.Equal(c.Store.Clock.Now()) {
 			c.Fatalf("%+v %+v", e, e.Task)
 		}

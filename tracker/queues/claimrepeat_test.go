@@ -90,7 +90,8 @@ func TestAClaimIDRace(t *testing.T) {
 			for i := range answers {
 				all.Go(func() {
 					got, err := trackers[i%2].Claim(c.Ctx, tracker.ClaimRequest{
-						Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1 + i, ClaimID: fmt.Sprintf("c%d", round), Wait: time.Duration(i/2) * time.Second,
+						Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1 +
+							i, ClaimID: fmt.Sprintf("c%d", round), Wait: time.Duration(i/2) * time.Second,
 					})
 					if err != nil {
 						c.Error(err)
@@ -116,7 +117,8 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 		c.Hire("w1")
 		waits := make(chan []string)
 		go func() {
-			got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+			got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+				Wait: time.Minute})
 			if err != nil {
 				c.Error(err)
 			}
@@ -186,7 +188,8 @@ func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
 			later.Advance(16 * time.Second) // a turn lasts 1.5 times the harness's redis-timeout of 10 s
 			go func() {
 				defer close(done)
-				if _, err := later.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 2, ClaimID: "c1"}); err != nil {
+				if _, err := later.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 2,
+					ClaimID: "c1"}); err != nil {
 					c.Error(err)
 				}
 			}()

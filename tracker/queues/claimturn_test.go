@@ -16,7 +16,8 @@ import (
 const turnTimeout = time.Second // redis-timeout
 
 // turns tries claims under an id that another request has, which takes tasks just now.
-func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string), ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
+func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string),
+	ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		c := trackertest.NewCrew(trackertest.NewHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }))
@@ -29,7 +30,8 @@ func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string
 			}
 		}
 		test(c, another, func(wait time.Duration) ([]*tracker.Envelope, error) {
-			return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: wait})
+			return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+				Wait: wait})
 		})
 	})
 }
@@ -165,7 +167,8 @@ func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				tasks, err := c.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1", Wait: time.Minute})
+				tasks, err := c.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+					Wait: time.Minute})
 				if len(tasks) > 0 {
 					c.Errorf("it got %v", trackertest.IDs(tasks))
 				}

@@ -74,7 +74,8 @@ func (s *Service) TellWhenFree(worker string) { s.tellWhenFree(context.Backgroun
 // FullClaims counts the shards that are asked to say when an attempt of a worker ends.
 func (s *Service) FullClaims(worker string) (n int) {
 	for shard := range s.store.Keys {
-		r, err := s.store.Do(context.Background(), "test", store.NewCall(shard, s.store.Scripts.Get("held"), []string{s.store.Keys[shard].Held}, "~"+worker, "", 1))
+		r, err := s.store.Do(context.Background(), "test",
+			store.NewCall(shard, s.store.Scripts.Get("held"), []string{s.store.Keys[shard].Held}, "~"+worker, "", 1))
 		if err == nil {
 			n += len(r)
 		}
@@ -85,7 +86,8 @@ func (s *Service) FullClaims(worker string) (n int) {
 // ClaimStep does a step of a claim's record as another request does, which may take tasks for so long.
 func (s *Service) ClaimStep(scope model.Scope, worker, claimID, request, what string, turn time.Duration) error {
 	shard, key := s.claimKey(scope, worker, claimID)
-	_, err := s.store.Do(context.Background(), "test", store.NewCall(shard, s.store.Scripts.Get("claimed"), []string{key}, request, model.Millis(claimLife), what, model.Millis(turn)))
+	_, err := s.store.Do(context.Background(), "test",
+		store.NewCall(shard, s.store.Scripts.Get("claimed"), []string{key}, request, model.Millis(claimLife), what, model.Millis(turn)))
 	return err
 }
 

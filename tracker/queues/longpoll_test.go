@@ -15,11 +15,13 @@ import (
 
 // await is a claim in the background that waits for less than it takes until a room looks by itself: what it gets it was
 // woken for.
-func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int,
+	change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
 	return awaitFor(c, ctx, tr, worker, max, 4*time.Second, change...)
 }
 
-func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration, change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
+func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration,
+	change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
 	got := make(chan []*tracker.Envelope, 1)
 	r := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, Wait: wait}
 	for _, f := range change {

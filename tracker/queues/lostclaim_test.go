@@ -22,7 +22,8 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 				c.Fatalf("%+v", w)
 			}
 			c.MustClaim("w", 1) // there is nothing for it
-			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(c.Store.Clock.Now()) || w.Unschedulable != nil {
+			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(c.Store.Clock.Now()) ||
+				w.Unschedulable != nil {
 				c.Fatalf("after its claim: %+v", w)
 			}
 			if r := c.MustSweep(); r.StaleWorkers != 0 || r.Recovered != 0 {

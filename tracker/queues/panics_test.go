@@ -49,7 +49,8 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 				func() error { _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope}); return err },
 				tr.Tick,
 				func() error {
-					_, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1, Wait: time.Minute})
+					_, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
+						Wait: time.Minute})
 					return err
 				},
 			}

@@ -96,7 +96,8 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 		c.Hire("w1")
 		refused := make(chan error)
 		go func() {
-			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, Wait: 300 * time.Millisecond})
+			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1,
+				Wait: 300 * time.Millisecond})
 			refused <- err
 		}()
 		waiting(c, 1)
@@ -121,7 +122,8 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 			"start timeout": func(*tracker.Attempt) error { c.Pass(2 * time.Second); c.MustSweep(); return nil },
 		} {
 			c.MustQueue("t-"+name[:5], "x", func(n *tracker.NewTask) {
-				n.StartTimeout, n.Retry = 2*time.Second, &tracker.RetryPolicy{MaxAttempts: 1, InitialBackoff: time.Hour, Multiplier: 1, MaxBackoff: time.Hour}
+				n.StartTimeout, n.Retry = 2*time.Second, &tracker.RetryPolicy{MaxAttempts: 1, InitialBackoff: time.Hour, Multiplier: 1,
+					MaxBackoff: time.Hour}
 			})
 			held := c.MustClaim("w1", 1)
 			c.WantIDs(held, "t-"+name[:5])

@@ -33,7 +33,8 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 		}
 		got := make(chan []*tracker.Envelope, 1)
 		go func() {
-			tasks, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1, Wait: time.Minute})
+			tasks, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
+				Wait: time.Minute})
 			if err != nil {
 				t.Error(err)
 			}

@@ -73,7 +73,8 @@ const pinnedShard = 10
 
 func TestReportRoundTrip(t *testing.T) {
 	for _, r := range []model.Report{
-		{}, {WorkerID: "w"}, {ReportedAt: ParseMillis("1768471200123"), WorkerID: "w", Progress: model.Progress{Pct: "45.5", Message: `"a\tb"`}}, {Progress: model.Progress{Pct: "0"}},
+		{}, {WorkerID: "w"}, {ReportedAt: ParseMillis("1768471200123"), WorkerID: "w",
+			Progress: model.Progress{Pct: "45.5", Message: `"a\tb"`}}, {Progress: model.Progress{Pct: "0"}},
 	} {
 		if got := UnpackReport(PackReport(r)); got != r {
 			t.Errorf("%+v became %+v", r, got)

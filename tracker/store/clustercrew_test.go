@@ -69,7 +69,8 @@ func crewLife(t *testing.T, url string) {
 	// claim claims all, and beats meanwhile.
 	claim := func(id string, attempt int) (got []*tracker.Envelope) {
 		for until := time.Now().Add(time.Minute); len(got) < tasks && time.Now().Before(until); beat(id) {
-			more, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "crew", Max: 100, ClaimID: fmt.Sprintf("c%d-%d", attempt, len(got))})
+			more, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "crew", Max: 100,
+				ClaimID: fmt.Sprintf("c%d-%d", attempt, len(got))})
 			if err != nil {
 				t.Fatal(err)
 			}

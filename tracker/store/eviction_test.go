@@ -50,7 +50,8 @@ func openLogged(t *testing.T, url string) (*tracker.Tracker, *logged, *prometheu
 
 func wantEvicts(t *testing.T, registry *prometheus.Registry, want string) {
 	t.Helper()
-	text := "# HELP lubdub_redis_evicts 1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. Looked at every minute.\n# TYPE lubdub_redis_evicts gauge\nlubdub_redis_evicts " + want + "\n"
+	text := "# HELP lubdub_redis_evicts 1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; " +
+		"else 0. Looked at every minute.\n# TYPE lubdub_redis_evicts gauge\nlubdub_redis_evicts " + want + "\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(text), "lubdub_redis_evicts"); err != nil {
 		t.Error(err)
 	}

@@ -51,7 +51,8 @@ func set(cmd *redis.Cmd, v any, err error) {
 }
 
 func TestAtLeast(t *testing.T) {
-	for version, want := range map[string]bool{"7.0.15": false, "7.2.0": true, "7.10.1": true, "8.0": true, "6.9": false, "255.255.255": true, "": false} {
+	for version, want := range map[string]bool{"7.0.15": false, "7.2.0": true, "7.10.1": true, "8.0": true, "6.9": false, "255.255.255": true,
+		"": false} {
 		if atLeast(version, 7, 2) != want {
 			t.Errorf("%q", version)
 		}

@@ -72,7 +72,8 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worke
 			func(i int) error { _, err := tr.Start(ctx, attempts[i], tracker.Report{}); return err },
 			func(i int) error { _, err := tr.Get(ctx, trackertest.Scope, attempts[i].TaskID); return err },
 			func(i int) error {
-				_, err := tr.Create(ctx, tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: fmt.Sprint("k", i), IdempotencyHash: "h", HeartbeatTimeout: time.Minute})
+				_, err := tr.Create(ctx, tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: fmt.Sprint("k", i), IdempotencyHash: "h",
+					HeartbeatTimeout: time.Minute})
 				return err
 			},
 		} {

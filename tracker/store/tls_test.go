@@ -25,7 +25,8 @@ func TestRedisOverTLS(t *testing.T) {
 	}
 	port := ln.Addr().(*net.TCPAddr).Port
 	_ = ln.Close()
-	redistest.StartServer(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file", serverCert, "--tls-key-file", serverKey, "--tls-ca-cert-file", ca.File, "--tls-auth-clients", "yes")
+	redistest.StartServer(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file", serverCert, "--tls-key-file", serverKey,
+		"--tls-ca-cert-file", ca.File, "--tls-auth-clients", "yes")
 	url := "rediss://" + redistest.As(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) + "/0"
 
 	good, err := tlsfiles.Client(ca.File, cert, key, "redis.test", trackertest.Quiet)
@@ -35,7 +36,8 @@ func TestRedisOverTLS(t *testing.T) {
 	life(t, trackertest.Open(t, tracker.Options{RedisURL: url, RedisTLS: good}))
 
 	for name, files := range map[string][4]string{
-		"no certificate": {ca.File, "", "", "redis.test"}, "another name": {ca.File, cert, key, ""}, "the system's roots": {"", cert, key, "redis.test"},
+		"no certificate": {ca.File, "", "", "redis.test"}, "another name": {ca.File, cert, key, ""}, "the system's roots": {"", cert, key,
+			"redis.test"},
 	} {
 		c, err := tlsfiles.Client(files[0], files[1], files[2], files[3], trackertest.Quiet)
 		if err != nil {

@@ -29,14 +29,16 @@ func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load
 func startHearts(t *testing.T, tr *tracker.Tracker, n int, timeout time.Duration) *trackertest.Hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*tracker.Attempt, n), Fresh: make([]atomic.Int64, n), Told: make([][]trackertest.Heard, n)}
+	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*tracker.Attempt, n), Fresh: make([]atomic.Int64, n),
+		Told: make([][]trackertest.Heard, n)}
 	h.Running.Go(func() { _ = tr.KeepTime(ctx) })
 	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
 	h.Running.Go(func() { _ = sweeper.Run(ctx) })
 	t.Cleanup(h.End)
 	for i := range n {
 		id := fmt.Sprintf("heart-%d", i)
-		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: timeout / 2, HeartbeatTimeout: timeout}
+		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: timeout / 2,
+			HeartbeatTimeout: timeout}
 		if err := task.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -405,12 +405,14 @@ func TestBrakeModel(t *testing.T) {
 				}
 				r, err := h.Sweep(h.Ctx) // a sweeper that knows of no census before
 				if err != nil || r.Held != wantHeld || r.Zombies != wantDead {
-					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.Held, r.Zombies, err, wantHeld, wantDead, live, silent)
+					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.Held, r.Zombies, err, wantHeld, wantDead, live,
+						silent)
 				}
 			}
 			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })
 			if i >= 0 {
-				if task := h.MustGet(members[i].a.TaskID); task.State != tracker.Running || (task.Liveness == tracker.Lost) != (L-members[i].last > members[i].timeout) {
+				if task := h.MustGet(members[i].a.TaskID); task.State != tracker.Running ||
+					(task.Liveness == tracker.Lost) != (L-members[i].last > members[i].timeout) {
 					rt.Fatalf("%s %s after %v of %v", task.State, task.Liveness, L-members[i].last, members[i].timeout)
 				}
 			}

@@ -108,7 +108,8 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 
 func dueTask(t *testing.T, i int, now time.Time) tracker.NewTask {
 	t.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: dueID(i), RunID: "r1", HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Minute}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: dueID(i), RunID: "r1", HeartbeatInterval: 500 * time.Millisecond,
+		HeartbeatTimeout: time.Minute}
 	switch dueWay(i) {
 	case tracker.StartTimeout:
 		n.StartTimeout = 2 * time.Second
@@ -248,7 +249,8 @@ func (r *dueRace) check() {
 		}
 	}
 	if r.swept.Zombies != zombies || r.swept.TimedOut != timedOut || r.swept.Requeued != requeued {
-		wrong("the sweepers count %d zombies, %d timed out, %d requeued; there are %d, %d, %d", r.swept.Zombies, r.swept.TimedOut, r.swept.Requeued, zombies, timedOut, requeued)
+		wrong("the sweepers count %d zombies, %d timed out, %d requeued; there are %d, %d, %d", r.swept.Zombies, r.swept.TimedOut,
+			r.swept.Requeued, zombies, timedOut, requeued)
 	}
 	run, err := r.Run(r.Ctx, trackertest.Scope, "r1")
 	if err != nil {
@@ -259,7 +261,8 @@ func (r *dueRace) check() {
 			wrong("the run counts %d %s; there are %d", run.Counts[s], s, states[s])
 		}
 	}
-	r.Logf("%d due tasks, %d sweepers: %d completions won, %d verdicts; %d wrong", len(r.attempts), dueSweepers, won, zombies+timedOut, failures)
+	r.Logf("%d due tasks, %d sweepers: %d completions won, %d verdicts; %d wrong", len(r.attempts), dueSweepers, won, zombies+timedOut,
+		failures)
 }
 
 func (r *dueRace) tasks() []*tracker.Task {

@@ -44,7 +44,8 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 	c.MustBeatWorker(c.IDs["w1"])
 	c.Advance(30 * time.Second)
 
-	mortal, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	mortal, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

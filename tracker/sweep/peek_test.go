@@ -73,7 +73,8 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 		h.MustBeat(live, "")
 		h.MustSweep()
 		if timeouts, sets := timeouts(h); !slices.Equal(timeouts, []string{"10000"}) || len(sets) != 1 {
-			h.Fatalf("a minute later %d timeouts and %d sets are left, the first of them %v", len(timeouts), len(sets), timeouts[:min(3, len(timeouts))])
+			h.Fatalf("a minute later %d timeouts and %d sets are left, the first of them %v", len(timeouts), len(sets),
+				timeouts[:min(3, len(timeouts))])
 		}
 		// A set that was dropped comes back with its attempt; who remembers it, and who does not, finds it silent.
 		for i, s := range []*tracker.Sweeper{h.Sweeper, remembers, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_new"})} {

@@ -19,14 +19,16 @@ import (
 func withOptions(t *testing.T, change func(*tracker.Options), test func(h *trackertest.Harness)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2,
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 		change(&o)
 		tr, err := tracker.Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
-		h := &trackertest.Harness{TB: t, Tracker: tr, Store: s, Ctx: context.Background(), Sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+		h := &trackertest.Harness{TB: t, Tracker: tr, Store: s, Ctx: context.Background(),
+			Sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
 		h.MustTick()
 		test(h)
 	})

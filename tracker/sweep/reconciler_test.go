@@ -95,7 +95,8 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Remove(c.Key("t1", "ix"), "acme/prod/R/t1")
 			c.Remove(c.Key("t1", "run:acme/prod/r1"), "R/t1")
 			c.WantRepairs("missing_ix", "missing_run")
-			if page, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running, PageSize: 10}); err != nil || page.Total != 1 {
+			if page, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running, PageSize: 10}); err != nil ||
+				page.Total != 1 {
 				c.Fatalf("%+v %v", page, err)
 			}
 		},

@@ -92,7 +92,8 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 // life gives a task one of the lives that there are.
 func life(c *trackertest.Crew, id string, n int) {
 	deadline := c.Store.Clock.Now().Add(time.Duration(n%7+1) * time.Second)
-	task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
+	task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond,
+		HeartbeatTimeout: time.Second}
 	if n%2 == 0 {
 		task.Queue, task.Type = "q", "x"
 		if n%4 == 0 {
@@ -122,7 +123,8 @@ func life(c *trackertest.Crew, id string, n int) {
 	if created.Envelope != nil {
 		a = created.Envelope.Attempt
 	} else {
-		envelopes, _ := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)], Queue: "q", Max: 1}) // may have ended
+		// may have ended
+		envelopes, _ := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)], Queue: "q", Max: 1})
 		if len(envelopes) == 0 {
 			return
 		}

@@ -20,7 +20,8 @@ func TestARecoveryBehindManyThatAreStuck(t *testing.T) {
 		for i := range 600 {
 			id := fmt.Sprintf("stuck%03d", i)
 			c.Sweeper.AtWork(id)
-			c.Store.Client.ZAdd(c.Ctx, fmt.Sprintf("lubdub:{%d}:recoveries", home), redis.Z{Score: float64(i), Member: trackertest.Scope.String() + "/" + id})
+			c.Store.Client.ZAdd(c.Ctx, fmt.Sprintf("lubdub:{%d}:recoveries", home),
+				redis.Z{Score: float64(i), Member: trackertest.Scope.String() + "/" + id})
 		}
 		if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
 			c.Fatal(err)

@@ -56,7 +56,8 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 		}
 	}()
 	open := func() *tracker.Tracker {
-		tr, err := tracker.Open(ctx, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: 400 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		tr, err := tracker.Open(ctx, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2,
+			WorkerInterval: 400 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,8 @@ func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 		c.Advance(30 * time.Second)
 		c.MustSweep()
 		e := c.Newest(a.TaskID).Evidence
-		if e == nil || e.Silent < 30*time.Second || e.Silent > 31*time.Second || e.Silent+e.OutageCredit != 90*time.Second || !e.LastHeartbeatAt.Equal(last) ||
+		if e == nil || e.Silent < 30*time.Second || e.Silent > 31*time.Second || e.Silent+e.OutageCredit != 90*time.Second ||
+			!e.LastHeartbeatAt.Equal(last) ||
 			e.DetectionLag != e.Silent-e.Timeout {
 			c.Fatalf("%+v", e)
 		}
@@ -97,7 +98,8 @@ func TestHistoriesOfTheVersionBefore(t *testing.T) {
 		c.Hire("w")
 		c.MustQueue("t", "x")
 		a := c.MustClaim("w", 1)[0].Attempt
-		if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: []byte(`{"category":"USER_CODE"}`)}); err != nil {
+		if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true,
+			Error: []byte(`{"category":"USER_CODE"}`)}); err != nil {
 			c.Fatal(err)
 		}
 		key := strings.Replace(trackertest.TaskRecord(c.Tracker, trackertest.Scope, "t"), ":task:", ":history:", 1)
@@ -110,7 +112,8 @@ func TestHistoriesOfTheVersionBefore(t *testing.T) {
 			c.Fatalf("nothing is new in %q", now)
 		}
 		c.Store.Client.LSet(c.Ctx, key, 0, before)
-		if h := c.Newest("t"); h.Outcome != "FAILED" || string(h.Error) != `{"category":"USER_CODE"}` || !h.WillRetry || !h.LastHeartbeatAt.IsZero() || h.Metrics != nil {
+		if h := c.Newest("t"); h.Outcome != "FAILED" || string(h.Error) != `{"category":"USER_CODE"}` || !h.WillRetry ||
+			!h.LastHeartbeatAt.IsZero() || h.Metrics != nil {
 			c.Fatalf("%+v", h)
 		}
 		if again, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil || !again.WillRetry {

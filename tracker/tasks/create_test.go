@@ -29,7 +29,8 @@ func TestIdempotentCreation(t *testing.T) {
 		}
 		h.Advance(time.Second)
 		again, err := h.Create(h.Ctx, n)
-		if err != nil || again.Task.ID != first.Task.ID || *again.Envelope.Attempt != *first.Envelope.Attempt || again.Task.State != tracker.Dispatched {
+		if err != nil || again.Task.ID != first.Task.ID || *again.Envelope.Attempt != *first.Envelope.Attempt ||
+			again.Task.State != tracker.Dispatched {
 			h.Fatalf("%+v\n%+v %v", again.Envelope, first.Envelope, err)
 		}
 		n.IdempotencyHash = "h2"
@@ -227,7 +228,8 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		late := func(key string, change ...func(*tracker.NewTask)) tracker.NewTask {
-			n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: key, IdempotencyHash: "h1", Deadline: h.Store.Clock.Now().Add(time.Minute)}
+			n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: key, IdempotencyHash: "h1",
+				Deadline: h.Store.Clock.Now().Add(time.Minute)}
 			for _, f := range change {
 				f(&n)
 			}
@@ -251,11 +253,13 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 			first[n.IdempotencyKey] = c.Task.ID
 		}
 		for _, n := range []tracker.NewTask{unmarked, lost} { // the process died before the key was marked
-			if err := h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, n.IdempotencyKey), "c", "w").Err(); err != nil {
+			if err := h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, n.IdempotencyKey), "c",
+				"w").Err(); err != nil {
 				h.Fatal(err)
 			}
 		}
-		if err := h.Store.Client.Del(h.Ctx, trackertest.TaskRecord(h.Tracker, trackertest.Scope, first["k3"])).Err(); err != nil { // … and before it was created
+		// … and before it was created
+		if err := h.Store.Client.Del(h.Ctx, trackertest.TaskRecord(h.Tracker, trackertest.Scope, first["k3"])).Err(); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(2 * time.Minute)

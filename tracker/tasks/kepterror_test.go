@@ -32,7 +32,8 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatal(failed)
 			}
 			attempts = append(attempts, made.Envelope.Attempt)
-			done, failed := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
+			done, failed := h.Complete(h.Ctx, made.Envelope.Attempt,
+				tracker.Completion{Outcome: tracker.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
 			if failed != nil || done.WillRetry != (n < tries-1) {
 				h.Fatalf("failure %d: %+v %v", n+1, done, failed)
 			}
@@ -52,7 +53,8 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 			if err := json.Unmarshal(e.Error, &kept); err != nil || len(e.Error) > tracker.MaxKeptError || !utf8.Valid(e.Error) {
 				h.Fatalf("attempt %d keeps %d bytes of error: %v", e.Attempt, len(e.Error), err)
 			}
-			if kept.Category != "TIMEOUT" || kept.Retryable == nil || len(kept.Message) < 100 || len(kept.StackTrace) < 100 || strings.ContainsRune(kept.Message, utf8.RuneError) {
+			if kept.Category != "TIMEOUT" || kept.Retryable == nil || len(kept.Message) < 100 || len(kept.StackTrace) < 100 ||
+				strings.ContainsRune(kept.Message, utf8.RuneError) {
 				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
 			}
 		}
@@ -81,7 +83,9 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`), Retryable: true}); err != nil {
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt,
+				tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`),
+					Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
 			if task := h.WantState(id, tracker.Queued, ""); !strings.Contains(string(task.Error), "mine") {
@@ -98,7 +102,8 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 		if task := h.WantState("cancelled", tracker.Cancelled, ""); task.Error != nil {
 			h.Errorf("cancelled, it has the error %s", task.Error)
 		}
-		if task := h.WantState("late", tracker.Failed, tracker.DeadlineExceeded); strings.Contains(string(task.Error), "mine") || task.Error == nil {
+		if task := h.WantState("late", tracker.Failed, tracker.DeadlineExceeded); strings.Contains(string(task.Error), "mine") ||
+			task.Error == nil {
 			h.Errorf("after its deadline it has the error %s", task.Error)
 		}
 	})

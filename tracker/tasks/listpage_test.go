@@ -26,7 +26,8 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 				n.TaskID, n.Type, n.Labels = id, "x", map[string]string{"team": fmt.Sprint("t", i%2)}
 				n.Payload, n.Resources = trackertest.Text(500_000), json.RawMessage(`{"a":`+string(trackertest.Text(50_000))+`}`)
 			})
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(200_000)}); err != nil {
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt,
+				tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(200_000)}); err != nil {
 				h.Fatal(err)
 			}
 		}
@@ -42,7 +43,8 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 				for _, task := range page.Tasks {
 					ids = append(ids, task.ID)
 					if len(task.Output) != 200_002 || len(task.History) != 1 || len(task.Payload) > 0 {
-						h.Fatalf("%s is shown with %d bytes of output, %d attempts and %d bytes of payload", task.ID, len(task.Output), len(task.History), len(task.Payload))
+						h.Fatalf("%s is shown with %d bytes of output, %d attempts and %d bytes of payload", task.ID, len(task.Output), len(task.History),
+							len(task.Payload))
 					}
 				}
 				pages = append(pages, ids)
@@ -70,7 +72,8 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		for _, c := range []struct {
 			filter tracker.TaskFilter
 			want   []string
-		}{{tracker.TaskFilter{}, all}, {tracker.TaskFilter{State: tracker.Succeeded, Type: "x"}, all}, {tracker.TaskFilter{Labels: map[string]string{"team": "t1"}}, odd}} {
+		}{{tracker.TaskFilter{}, all}, {tracker.TaskFilter{State: tracker.Succeeded, Type: "x"},
+			all}, {tracker.TaskFilter{Labels: map[string]string{"team": "t1"}}, odd}} {
 			pages, read := list(c.filter)
 			if got := slices.Concat(pages...); !slices.Equal(got, c.want) {
 				h.Errorf("%+v: %v", c.filter, got)

@@ -57,7 +57,8 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 		if _, err := h.Complete(h.Ctx, a, failed); err != nil {
 			h.Fatal(err)
 		}
-		if task := h.WantState("t1", tracker.Failed, tracker.WorkerReported); string(task.Metrics) != `{"m":1}` || task.CancelledDuringPhase != "load" {
+		if task := h.WantState("t1", tracker.Failed, tracker.WorkerReported); string(task.Metrics) != `{"m":1}` ||
+			task.CancelledDuringPhase != "load" {
 			h.Fatalf("the failed one has %+v", task)
 		}
 	}
@@ -92,7 +93,8 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 		trackertest.Contract(t, func(h *trackertest.Harness) {
 			fail(h, h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" }))
 			a := h.Attempt(tracker.Attempt{
-				Scope: trackertest.Scope, TaskID: "t1", RunID: h.MustGet("t1").RunID, Number: 2, Fence: "lost", Timeout: 2 * time.Second, Interval: time.Second, IssuedAt: h.Store.Clock.Now(),
+				Scope: trackertest.Scope, TaskID: "t1", RunID: h.MustGet("t1").RunID, Number: 2, Fence: "lost", Timeout: 2 * time.Second,
+				Interval: time.Second, IssuedAt: h.Store.Clock.Now(),
 			})
 			if b := h.MustBeat(a, ""); b.Err != nil {
 				h.Fatal(b.Err)

@@ -100,7 +100,8 @@ func OneShard(c *Crew, shard int) func(*tracker.NewTask) {
 func BenchCrew(b *testing.B) *Crew {
 	b.Helper()
 	s := redistest.Real(b, redistest.WallClock)
-	tr, err := tracker.Open(b.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 16, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	tr, err := tracker.Open(b.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 16,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		b.Fatal(err)
 	}

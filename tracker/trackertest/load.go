@@ -188,7 +188,8 @@ func (l *Load) WantSound(t *testing.T) {
 
 func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); <-time.After(5 * time.Millisecond) { // a Sentinel that was held up does nothing for 30 s
+	// a Sentinel that was held up does nothing for 30 s
+	for deadline := time.Now().Add(2 * time.Minute); !is(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within two minutes: %s", what)
 		}

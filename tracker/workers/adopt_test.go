@@ -48,7 +48,8 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 			h.Errorf("its machine: %+v", m)
 		}
 		h.MustCreate(func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = "default", "send_email", 0 })
-		if got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 1}); err != nil || len(got) != 1 {
+		if got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default",
+			Max: 1}); err != nil || len(got) != 1 {
 			h.Errorf("it claims %v: %v", got, err)
 		}
 		h.Advance(31 * time.Second)
@@ -143,7 +144,8 @@ func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			c.MustQueue(id, "x")
 		}
-		if err := c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, r.WorkerID)).Err(); err != nil { // its shard lost it, the others did not
+		// its shard lost it, the others did not
+		if err := c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, r.WorkerID)).Err(); err != nil {
 			c.Fatal(err)
 		}
 		adopt(c.Harness, r)

@@ -111,7 +111,8 @@ func TestDrainResumeAndDeadline(t *testing.T) {
 		if _, err := h.Create(h.Ctx, n); err != nil {
 			h.Fatal(err)
 		}
-		if got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "default", Max: 1}); err != nil || len(got) != 1 {
+		if got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "default", Max: 1}); err != nil ||
+			len(got) != 1 {
 			h.Fatal(got, err)
 		}
 		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{Deadline: 2 * time.Second}); err != nil {

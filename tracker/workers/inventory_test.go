@@ -18,7 +18,8 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 		a := c.MustHolding("w1", 1)[0]
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost)
 		c.WantState(a.TaskID, tracker.Running, "")
-		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost, tracker.TaskNotice{TaskID: a.TaskID, Attempt: 1, Error: tracker.Expired})
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost,
+			tracker.TaskNotice{TaskID: a.TaskID, Attempt: 1, Error: tracker.Expired})
 		c.WantState(a.TaskID, tracker.Queued, "")
 		c.WantCode(c.MustBeat(a, "").Err, tracker.Expired)
 	})

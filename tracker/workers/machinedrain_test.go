@@ -56,7 +56,8 @@ func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 			c.Fatalf("%+v", d)
 		}
 		m := c.MustMachine("m1")
-		if m.Status != tracker.Draining || m.Drain == nil || m.Drain.Reason != "kernel" || !m.Drain.Since.Equal(c.Store.Clock.Now()) || !m.Drain.Deadline.Equal(c.Store.Clock.Now().Add(time.Hour)) {
+		if m.Status != tracker.Draining || m.Drain == nil || m.Drain.Reason != "kernel" || !m.Drain.Since.Equal(c.Store.Clock.Now()) ||
+			!m.Drain.Deadline.Equal(c.Store.Clock.Now().Add(time.Hour)) {
 			c.Fatalf("%+v %+v", m, m.Drain)
 		}
 		early := c.MustRegister(at("m1")).WorkerID
@@ -184,7 +185,8 @@ func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 		c.MustSweep()
 		pass(3 * day)
 		for _, id := range []string{"m1", "m2"} {
-			if m := c.MustMachine(id); m.Status != tracker.Offline || m.Workers[tracker.Offline] != 0 || m.Drain == nil || m.Drain.Reason != "new disks" {
+			if m := c.MustMachine(id); m.Status != tracker.Offline || m.Workers[tracker.Offline] != 0 || m.Drain == nil ||
+				m.Drain.Reason != "new disks" {
 				c.Fatalf("%+v", m)
 			}
 		}

@@ -16,7 +16,8 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		there := h.MustRegister().WorkerID
-		for name, id := range map[string]string{"no id of a worker": "w9", "never registered": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000", "a shard that is not": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9FFF"} {
+		for name, id := range map[string]string{"no id of a worker": "w9", "never registered": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000",
+			"a shard that is not": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9FFF"} {
 			before := h.Store.Dump(t)
 			r := h.CreateBatch(h.Ctx, []tracker.NewTask{pinnedTask(h, "gone", id, ""), pinnedTask(h, "keyed", id, "k1")})
 			for _, one := range r {
@@ -31,7 +32,8 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 		}
 		elsewhere := pinnedTask(h, "elsewhere", there, "")
 		elsewhere.Scope.Workspace = "dev"
-		mixed := h.CreateBatch(h.Ctx, []tracker.NewTask{pinnedTask(h, "good", there, "k2"), pinnedTask(h, "bad", "w9", ""), elsewhere, pinnedTask(h, "also", there, "")})
+		mixed := h.CreateBatch(h.Ctx, []tracker.NewTask{pinnedTask(h, "good", there, "k2"), pinnedTask(h, "bad", "w9", ""), elsewhere,
+			pinnedTask(h, "also", there, "")})
 		for i, ok := range []bool{true, false, false, true} {
 			if (mixed[i].Err == nil) != ok {
 				h.Fatalf("task %d of the batch: %v", i, mixed[i].Err)
@@ -53,7 +55,8 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 
 func pinnedTask(h *trackertest.Harness, id, worker, key string) tracker.NewTask {
 	h.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, Queue: "default", Type: "send_email", WorkerID: worker, IdempotencyKey: key, IdempotencyHash: id}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, Queue: "default", Type: "send_email", WorkerID: worker, IdempotencyKey: key,
+		IdempotencyHash: id}
 	if err := n.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatal(err)
 	}

@@ -123,7 +123,10 @@ func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 		h.MustRegister(keyed("k1"))
 		before := h.Store.Dump(t)
 		for i := range 8 {
-			n := trackertest.NewWorker(keyed("k1", func(n *tracker.NewWorker) { n.MachineID, n.IdempotencyHash = fmt.Sprintf("host-%d", i), "other" }))
+			n := trackertest.NewWorker(keyed("k1", func(n *tracker.NewWorker) {
+				n.MachineID, n.IdempotencyHash = fmt.Sprintf("host-%d", i),
+					"other"
+			}))
 			if err := n.Validate(); err != nil {
 				h.Fatal(err)
 			}

@@ -81,7 +81,8 @@ func TestSelectionFilters(t *testing.T) {
 				}
 			}
 		}
-		counts := map[tracker.Filter]int{tracker.ByRuntime: 1, tracker.ByType: 1, tracker.ByLabels: 1, tracker.ByStatus: 2, tracker.ByFreshness: 1}
+		counts := map[tracker.Filter]int{tracker.ByRuntime: 1, tracker.ByType: 1, tracker.ByLabels: 1, tracker.ByStatus: 2,
+			tracker.ByFreshness: 1}
 		_, err := choose(h, want)
 		nobody(h, err, tracker.NoFreshWorkers, 6, counts)
 		if e := err.(*tracker.Error); e.Message != "No workers with fresh heartbeats available" {
@@ -302,7 +303,10 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 func TestPlacementWaitsForNotBefore(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID, n.NotBefore = "t1", h.Store.Clock.Now().Add(5*time.Second) })
+		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) {
+			n.TaskID, n.NotBefore = "t1",
+				h.Store.Clock.Now().Add(5*time.Second)
+		})
 		id := h.MustRegister().WorkerID
 		h.Advance(4 * time.Second)
 		h.MustSweep()

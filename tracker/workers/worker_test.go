@@ -23,7 +23,8 @@ func TestWorkerRegistry(t *testing.T) {
 			h.Fatalf("%+v", r)
 		}
 		w := h.WantWorker(r.WorkerID, tracker.Online, "")
-		if w.Name != "mailer-1" || w.PID != 4711 || w.Version != "1.2.3" || w.Runtimes[0] != "python" || w.Labels["region"] != "eu" || w.MaxConcurrent != 10 ||
+		if w.Name != "mailer-1" || w.PID != 4711 || w.Version != "1.2.3" || w.Runtimes[0] != "python" || w.Labels["region"] != "eu" ||
+			w.MaxConcurrent != 10 ||
 			w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(h.Store.Clock.Now()) || len(w.Unschedulable) != 0 || w.Uptime != 100 {
 			h.Fatalf("%+v", w)
 		}
