@@ -99,7 +99,7 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 		}
 	}
 	if err := n.Validate(req.now); err != nil {
-		return n, fieldNamed(err, headerIdempotencyKey, keyField)
+		return n, fieldNamed(err, "idempotencyKey", keyField)
 	}
 	return n, nil
 }

@@ -72,7 +72,8 @@ func (o *Options) setDefaults() error {
 		o.FinishedRetention = model.DefaultFinishedRetention
 	}
 	if o.FinishedRetention < MinFinishedRetention {
-		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
+		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, "+
+			"so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
 		return err
@@ -122,19 +123,19 @@ func (o *Options) setWorkerDefaults() error {
 	}
 	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
 	case o.WorkerTimeoutMultiplier < 2:
-		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death", o.WorkerTimeoutMultiplier)
+		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death",
+			o.WorkerTimeoutMultiplier)
 	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
-		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v", o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
+		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v",
+			o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
 	case o.MaxBeatsPerSecond < 0:
 		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
 	case o.OfflineRetention < MinOfflineRetention:
-		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, twice the life of a worker's token and 5 min, so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
+		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, twice the life of a worker's token and 5 min, "+
+			"so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
 	}
 	return nil
 }
-
-// maxDurableReplicas bounds Options.DurableReplicas; nobody keeps more replicas of one primary.
-const maxDurableReplicas = 16
 
 func (o *Options) setDurabilityDefaults() error {
 	if o.Durability == "" {
@@ -146,8 +147,8 @@ func (o *Options) setDurabilityDefaults() error {
 	if d := o.Durability; d != store.Memory && d != store.Fsync && d != store.Replicated {
 		return fmt.Errorf("durability is %q; use %s, %s or %s", d, store.Memory, store.Fsync, store.Replicated)
 	}
-	if o.DurableReplicas < 1 || o.DurableReplicas > maxDurableReplicas {
-		return fmt.Errorf("%d replicas must confirm; use 1 to %d", o.DurableReplicas, maxDurableReplicas)
+	if o.DurableReplicas < 1 || o.DurableReplicas > store.MaxDurableReplicas {
+		return fmt.Errorf("%d replicas must confirm; use 1 to %d", o.DurableReplicas, store.MaxDurableReplicas)
 	}
 	return nil
 }

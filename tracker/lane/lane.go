@@ -34,6 +34,7 @@ type stripe[T any] struct {
 // lane is not full in one stripe while there is room in the others.
 const minStripe = 8192
 
+// New makes a lane in which so many items may wait, and so many flushes may be under way at a time. Close it.
 func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
 	n := max(1, min(stripes, limit/minStripe))
 	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), wake: make(chan struct{}, 1)}
@@ -46,6 +47,7 @@ func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
 	return l
 }
 
+// Refusal says what became of what was put.
 type Refusal int
 
 const (
@@ -61,7 +63,7 @@ func (l *Lane[T]) stripe() *stripe[T] {
 	return &l.stripes[rand.IntN(len(l.stripes))]
 }
 
-// Put hands one item over; the flush decides its fate unless put refuses it.
+// Put hands one item over; the flush decides its fate unless Put refuses it.
 func (l *Lane[T]) Put(item T) Refusal {
 	s := l.stripe()
 	s.mu.Lock()
@@ -165,28 +167,30 @@ type Waiter struct {
 
 var waiters = sync.Pool{New: func() any { return NewOwnWaiter() }}
 
-// NewOwnWaiter makes a waiter that its owner keeps: it says with expect how much is to be waited for, and waits with await.
+// NewOwnWaiter makes a waiter that its owner keeps: it says with Expect how much is to be waited for, and waits with Await.
 func NewOwnWaiter() *Waiter { return &Waiter{ch: make(chan struct{}, 1)} }
 
+// NewWaiter takes a waiter from a pool, for n things; Wait gives it back.
 func NewWaiter(n int) *Waiter {
 	w := waiters.Get().(*Waiter)
 	w.Expect(n)
 	return w
 }
 
-// Expect has the waiter wait until done was called n times.
+// Expect has the waiter wait until Done was called n times.
 func (w *Waiter) Expect(n int) { w.left.Store(int32(n)) }
 
-// Await returns when done was called as often as expected.
+// Await returns when Done was called as often as expected.
 func (w *Waiter) Await() { <-w.ch }
 
+// Done says that one of the things has its fate.
 func (w *Waiter) Done() {
 	if w.left.Add(-1) == 0 {
 		w.ch <- struct{}{}
 	}
 }
 
-// Wait returns when done was called as often as newWaiter was told, and gives the waiter back.
+// Wait returns when Done was called as often as NewWaiter was told, and gives the waiter back.
 func (w *Waiter) Wait() {
 	w.Await()
 	waiters.Put(w)

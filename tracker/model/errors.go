@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf gives the code of a tracker error, or Unavailable for any other non-nil error.
+// CodeOf returns the code of a tracker error, or Unavailable for any other non-nil error.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -2,10 +2,43 @@ package model
 
 import (
 	"crypto/rand"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 )
+
+// InvalidID is the code of an id that does not match the pattern of ids.
+const InvalidID Code = "invalid_id"
+
+// ValidID reports whether s matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+func ValidID[T ~string | ~[]byte](s T) bool {
+	if len(s) == 0 || len(s) > MaxIDBytes || !idByte[s[0]] || s[0] == '.' || s[0] == '_' || s[0] == '-' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if !idByte[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var idByte = func() (t [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-" {
+		t[c] = true
+	}
+	return
+}()
+
+// CheckID refuses an id that does not match the pattern; the empty id is refused too.
+func CheckID(field, id string) error {
+	if ValidID(id) {
+		return nil
+	}
+	return &Error{
+		Code: InvalidID, Op: "validate", Cause: &FieldError{field},
+		Message: field + " is not a valid id; use 1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit",
+	}
+}
 
 // NewID makes a sortable id: the prefix and a ULID.
 func NewID(prefix string) string { return prefix + ulid.Make().String() }
@@ -20,5 +53,3 @@ func NewFence() string {
 	}
 	return string(b[:])
 }
-
-func Millis(d time.Duration) int64 { return d.Milliseconds() }

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"encoding/json"
 	"maps"
+	"slices"
 )
 
 // Filter is one of the questions that every worker is asked before it is selected, in the order of Filters.
@@ -19,6 +21,16 @@ const (
 // Filters in the order in which they are asked; a worker counts at the first that it fails.
 var Filters = []Filter{ByRuntime, ByType, ByLabels, ByStatus, ByFreshness, ByCapacity}
 
+// Strategies that choose a worker among those that are left.
+const (
+	LeastLoaded = "leastLoaded" // whoever has the least to do
+	RoundRobin  = "roundRobin"  // whoever was selected longest ago
+	Random      = "random"
+)
+
+// Placements are the strategies; the first is that of whoever names none.
+var Placements = []string{LeastLoaded, RoundRobin, Random}
+
 // Selector says what a worker is wanted for. Empty fields want nothing.
 type Selector struct {
 	Scope    Scope
@@ -26,7 +38,7 @@ type Selector struct {
 	Type     string
 	Runtime  string
 	Labels   map[string]string // that the worker must have
-	Strategy string            // one of Placements; empty: leastLoaded
+	Strategy string            // one of Placements; empty: LeastLoaded
 }
 
 // Validate checks what can be judged without the store.
@@ -41,10 +53,16 @@ func (s *Selector) Validate() error {
 	if s.Strategy == "" {
 		s.Strategy = Placements[0]
 	}
-	if !Contains(Placements, s.Strategy) {
+	if !slices.Contains(Placements, s.Strategy) {
 		return Invalidf("strategy", "is %q; use leastLoaded, roundRobin or random", Clip(s.Strategy))
 	}
 	return CheckLabels("labels", s.Labels)
+}
+
+// Key is the same for selectors that want the same.
+func (s *Selector) Key() string {
+	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
+	return string(b)
 }
 
 // Selection is what came of a Selector.
@@ -56,6 +74,7 @@ type Selection struct {
 	Up int // workers of the queue that are ONLINE and fresh, whatever they can do
 }
 
+// Clone returns one whose counts are its own.
 func (s *Selection) Clone() *Selection {
 	c := *s
 	c.Rejected = maps.Clone(s.Rejected)
@@ -69,19 +88,30 @@ const (
 	NoCapacity        Code = "no_capacity"
 )
 
+// Code says why nobody is left, by the filter that took the last.
+func (s *Selection) Code() Code {
+	switch {
+	case s.Rejected[ByCapacity] > 0:
+		return NoCapacity
+	case s.Rejected[ByFreshness] > 0:
+		return NoFreshWorkers
+	}
+	return NoMatchingWorkers
+}
+
 // SelectionError is the cause of a refusal that left nobody: how many fell at each filter.
 type SelectionError struct{ Selection }
 
 func (e *SelectionError) Error() string { return "no worker was left" }
 
-// Passes tells whether a worker passes one filter. It is the one judgement behind selection, placement and what is
+// Passes reports whether a worker passes one filter. It is the one judgement behind selection, placement and what is
 // shown as schedulable.
 func (w *Worker) Passes(f Filter, s *Selector) bool {
 	switch f {
 	case ByRuntime:
-		return s.Runtime == "" || Contains(w.Runtimes, s.Runtime)
+		return s.Runtime == "" || slices.Contains(w.Runtimes, s.Runtime)
 	case ByType:
-		return s.Type == "" || Contains(w.Types, s.Type)
+		return s.Type == "" || slices.Contains(w.Types, s.Type)
 	case ByLabels:
 		return HasLabels(w.Labels, s.Labels)
 	case ByStatus: // one that went OFFLINE by its silence alone falls at the next, whether or not a sweep came first
@@ -90,18 +120,6 @@ func (w *Worker) Passes(f Filter, s *Selector) bool {
 		return w.Liveness != Lost
 	}
 	return w.Load() < w.MaxConcurrent
-}
-
-// Load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
-func (w *Worker) Load() int { return w.Held + w.Placed + w.Elsewhere }
-
-func HasLabels(have, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // FailedFilters lists every filter that the worker fails whatever it is wanted for.
@@ -115,16 +133,16 @@ func (w *Worker) FailedFilters() []Filter {
 	return fails
 }
 
-// Code tells why nobody is left, by the filter that took the last.
-func (s *Selection) Code() Code {
-	switch {
-	case s.Rejected[ByCapacity] > 0:
-		return NoCapacity
-	case s.Rejected[ByFreshness] > 0:
-		return NoFreshWorkers
-	}
-	return NoMatchingWorkers
-}
+// Load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
+func (w *Worker) Load() int { return w.Held + w.Placed + w.Elsewhere }
 
-// RoundRobin is the strategy that takes whoever was selected longest ago.
-const RoundRobin = "roundRobin"
+// Moved reports whether what a strategy goes by has changed since the worker was ranked.
+func (w *Worker) Moved(before *Worker, strategy string) bool {
+	switch strategy {
+	case RoundRobin:
+		return w.LastSelected.After(before.LastSelected)
+	case LeastLoaded:
+		return w.Load() > before.Load()
+	}
+	return false
+}

@@ -25,13 +25,13 @@ const (
 	Cancelled  State = "CANCELLED"
 )
 
-// Terminal tells whether a task in this state is finished.
+// Terminal reports whether a task in this state is finished.
 func (s State) Terminal() bool { return s == Succeeded || s == Failed || s == Cancelled }
 
 // States lists every state in the order of a task's life.
 var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 
-// Reason tells why an attempt or task ended as it did.
+// Reason says why an attempt or task ended as it did.
 type Reason string
 
 const (
@@ -123,7 +123,9 @@ type NewTask struct {
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 
-	Late error // the refusal of a deadline that has passed, or of a worker that is gone, unless the key is known: its first request was in time
+	// Late is the refusal of a deadline that has passed, or of a worker that is gone, unless the key is known: its first
+	// request was in time. nil: neither.
+	Late error
 }
 
 // Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a
@@ -168,7 +170,7 @@ type Cancel struct {
 	Delivered bool   // a reply that carried it was already handed to the worker's connection
 }
 
-// Dispatched attempt of a task, from which the API makes the envelope.
+// Envelope is a dispatched attempt of a task, as it is handed to whoever runs it.
 type Envelope struct {
 	Task    *Task
 	Attempt *Attempt
@@ -305,34 +307,4 @@ type Evidence struct {
 	// worker; empty: it is about the attempt.
 	WorkerReason   WorkerReason
 	MassExpiryHeld bool // the mass expiry brake had held it, so it had one timeout more
-}
-
-// TaskFilter chooses tasks of one scope. Zero fields do not filter.
-type TaskFilter struct {
-	Scope    Scope
-	State    State
-	RunID    string
-	WorkerID string
-	Queue    string
-	Type     string
-	Labels   map[string]string
-	Liveness Liveness
-
-	PageSize int    // 1 to 100
-	After    string // task id after which the page begins; empty: from the start
-}
-
-// TaskPage is one page of a list, in the order of task ids.
-type TaskPage struct {
-	Tasks []*Task
-	Next  string // give it as After for the next page; empty: this was the last
-	Total int    // -1 when the filter does not allow an exact count
-}
-
-// Run counts a run's tasks.
-type Run struct {
-	Scope  Scope
-	ID     string
-	Counts map[State]int
-	Total  int
 }

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// Bounds of what a task may be created with, besides those in types.go.
+// Bounds of what a task may be created with, besides those in task.go.
 const (
 	MaxIDBytes        = 128
 	MaxKeyBytes       = 256 // of taskKey
@@ -22,33 +23,46 @@ const (
 	MaxPhaseBytes     = 256 // of cancelledDuringPhase
 	MaxRetryAttempts  = 1000
 	MaxMultiplier     = 100
+
+	maxIdempotencyKeyBytes = 255
 )
 
-// InvalidID is the code of an id that does not match the pattern of ids.
-const InvalidID Code = "invalid_id"
-
-// Placements are the strategies that choose a worker at creation.
-var Placements = []string{"leastLoaded", "roundRobin", "random"}
-
-// ValidID tells whether s matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
-func ValidID[T ~string | ~[]byte](s T) bool {
-	if len(s) == 0 || len(s) > MaxIDBytes || !idByte[s[0]] || s[0] == '.' || s[0] == '_' || s[0] == '-' {
-		return false
-	}
-	for i := 1; i < len(s); i++ {
-		if !idByte[s[i]] {
-			return false
-		}
-	}
-	return true
+// FieldError is the cause of an Invalid or InvalidID error: which field it is about.
+type FieldError struct {
+	Field string // as in the API, for example retry.maxAttempts
 }
 
-var idByte = func() (t [256]bool) {
-	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-" {
-		t[c] = true
+func (e *FieldError) Error() string { return "field " + e.Field }
+
+// Invalidf makes the refusal of a field. The message is the field's name and what is said of it.
+func Invalidf(field, format string, args ...any) error {
+	return &Error{Code: Invalid, Op: "validate", Message: field + " " + fmt.Sprintf(format, args...), Cause: &FieldError{field}}
+}
+
+// CheckText refuses text that is too long or has control characters in it, which would be trouble in lists
+// and logs.
+func CheckText(field, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return Invalidf(field, "is %d bytes long; use at most %d", len(s), limit)
+	case !utf8.ValidString(s):
+		return Invalidf(field, "is not valid UTF-8")
+	case strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		return Invalidf(field, "has control characters in it; leave them out")
 	}
-	return
-}()
+	return nil
+}
+
+// Clip returns as much of what a client sent as a message may show of it.
+func Clip(s string) string {
+	if len(s) > 64 {
+		return s[:64]
+	}
+	return s
+}
+
+// Millis is how durations are stored and sent: as whole ms.
+func Millis(d time.Duration) int64 { return d.Milliseconds() }
 
 // RoundTimeout rounds a timeout up to two significant digits of milliseconds and keeps it within
 // MinTimeout and MaxTimeout. One sorted set per timeout in use is kept, so there must not be many.
@@ -77,28 +91,6 @@ func (n *NewTask) Validate(now time.Time) error {
 	return nil
 }
 
-// FieldError is the cause of an Invalid or InvalidID error: which field it is about.
-type FieldError struct {
-	Field string // as in the API, for example retry.maxAttempts
-}
-
-func (e *FieldError) Error() string { return "field " + e.Field }
-
-func Invalidf(field, format string, args ...any) error {
-	return &Error{Code: Invalid, Op: "validate", Message: field + " " + fmt.Sprintf(format, args...), Cause: &FieldError{field}}
-}
-
-// CheckID refuses an id that does not match the pattern; the empty id is refused too.
-func CheckID(field, id string) error {
-	if ValidID(id) {
-		return nil
-	}
-	return &Error{
-		Code: InvalidID, Op: "validate", Cause: &FieldError{field},
-		Message: field + " is not a valid id; use 1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit",
-	}
-}
-
 func (n *NewTask) checkIDs(time.Time) error {
 	for _, id := range []struct {
 		field, value string
@@ -124,23 +116,9 @@ func (n *NewTask) checkIDs(time.Time) error {
 	return CheckText("taskKey", n.Key, MaxKeyBytes)
 }
 
-// CheckText refuses text that is too long or has control characters in it, which would be trouble in lists
-// and logs.
-func CheckText(field, s string, limit int) error {
-	switch {
-	case len(s) > limit:
-		return Invalidf(field, "is %d bytes long; use at most %d", len(s), limit)
-	case !utf8.ValidString(s):
-		return Invalidf(field, "is not valid UTF-8")
-	case strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		return Invalidf(field, "has control characters in it; leave them out")
-	}
-	return nil
-}
-
 func (n *NewTask) checkQueueOnly(time.Time) error {
 	if n.Queue != "" {
-		if n.Placement != "" && !Contains(Placements, n.Placement) {
+		if n.Placement != "" && !slices.Contains(Placements, n.Placement) {
 			return Invalidf("placement.strategy", "is %q; use one of %s", n.Placement, strings.Join(Placements, ", "))
 		}
 		if n.Placement != "" && n.WorkerID != "" {
@@ -160,19 +138,11 @@ func (n *NewTask) checkQueueOnly(time.Time) error {
 		{"placement", n.Placement != ""},
 	} {
 		if f.set {
-			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and nobody chooses a worker for it. Name a queue, or leave %s out", f.field)
+			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and nobody chooses a worker for it. "+
+				"Name a queue, or leave %s out", f.field)
 		}
 	}
 	return nil
-}
-
-func Contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (n *NewTask) checkData(time.Time) error {
@@ -200,44 +170,10 @@ func (n *NewTask) checkData(time.Time) error {
 	if err := CheckDepth("resources", n.Resources); err != nil {
 		return err
 	}
-	if len(n.IdempotencyKey) > 255 {
-		return Invalidf("Idempotency-Key", "is %d characters long; use at most 255", len(n.IdempotencyKey))
+	if len(n.IdempotencyKey) > maxIdempotencyKeyBytes {
+		return Invalidf("idempotencyKey", "is %d characters long; use at most %d", len(n.IdempotencyKey), maxIdempotencyKeyBytes)
 	}
 	return nil
-}
-
-func CheckLabels(field string, labels map[string]string) error {
-	if len(labels) > MaxLabels {
-		return Invalidf(field, "has %d entries; use at most %d", len(labels), MaxLabels)
-	}
-	for k, v := range labels {
-		if !validLabelKey(k) {
-			return Invalidf(field, "has the key %q; use 1 to %d letters, digits, dots, underscores, hyphens and slashes, beginning with a letter or digit", Clip(k), MaxLabelKeyBytes)
-		}
-		if err := CheckText(field+"."+k, v, MaxLabelValBytes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func validLabelKey(k string) bool {
-	if k == "" || len(k) > MaxLabelKeyBytes || !ValidID(k[:1]) {
-		return false
-	}
-	for i := 1; i < len(k); i++ {
-		if !idByte[k[i]] && k[i] != '/' {
-			return false
-		}
-	}
-	return true
-}
-
-func Clip(s string) string {
-	if len(s) > 64 {
-		return s[:64]
-	}
-	return s
 }
 
 // lastTime is the last that RFC 3339 can write.
@@ -298,7 +234,8 @@ func (n *NewTask) checkTimeouts(time.Time) error {
 	}
 	// Judged before rounding: what was asked for must hold by itself.
 	if n.HeartbeatTimeout < 2*n.HeartbeatInterval {
-		return Invalidf("heartbeatTimeoutMs", "is %d, less than twice heartbeatIntervalMs (%d), so one lost beat would look like a death; use at least %d, or a shorter interval",
+		return Invalidf("heartbeatTimeoutMs",
+			"is %d, less than twice heartbeatIntervalMs (%d), so one lost beat would look like a death; use at least %d, or a shorter interval",
 			n.HeartbeatTimeout.Milliseconds(), n.HeartbeatInterval.Milliseconds(), 2*n.HeartbeatInterval.Milliseconds())
 	}
 	n.HeartbeatTimeout = RoundTimeout(n.HeartbeatTimeout)
@@ -319,7 +256,8 @@ func (n *NewTask) checkToken(now time.Time) error {
 		life = MaxTokenTTL - time.Second
 	}
 	if n.Deadline.After(now.Add(life)) {
-		return Invalidf("renewToken", "is false, but the token would end before the deadline; leave renewToken out, give a longer tokenTtlSeconds (at most %d) or an earlier deadline", int64(MaxTokenTTL.Seconds()))
+		return Invalidf("renewToken", "is false, but the token would end before the deadline; leave renewToken out, "+
+			"give a longer tokenTtlSeconds (at most %d) or an earlier deadline", int64(MaxTokenTTL.Seconds()))
 	}
 	return nil
 }
@@ -341,7 +279,8 @@ func (n *NewTask) checkRetry(time.Time) error {
 	case r.MaxBackoff < 0 || r.MaxBackoff > MaxTimeout:
 		return Invalidf("retry.maxBackoffMs", "is %d; use 0 to %d", r.MaxBackoff.Milliseconds(), MaxTimeout.Milliseconds())
 	case r.MaxBackoff < r.InitialBackoff:
-		return Invalidf("retry.maxBackoffMs", "is %d, less than retry.initialBackoffMs (%d); use at least that", r.MaxBackoff.Milliseconds(), r.InitialBackoff.Milliseconds())
+		return Invalidf("retry.maxBackoffMs", "is %d, less than retry.initialBackoffMs (%d); use at least that",
+			r.MaxBackoff.Milliseconds(), r.InitialBackoff.Milliseconds())
 	}
 	return nil
 }

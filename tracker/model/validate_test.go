@@ -140,7 +140,7 @@ func TestValidateRefuses(t *testing.T) {
 		"large resources": {"resources", Invalid, func(n *NewTask) {
 			n.Resources = json.RawMessage(`{"x":"` + strings.Repeat("x", MaxResourcesBytes) + `"}`)
 		}},
-		"long idempotency key": {"Idempotency-Key", Invalid, func(n *NewTask) { n.IdempotencyKey = strings.Repeat("x", 256) }},
+		"long idempotency key": {"idempotencyKey", Invalid, func(n *NewTask) { n.IdempotencyKey = strings.Repeat("x", 256) }},
 
 		"deadline now":    {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow }},
 		"deadline before": {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow.Add(-time.Hour) }},

@@ -3,35 +3,12 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Slim lets go of what may be long, where very many are looked at.
-func (w *Worker) Slim() *Worker {
-	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
-	return w
-}
-
-// Moved tells whether what a strategy goes by has changed since the worker was ranked.
-func (w *Worker) Moved(before *Worker, strategy string) bool {
-	switch strategy {
-	case RoundRobin:
-		return w.LastSelected.After(before.LastSelected)
-	case "leastLoaded":
-		return w.Load() > before.Load()
-	}
-	return false
-}
-
-func (s *Selector) Key() string {
-	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
-	return string(b)
-}
 
 // Defaults and bounds of a worker.
 const (
@@ -105,7 +82,10 @@ func (n *NewWorker) Validate() error {
 	for _, text := range []struct {
 		field, value string
 		limit        int
-	}{{"name", n.Name, MaxWorkerNameBytes}, {"hostname", n.Hostname, MaxHostnameBytes}, {"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes}} {
+	}{
+		{"name", n.Name, MaxWorkerNameBytes}, {"hostname", n.Hostname, MaxHostnameBytes},
+		{"version", n.Version, MaxVersionBytes}, {"probeUrl", n.ProbeURL, MaxProbeURLBytes},
+	} {
 		if err := CheckText(text.field, text.value, text.limit); err != nil {
 			return err
 		}
@@ -137,7 +117,8 @@ func (n *NewWorker) checkSize() error {
 	}{}
 	for _, part := range []struct{ field, text string }{
 		{"types", strings.Join(n.Types, ",")}, {"runtimes", strings.Join(n.Runtimes, ",")}, {"labels", PackLabels(n.Labels)},
-		{"queue", n.Queue}, {"name", n.Name}, {"machineId", n.MachineID}, {"hostname", n.Hostname}, {"version", n.Version}, {"probeUrl", n.ProbeURL},
+		{"queue", n.Queue}, {"name", n.Name}, {"machineId", n.MachineID}, {"hostname", n.Hostname},
+		{"version", n.Version}, {"probeUrl", n.ProbeURL},
 	} {
 		total += len(part.text)
 		if len(part.text) > largest.bytes {
@@ -145,8 +126,8 @@ func (n *NewWorker) checkSize() error {
 		}
 	}
 	if total > MaxWorkerBytes {
-		return Invalidf(largest.field, "takes %d bytes, and the whole registration %d; a worker is kept in at most %d: say less here, or share it out among several workers",
-			largest.bytes, total, MaxWorkerBytes)
+		return Invalidf(largest.field, "takes %d bytes, and the whole registration %d; a worker is kept in at most %d: "+
+			"say less here, or share it out among several workers", largest.bytes, total, MaxWorkerBytes)
 	}
 	return nil
 }
@@ -267,6 +248,12 @@ type Worker struct {
 	ReadAt       time.Time // by Redis's clock
 }
 
+// Slim lets go of what may be long, where very many are looked at.
+func (w *Worker) Slim() *Worker {
+	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
+	return w
+}
+
 // UptimePercent is the share of the last day, or of the worker's life where that is shorter, in which it was alive. A worker
 // that has ended is judged at its end.
 func (w *Worker) UptimePercent() float64 {
@@ -284,6 +271,7 @@ func (w *Worker) UptimePercent() float64 {
 	return Percent(until.Sub(from), end.Sub(from))
 }
 
+// Percent returns how much of the whole a part is, to one decimal; of nothing it is all.
 func Percent(part, whole time.Duration) float64 {
 	if whole <= 0 {
 		return 100

@@ -20,6 +20,7 @@ var WorkerStatuses = []WorkerStatus{Online, Draining, Offline}
 
 var statusLetters = map[WorkerStatus]string{Online: "N", Draining: "D", Offline: "F"}
 
+// StatusOf reads a status as it is stored: by its letter; "" when there is none such.
 func StatusOf(letter string) WorkerStatus {
 	for s, l := range statusLetters {
 		if l == letter {
@@ -29,6 +30,7 @@ func StatusOf(letter string) WorkerStatus {
 	return ""
 }
 
+// StatusCode writes statuses as they are stored, one letter each.
 func StatusCode(statuses ...WorkerStatus) string {
 	letters := ""
 	for _, s := range statuses {
@@ -37,7 +39,7 @@ func StatusCode(statuses ...WorkerStatus) string {
 	return letters
 }
 
-// WorkerReason tells why a worker went OFFLINE.
+// WorkerReason says why a worker went OFFLINE.
 type WorkerReason string
 
 const (

@@ -27,7 +27,7 @@ const (
 	TookNeedsRun
 )
 
-// States as they are stored: the first letter.
+// StateOf reads a state as it is stored: by its first letter; "" when there is none such.
 func StateOf(letter string) model.State {
 	for _, s := range model.States {
 		if letter == string(s[0]) {
@@ -37,6 +37,7 @@ func StateOf(letter string) model.State {
 	return ""
 }
 
+// Letters writes states as they are stored, one letter each.
 func Letters(states ...model.State) string {
 	b := make([]byte, len(states))
 	for i, s := range states {

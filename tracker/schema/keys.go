@@ -44,6 +44,7 @@ type ShardKeys struct {
 	beatsOf sync.Map // time.Duration → string: keys that attempts share
 }
 
+// NewShardKeys builds them.
 func NewShardKeys(shard int) *ShardKeys {
 	k := &ShardKeys{prefix: "lubdub:{" + strconv.Itoa(shard) + "}:"}
 	k.Clock = k.prefix + "clock"
@@ -77,9 +78,10 @@ func NewShardKeys(shard int) *ShardKeys {
 // MetaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
 const MetaKey = "lubdub:{0}:meta"
 
+// Beats is the set in which attempts of a timeout beat.
 func (k *ShardKeys) Beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
 
-// SharedBeats gives the key of a timeout's set, the same string to all attempts. There are few: timeouts have
+// SharedBeats returns the key of a timeout's set, the same string to all attempts. There are few: timeouts have
 // two significant digits.
 func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	if key, ok := k.beatsOf.Load(timeout); ok {
@@ -89,6 +91,7 @@ func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	return key.(string)
 }
 
+// Keys of tasks, by TaskName, and of what is about them.
 func (k *ShardKeys) Task(name string) string { return k.prefix + "task:" + name }
 
 func (k *ShardKeys) Doc(name string) string { return k.prefix + "doc:" + name }
@@ -107,12 +110,12 @@ func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }
 
-// Word for a worker, and what its last inventory missed, live in the worker's shard.
+// Notices for a worker, and what its last inventory missed, live in the worker's shard.
 func (k *ShardKeys) Notices(name string) string { return k.prefix + "notices:" + name }
 
 func (k *ShardKeys) Missed(name string) string { return k.prefix + "missed:" + name }
 
-// OfTask gives the keys of one task in the order in which scripts declare them.
+// OfTask returns the keys of one task in the order in which scripts declare them.
 func (k *ShardKeys) OfTask(dst []string, scope model.Scope, id, run, timeoutMs string) []string {
 	name := TaskName(scope, id)
 	return append(dst, k.Task(name), k.Doc(name), k.History(name), k.Run(scope, run), k.Beats(timeoutMs))
@@ -123,7 +126,7 @@ func TaskName(scope model.Scope, id string) string {
 	return scope.Tenant + "/" + scope.Workspace + "/" + id
 }
 
-// member names one attempt: <scope>/<task>#<attempt>.<fence>.
+// MemberName names one attempt: <scope>/<task>#<attempt>.<fence>.
 func MemberName(scope model.Scope, id string, attempt int, fence string) string {
 	return TaskName(scope, id) + "#" + strconv.Itoa(attempt) + "." + fence
 }
@@ -161,8 +164,8 @@ func ShardOf(shards int, scope model.Scope, id string) int {
 	return int(h % uint64(shards))
 }
 
-// The run of a task that was created without one is named after the task and stored nowhere: a run set of one
-// task would cost as much memory as the task's beat. runOf gives it, "" when the name would be too long.
+// RunOf names the run of a task that was created without one: after the task, "" when the name would be too long. It is
+// stored nowhere: a run set of one task would cost as much memory as the task's beat.
 func RunOf(taskID string) string {
 	run := "run_" + strings.TrimPrefix(taskID, "task_")
 	if len(run) > model.MaxIDBytes {
@@ -171,7 +174,7 @@ func RunOf(taskID string) string {
 	return run
 }
 
-// TasksOf gives the task ids whose own run has this id.
+// TasksOf returns the task ids whose own run has this id.
 func TasksOf(runID string) []string {
 	rest, ok := strings.CutPrefix(runID, "run_")
 	if !ok || rest == "" {
@@ -206,9 +209,10 @@ func (k *ShardKeys) Stales(scope model.Scope, of string) string {
 	return k.prefix + "stales:" + scope.String() + "/" + of
 }
 
-// OfWorker gives the keys of one worker in the order in which scripts declare them.
+// OfWorker returns the keys of one worker in the order in which scripts declare them.
 func (k *ShardKeys) OfWorker(dst []string, r *WorkerRef) []string {
 	name, machine := TaskName(r.Scope, r.ID), TaskName(r.Scope, r.Machine)
 	return append(dst, k.Worker(name), k.Machine(machine), k.MachineWorkers(machine), k.MachinePeriods(machine),
-		k.Stales(r.Scope, r.Lineage), k.Stales(r.Scope, "m:"+r.Machine), k.Recovery(name), k.Identity(r.Scope, r.Identity), k.Reserved(name))
+		k.Stales(r.Scope, r.Lineage), k.Stales(r.Scope, "m:"+r.Machine), k.Recovery(name), k.Identity(r.Scope, r.Identity),
+		k.Reserved(name))
 }

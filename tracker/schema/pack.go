@@ -11,71 +11,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// LabelsHash is the same for equal labels: those of one class are told by it. No labels have none.
-func LabelsHash(labels map[string]string) string {
-	if len(labels) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(model.PackLabels(labels))) // keys come out sorted
-	return base64.RawURLEncoding.EncodeToString(sum[:15])
-}
-
-func MillisOrEmpty(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
-}
-
+// PackPolicy writes maxAttempts:maxLosses:initialMs:multiplier:maxMs; UnpackPolicy reads it.
 func PackPolicy(p *model.RetryPolicy) string {
 	return strconv.Itoa(p.MaxAttempts) + ":" + strconv.Itoa(p.MaxLosses) + ":" + strconv.FormatInt(model.Millis(p.InitialBackoff), 10) +
 		":" + strconv.FormatFloat(p.Multiplier, 'f', -1, 64) + ":" + strconv.FormatInt(model.Millis(p.MaxBackoff), 10)
 }
 
-// TaskRef is a task and the fields of it that never change and name its other keys.
-type TaskRef struct {
-	Scope     model.Scope
-	ID        string
-	Shard     int
-	Run       string
-	TimeoutMs string
-	Exists    bool
-}
-
-func (r *TaskRef) Resolve(run, timeoutMs string) {
-	r.Exists = timeoutMs != ""
-	r.TimeoutMs = timeoutMs
-	if r.Run = run; run == "" {
-		r.Run = RunOf(r.ID)
-	}
-}
-
-func Atoi(s string) int {
-	n, _ := strconv.Atoi(s)
-	return n
-}
-
-func Raw(s string) json.RawMessage {
-	if s == "" {
-		return nil
-	}
-	return json.RawMessage(s)
-}
-
-func Unmarshal(s string, into any) {
-	if s != "" {
-		_ = json.Unmarshal([]byte(s), into) // written by this package, so it is JSON
-	}
-}
-
-func Duration(msText string, absent time.Duration) time.Duration {
-	if msText == "" {
-		return absent
-	}
-	n, _ := strconv.ParseInt(msText, 10, 64)
-	return time.Duration(n) * time.Millisecond
-}
-
+// UnpackPolicy returns nil for what PackPolicy has not written.
 func UnpackPolicy(s string) *model.RetryPolicy {
 	p := strings.Split(s, ":")
 	if len(p) != 5 {
@@ -87,7 +29,67 @@ func UnpackPolicy(s string) *model.RetryPolicy {
 	}
 }
 
+// LabelsHash is the same for equal labels: those of one class are told by it. No labels have none.
+func LabelsHash(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(model.PackLabels(labels))) // keys come out sorted
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+// MillisOrEmpty returns ms since the epoch; the zero time is "".
+func MillisOrEmpty(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// ParseMillis reads milliseconds since the epoch; an empty string is the zero time.
+func ParseMillis(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// Duration reads ms; "" is what stands for absence.
+func Duration(msText string, absent time.Duration) time.Duration {
+	if msText == "" {
+		return absent
+	}
+	n, _ := strconv.ParseInt(msText, 10, 64)
+	return time.Duration(n) * time.Millisecond
+}
+
+// Atoi reads a number; what is none is 0.
+func Atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// ParseInt does what Atoi does for longer ones.
 func ParseInt(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
+}
+
+// Raw returns JSON text as a value; "" is nil.
+func Raw(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return json.RawMessage(s)
+}
+
+// Unmarshal reads JSON that was written here; "" leaves what is there.
+func Unmarshal(s string, into any) {
+	if s != "" {
+		_ = json.Unmarshal([]byte(s), into) // written by this package, so it is JSON
+	}
 }

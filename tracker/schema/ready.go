@@ -17,6 +17,7 @@ type Class struct {
 
 const classParts = 7
 
+// ParseClass reads the name of a class.
 func ParseClass(name string) (Class, bool) {
 	p := strings.Split(name, "/")
 	if len(p) != classParts+1 {
@@ -25,7 +26,7 @@ func ParseClass(name string) (Class, bool) {
 	return Class{Name: name, Pin: p[3], Kind: p[4], Runtime: p[5], Labels: p[6]}, true
 }
 
-// Group is the part of a class's name behind its queue that a look asks for.
+// Group is the part of a class's name behind its queue that a claim asks for.
 func (c Class) Group() string {
 	if c.Pin != "" {
 		return "/" + c.Pin + "/"

@@ -1,8 +1,25 @@
 package schema
 
-import (
-	"github.com/lubdub-io/lubdub/tracker/model"
-)
+import "github.com/lubdub-io/lubdub/tracker/model"
+
+// TaskRef is a task and the fields of it that never change and name its other keys.
+type TaskRef struct {
+	Scope     model.Scope
+	ID        string
+	Shard     int
+	Run       string
+	TimeoutMs string
+	Exists    bool
+}
+
+// Resolve fills in what the store said of the task; no timeout: there is no such task.
+func (r *TaskRef) Resolve(run, timeoutMs string) {
+	r.Exists = timeoutMs != ""
+	r.TimeoutMs = timeoutMs
+	if r.Run = run; run == "" {
+		r.Run = RunOf(r.ID)
+	}
+}
 
 // WorkerRef is a worker and the fields of it that never change and name its other keys.
 type WorkerRef struct {
@@ -13,6 +30,9 @@ type WorkerRef struct {
 	Lineage  string // hash of what a worker that is started again has in common with itself
 	Identity string // hash of what only one registration may have; its own id: none
 }
+
+// TakeLimit is how many attempts or tasks one script takes from where they are.
+const TakeLimit = 50
 
 // workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 200 KiB then.
 const workersAtOnce = 25

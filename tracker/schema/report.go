@@ -3,14 +3,13 @@ package schema
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // A report travels and is stored packed: <reportedMs> TAB <worker> TAB <pct> TAB <message>, each part empty
 // when the worker did not say it. TAB cannot occur in any part: ids have no such character and compact JSON
-// text escapes it.
+// text escapes it. PackSep is that TAB.
 const PackSep = "\t"
 
 // AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid
@@ -46,16 +45,4 @@ func UnpackReport(s string) model.Report {
 	r.WorkerID, rest, _ = strings.Cut(rest, PackSep)
 	r.Progress.Pct, r.Progress.Message, _ = strings.Cut(rest, PackSep)
 	return r
-}
-
-// ParseMillis reads milliseconds since the epoch; an empty string is the zero time.
-func ParseMillis(s string) time.Time {
-	if s == "" {
-		return time.Time{}
-	}
-	ms, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || ms <= 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// KeptError gives an error object as the history keeps it: whole when it is short, else its own fields with their texts
+// KeptError returns an error object as the history keeps it: whole when it is short, else its own fields with their texts
 // cut. What a client added to them is left out then.
 func KeptError(whole json.RawMessage) string {
 	if len(whole) <= model.MaxKeptError {
@@ -32,7 +32,7 @@ func KeptError(whole json.RawMessage) string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// cutText gives as much of a text as fits into so many bytes of JSON, whole characters only.
+// cutText returns as much of a text as fits into so many bytes of JSON, whole characters only.
 func cutText(s string, limit int) string {
 	size := 0
 	for i, r := range s {
@@ -59,4 +59,36 @@ func runeJSONLen(r rune) int {
 		return 6
 	}
 	return utf8.RuneLen(r)
+}
+
+// KeptMetrics returns what an attempt's history keeps of its metrics: all of them, or of too many those members that come
+// first and fit into MaxKeptMetrics.
+func KeptMetrics(metrics json.RawMessage) string {
+	if len(metrics) <= model.MaxKeptMetrics {
+		return string(metrics)
+	}
+	d := json.NewDecoder(bytes.NewReader(metrics))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	kept := []byte{'{'}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return ""
+		}
+		member, _ := json.Marshal(name) // a string: cannot fail
+		if len(kept)+len(member)+len(value)+len(",:}") > model.MaxKeptMetrics {
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, member...), ':'), value...)
+	}
+	return string(append(kept, '}'))
 }
