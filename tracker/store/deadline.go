@@ -178,12 +178,12 @@ func (s *Store) probe(n *Node) {
 		if s.cluster != nil {
 			s.remap() // its shards may have been promoted elsewhere
 		}
-		pause(n.life, probePause)
+		Pause(n.life, probePause)
 	}
 }
 
-// pause waits and reports whether it was over before ctx was.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports whether it was over before ctx was.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -143,48 +143,39 @@ func (s *Sweeper) placeAll(ctx context.Context, refs []*schema.TaskRef) {
 			calls[i] = s.t.tasks.GetCall(r, tasks.Listed)
 		}
 		s.t.store.DoBulk(ctx, "place", calls)
-		pools := map[string]*workers.Pool{}
+		placer := s.t.workers.NewPlacer("place", nil)
 		for i, c := range calls {
 			if s.ended.Load() {
 				return
 			}
 			if c.Err == nil {
-				s.replace(ctx, some[i], c.Reply, pools)
+				s.replace(ctx, some[i], c.Reply, placer)
 			}
 		}
 	}
 }
 
 // replace places one task that waits in its queue, as it was read.
-func (s *Sweeper) replace(ctx context.Context, r *schema.TaskRef, as store.Reply, pools map[string]*workers.Pool) {
+func (s *Sweeper) replace(ctx context.Context, r *schema.TaskRef, as store.Reply, placer *workers.Placer) {
 	const op = "place"
 	t, v := s.t, tasks.ReadTask(r, as)
 	if v == nil || v.State != model.Queued || v.WorkerID != "" {
 		return
 	}
-	now, wanted := as.Time(0), workers.PlacementSelector(v.Scope, v.Queue, v.Type, v.Runtime, v.WorkerLabels, v.Placement)
+	now, wanted := as.Time(0), &model.Selector{
+		Scope: v.Scope, Queue: v.Queue, Type: v.Type, Runtime: v.Runtime, Labels: v.WorkerLabels, Strategy: v.Placement,
+	}
 	if s.vacancies.holds(wanted, now) {
 		return
 	}
-	p := pools[wanted.Key()]
-	if p == nil {
-		p = &workers.Pool{}
-		p.Left, p.Found, p.Err = t.workers.Candidates(ctx, op, wanted)
-		pools[wanted.Key()] = p
-	}
-	if p.Err != nil {
-		s.vacancies.note(wanted, now, p.Err)
-		return
-	}
-	// It comes again: no need to wait.
-	at, err := t.workers.NewPlacer(op, 0, map[string]int{}, nil).Place(ctx, wanted, slices.Clone(p.Left), p.Found.Clone())
+	worker, err := placer.Place(ctx, wanted)
 	if err != nil {
 		s.vacancies.note(wanted, now, err)
 		return
 	}
 	s.vacancies.forget(wanted)
 	k := t.store.Keys[r.Shard]
-	c := store.NewCall(r.Shard, t.store.Scripts.Get("repin"), append(t.tasks.KeysOf(r), k.Fences), r.Scope.String(), r.ID, at.Worker.ID)
+	c := store.NewCall(r.Shard, t.store.Scripts.Get("repin"), append(t.tasks.KeysOf(r), k.Fences), r.Scope.String(), r.ID, worker)
 	t.store.DoAll(ctx, op, []*store.Call{c})
-	t.workers.Unreserve(ctx, op, []*workers.Placement{at})
+	placer.GiveBack(ctx)
 }

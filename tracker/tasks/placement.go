@@ -2,69 +2,34 @@ package tasks
 
 import (
 	"context"
-	"slices"
-	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // placeBatch chooses workers for the placed tasks of a batch; those that find none fail. Call the result when the
 // tasks stand in their queues. Tasks whose places others may wait for, or would not be kept for much longer, it creates.
-func (s *Service) placeBatch(ctx context.Context, batch []*creation) (givenBack func()) {
-	var places []*workers.Placement
+func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack func()) {
 	var placed, failed []*creation
-	var since time.Time // the oldest reservation
-	mine := map[string]int{}
-	giveBack := func() {
-		if len(places) > 0 {
-			given := places
-			s.store.Tidy(ctx, func(ctx context.Context) { s.workers.Unreserve(ctx, "create", given) })
-		}
-	}
-	settle := func() {
+	placer := s.workers.NewPlacer("create", func() {
 		s.createAll(ctx, placed)
-		giveBack()
-		placed, places = nil, nil
-		clear(mine)
-	}
-	type ours struct {
-		workers.Pool
-		by *workers.Placer
-	}
-	pools := map[string]*ours{} // candidates are read once for all that ask the same
+		placed = nil
+	})
 	for _, c := range batch {
 		if c.Placement == "" || c.err != nil || c.done || !c.NotBefore.IsZero() {
 			continue
 		}
-		selector := workers.PlacementSelector(c.Scope, c.Queue, c.Type, c.Runtime, c.WorkerLabels, c.Placement)
-		key := selector.Key()
-		p := pools[key]
-		if p == nil {
-			p = &ours{by: s.workers.NewPlacer("create", workers.PlacementLife, mine, settle)}
-			p.Left, p.Found, p.Err = s.workers.Candidates(ctx, "create", selector)
-			pools[key] = p
-		}
-		if c.err = p.Err; c.err != nil {
+		c.WorkerID, c.err = placer.Place(ctx, &model.Selector{
+			Scope: c.Scope, Queue: c.Queue, Type: c.Type, Runtime: c.Runtime, Labels: c.WorkerLabels, Strategy: c.Placement,
+		})
+		if c.err != nil {
 			failed = append(failed, c)
-			continue
+		} else {
+			placed = append(placed, c)
 		}
-		if len(places) > 0 && time.Since(since) > workers.PlacementLife/4 {
-			settle()
-		}
-		at, err := p.by.Place(ctx, selector, slices.Clone(p.Left), p.Found.Clone())
-		if c.err = err; err != nil {
-			failed = append(failed, c)
-			continue
-		}
-		if len(places) == 0 {
-			since = time.Now()
-		}
-		c.WorkerID = at.Worker.ID
-		places, placed = append(places, at), append(placed, c)
 	}
 	s.forgiveExisting(ctx, failed)
-	return giveBack
+	return func() { placer.GiveBack(ctx) }
 }
 
 // forgiveExisting lets creations go on that found no worker and whose task is there already: what they are told is that,

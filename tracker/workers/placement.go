@@ -9,101 +9,166 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Pool holds the candidates of all that ask the same.
-type Pool struct {
-	Left  []*model.Worker
-	Found *model.Selection
-	Err   error
-}
-
 // A placed task is pinned to the worker that was selected for it when it was created. Between the selection and the
 // creation a reservation stands for it, so that many placed at once do not all find the same worker empty. When it
 // comes back to its queue, or its worker ends or drains first, the pin goes and a sweeper places it again; until then
 // any worker that can run it may have it.
 
-// PlacementLife is more than a creation takes: a reservation that a dead replica left behind ends by then.
-const PlacementLife = 5 * time.Second
+// placementLife is more than a creation takes: a reservation that a dead replica left behind ends by then.
+const placementLife = 5 * time.Second
 
-// Placement is a worker that has room for one more, reserved.
-type Placement struct {
-	Worker *model.Worker
-	name   string
-}
+// placePause is until a worker that others have reserved is judged again.
+const placePause = 5 * time.Millisecond
 
-// Placer places tasks that ask the same, one after the other.
+// Placer places the tasks of one request, one after the other. One goroutine uses it.
 type Placer struct {
-	service  *Service
-	op       string
-	patience time.Duration  // how long to wait in all for others' reservations to become tasks, or nothing
-	mine     map[string]int // by worker: reservations of the same request, for tasks that are still to be created
-	settle   func()         // creates what has a place already, before others are waited for; nil: there is nothing
+	service *Service
+	op      string
+	create  func() // creates the tasks that have a place; nil: what finds none comes again, so that nothing is waited for
+
+	pools  map[string]*pool // by what the tasks ask for
+	places []Reservation    // that stand, for tasks that are still to be created
+	mine   map[string]int   // how many of them each worker has
+	since  time.Time        // when the first of them was made
 }
 
-// NewPlacer makes a placer for one request; the fields of placer say what it is given.
-func (s *Service) NewPlacer(op string, patience time.Duration, mine map[string]int, settle func()) *Placer {
-	return &Placer{service: s, op: op, patience: patience, mine: mine, settle: settle}
+// pool has the candidates of all that ask the same, who are read once.
+type pool struct {
+	left     []*model.Worker
+	found    *model.Selection
+	err      error
+	patience time.Duration // how long to wait, in all, for others' reservations to become tasks, or nothing
 }
 
-const placePause = 5 * time.Millisecond // until a worker that others have reserved is judged again
+// NewPlacer makes a placer for one request. It creates tasks whose places others may wait for, or would not be kept for much
+// longer; give back the places of the others when they stand in their queues. Without `create` that is after each task.
+func (s *Service) NewPlacer(op string, create func()) *Placer {
+	return &Placer{service: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
+}
+
+// poolOf reads the candidates for what a task asks for, or has read them.
+func (p *Placer) poolOf(ctx context.Context, wanted *model.Selector) *pool {
+	key := wanted.Key()
+	of := p.pools[key]
+	if of == nil {
+		of = &pool{}
+		if p.create != nil {
+			of.patience = placementLife
+		}
+		of.left, of.found, of.err = p.service.candidates(ctx, p.op, wanted)
+		p.pools[key] = of
+	}
+	return of
+}
 
 // Place selects a worker and reserves a place there. What the worker holds is counted again once the reservation
 // stands; one that has filled up by then is judged anew. A worker that is full only because others have reserved is not
 // full: a reservation may be one for a task that is counted already, or about to be given back. It is judged again until
-// none is in the way, and all end by themselves.
-func (p *Placer) Place(ctx context.Context, s *model.Selector, left []*model.Worker, found *model.Selection) (*Placement, error) {
-	var reserved []*model.Worker
-	rejected := func(w *model.Worker, f model.Filter) {
-		found.Rejected[f]++
+// none is in the way, and all end by themselves. When nobody is left the error's cause is a *SelectionError.
+func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID string, err error) {
+	of := p.poolOf(ctx, wanted)
+	if of.err != nil {
+		return "", of.err
+	}
+	if len(p.places) > 0 && time.Since(p.since) > placementLife/4 {
+		p.settle(ctx)
+	}
+	left, found := slices.Clone(of.left), of.found.Clone()
+	var reserved []*model.Worker // full only because others have reserved
+	drop := func(w *model.Worker) {
 		left = slices.DeleteFunc(left, func(o *model.Worker) bool { return o == w })
 	}
 	for tries := 3*len(left) + 8; ; tries-- {
-		switch began := time.Now(); {
-		case len(left) > 0 || len(reserved) == 0:
-		case len(p.mine) > 0: // others may wait for these
-			p.settle()
-			left, reserved = reserved, nil
-		case p.patience > 0:
-			time.Sleep(store.Jittered(placePause))
-			p.patience -= time.Since(began)
-			left, reserved = reserved, nil
+		if len(left) == 0 && len(reserved) > 0 {
+			waited, err := p.wait(ctx, of)
+			if err != nil {
+				return "", err
+			}
+			if waited {
+				left, reserved = reserved, nil
+			}
 		}
 		if len(left) == 0 {
 			found.Rejected[model.ByCapacity] += len(reserved)
-			return nil, nobodyLeft(p.op, model.NoCapacity, found)
+			return "", nobodyLeft(p.op, model.NoCapacity, found)
 		}
-		rank(left, s.Strategy)
-		at := &Placement{Worker: left[0], name: model.NewID("")}
-		w, before := at.Worker, *at.Worker
-		others, ok, err := p.reserve(ctx, at)
+		rank(left, wanted.Strategy)
+		w, before := left[0], *left[0]
+		r := Reservation{Worker: p.service.refOf(w), Name: model.NewID("")}
+		others, online, err := p.reserve(ctx, r, w)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		switch {
-		case !ok:
-			rejected(w, model.ByStatus)
-		case !w.Passes(model.ByCapacity, s):
-			p.service.Unreserve(ctx, p.op, []*Placement{at})
-			if w.Placed -= others - p.mine[w.ID]; !w.Passes(model.ByCapacity, s) {
-				rejected(w, model.ByCapacity)
-				continue
+		case !online:
+			found.Rejected[model.ByStatus]++
+			drop(w)
+		case !w.Passes(model.ByCapacity, wanted):
+			p.service.unreserve(ctx, p.op, []Reservation{r})
+			drop(w)
+			if w.Placed -= others - p.mine[w.ID]; w.Passes(model.ByCapacity, wanted) {
+				reserved = append(reserved, w)
+			} else {
+				found.Rejected[model.ByCapacity]++
 			}
-			reserved = append(reserved, w)
-			left = slices.DeleteFunc(left, func(o *model.Worker) bool { return o == w })
-		case tries > 0 && w.Moved(&before, s.Strategy) && len(left) > 1:
-			p.service.Unreserve(ctx, p.op, []*Placement{at}) // others were faster: is it still the best?
+		case tries > 0 && w.Moved(&before, wanted.Strategy) && len(left) > 1:
+			p.service.unreserve(ctx, p.op, []Reservation{r}) // others were faster: is it still the best?
 		default:
 			w.Placed++
-			p.mine[w.ID]++
-			return at, nil
+			p.keep(r)
+			return w.ID, nil
 		}
 	}
 }
 
-// reserve reserves a place and then counts the worker's load, with the reservations that stood before it. False: it is
-// not ONLINE any more.
-func (p *Placer) reserve(ctx context.Context, at *Placement) (others int, ok bool, err error) {
-	s, w := p.service, at.Worker
-	selected := s.selectedCall(s.reservation(at), PlacementLife)
+// keep remembers a place until it is given back.
+func (p *Placer) keep(r Reservation) {
+	if len(p.places) == 0 {
+		p.since = time.Now()
+	}
+	p.places = append(p.places, r)
+	p.mine[r.Worker.ID]++
+}
+
+// wait waits for reservations that are in the way to become tasks, or nothing; false: it has done so for long enough.
+func (p *Placer) wait(ctx context.Context, of *pool) (bool, error) {
+	switch began := time.Now(); {
+	case len(p.places) > 0: // others may wait for these
+		p.settle(ctx)
+	case of.patience <= 0:
+		return false, nil
+	case !store.Pause(ctx, store.Jittered(placePause)):
+		return false, store.AsUnavailable(p.op, ctx.Err())
+	default:
+		of.patience -= time.Since(began)
+	}
+	return true, nil
+}
+
+// settle creates what has a place, which nobody has to wait for then.
+func (p *Placer) settle(ctx context.Context) {
+	if p.create != nil {
+		p.create()
+	}
+	p.GiveBack(ctx)
+}
+
+// GiveBack ends the reservations of tasks that stand in their queues, or never will.
+func (p *Placer) GiveBack(ctx context.Context) {
+	if len(p.places) == 0 {
+		return
+	}
+	places := p.places
+	p.places = nil
+	clear(p.mine)
+	p.service.store.Tidy(ctx, func(ctx context.Context) { p.service.unreserve(ctx, p.op, places) })
+}
+
+// reserve reserves a place and then counts the worker's load, with the places that others have reserved. False: it is not
+// ONLINE any more.
+func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (others int, online bool, err error) {
+	s := p.service
+	selected := s.selectedCall(r, placementLife)
 	loads, setLoads := s.LoadCalls([]*model.Worker{w})
 	if !s.store.OnCluster() { // one connection runs them in their order
 		s.store.DoAll(ctx, p.op, append([]*store.Call{selected}, loads...))
@@ -124,20 +189,11 @@ func (p *Placer) reserve(ctx context.Context, at *Placement) (others int, ok boo
 	return re.others, true, nil
 }
 
-func (s *Service) reservation(at *Placement) Reservation {
-	return Reservation{Worker: s.refOf(at.Worker), Name: at.name}
-}
-
-// Unreserve ends reservations.
-func (s *Service) Unreserve(ctx context.Context, op string, places []*Placement) {
+// unreserve ends reservations of which no place is taken any more.
+func (s *Service) unreserve(ctx context.Context, op string, places []Reservation) {
 	calls := make([]*store.Call, len(places))
-	for i, at := range places {
-		calls[i] = s.EndReservationCall(s.reservation(at), 0)
+	for i, r := range places {
+		calls[i] = s.EndReservationCall(r, 0)
 	}
 	s.store.DoAll(ctx, op, calls)
-}
-
-// PlacementSelector is what a placed task wants of a worker.
-func PlacementSelector(scope model.Scope, queue, kind, runtime string, labels map[string]string, strategy string) *model.Selector {
-	return &model.Selector{Scope: scope, Queue: queue, Type: kind, Runtime: runtime, Labels: labels, Strategy: strategy}
 }

@@ -17,7 +17,7 @@ import (
 func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
 	const op = "select"
 	ctx = s.store.Within(ctx, 0)
-	left, selection, err := s.Candidates(ctx, op, &wanted)
+	left, selection, err := s.candidates(ctx, op, &wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +30,9 @@ func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Sel
 	return selection, err
 }
 
-// Candidates returns the workers that pass every filter, with what the filters and strategies ask for, what they hold
+// candidates returns the workers that pass every filter, with what the filters and strategies ask for, what they hold
 // included.
-func (s *Service) Candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
+func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
 	refs, err := s.WorkerIDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
 		return nil, nil, err
