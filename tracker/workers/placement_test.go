@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -16,39 +14,20 @@ import (
 // end, and nothing is made.
 func TestTheWaitForAPlaceEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		tr := trackertest.Open(t, s)
-		if err := tr.Tick(); err != nil {
-			t.Fatal(err)
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 1 }).WorkerID
+		r, _ := h.WorkerRef(trackertest.Scope, id)
+		others := h.ReserveCall(workers.Reservation{Worker: r, Name: "others"}, workers.ReserveArgs{Want: 1, Life: time.Minute})
+		if _, err := h.Do(h.Ctx, "test", others); err != nil {
+			h.Fatal(err)
 		}
-		scope := tracker.Scope{Tenant: "acme", Workspace: "prod"}
-		n := model.NewWorker{Scope: scope, Queue: "default", Types: []string{"send_email"}, MaxConcurrent: 1}
-		if err := n.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		registered, err := tr.Register(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _ := tr.WorkerRef(scope, registered.WorkerID)
-		others := tr.ReserveCall(workers.Reservation{Worker: r, Name: "others"}, workers.ReserveArgs{Want: 1, Life: time.Minute})
-		if _, err := tr.Do(t.Context(), "test", others); err != nil {
-			t.Fatal(err)
-		}
-
-		task := tracker.NewTask{
-			Scope: scope, TaskID: "t1", Queue: "default", Type: "send_email", Placement: "random", HeartbeatInterval: time.Second,
-		}
-		if err := task.Validate(s.Clock.Now()); err != nil {
-			t.Fatal(err)
-		}
-		gone, leave := context.WithCancel(t.Context())
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
+		trackertest.Placed("random")(&n)
+		gone, leave := context.WithCancel(h.Ctx)
 		leave()
-		if _, err := tr.Create(gone, task); model.CodeOf(err) != model.Unavailable {
-			t.Fatalf("the creation of one who has gone: %v", err)
-		}
-		if _, err := tr.Get(t.Context(), scope, "t1"); model.CodeOf(err) != model.NotFound {
-			t.Fatalf("its task: %v", err)
-		}
+		_, err := h.Create(gone, n)
+		h.WantCode(err, tracker.Unavailable)
+		_, err = h.Get(h.Ctx, trackertest.Scope, "t1")
+		h.WantCode(err, tracker.NotFound)
 	})
 }
