@@ -77,7 +77,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		OfflineRetention: o.OfflineRetention, Logger: o.Logger,
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
-	qu := queues.New(s, h, w, ta, queues.Options{Logger: o.Logger, Registerer: o.Registerer})
+	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	sw := sweep.New(s, b, h, w, ta, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,

@@ -76,7 +76,7 @@ var mutants = []mutant{
 	{"a full lane takes more", "tracker/lane/lane.go", "case len(s.pending) >= s.limit:", "case len(s.pending) >= 1<<30:",
 		"^(TestSmallLaneIsExact|TestLaneGivesEachItemOneFate)$"},
 	{"a claim takes types that its worker cannot run", "tracker/queues/waiting.go",
-		"k.Kind != \"\" && !slices.Contains(c.grant.Types, k.Kind):", "false:", "^TestClaimsThatWaitTogetherGetTheirOwnTypes$"},
+		"k.Kind != \"\" && !slices.Contains(a.types, k.Kind):", "false:", "^TestClaimsThatWaitTogetherGetTheirOwnTypes$"},
 
 	{"any algorithm signs a token", "api/token/claims.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "",
 		"^TestOnlyHS256Opens$"},

@@ -8,13 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// abilities is what the ONLINE workers of queues can run, each ability once however many workers have it. It judges
+// abilities are what the ONLINE workers of queues can run, each ability once however many workers have it. They say
 // whether what waits can be run by any of them, within bounds: what is beyond these is taken for runnable, as is what
 // nobody can judge because its task is gone.
 type abilities struct {
-	byQueue  map[string][]*waitingClaim
-	byWorker map[string]*waitingClaim
-	seen     map[string]*waitingClaim
+	byQueue  map[string][]*ability
+	byWorker map[string]*ability // <queue>/<worker>
+	seen     map[string]*ability
 
 	judgements int // of one ability about one class, that are still made; -1: not all abilities are known
 	labelSets  int // that are still looked up
@@ -26,7 +26,7 @@ const (
 )
 
 func newAbilities() *abilities {
-	return &abilities{map[string][]*waitingClaim{}, map[string]*waitingClaim{}, map[string]*waitingClaim{}, maxJudgements, maxAskedLabels}
+	return &abilities{map[string][]*ability{}, map[string]*ability{}, map[string]*ability{}, maxJudgements, maxAskedLabels}
 }
 
 func (a *abilities) add(w *model.Worker) {
@@ -37,7 +37,7 @@ func (a *abilities) add(w *model.Worker) {
 		a.judgements = -1
 		return
 	case !known:
-		can = &waitingClaim{grant: &grant{Types: w.Types, Runtimes: w.Runtimes, Labels: w.Labels}}
+		can = &ability{types: w.Types, runtimes: w.Runtimes, labels: w.Labels}
 		a.seen[name] = can
 		a.byQueue[w.Queue] = append(a.byQueue[w.Queue], can)
 	}
@@ -45,7 +45,7 @@ func (a *abilities) add(w *model.Worker) {
 }
 
 // labelsOf finds what classes ask for, as far as that is still done.
-func (a *abilities) labelsOf(ctx context.Context, t *Service, classes []waitingClass) askedLabels {
+func (a *abilities) labelsOf(ctx context.Context, s *Service, classes []waitingClass) askedLabels {
 	var heads []*schema.ReadyEntry
 	for _, c := range classes {
 		if a.labelSets > 0 && c.head.Class.Labels != "" {
@@ -53,26 +53,25 @@ func (a *abilities) labelsOf(ctx context.Context, t *Service, classes []waitingC
 			a.labelSets--
 		}
 	}
-	return t.labelsOf(ctx, heads)
+	return s.labelsOf(ctx, heads)
 }
 
-// run tells whether an ONLINE worker could claim the tasks of a class.
+// run reports whether an ONLINE worker could claim the tasks of a class.
 func (a *abilities) run(c waitingClass, labels askedLabels) bool {
 	asked, known := labels.of(c.head.Class)
 	k, able := c.head.Class, a.byQueue[c.queue]
 	if k.Pin != "" {
 		able = nil
 		if can := a.byWorker[c.queue+"/"+k.Pin]; can != nil {
-			able = []*waitingClaim{can}
+			able = []*ability{can}
 		}
-		k.Pin = ""
 	}
 	if !known || a.judgements < len(able) {
 		return true
 	}
 	for _, can := range able {
 		a.judgements--
-		if can.fits(k, asked) {
+		if can.runs(k, asked) {
 			return true
 		}
 	}

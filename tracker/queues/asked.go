@@ -2,7 +2,6 @@ package queues
 
 import (
 	"context"
-	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -10,10 +9,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// askedLabels tells which labels hashes stand for, as they stand in classes.
+// askedLabels are the labels that hashes stand for, as they stand in classes.
 type askedLabels map[string]map[string]string
 
-// of gives the labels that a class asks for; false: that is not known, since the task that could tell is gone.
+// of returns the labels that a class asks for; false: that is not known, since the task that could tell is gone.
 func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 	if k.Labels == "" {
 		return nil, true
@@ -27,7 +26,6 @@ func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 const (
 	maxAskedLabels     = 10_000 // sets that are remembered
 	maxRememberedBytes = 1024   // of each, as JSON
-	askedAtOnce        = 25     // that one script reads: the largest sets are near 100 KB
 )
 
 func newAskedCache() *lru.Cache[string, map[string]string] {
@@ -38,7 +36,7 @@ func newAskedCache() *lru.Cache[string, map[string]string] {
 // labelsOf finds what the classes of entries ask for, all that is not remembered in one go.
 func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) askedLabels {
 	found := askedLabels{}
-	missing := map[int][]*schema.ReadyEntry{} // by shard
+	var missing []*schema.ReadyEntry
 	asked := map[string]bool{}
 	for _, e := range entries {
 		hash := e.Class.Labels
@@ -50,33 +48,33 @@ func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) as
 			found[hash] = labels
 			continue
 		}
-		missing[e.Shard] = append(missing[e.Shard], e)
+		missing = append(missing, e)
 	}
-	var calls []*store.Call
-	var groups [][]*schema.ReadyEntry
-	for shard, of := range missing {
-		for group := range slices.Chunk(of, askedAtOnce) {
-			keys := make([]string, len(group))
-			for i, e := range group {
-				keys[i] = s.store.Keys[shard].Doc(schema.TaskName(e.Ref.Scope, e.Ref.ID))
-			}
-			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("asked_labels"), keys))
-			groups = append(groups, group)
-		}
+	groups := byShard(missing, askedAtOnce)
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		calls[i] = s.askedLabelsCall(group)
 	}
 	s.store.DoAll(ctx, "claim", calls)
 	for i, c := range calls {
-		for j, e := range groups[i] {
+		if c.Err != nil {
+			continue
+		}
+		for j, text := range readAskedLabels(c.Reply) {
 			var labels map[string]string
-			text := c.Reply.Str(j)
-			if schema.Unmarshal(text, &labels); c.Err != nil || schema.LabelsHash(labels) != e.Class.Labels {
+			hash := groups[i][j].Class.Labels
+			if schema.Unmarshal(text, &labels); schema.LabelsHash(labels) != hash {
 				continue
 			}
-			found[e.Class.Labels] = labels
+			found[hash] = labels
 			if len(text) <= maxRememberedBytes {
-				s.asked.Add(e.Class.Labels, labels)
+				s.asked.Add(hash, labels)
 			}
 		}
 	}
 	return found
+}
+
+func byShard(entries []*schema.ReadyEntry, atMost int) [][]*schema.ReadyEntry {
+	return schema.ByShard(entries, atMost, func(e *schema.ReadyEntry) int { return e.Shard })
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
-	"github.com/lubdub-io/lubdub/tracker/tasks"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
@@ -46,7 +45,8 @@ func (r *ClaimRequest) Validate() error {
 	case r.Wait < 0 || r.Wait > MaxClaimWait:
 		return model.Invalidf("waitMs", "is %d; use 0 to %d", model.Millis(r.Wait), model.Millis(MaxClaimWait))
 	case r.Types != nil && len(r.Types) == 0:
-		return model.Invalidf("types", "is empty, so nothing could be claimed; name types, or leave it out for all that the worker registered")
+		return model.Invalidf("types",
+			"is empty, so nothing could be claimed; name types, or leave it out for all that the worker registered")
 	}
 	for i, y := range r.Types {
 		if err := model.CheckID(fmt.Sprintf("types[%d]", i), y); err != nil {
@@ -79,21 +79,24 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope,
 	return tasks, err
 }
 
-// claim is one request on its way. It holds reserved places only while it may use them.
+// claim is one request on its way, owned by the goroutine that makes it. It holds reserved places only while it may use them.
 type claim struct {
 	ClaimRequest
 	queues *Service
 	server context.Context // ends when nobody is to wait for anything any more
-	nudge  chan struct{}   // has something when the worker's status may have changed, a place may be free, or a request with its id is over
+	nudge  chan struct{}   // has something when the worker's status, its places or a request with its id may have changed
 	leave  func()          // ends that; nil: it is not nudged
-	grant  *grant          // what the worker can run
-	places int             // places that are reserved for it now
-	used   int             // of these, those that hold tasks, or may
-	mark   string          // hash of its id; "": it has none
-	owner  string          // names this request among those with that id
-	making bool            // no other request with that id may take tasks now
-	turn   time.Time       // when that is over
-	over   bool            // another request makes the claim
+
+	reservation *reservation
+	can         *ability
+	places      int // that are reserved for it now
+	used        int // of these, those that hold tasks, or may
+
+	mark   string    // hash of its id; "": it has none
+	owner  string    // names this request among those with that id
+	making bool      // no other request with that id may take tasks now
+	turn   time.Time // when that is over
+	over   bool      // another request makes the claim
 }
 
 func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
@@ -162,54 +165,57 @@ func (c *claim) awaitPlaces(ctx context.Context) error {
 	return nil
 }
 
-// refused tells why a claim that has waited for nothing would be refused by now, nil when it would not.
+// refused returns why a claim that has waited for nothing would be refused by now, nil when it would not.
 func (c *claim) refused(ctx context.Context) error {
 	if c.Wait == 0 || c.server.Err() != nil {
 		return nil
 	}
-	g := &grant{name: model.NewID(""), worker: c.grant.worker}
-	if err := c.queues.doReserve(ctx, g, c.queues.reserveCall(g, 0, "", "", false)); model.CodeOf(err) != model.Unavailable {
+	asked := &reservation{Reservation: workers.Reservation{Worker: c.reservation.Worker, Name: model.NewID("")}}
+	if err := c.queues.extend(ctx, asked, workers.ReserveArgs{Life: reservationLife}); model.CodeOf(err) != model.Unavailable {
 		return err
 	}
 	return nil // it waited in vain, which is as true
 }
 
-// reserve asks the registry for as many places as the claim wants. `hear`: the worker has just asked for them.
-func (c *claim) reserve(ctx context.Context, hear bool) error {
-	g, err := c.queues.reserveClaim(ctx, c.Scope, c.WorkerID, c.Max, hear)
+// reserve asks the registry for as many places as the claim wants. `heard`: the worker has just asked for them.
+func (c *claim) reserve(ctx context.Context, heard bool) error {
+	r, err := c.queues.reserve(ctx, c.Scope, c.WorkerID, c.Max, heard)
 	if err != nil {
 		return err
 	}
-	c.grant, c.places = g, g.Max
-	if len(g.Types) == 0 { // adopted from a token that was too short for them
+	c.reservation, c.places = r, r.Places
+	c.can = &ability{types: r.Types, runtimes: r.Runtimes, labels: r.Labels}
+	if len(r.Types) == 0 { // adopted from a token that was too short for them
 		c.giveBack(ctx)
-		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; let it finish what it holds, and register again for more"}
+		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; " +
+			"let it finish what it holds, and register again for more"}
 	}
-	if g.Queue != c.Queue {
+	if r.Queue != c.Queue {
 		c.giveBack(ctx)
-		return &model.Error{Code: Forbidden, Op: "claim", Message: fmt.Sprintf("the worker registered for the queue %s; it claims from that one only", g.Queue)}
+		return &model.Error{Code: Forbidden, Op: "claim",
+			Message: fmt.Sprintf("the worker registered for the queue %s; it claims from that one only", r.Queue)}
 	}
 	return nil
 }
 
 func (c *claim) giveBack(ctx context.Context) {
 	if c.places > 0 {
-		can, used := c.grant, c.used
-		c.queues.store.Tidy(ctx, func(ctx context.Context) { c.queues.settleClaim(ctx, can, used) })
+		r, used := c.reservation, c.used
+		c.queues.store.Tidy(ctx, func(ctx context.Context) { c.queues.settle(ctx, r, used) })
 		c.places, c.used = 0, 0
 	}
 }
 
 func (c *claim) checkTypes() error {
 	for _, y := range c.Types {
-		if !slices.Contains(c.grant.Types, y) {
+		if !slices.Contains(c.can.types, y) {
 			return model.Invalidf("types", "names %s, for which the worker did not register; name some of those, or leave types out", y)
 		}
 	}
 	return nil
 }
 
-// await waits in the queue's room for an offer and takes what it can of it. It gives nothing when the wait is over, when
+// await waits in the queue's waitlist for an offer and takes what it can of it. It returns nothing when the wait is over, when
 // another request makes the claim, and when the worker has no free place any more.
 func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 	list := c.queues.waitlists.of(c.queues, c.Scope, c.Queue)
@@ -279,17 +285,10 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 // take dispatches the entries to the claim's worker. Those that another claim was faster with are left out. What it is
 // not known of whether it was taken counts as used: what the worker holds will tell when it matters.
 func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*model.Envelope, error) {
-	byShard := map[int][]*schema.ReadyEntry{}
-	for _, e := range entries {
-		byShard[e.Shard] = append(byShard[e.Shard], e)
-	}
-	var calls []*store.Call
-	var groups [][]*schema.ReadyEntry
-	for shard, group := range byShard {
-		for part := range slices.Chunk(group, claimLimit) {
-			calls = append(calls, c.takeCall(shard, part))
-			groups = append(groups, part)
-		}
+	groups := byShard(entries, claimedAtOnce)
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		calls[i] = c.queues.claimCall(c.WorkerID, c.mark, group)
 	}
 	c.queues.store.DoAll(ctx, "claim", calls)
 	got := map[*schema.ReadyEntry]*model.Envelope{}
@@ -301,13 +300,16 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 			unknown += len(groups[i])
 			continue
 		}
-		if call.Reply.Int(1) == 1 {
-			failed = &model.Error{Code: workers.WorkerOffline, Op: "claim", Message: "the worker is OFFLINE and its tasks are being recovered; register again"}
+		reply := readClaim(call.Reply, groups[i])
+		if reply.fenced {
+			failed = &model.Error{Code: workers.WorkerOffline, Op: "claim",
+				Message: "the worker is OFFLINE and its tasks are being recovered; register again"}
 		}
-		for j, e := range groups[i] {
-			if v := c.read(call.Reply, 2+3*j, e.Ref); v != nil {
-				got[e] = c.queues.tasks.Envelope(v.Task, v.Fence, v.Life)
-				c.queues.holdings.Remember(c.WorkerID, got[e].Attempt)
+		for j, v := range reply.tasks {
+			if v != nil {
+				e := c.queues.tasks.Envelope(v.Task, v.Fence, v.Life)
+				got[groups[i][j]] = e
+				c.queues.holdings.Remember(c.WorkerID, e.Attempt)
 			}
 		}
 	}
@@ -323,24 +325,3 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 	}
 	return nil, failed
 }
-
-func (c *claim) takeCall(shard int, entries []*schema.ReadyEntry) *store.Call {
-	k := c.queues.store.Keys[shard]
-	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), k.Pauses, k.Fences)
-	args := []any{int64(model.DefaultTokenTTL / time.Second), int64(model.MaxTokenTTL / time.Second), model.Millis(model.DefaultClaimStartTimeout), c.WorkerID, c.mark}
-	for _, e := range entries {
-		keys = k.OfTask(keys, e.Ref.Scope, e.Ref.ID, e.Ref.Run, e.Ref.TimeoutMs)
-		args = append(args, e.Ref.Scope.String(), e.Ref.ID, e.Text, model.NewFence())
-	}
-	return store.NewCall(shard, c.queues.store.Scripts.Get("claim"), keys, args...)
-}
-
-// read makes the view of one task from the three parts of a reply that begin at i; nil: it was not taken.
-func (c *claim) read(re store.Reply, i int, r *schema.TaskRef) *tasks.View {
-	return tasks.ReadTask(r, store.Reply{re.At(0), re.At(i), re.At(i + 1), re.At(i + 2), "", "", int64(0)})
-}
-
-// How sweepers share the work and how much they take at once.
-const (
-	claimLimit = 25 // the same of claims, which answer with the tasks
-)

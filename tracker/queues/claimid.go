@@ -13,17 +13,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// claimLife is how long a claim id stands for the tasks that were claimed with it.
-const claimLife = time.Hour
-
-// What a claim's record answers; lua/queues/claimed.lua says the same.
-const (
-	claimMine int64 = iota
-	claimBusy
-	claimAnswered
-	claimOver
-)
-
 // claimFollow is how long a request that was superseded waits for the other's answer.
 const claimFollow = time.Second
 
@@ -41,26 +30,25 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 	if _, ok := c.queues.store.WorkerRef(c.Scope, c.WorkerID); !ok {
 		return false, nil, workers.NoWorker("claim")
 	}
-	sum := sha256.Sum256([]byte(c.ClaimID))
-	c.mark, c.owner = base64.RawURLEncoding.EncodeToString(sum[:15]), model.NewID("")
+	c.mark, c.owner = markOf(c.ClaimID), model.NewID("")
 	for {
 		begun := time.Now()
-		code, known, left, err := c.step(ctx, "make")
+		now, err := c.step(ctx, stepMake)
 		switch {
 		case err != nil:
 			return false, nil, err
-		case code == claimAnswered:
+		case now.state == claimAnswered:
 			tasks, err = c.marked(ctx)
 			return true, tasks, err
-		case code == claimBusy: // it will have taken something, or not, in a moment
+		case now.state == claimBusy: // it will have taken something, or not, in a moment
 			if !c.listen() { // else it may have ended before this one could hear of it
-				c.awaitNudge(ctx, left)
+				c.awaitNudge(ctx, now.left+time.Millisecond)
 			}
 			if c.server.Err() != nil || c.queues.store.IsLate(ctx, nil) {
 				return false, nil, store.AsUnavailable("claim", errClaimBusy())
 			}
 			continue
-		case known: // a request with this id may have died after it took tasks
+		case now.known: // a request with this id may have died after it took tasks
 			tasks, err = c.marked(ctx)
 		}
 		c.making, c.turn = true, begun.Add(c.queues.claimTurn())
@@ -77,7 +65,8 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 // errClaimBusy is an error, so that the request is repeated: an empty answer would end the claim for its worker, and not
 // for the request that is taking tasks under its id.
 func errClaimBusy() *model.Error {
-	return &model.Error{Code: model.Overloaded, RetryAfter: time.Second, Message: "another request with this claimId is being answered; send it again with the same claimId, which gets the same tasks"}
+	return &model.Error{Code: model.Overloaded, RetryAfter: time.Second, Message: "another request with this claimId is being answered; " +
+		"send it again with the same claimId, which gets the same tasks"}
 }
 
 // resume lets a claim that has waited take again; false: a later request makes it, or has made it, by now.
@@ -86,8 +75,8 @@ func (c *claim) resume(ctx context.Context) (bool, error) {
 	if c.mark == "" || c.making && begun.Before(c.turn) {
 		return true, nil
 	}
-	code, _, _, err := c.step(ctx, "take")
-	c.making, c.turn = err == nil && code == claimMine, begun.Add(c.queues.claimTurn())
+	now, err := c.step(ctx, stepTake)
+	c.making, c.turn = err == nil && now.state == claimMine, begun.Add(c.queues.claimTurn())
 	return c.making, err
 }
 
@@ -95,7 +84,7 @@ func (c *claim) resume(ctx context.Context) (bool, error) {
 func (c *claim) rest(ctx context.Context) {
 	if c.making {
 		c.making = false
-		c.queues.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.queues.store.Do(ctx, "claim", c.stepCall("wait")) }) // else its turn ends by itself
+		c.queues.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.step(ctx, stepWait) }) // else its turn ends by itself
 	}
 }
 
@@ -107,23 +96,23 @@ func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model
 		return tasks, nil
 	}
 	c.making = false
-	code, _, _, err := c.step(ctx, "done")
+	now, err := c.step(ctx, stepDone)
 	switch {
 	case err != nil:
 		return nil, err
-	case code == claimMine:
+	case now.state == claimMine:
 		return tasks, nil
 	}
 	return c.follow(ctx)
 }
 
-// overtaken tells whether another request with its id has got tasks. What cannot be learnt now the end of the wait asks.
+// overtaken reports whether another request with its id has got tasks. What cannot be learnt now the end of the wait asks.
 func (c *claim) overtaken(ctx context.Context) bool {
 	if c.mark == "" || c.making {
 		return false
 	}
-	code, _, _, err := c.step(ctx, "look")
-	c.over = err == nil && code == claimAnswered
+	now, err := c.step(ctx, stepLook)
+	c.over = err == nil && now.state == claimAnswered
 	return c.over
 }
 
@@ -133,28 +122,28 @@ func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, er
 	if code := model.CodeOf(reason); c.mark == "" || code == model.Unavailable || code == model.Overloaded {
 		return nil, reason
 	}
-	switch code, _, _, err := c.step(ctx, "look"); {
+	switch now, err := c.step(ctx, stepLook); {
 	case err != nil:
 		return nil, err
-	case code == claimAnswered, code == claimBusy:
+	case now.state == claimAnswered, now.state == claimBusy:
 		return c.follow(ctx)
 	}
 	return nil, reason
 }
 
-// follow gives the answer of the later request that makes the claim instead, should it have one soon. While that one takes
+// follow returns the answer of the later request that makes the claim instead, should it have one soon. While that one takes
 // nobody knows whether there is one.
 func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	c.listen()
 	for latest := time.Now().Add(claimFollow); ; {
-		code, _, _, err := c.step(ctx, "ask")
+		now, err := c.step(ctx, stepAsk)
 		switch {
 		case err != nil:
 			return nil, err
-		case code == claimAnswered:
+		case now.state == claimAnswered:
 			return c.marked(ctx)
 		case c.server.Err() == nil && !c.queues.store.IsLate(ctx, nil) && time.Now().Before(latest):
-		case code == claimBusy:
+		case now.state == claimBusy:
 			return nil, store.AsUnavailable("claim", errClaimBusy())
 		default:
 			return nil, nil
@@ -163,19 +152,20 @@ func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// step does a step of the claim's record. left is for how long another request may take.
-func (c *claim) step(ctx context.Context, what string) (code int64, known bool, left time.Duration, err error) {
-	re, err := c.queues.store.Do(ctx, "claim", c.stepCall(what))
-	return re.Int(0), re.Int(1) == 1, time.Duration(re.Int(2)+1) * time.Millisecond, err
+// step does a step of the claim's record.
+func (c *claim) step(ctx context.Context, what claimStep) (claimedReply, error) {
+	re, err := c.queues.store.Do(ctx, "claim", c.queues.claimedCall(c.Scope, c.WorkerID, c.mark,
+		claimedArgs{request: c.owner, step: what, turn: c.queues.claimTurn()}))
+	return readClaimed(re), err
 }
 
-func (c *claim) stepCall(what string) *store.Call {
-	shard := c.queues.store.ShardOf(c.Scope, c.WorkerID)
-	key := c.queues.store.Keys[shard].Claim(c.Scope, c.WorkerID, c.mark)
-	return store.NewCall(shard, c.queues.store.Scripts.Get("claimed"), []string{key}, c.owner, model.Millis(claimLife), what, model.Millis(c.queues.claimTurn()))
+// markOf returns the hash of a claim's id, by which the tasks that it got are known.
+func markOf(claimID string) string {
+	sum := sha256.Sum256([]byte(claimID))
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// marked gives the tasks that were claimed under this id and that the worker still holds.
+// marked returns the tasks that were claimed under this id and that the worker still holds.
 func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 	held, err := c.queues.holdings.HeldBy(ctx, "claim", c.Scope, c.WorkerID)
 	if err != nil {
@@ -190,18 +180,18 @@ func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 	return c.queues.envelopesOf(ctx, refs, c.WorkerID)
 }
 
-// envelopesOf reads tasks that a worker holds and gives the envelopes of their attempts again.
+// envelopesOf reads tasks that a worker holds and returns the envelopes of their attempts again.
 func (s *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
 	calls := make([]*store.Call, len(refs))
 	for i, r := range refs {
 		calls[i] = s.tasks.GetCall(r, tasks.Whole)
 	}
 	s.store.DoAll(ctx, "claim", calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
 	var envelopes []*model.Envelope
 	for i, c := range calls {
-		if c.Err != nil {
-			return nil, c.Err
-		}
 		v := tasks.ReadTask(refs[i], c.Reply)
 		if v != nil && v.WorkerID == workerID && (v.State == model.Dispatched || v.State == model.Running) {
 			envelopes = append(envelopes, s.tasks.Envelope(v.Task, v.Fence, v.Life))

@@ -2,8 +2,6 @@ package queues
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -16,30 +14,28 @@ import (
 func (s *Service) WaitingClaims() (n int) {
 	s.waitlists.mu.Lock()
 	defer s.waitlists.mu.Unlock()
-	for _, m := range s.waitlists.byName {
-		m.mu.Lock()
-		for _, w := range m.waiters {
+	for _, l := range s.waitlists.byName {
+		l.mu.Lock()
+		for _, w := range l.waiters {
 			if !w.fresh && w.offer == nil {
 				n++
 			}
 		}
-		m.mu.Unlock()
+		l.mu.Unlock()
 	}
 	return n
 }
 
 // Looks counts the looks at what is ready in a shard.
-func (s *Service) Looks() int {
-	return int(testutil.ToFloat64(s.metrics.looks))
-}
+func (s *Service) Looks() int { return int(testutil.ToFloat64(s.metrics.reads)) }
 
-// ReserveClaim reserves room for a claim that is under way; call the result when it is over.
+// ReserveClaim reserves places for a claim that is under way; call the result when it is over.
 func (s *Service) ReserveClaim(scope model.Scope, worker string, n int) (settle func(), err error) {
-	g, err := s.reserveClaim(context.Background(), scope, worker, n, true)
-	return func() { s.settleClaim(context.Background(), g, 0) }, err
+	r, err := s.reserve(context.Background(), scope, worker, n, true)
+	return func() { s.settle(context.Background(), r, 0) }, err
 }
 
-// Nudged gives a channel that is told when the claims of a worker are.
+// Nudged returns a channel that is closed when the claims of a worker are.
 func (s *Service) Nudged(scope model.Scope, worker string) (told <-chan struct{}, leave func()) {
 	c := &claim{ClaimRequest: ClaimRequest{Scope: scope, WorkerID: worker}, queues: s}
 	leave = s.nudges.join(c)
@@ -59,10 +55,10 @@ func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err erro
 	if err := c.reserve(context.Background(), true); err != nil {
 		return 0, nil, err
 	}
-	m := s.waitlists.of(s, r.Scope, r.Queue)
-	w := m.join(c)
+	l := s.waitlists.of(s, r.Scope, r.Queue)
+	w := l.join(c)
 	o := <-w.offers
-	return len(o.entries), func() { m.leave(w); c.giveBack(context.Background()) }, o.err
+	return len(o.entries), func() { l.leave(w); c.giveBack(context.Background()) }, o.err
 }
 
 // OnlyWhenTold has full claims look for a free place only when they are told.
@@ -73,11 +69,11 @@ func (s *Service) TellWhenFree(worker string) { s.tellWhenFree(context.Backgroun
 
 // FullClaims counts the shards that are asked to say when an attempt of a worker ends.
 func (s *Service) FullClaims(worker string) (n int) {
-	for shard := range s.store.Keys {
-		r, err := s.store.Do(context.Background(), "test",
-			store.NewCall(shard, s.store.Scripts.Get("held"), []string{s.store.Keys[shard].Held}, "~"+worker, "", 1))
+	for shard, k := range s.store.Keys {
+		asked, err := s.store.Do(context.Background(), "test",
+			store.NewCall(shard, s.store.Scripts.Get("held"), []string{k.Held}, "~"+worker, "", 1))
 		if err == nil {
-			n += len(r)
+			n += len(asked)
 		}
 	}
 	return n
@@ -85,23 +81,15 @@ func (s *Service) FullClaims(worker string) (n int) {
 
 // ClaimStep does a step of a claim's record as another request does, which may take tasks for so long.
 func (s *Service) ClaimStep(scope model.Scope, worker, claimID, request, what string, turn time.Duration) error {
-	shard, key := s.claimKey(scope, worker, claimID)
-	_, err := s.store.Do(context.Background(), "test",
-		store.NewCall(shard, s.store.Scripts.Get("claimed"), []string{key}, request, model.Millis(claimLife), what, model.Millis(turn)))
+	_, err := s.store.Do(context.Background(), "test", s.claimedCall(scope, worker, markOf(claimID),
+		claimedArgs{request: request, step: claimStep(what), turn: turn}))
 	return err
-}
-
-func (s *Service) claimKey(scope model.Scope, worker, claimID string) (shard int, key string) {
-	sum := sha256.Sum256([]byte(claimID))
-	shard = s.store.ShardOf(scope, worker)
-	return shard, s.store.Keys[shard].Claim(scope, worker, base64.RawURLEncoding.EncodeToString(sum[:15]))
 }
 
 // ClaimKey is the key of a claim's record.
 func (s *Service) ClaimKey(scope model.Scope, worker, claimID string) string {
-	_, key := s.claimKey(scope, worker, claimID)
-	return key
+	return s.store.Keys[s.store.ShardOf(scope, worker)].Claim(scope, worker, markOf(claimID))
 }
 
 // BreakLooks has every look at a queue panic.
-func (s *Service) BreakLooks() { s.metrics.looks = nil }
+func (s *Service) BreakLooks() { s.metrics.reads = nil }

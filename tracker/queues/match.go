@@ -3,6 +3,7 @@ package queues
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// look is one look at what is ready in a queue: it reads as few shards as those who wait need, and offers what fits.
+// match is one match of the claims that wait in a queue with what is ready there: it reads as few shards as the claims need,
+// and offers what fits. The goroutine that makes it owns it.
 type match struct {
 	waitlist *waitlist
 	open     []*waitingClaim
@@ -56,12 +58,12 @@ func (m *match) want() (n int) {
 	return n
 }
 
-// hungry tells whether a claim has nothing yet. Those that have something do not wait for more.
+// hungry reports whether a claim has nothing yet. Those that have something do not wait for more.
 func (m *match) hungry() bool {
 	return slices.ContainsFunc(m.open, func(w *waitingClaim) bool { return len(m.found[w]) == 0 })
 }
 
-// order lists the shards to read: those in which something waited at the last look first, beginning with another one
+// order lists the shards to read: those in which something waited when they were read last first, beginning with another one
 // each time, then the others.
 func (m *match) order() []int {
 	l := m.waitlist
@@ -84,66 +86,57 @@ func (m *match) order() []int {
 // read reads shards and shares out what it finds. It goes on where the classes of a group are more than a script
 // lists at once, so that tasks which nobody here can run do not hide those behind them.
 func (m *match) read(ctx context.Context, shards []int) error {
-	after := map[int]map[string]string{} // by shard and group: the class after which to go on
+	left := map[int][]groupAfter{}
 	for _, shard := range shards {
-		after[shard] = map[string]string{}
-		for _, group := range m.all {
-			after[shard][group] = ""
-		}
-		for group := range m.todo[shard] {
-			after[shard][group] = ""
+		for group := range m.groupsIn(shard) {
+			left[shard] = append(left[shard], groupAfter{group: group})
 		}
 	}
-	for len(after) > 0 && m.hungry() {
-		calls, groups := m.calls(after)
-		m.waitlist.queues.store.DoAll(ctx, "claim", calls)
-		m.waitlist.queues.metrics.looks.Add(float64(len(calls)))
-		after = map[int]map[string]string{}
+	l := m.waitlist
+	for len(left) > 0 && m.hungry() {
+		calls := m.calls(left)
+		l.queues.store.DoAll(ctx, "claim", calls)
+		l.queues.metrics.reads.Add(float64(len(calls)))
+		if err := store.FirstError(calls); err != nil {
+			return err
+		}
+		rest := map[int][]groupAfter{}
 		var entries []*schema.ReadyEntry
-		for i, c := range calls {
-			if c.Err != nil {
-				return c.Err
-			}
-			m.waitlist.depth[c.Shard] = c.Reply.Int(1)
-			for _, text := range c.Reply.List(2).Strings() {
-				if e, ok := schema.ParseReady(text, c.Shard); ok {
-					entries = append(entries, e)
-				}
-			}
-			for j, class := range c.Reply.List(3).Strings() {
-				if class != "" {
-					if class == "/" { // the script had enough before it
-						class = ""
-					}
-					if after[c.Shard] == nil {
-						after[c.Shard] = map[string]string{}
-					}
-					after[c.Shard][groups[i][j]] = class
-				}
+		for _, c := range calls {
+			reply := readReady(c.Reply, c.Shard, left[c.Shard])
+			l.depth[c.Shard] = reply.waiting
+			entries = append(entries, reply.entries...)
+			if len(reply.rest) > 0 {
+				rest[c.Shard] = reply.rest
 			}
 		}
+		left = rest
 		m.share(ctx, entries)
 	}
 	return nil
 }
 
-func (m *match) calls(after map[int]map[string]string) (calls []*store.Call, groups [][]string) {
-	m.waitlist.mu.Lock()
-	out := slices.Clone(m.waitlist.out) // may all stand before those that are free
-	m.waitlist.mu.Unlock()
-	limit := min(m.want(), matchLimit)
-	for shard, of := range after {
-		k := m.waitlist.queues.store.Keys[shard]
-		args := []any{m.waitlist.name, limit + out[shard], classLimit}
-		var asked []string
-		for group, class := range of {
-			asked = append(asked, group)
-			args = append(args, group, class)
-		}
-		calls = append(calls, store.NewCall(shard, m.waitlist.queues.store.Scripts.Get("ready"), []string{k.Ready, k.Pauses}, args...))
-		groups = append(groups, asked)
+// groupsIn has the groups to look through in a shard, in no order: else the same ones would always be those that a script has
+// no more time for.
+func (m *match) groupsIn(shard int) map[string]bool {
+	groups := map[string]bool{}
+	for _, group := range m.all {
+		groups[group] = true
 	}
-	return calls, groups
+	maps.Copy(groups, m.todo[shard])
+	return groups
+}
+
+func (m *match) calls(left map[int][]groupAfter) (calls []*store.Call) {
+	l := m.waitlist
+	l.mu.Lock()
+	out := slices.Clone(l.out) // may all stand before those that are free
+	l.mu.Unlock()
+	limit := min(m.want(), matchLimit)
+	for shard, groups := range left {
+		calls = append(calls, l.queues.readyCall(shard, l.name, limit+out[shard], groups))
+	}
+	return calls
 }
 
 // share gives entries to claims that can run them: class by class in turns, beginning with the class that was served
@@ -218,7 +211,7 @@ func (m *match) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim
 	return takers
 }
 
-// least gives the claim that has got least and wants more; of several the one that came first.
+// least returns the claim that has got least and wants more; of several the one that came first.
 func (m *match) least(takers []*waitingClaim) *waitingClaim {
 	var least *waitingClaim
 	for _, w := range takers {

@@ -1,14 +1,12 @@
 package queues
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics count what claims do.
 type metrics struct {
 	results *prometheus.CounterVec
 	tasks   prometheus.Counter
-	looks   prometheus.Counter
+	reads   prometheus.Counter // of what is ready in one shard
 	waiting prometheus.Gauge
 }
 
@@ -20,7 +18,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		tasks: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_claimed_tasks_total", Help: "Tasks handed to workers by claims.",
 		}),
-		looks: prometheus.NewCounter(prometheus.CounterOpts{
+		reads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_claim_looks_total", Help: "Looks at what is ready in one shard of a queue.",
 		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -28,7 +26,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 	}
 	if r != nil {
-		r.MustRegister(m.results, m.tasks, m.looks, m.waiting)
+		r.MustRegister(m.results, m.tasks, m.reads, m.waiting)
 	}
 	return m
 }

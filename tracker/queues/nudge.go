@@ -88,10 +88,6 @@ func (c *claim) wake() {
 
 // tellWhenFree asks every shard to say so when an attempt ends that the worker holds there. Where that fails the claim
 // looks by itself after a while.
-func (s *Service) tellWhenFree(ctx context.Context, worker string) {
-	calls := make([]*store.Call, s.store.Shards())
-	for shard, k := range s.store.Keys {
-		calls[shard] = store.NewCall(shard, s.store.Scripts.Get("tell_when_free"), []string{k.Held, k.Fences}, worker)
-	}
-	s.store.DoAll(ctx, "claim", calls)
+func (s *Service) tellWhenFree(ctx context.Context, workerID string) {
+	_, _ = s.store.EachShard(ctx, "claim", func(shard int, _ *schema.ShardKeys) *store.Call { return s.tellWhenFreeCall(shard, workerID) })
 }

@@ -1,7 +1,6 @@
 package queues
 
 import (
-	"log/slog"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -15,30 +14,33 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Logger     *slog.Logger
 	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service hands the tasks that wait in queues to the workers that claim them. Its methods may be called from any goroutine.
+// Service hands the tasks that wait in queues to the workers that claim them. Its methods may be called from any goroutine;
+// what changes owns itself: waitlists, listener and nudges have locks of their own, as the cache has.
 type Service struct {
 	store     *store.Store
 	holdings  *holdings.Service
 	workers   *workers.Service
 	tasks     *tasks.Service
-	log       *slog.Logger
+	scripts   *scripts
 	metrics   *metrics
 	waitlists waitlists
 	listener  listener
 	nudges    nudges
-	fullRetry time.Duration
 	asked     *lru.Cache[string, map[string]string] // labels by their hash
+	fullRetry time.Duration                         // set when it is made, and by tests
 }
 
 // New makes the service. Close it.
-func New(s *store.Store, h *holdings.Service, w *workers.Service, ta *tasks.Service, o Options) *Service {
-	t := &Service{store: s, holdings: h, workers: w, tasks: ta, log: o.Logger, metrics: newMetrics(o.Registerer), fullRetry: fullRetry, asked: newAskedCache()}
-	t.listener.queues = t
-	return t
+func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
+	made := &Service{
+		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
+		asked: newAskedCache(), fullRetry: fullRetry,
+	}
+	made.listener.queues = made
+	return made
 }
 
 // Close ends what hears that tasks become ready.

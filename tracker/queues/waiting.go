@@ -3,36 +3,77 @@ package queues
 import (
 	"slices"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// groups lists what a claim can be offered: what is pinned to its worker, and what is of its types.
-func (c *waitingClaim) groups() []string {
-	types := c.Types
-	if types == nil {
-		types = append(slices.Clip(c.grant.Types), "") // tasks without a type ask for none
+// ability is what a worker can run.
+type ability struct {
+	types    []string
+	runtimes []string
+	labels   map[string]string
+}
+
+// runs reports whether it is enough for the tasks of a class that asks for these labels, whatever they are pinned to.
+func (a *ability) runs(k schema.Class, asked map[string]string) bool {
+	switch {
+	case k.Kind != "" && !slices.Contains(a.types, k.Kind):
+		return false
+	case k.Runtime != "" && !slices.Contains(a.runtimes, k.Runtime):
+		return false
 	}
-	list := []string{"/" + c.WorkerID + "/"}
+	return model.HasLabels(a.labels, asked)
+}
+
+// waitingClaim is one claim in a waitlist, whose lock owns it.
+type waitingClaim struct {
+	ClaimRequest
+	can    *ability
+	places int
+	offers chan *offer // one at a time, and before it perhaps the answer that there is none
+	fresh  bool        // nothing was offered yet, and not everything was looked through for it
+	offer  *offer      // out and not resolved
+}
+
+// offer is what a claim may try to take. None means that there is nothing now.
+type offer struct {
+	to      *waitingClaim
+	entries []*schema.ReadyEntry
+	err     error
+}
+
+// wants reports whether the claim has still to be told what there is.
+func (w *waitingClaim) wants() bool { return w.fresh && w.offer == nil }
+
+// groups lists what the claim can be offered: what is pinned to its worker, and what is of its types.
+func (w *waitingClaim) groups() []string {
+	types := w.Types
+	if types == nil {
+		types = append(slices.Clip(w.can.types), "") // tasks without a type ask for none
+	}
+	list := []string{"/" + w.WorkerID + "/"}
 	for _, y := range types {
 		list = append(list, "//"+y+"/")
 	}
 	return list
 }
 
-// fits tells whether the claim's worker can run the tasks of a class that asks for these labels.
-func (c *waitingClaim) fits(k schema.Class, labels map[string]string) bool {
+// fits reports whether the claim can be offered the tasks of a class that asks for these labels.
+func (w *waitingClaim) fits(k schema.Class, labels map[string]string) bool {
 	switch {
-	case k.Pin != "" && k.Pin != c.WorkerID:
+	case k.Pin != "" && k.Pin != w.WorkerID:
 		return false
-	case c.Types != nil && !slices.Contains(c.Types, k.Kind), k.Kind != "" && !slices.Contains(c.grant.Types, k.Kind):
-		return false
-	case k.Runtime != "" && !slices.Contains(c.grant.Runtimes, k.Runtime):
+	case w.Types != nil && !slices.Contains(w.Types, k.Kind):
 		return false
 	}
-	for key, v := range labels {
-		if got, ok := c.grant.Labels[key]; !ok || got != v {
-			return false
-		}
+	return w.can.runs(k, labels)
+}
+
+func groupsOf(waiters []*waitingClaim) []string {
+	var all []string
+	for _, w := range waiters {
+		all = append(all, w.groups()...)
 	}
-	return true
+	slices.Sort(all)
+	return slices.Compact(all)
 }

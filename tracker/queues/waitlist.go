@@ -2,6 +2,7 @@ package queues
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,103 +12,88 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// rooms are the queues in which claims of this replica wait. One look at Redis serves all that wait in a room, and
-// while nothing becomes ready nobody looks: the first task of a class to become ready wakes the room (wake.go), and
+// waitlists are the queues in which claims of this replica wait. One look at Redis serves all that wait in one, and
+// while nothing becomes ready nobody looks: the first task of a class to become ready wakes the waitlist (wake.go), and
 // a slow look now and then finds what a lost message would have told.
 type waitlists struct {
-	mu     sync.Mutex
-	byName map[string]*waitlist
+	mu     sync.Mutex           // owns the map
+	byName map[string]*waitlist // <tenant>/<workspace>/<queue>
 }
 
 const maxIdleWaitlists = 10000
 
-func (r *waitlists) of(t *Service, scope model.Scope, queue string) *waitlist {
+// of returns the waitlist of a queue, which expects a claim from then on.
+func (w *waitlists) of(s *Service, scope model.Scope, queue string) *waitlist {
 	name := scope.String() + "/" + queue
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byName == nil {
-		r.byName = map[string]*waitlist{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byName == nil {
+		w.byName = map[string]*waitlist{}
 	}
-	if len(r.byName) >= maxIdleWaitlists {
-		for name, idle := range r.byName {
+	if len(w.byName) >= maxIdleWaitlists {
+		for name, idle := range w.byName {
 			if idle.empty() {
-				delete(r.byName, name)
+				delete(w.byName, name)
 			}
 		}
 	}
-	m := r.byName[name]
-	if m == nil {
-		m = &waitlist{queues: t, name: name, offered: map[string]bool{}, served: map[string]uint64{}, todo: map[int]map[string]bool{}, depth: make([]int64, t.store.Shards()), out: make([]int, t.store.Shards())}
-		r.byName[name] = m
+	l := w.byName[name]
+	if l == nil {
+		l = &waitlist{
+			queues: s, name: name, offered: map[string]bool{}, served: map[string]uint64{}, todo: map[int]map[string]bool{},
+			depth: make([]int64, s.store.Shards()), out: make([]int, s.store.Shards()),
+		}
+		w.byName[name] = l
 	}
-	m.expect()
-	return m
+	l.expect()
+	return l
 }
 
-func (r *waitlists) find(name string) *waitlist {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.byName[name]
+func (w *waitlists) find(name string) *waitlist {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byName[name]
 }
 
-// wakeAll has every room look through everything: something may have become ready unheard.
-func (r *waitlists) wakeAll() {
-	r.mu.Lock()
-	all := make([]*waitlist, 0, len(r.byName))
-	for _, m := range r.byName {
-		all = append(all, m)
-	}
-	r.mu.Unlock()
-	for _, m := range all {
-		m.matchAll()
+// wakeAll has every waitlist look through everything: something may have become ready unheard.
+func (w *waitlists) wakeAll() {
+	w.mu.Lock()
+	lists := slices.Collect(maps.Values(w.byName))
+	w.mu.Unlock()
+	for _, l := range lists {
+		l.matchAll()
 	}
 }
 
-// room matches the claims that wait in one queue with what is ready there.
+// waitlist has the claims that wait in one queue; they are matched with what is ready there (match.go).
 type waitlist struct {
 	queues *Service
 	name   string // <tenant>/<workspace>/<queue>
 
-	mu      sync.Mutex
-	joining int // claims that are about to join
+	mu      sync.Mutex // owns what follows
+	joining int        // claims that are about to join
 	waiters []*waitingClaim
 	offered map[string]bool         // entries that a claim of this replica tries to take just now
 	out     []int                   // how many of them there are in each shard
 	todo    map[int]map[string]bool // by shard: the groups of classes in which something may be new
-	running bool                    // somebody looks
+	running bool                    // somebody matches
 	safety  *time.Timer
 
-	served map[string]uint64 // by class: when a task of it was offered last, in turns; only the looker uses it
+	emptySince time.Time // all shards were looked through then, nothing waited and no wake has come since; zero: not so
+	wakes      uint64    // that have come
+
+	// Whoever matches owns these, one at a time; `running` sees to that.
+	served map[string]uint64 // by class: when a task of it was offered last, in turns
 	turn   uint64
 	next   int     // shard to begin with
-	depth  []int64 // tasks that waited in each shard at the last look
-
-	emptySince time.Time // all shards were looked through then, nothing waited and no word has come since; zero: not so
-	words      uint64    // that have come
-}
-
-// waitingClaim is one claim in a room.
-type waitingClaim struct {
-	ClaimRequest
-	grant  *grant
-	places int
-	offers chan *offer // one at a time, and before it perhaps the word that there is none
-	fresh  bool        // nothing was offered yet, and not everything was looked through for it
-	offer  *offer      // out and not resolved
-}
-
-// offer is what a claim may try to take. None means that there is nothing now.
-type offer struct {
-	to      *waitingClaim
-	entries []*schema.ReadyEntry
-	err     error
+	depth  []int64 // tasks that waited in each shard when it was read last; round reads it in between
 }
 
 const (
-	matchLimit   = 200 // entries of a class, a look, besides those on offer
-	classLimit   = 100 // classes of a group, a look
+	matchLimit   = 200 // entries of a class, a match, besides those on offer
+	classLimit   = 100 // classes of a group, a script
 	safetyPeriod = 10 * time.Second
-	matchRetry   = 500 * time.Millisecond // until a look that failed is tried again
+	matchRetry   = 500 * time.Millisecond // until a match that failed is tried again
 )
 
 func (l *waitlist) expect() {
@@ -123,12 +109,12 @@ func (l *waitlist) empty() bool {
 }
 
 func (l *waitlist) join(c *claim) *waitingClaim {
-	w := &waitingClaim{ClaimRequest: c.ClaimRequest, grant: c.grant, places: c.places, offers: make(chan *offer, 2), fresh: true}
+	w := &waitingClaim{ClaimRequest: c.ClaimRequest, can: c.can, places: c.places, offers: make(chan *offer, 2), fresh: true}
 	l.queues.listener.start()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.Wait > 0 && time.Since(l.emptySince) < safetyPeriod {
-		w.fresh = false // a word that is still on its way will wake it; a claim that does not wait must look
+		w.fresh = false // a wake that is still on its way will reach it; a claim that does not wait must look
 		w.offers <- &offer{to: w}
 	}
 	l.joining--
@@ -156,7 +142,7 @@ func (l *waitlist) leave(w *waitingClaim) {
 	}
 }
 
-// resolve tells what became of an offer: the first `tried` of its entries were taken, by this claim or by another.
+// resolve says what became of an offer: the first `tried` of its entries were taken, by this claim or by another.
 func (l *waitlist) resolve(o *offer, tried int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,28 +172,28 @@ func (l *waitlist) note(shard int, group string) {
 	l.todo[shard][group] = true
 }
 
-// heard forgets that the room was empty: a word has come.
-func (l *waitlist) heard() {
+// noteWake forgets that the queue was empty: a wake has come.
+func (l *waitlist) noteWake() {
 	l.emptySince = time.Time{}
-	l.words++
+	l.wakes++
 }
 
 // woken is told that the first task of a class became ready in a shard.
 func (l *waitlist) woken(shard int, group string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard()
+	l.noteWake()
 	if len(l.waiters) > 0 {
 		l.note(shard, group)
 		l.start()
 	}
 }
 
-// lookAgain has everything looked through for everyone.
+// matchAll has everything looked through for everyone.
 func (l *waitlist) matchAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard()
+	l.noteWake()
 	if len(l.waiters) == 0 {
 		return
 	}
@@ -222,16 +208,7 @@ func (l *waitlist) matchAll() {
 	l.start()
 }
 
-func groupsOf(waiters []*waitingClaim) []string {
-	var all []string
-	for _, w := range waiters {
-		all = append(all, w.groups()...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// start has somebody look unless somebody does. The caller holds the mutex.
+// start has somebody match unless somebody does. The caller holds the mutex.
 func (l *waitlist) start() {
 	if !l.running && (len(l.todo) > 0 || slices.ContainsFunc(l.waiters, (*waitingClaim).wants)) {
 		l.running = true
@@ -239,16 +216,13 @@ func (l *waitlist) start() {
 	}
 }
 
-// wants tells whether the claim has still to be told what there is.
-func (w *waitingClaim) wants() bool { return w.fresh && w.offer == nil }
-
-// run looks until everyone who waits knows what there is.
+// run matches until everyone who waits knows what there is.
 func (l *waitlist) run() {
 	for l.round() {
 	}
 }
 
-// round looks once: through everything for those who have just come, and where something may be new for everyone.
+// round matches once: through everything for those who have just come, and where something may be new for everyone.
 func (l *waitlist) round() (more bool) {
 	l.mu.Lock()
 	if len(l.waiters) == 0 {
@@ -257,13 +231,13 @@ func (l *waitlist) round() (more bool) {
 	open := l.open()
 	fresh := slices.DeleteFunc(slices.Clone(open), func(w *waitingClaim) bool { return !w.fresh })
 	if len(open) == 0 || len(fresh) == 0 && len(l.todo) == 0 {
-		l.running = false // whoever is free again starts the next look
+		l.running = false // whoever is free again starts the next match
 		l.mu.Unlock()
 		return false
 	}
 	m := &match{waitlist: l, open: open, todo: l.todo, all: groupsOf(fresh)}
 	l.todo = map[int]map[string]bool{}
-	start, words := time.Now(), l.words
+	start, wakes := time.Now(), l.wakes
 	l.mu.Unlock()
 
 	err := m.run(context.Background())
@@ -276,15 +250,16 @@ func (l *waitlist) round() (more bool) {
 				l.note(shard, group)
 			}
 		}
-		l.joining++ // nor may the room
+		l.joining++ // nor may the waitlist
 		time.AfterFunc(store.Jittered(matchRetry), l.retry)
 	}
-	if err == nil && m.shards == len(l.depth) && l.words == words && !slices.ContainsFunc(l.depth, func(n int64) bool { return n > 0 }) {
+	nothing := !slices.ContainsFunc(l.depth, func(n int64) bool { return n > 0 })
+	if err == nil && m.shards == len(l.depth) && l.wakes == wakes && nothing {
 		l.emptySince = start
 	}
 	told := fresh
 	if err != nil {
-		told = l.waiters // also those who came meanwhile: the next look is a while away
+		told = l.waiters // also those who came meanwhile: the next match is a while away
 	}
 	for _, w := range told {
 		if w.wants() {
@@ -296,7 +271,7 @@ func (l *waitlist) round() (more bool) {
 	return l.running
 }
 
-// retry looks again after a look that failed.
+// retry matches again after a match that failed.
 func (l *waitlist) retry() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,7 +285,7 @@ func (l *waitlist) open() []*waitingClaim {
 	return slices.DeleteFunc(slices.Clone(l.waiters), func(w *waitingClaim) bool { return w.offer != nil })
 }
 
-// offerTo hands an offer over, unless the claim has left. Then the next look finds what it would have got.
+// offerTo hands an offer over, unless the claim has left. Then the next match finds what it would have got.
 func (l *waitlist) offerTo(w *waitingClaim, entries []*schema.ReadyEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,8 +43,8 @@ func (l *listener) run(ctx context.Context) {
 
 // hear reads <shard>/<class>; an empty class means that everything of a queue may be ready: <shard>/<scope>/<queue>.
 // w/<scope>/<worker> is for the claims of one worker.
-func (l *listener) hear(word string) {
-	number, name, _ := strings.Cut(word, "/")
+func (l *listener) hear(message string) {
+	number, name, _ := strings.Cut(message, "/")
 	if number == "w" {
 		l.queues.nudges.nudge(name)
 		return
@@ -57,14 +57,14 @@ func (l *listener) hear(word string) {
 	if len(p) < 3 {
 		return
 	}
-	room := l.queues.waitlists.find(strings.Join(p[:3], "/"))
-	if room == nil {
+	list := l.queues.waitlists.find(strings.Join(p[:3], "/"))
+	if list == nil {
 		return
 	}
 	if c, ok := schema.ParseClass(name); ok {
-		room.woken(shard, c.Group())
+		list.woken(shard, c.Group())
 	} else {
-		room.matchAll()
+		list.matchAll()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // idPage is one page of task ids in their order, over all shards.
@@ -64,30 +65,46 @@ func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error
 // when there are none after these.
 func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []model.State, after string, quota int,
 	counts map[model.State]int) (ids []string, certain string, err error) {
+	list := workers.ListArgs{States: schema.Letters(q.states...), After: after, Limit: quota, Count: schema.Letters(count...)}
+	if q.run == "" {
+		list.Prefix = q.scope.String() + "/"
+	}
 	groups := s.store.AllTogether()
-	calls, asked := make([]*store.Call, len(groups)), make([]*listArgs, len(groups))
+	calls := make([]*store.Call, len(groups))
 	for i, shards := range groups {
-		asked[i] = &listArgs{shards: shards, scope: q.scope, run: q.run, states: q.states, after: after, limit: quota, count: count}
-		calls[i] = s.listCall(asked[i])
+		calls[i] = s.workers.ListCall(shards[0], s.indexKeys(shards, q), list)
 	}
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, "", err
 	}
 	for i, c := range calls {
-		for _, shard := range readList(c.Reply, asked[i]) {
-			for _, of := range shard.ids {
+		for _, index := range workers.ReadList(c.Reply, len(groups[i]), len(q.states)) {
+			for _, of := range index.IDs {
 				ids = append(ids, of...)
 				if len(of) == quota && (certain == "" || of[quota-1] < certain) {
 					certain = of[quota-1]
 				}
 			}
-			for j, state := range count {
-				counts[state] += shard.counts[j]
+			for j, n := range index.Counts {
+				counts[count[j]] += n
 			}
 		}
 	}
 	return ids, certain, nil
+}
+
+// indexKeys returns the keys of what lists the tasks that a query is about, in some shards.
+func (s *Service) indexKeys(shards []int, q idQuery) []string {
+	keys := make([]string, len(shards))
+	for i, shard := range shards {
+		if q.run == "" {
+			keys[i] = s.store.Keys[shard].Index
+		} else {
+			keys[i] = s.store.Keys[shard].Run(q.scope, q.run)
+		}
+	}
+	return keys
 }
 
 // ownRun finds the tasks whose run is named after them, which no run set holds.

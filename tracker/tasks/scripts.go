@@ -12,13 +12,13 @@ import (
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	cancel, create, get, idempotencyKey, list, names, nextAttempt *lua.Script
+	cancel, create, get, idempotencyKey, names, nextAttempt *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		cancel: set.Get("cancel"), create: set.Get("create"), get: set.Get("get"), idempotencyKey: set.Get("idempotency_key"),
-		list: set.Get("list"), names: set.Get("names"), nextAttempt: set.Get("next_attempt"),
+		names: set.Get("names"), nextAttempt: set.Get("next_attempt"),
 	}
 }
 
@@ -175,54 +175,6 @@ func readView(re store.Reply) *ViewReply {
 
 // ReadTask makes the view of a task from what GetCall was answered; nil when the task is not there.
 func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re)) }
-
-// listArgs is what list.lua is told.
-type listArgs struct {
-	shards []int // of one call
-	scope  model.Scope
-	run    string // "": all of the scope
-	states []model.State
-	after  string // id
-	limit  int    // for each state of each shard
-	count  []model.State
-}
-
-func (s *Service) listCall(a *listArgs) *store.Call {
-	keys, prefix := make([]string, len(a.shards)), ""
-	for i, shard := range a.shards {
-		keys[i] = s.store.Keys[shard].Run(a.scope, a.run)
-	}
-	if a.run == "" {
-		prefix = a.scope.String() + "/"
-		for i, shard := range a.shards {
-			keys[i] = s.store.Keys[shard].Index
-		}
-	}
-	return store.NewCall(a.shards[0], s.scripts.list, keys,
-		prefix, schema.Letters(a.states...), a.after, a.limit, schema.Letters(a.count...))
-}
-
-// shardList is what one shard has: ids of each state that was asked for, and how many there are of those to count.
-type shardList struct {
-	ids    [][]string
-	counts []int
-}
-
-func readList(re store.Reply, a *listArgs) []shardList {
-	of := make([]shardList, len(a.shards))
-	next := 0
-	for i := range of {
-		for range a.states {
-			of[i].ids = append(of[i].ids, re.List(next).Strings())
-			next++
-		}
-		for j := range a.count {
-			of[i].counts = append(of[i].counts, int(re.List(next).Int(j)))
-		}
-		next++
-	}
-	return of
-}
 
 // cancelCall asks a task to stop. The reason is a JSON string, or empty for none.
 func (s *Service) cancelCall(r *schema.TaskRef, reason string) *store.Call {

@@ -3,7 +3,6 @@ package queues
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +57,7 @@ func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, erro
 	return s.queues(ctx, "queues", scope, "")
 }
 
-// Queue tells of one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
+// Queue returns one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
 func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := s.queues(ctx, "queue", scope, name)
@@ -66,12 +65,13 @@ func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Q
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, &model.Error{Code: QueueNotFound, Op: "queue", Message: "nothing is known of this queue in this tenant and workspace: no task waits in it or runs, it has no workers and is not paused; check the name"}
+		return nil, &model.Error{Code: QueueNotFound, Op: "queue", Message: "nothing is known of this queue in this tenant and workspace: " +
+			"no task waits in it or runs, it has no workers and is not paused; check the name"}
 	}
 	return found[0], nil
 }
 
-// queues tells of one queue, or of all for "".
+// queues returns one queue, or all for "".
 func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only string) ([]*Queue, error) {
 	byName := map[string]*Queue{}
 	of := func(name string) *Queue {
@@ -144,10 +144,9 @@ type waitingClass struct {
 	tasks int
 }
 
-const classPage = 150
-
 // waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.
-func (s *Service) waitingClasses(ctx context.Context, op, prefix string, page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
+func (s *Service) waitingClasses(ctx context.Context, op, prefix string,
+	page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
 	after := map[int]string{}
 	for shard := range s.store.Keys {
 		after[shard] = ""
@@ -155,85 +154,31 @@ func (s *Service) waitingClasses(ctx context.Context, op, prefix string, page fu
 	for limit := MaxPausedQueues; len(after) > 0; limit = 0 {
 		var calls []*store.Call
 		for shard, from := range after {
-			k := s.store.Keys[shard]
-			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("queues"), []string{k.Ready, k.Pauses}, prefix, from, classPage, limit))
+			calls = append(calls, s.queuesCall(shard, prefix, from, limit))
 		}
 		s.store.DoBulk(ctx, op, calls)
+		if err := store.FirstError(calls); err != nil {
+			return err
+		}
 		after = map[int]string{}
 		for _, c := range calls {
-			if c.Err != nil {
-				return c.Err
-			}
-			for _, name := range c.Reply.List(1).Strings() {
+			reply := readQueues(c.Reply)
+			for _, name := range reply.paused {
 				if _, queue, ok := schema.SplitName(name); ok {
 					paused(queue)
 				}
 			}
 			var classes []waitingClass
-			heads := c.Reply.List(2).Strings()
-			for i, text := range heads {
+			for i, text := range reply.heads {
 				if head, ok := schema.ParseReady(text, c.Shard); ok {
-					classes = append(classes, waitingClass{strings.SplitN(head.Class.Name, "/", 4)[2], head, int(c.Reply.List(3).Int(i))})
+					classes = append(classes, waitingClass{strings.SplitN(head.Class.Name, "/", 4)[2], head, reply.counts[i]})
 				}
 			}
-			if len(heads) == classPage && len(classes) > 0 {
+			if len(reply.heads) == classPage && len(classes) > 0 {
 				after[c.Shard] = classes[len(classes)-1].head.Class.Name
 			}
-			page(c.Reply.Time(0), classes)
+			page(reply.now, classes)
 		}
 	}
 	return nil
-}
-
-// MaxPausedQueues is how many queues of one workspace may be paused at a time: each is kept in every shard until it is
-// resumed.
-const MaxPausedQueues = 1000
-
-// PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
-// goes on. It tells whether the queue has come to be by that: nothing was known of it.
-func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
-	ctx = s.store.Within(ctx, 0)
-	_, err = s.Queue(ctx, scope, queue)
-	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
-		return false, err
-	}
-	re, err := s.store.Do(ctx, "pause", s.pauseCall(0, scope, queue, "1", "", MaxPausedQueues))
-	if err != nil {
-		return false, err
-	}
-	if re.Int(0) == schema.CodeRefused {
-		return false, &model.Error{Code: model.Overloaded, TooMany: true, Op: "pause", RetryAfter: time.Minute,
-			Message: fmt.Sprintf("%d queues are paused in this workspace, which is the most; resume those that need not be, such as names that were never used", MaxPausedQueues)}
-	}
-	return created, s.setPaused(ctx, "pause", scope, queue, "1")
-}
-
-// ResumeQueue lets claims go on and wakes those that wait.
-func (s *Service) ResumeQueue(ctx context.Context, scope model.Scope, queue string) error {
-	ctx = s.store.Within(ctx, 0)
-	if err := s.setPaused(ctx, "resume", scope, queue, ""); err != nil {
-		return err
-	}
-	_, err := s.store.Do(ctx, "resume", s.pauseCall(0, scope, queue, "", "1", ""))
-	return err
-}
-
-// setPaused tells every shard but the first, since each hands out its tasks by itself. The first comes before the others
-// where a queue is paused, since it judges, and after them where it goes on. What fails half-way is done by a repeat.
-func (s *Service) setPaused(ctx context.Context, op string, scope model.Scope, queue, pause string) error {
-	var calls []*store.Call
-	for shard := 1; shard < s.store.Shards(); shard++ {
-		calls = append(calls, s.pauseCall(shard, scope, queue, pause, "", ""))
-	}
-	s.store.DoAll(ctx, op, calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return c.Err
-		}
-	}
-	return nil
-}
-
-func (s *Service) pauseCall(shard int, scope model.Scope, queue, pause, wake string, limit any) *store.Call {
-	return store.NewCall(shard, s.store.Scripts.Get("pause"), []string{s.store.Keys[shard].Pauses}, scope.String()+"/"+queue, pause, wake, limit)
 }

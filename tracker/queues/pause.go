@@ -1,0 +1,60 @@
+package queues
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// MaxPausedQueues is how many queues of one workspace may be paused at a time: each is kept in every shard until it is
+// resumed.
+const MaxPausedQueues = 1000
+
+// judge is the shard that decides whether a workspace has too many paused queues.
+const judge = 0
+
+// PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
+// goes on. It reports whether the queue has come to be by that: nothing was known of it.
+func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
+	ctx = s.store.Within(ctx, 0)
+	_, err = s.Queue(ctx, scope, queue)
+	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
+		return false, err
+	}
+	re, err := s.store.Do(ctx, "pause", s.pauseCall(judge, scope, queue, pauseArgs{pause: true, judge: true}))
+	if err != nil {
+		return false, err
+	}
+	if readPause(re) {
+		return false, &model.Error{Code: model.Overloaded, TooMany: true, Op: "pause", RetryAfter: time.Minute,
+			Message: fmt.Sprintf("%d queues are paused in this workspace, which is the most; "+
+				"resume those that need not be, such as names that were never used", MaxPausedQueues)}
+	}
+	return created, s.pauseOthers(ctx, "pause", scope, queue, pauseArgs{pause: true})
+}
+
+// ResumeQueue lets claims go on and wakes those that wait.
+func (s *Service) ResumeQueue(ctx context.Context, scope model.Scope, queue string) error {
+	ctx = s.store.Within(ctx, 0)
+	if err := s.pauseOthers(ctx, "resume", scope, queue, pauseArgs{}); err != nil {
+		return err
+	}
+	_, err := s.store.Do(ctx, "resume", s.pauseCall(judge, scope, queue, pauseArgs{wake: true}))
+	return err
+}
+
+// pauseOthers pauses or resumes in every shard but the judge, since each hands out its tasks by itself. The judge comes before
+// the others where a queue is paused, and after them where it goes on. What fails half-way is done by a repeat.
+func (s *Service) pauseOthers(ctx context.Context, op string, scope model.Scope, queue string, a pauseArgs) error {
+	var calls []*store.Call
+	for shard := range s.store.Keys {
+		if shard != judge {
+			calls = append(calls, s.pauseCall(shard, scope, queue, a))
+		}
+	}
+	s.store.DoAll(ctx, op, calls)
+	return store.FirstError(calls)
+}

@@ -1,0 +1,219 @@
+package queues
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
+)
+
+// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+type scripts struct {
+	askedLabels, claim, claimed, pause, queues, ready, tellWhenFree *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{
+		askedLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), pause: set.Get("pause"),
+		queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("tell_when_free"),
+	}
+}
+
+// flag is how scripts are told yes and no.
+func flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return ""
+}
+
+// askedAtOnce is how many sets of labels one script reads: the largest are near 100 KB.
+const askedAtOnce = 25
+
+// askedLabelsCall reads which labels tasks of one shard ask of their workers.
+func (s *Service) askedLabelsCall(entries []*schema.ReadyEntry) *store.Call {
+	shard := entries[0].Shard
+	keys := make([]string, len(entries))
+	for i, e := range entries {
+		keys[i] = s.store.Keys[shard].Doc(schema.TaskName(e.Ref.Scope, e.Ref.ID))
+	}
+	return store.NewCall(shard, s.scripts.askedLabels, keys)
+}
+
+// readAskedLabels returns them as JSON for each task; "": it asks for none, or is gone.
+func readAskedLabels(re store.Reply) []string { return re.Strings() }
+
+// claimedAtOnce is how many tasks one script hands out, since it answers with them.
+const claimedAtOnce = 25
+
+// claimCall hands entries of one shard to a worker. The mark is the hash of the claim's id; "": it has none.
+func (s *Service) claimCall(workerID, mark string, entries []*schema.ReadyEntry) *store.Call {
+	shard := entries[0].Shard
+	k := s.store.Keys[shard]
+	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), k.Pauses, k.Fences)
+	args := []any{int64(model.DefaultTokenTTL / time.Second), int64(model.MaxTokenTTL / time.Second),
+		model.Millis(model.DefaultClaimStartTimeout), workerID, mark}
+	for _, e := range entries {
+		keys = k.OfTask(keys, e.Ref.Scope, e.Ref.ID, e.Ref.Run, e.Ref.TimeoutMs)
+		args = append(args, e.Ref.Scope.String(), e.Ref.ID, e.Text, model.NewFence())
+	}
+	return store.NewCall(shard, s.scripts.claim, keys, args...)
+}
+
+// claimReply is what claim.lua answers.
+type claimReply struct {
+	fenced bool          // the worker has ended
+	tasks  []*tasks.View // for each entry; nil: it was not taken
+}
+
+func readClaim(re store.Reply, entries []*schema.ReadyEntry) claimReply {
+	reply := claimReply{fenced: re.Int(1) == 1, tasks: make([]*tasks.View, len(entries))}
+	for i, e := range entries {
+		at := 2 + 3*i
+		reply.tasks[i] = tasks.NewView(e.Ref, &tasks.ViewReply{
+			Now: re.Time(0), Record: store.Pairs(re.List(at)), Document: store.Pairs(re.List(at + 1)), History: re.List(at + 2).Strings(),
+		})
+	}
+	return reply
+}
+
+// claimStep is what a request does to the record of its claim.
+type claimStep string
+
+const (
+	stepMake claimStep = "make" // it begins, and may take tasks
+	stepTake claimStep = "take" // it has waited, and may take again
+	stepWait claimStep = "wait" // it may not take for now
+	stepDone claimStep = "done" // it has taken tasks
+	stepAsk  claimStep = "ask"  // it wants to be woken
+	stepLook claimStep = "look"
+)
+
+// claimLife is how long a claim id stands for the tasks that were claimed with it.
+const claimLife = time.Hour
+
+// claimedArgs is what claimed.lua is told of a request.
+type claimedArgs struct {
+	request string
+	step    claimStep
+	turn    time.Duration // for how long it may take
+}
+
+func (s *Service) claimedCall(scope model.Scope, workerID, mark string, a claimedArgs) *store.Call {
+	shard := s.store.ShardOf(scope, workerID)
+	return store.NewCall(shard, s.scripts.claimed, []string{s.store.Keys[shard].Claim(scope, workerID, mark)},
+		a.request, model.Millis(claimLife), string(a.step), model.Millis(a.turn))
+}
+
+// claimState is how a claim stands with a request; lua/queues/claimed.lua has the same numbers.
+type claimState int64
+
+const (
+	claimMine     claimState = iota // this request makes it
+	claimBusy                       // another one takes tasks, or died while it did
+	claimAnswered                   // it has got its tasks
+	claimOver                       // nobody takes, and this one may not
+)
+
+// claimedReply is what claimed.lua answers.
+type claimedReply struct {
+	state claimState
+	known bool          // there was a request before
+	left  time.Duration // for which another one may take
+}
+
+func readClaimed(re store.Reply) claimedReply {
+	return claimedReply{state: claimState(re.Int(0)), known: re.Int(1) == 1, left: time.Duration(re.Int(2)) * time.Millisecond}
+}
+
+// pauseArgs is what pause.lua is told of a queue in one shard.
+type pauseArgs struct {
+	pause bool // else it goes on
+	wake  bool // those who wait for its tasks
+	judge bool // whether the workspace has too many paused queues; else another shard has done that
+}
+
+func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseArgs) *store.Call {
+	var limit any = ""
+	if a.judge {
+		limit = MaxPausedQueues
+	}
+	return store.NewCall(shard, s.scripts.pause, []string{s.store.Keys[shard].Pauses},
+		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit)
+}
+
+// readPause reports whether the queue was refused: more than the limit would be paused.
+func readPause(re store.Reply) (tooMany bool) { return re.Int(0) == schema.CodeRefused }
+
+// classPage is how many classes of what waits one script counts.
+const classPage = 150
+
+// queuesCall counts what waits below <scope>/ or <scope>/<queue>/ in one shard, behind a class.
+func (s *Service) queuesCall(shard int, prefix, after string, pausedLimit int) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.queues, []string{k.Ready, k.Pauses}, prefix, after, classPage, pausedLimit)
+}
+
+// queuesReply is what queues.lua answers.
+type queuesReply struct {
+	now    time.Time // by Redis's clock
+	paused []string  // <scope>/<queue>
+	heads  []string  // the oldest entry of each class
+	counts []int     // its tasks
+}
+
+func readQueues(re store.Reply) queuesReply {
+	reply := queuesReply{now: re.Time(0), paused: re.List(1).Strings(), heads: re.List(2).Strings()}
+	for i := range reply.heads {
+		reply.counts = append(reply.counts, int(re.List(3).Int(i)))
+	}
+	return reply
+}
+
+// groupAfter is a group of classes to list, and the class after which to begin; "": at its first.
+type groupAfter struct{ group, after string }
+
+// readyCall lists up to so many entries of each class of the groups that wait in a queue, <scope>/<queue>, of one shard.
+func (s *Service) readyCall(shard int, queue string, limit int, groups []groupAfter) *store.Call {
+	k := s.store.Keys[shard]
+	args := []any{queue, limit, classLimit}
+	for _, g := range groups {
+		args = append(args, g.group, g.after)
+	}
+	return store.NewCall(shard, s.scripts.ready, []string{k.Ready, k.Pauses}, args...)
+}
+
+// readyReply is what ready.lua answers.
+type readyReply struct {
+	waiting int64 // tasks in the queue
+	entries []*schema.ReadyEntry
+	rest    []groupAfter // groups of which there is more
+}
+
+func readReady(re store.Reply, shard int, groups []groupAfter) readyReply {
+	reply := readyReply{waiting: re.Int(1)}
+	for _, text := range re.List(2).Strings() {
+		if e, ok := schema.ParseReady(text, shard); ok {
+			reply.entries = append(reply.entries, e)
+		}
+	}
+	for i, after := range re.List(3).Strings() {
+		switch after {
+		case "": // there is no more
+		case "/": // the script had enough before it
+			reply.rest = append(reply.rest, groupAfter{groups[i].group, ""})
+		default:
+			reply.rest = append(reply.rest, groupAfter{groups[i].group, after})
+		}
+	}
+	return reply
+}
+
+// tellWhenFreeCall asks that a worker's claims be told when an attempt that it holds in a shard ends.
+func (s *Service) tellWhenFreeCall(shard int, workerID string) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.tellWhenFree, []string{k.Held, k.Fences}, workerID)
+}
