@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -15,84 +16,95 @@ const (
 	auditLimit = 500 // entries of one shard's index a step
 )
 
-// audit is how far a sweeper has come with one shard.
+// audit is that walk of one sweeper.
 type audit struct {
+	service *Service
+
+	mu    sync.Mutex // on a Cluster a shard may move from one node's rounds to another's
+	shard []audited
+}
+
+// audited is how far the walk has come in one shard.
+type audited struct {
 	after string
 	next  time.Time
 }
 
-// auditWorkers takes a step in each shard where one is due, or, unranked, walks over all of them.
-func (s *Sweeper) auditWorkers(ctx context.Context, n *store.Node, shards []int, ranked bool) error {
-	for {
+func newAudit(s *Service) *audit { return &audit{service: s, shard: make([]audited, s.store.Shards())} }
+
+// step goes on in each shard of a round where it is time, or, unranked, walks over all of them.
+func (a *audit) step(ctx context.Context, r *round) error {
+	for shards := r.shards; len(shards) > 0; {
 		var calls []*store.Call
 		for _, shard := range shards {
-			if a := s.audited(shard); !ranked || !time.Now().Before(a.next) {
-				k := s.t.store.Keys[shard]
-				calls = append(calls, store.NewCall(shard, s.t.store.Scripts.Get("worker_missing"), []string{k.Workers, k.WorkerBeats}, a.after, auditLimit))
+			if at := a.at(shard); !r.ranked || !time.Now().Before(at.next) {
+				calls = append(calls, a.service.scripts.workerMissingCall(shard, at.after, auditLimit))
 			}
 		}
 		if len(calls) == 0 {
 			return nil
 		}
-		s.t.store.Exec(ctx, n, calls)
+		a.service.store.Exec(ctx, r.node, calls)
 		var found []dueWorker
 		var more []int
 		for _, c := range calls {
 			if c.Err != nil {
 				return c.Err
 			}
-			a := audit{after: c.Reply.Str(0)}
-			if a.after == "" {
-				a.next = time.Now().Add(auditEvery)
-			} else {
+			after, names := readWorkerMissing(c.Reply)
+			if a.moveOn(c.Shard, after) {
 				more = append(more, c.Shard)
 			}
-			s.setAudited(c.Shard, a)
-			for _, name := range c.Reply.List(1).Strings() {
+			for _, name := range names {
 				if scope, id, ok := schema.SplitName(name); ok {
 					found = append(found, dueWorker{ref: &schema.WorkerRef{Scope: scope, ID: id, Shard: c.Shard}, entry: name})
 				}
 			}
 		}
 		if len(found) > 0 {
-			if err := s.repairLooks(ctx, n, found); err != nil {
+			if err := a.repairLooks(ctx, r.node, found); err != nil {
 				return err
 			}
 		}
-		if shards = more; ranked || len(shards) == 0 {
+		if shards = more; r.ranked {
 			return nil
 		}
 	}
+	return nil
 }
 
 // repairLooks gives workers their entry again; the round that begins now finds those that are overdue.
-func (s *Sweeper) repairLooks(ctx context.Context, n *store.Node, found []dueWorker) error {
-	if err := s.nameDue(ctx, n, found); err != nil {
+func (a *audit) repairLooks(ctx context.Context, n *store.Node, found []dueWorker) error {
+	if err := a.service.resolve(ctx, n, found); err != nil {
 		return err
 	}
 	var calls []*store.Call
-	for _, group := range shardsOf(found) {
-		entries := make([]workerEntry, len(group))
-		for i, w := range group {
+	for _, piece := range piecesOf(found) {
+		entries := make([]workerEntry, len(piece))
+		for i, w := range piece {
 			entries[i] = workerEntry{w.ref, "workerbeats", w.entry}
 		}
-		calls = append(calls, s.t.repairWorkerCalls(entries)...)
+		calls = append(calls, a.service.repairWorkerCalls(entries)...)
 	}
-	s.t.store.Exec(ctx, n, calls)
-	_, err := s.t.countRepairs(calls)
+	a.service.store.Exec(ctx, n, calls)
+	_, err := a.service.countRepairs(calls)
 	return err
 }
 
-// On a Cluster a shard may move from one node's rounds to another's.
-
-func (s *Sweeper) audited(shard int) audit {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.audits[shard]
+func (a *audit) at(shard int) audited {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shard[shard]
 }
 
-func (s *Sweeper) setAudited(shard int, a audit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.audits[shard] = a
+// moveOn goes on behind an entry; "": that was the last one. It reports whether there is more.
+func (a *audit) moveOn(shard int, after string) (more bool) {
+	at := audited{after: after}
+	if after == "" {
+		at.next = time.Now().Add(auditEvery)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shard[shard] = at
+	return after != ""
 }

@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // census counts the live and the silent of some scopes over all shards. Tasks that live by their worker have no
 // silence of their own; their workers are counted.
-type census struct{ scopes map[model.Scope]*scopeCensus }
+type census struct {
+	service  *Service
+	timeouts *timeouts
+	ask      []model.Scope
+	scopes   map[model.Scope]*scopeCensus // of all in ask
+}
 
 type scopeCensus struct {
 	tasks, workers headcount
@@ -24,7 +26,7 @@ type scopeCensus struct {
 
 type headcount struct{ live, silent int }
 
-// mass tells whether so many are silent that the brake is to hold.
+// mass reports whether so many are silent that the brake is to spare them.
 func (h headcount) mass(share int) bool {
 	return h.live >= brakeFloor && h.silent >= max(brakeFloor, (h.live*share+99)/100)
 }
@@ -36,64 +38,12 @@ func (c *scopeCensus) String() string {
 	return fmt.Sprintf("%d of %d tasks and %d of %d workers are silent", c.tasks.silent, c.tasks.live, c.workers.silent, c.workers.live)
 }
 
-// execAll runs calls on their nodes, all nodes at once, in one round trip to each. A node that does not answer leaves
-// its errors in its calls.
-func (s *Sweeper) execAll(ctx context.Context, calls []*store.Call) {
-	groups := map[*store.Node][]*store.Call{}
-	for _, c := range calls {
-		n := s.t.store.Node(c.Shard)
-		groups[n] = append(groups[n], c)
-	}
-	var running sync.WaitGroup
-	for n, group := range groups {
-		running.Go(s.t.store.Guard("the census", func() { s.t.store.Exec(ctx, n, group) }))
-	}
-	running.Wait()
-}
-
-// execEvery does the same and is satisfied with nothing less than every answer.
-func (s *Sweeper) execEvery(ctx context.Context, calls []*store.Call) error {
-	s.execAll(ctx, calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return c.Err
-		}
-	}
-	return nil
-}
-
-// answered leaves out the calls of nodes that did not answer, and of shards on their way between two: what is there
-// cannot be counted, as live or as silent. An error means that none did, or that something is missing of a node that
-// did answer: a count without that would let live ones die.
-func (s *Sweeper) answered(calls []*store.Call) (left []*store.Call, err error) {
-	by := map[*store.Node]bool{}
-	for _, c := range calls {
-		if c.Err == nil {
-			left = append(left, c)
-			by[s.t.store.Node(c.Shard)] = true
-		}
-	}
-	for _, c := range calls {
-		if c.Err != nil && (len(left) == 0 || by[s.t.store.Node(c.Shard)] && !store.IsRedirect(c.Err)) {
-			return nil, c.Err
-		}
-	}
-	return left, nil
-}
-
-// stretch is what may be silent in one beats set.
-type stretch struct {
-	shard   int
-	timeout string
-	members int
-}
-
-func (s *Sweeper) takeCensus(ctx context.Context, ask []model.Scope) (*census, error) {
-	c := &census{scopes: map[model.Scope]*scopeCensus{}}
+func (b *brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Scope]*scopeCensus, error) {
+	c := &census{service: b.service, timeouts: b.timeouts, ask: ask, scopes: map[model.Scope]*scopeCensus{}}
 	for _, scope := range ask {
 		c.scopes[scope] = &scopeCensus{}
 	}
-	silent, held, err := s.censusSizes(ctx, c, ask)
+	silent, spared, err := c.sizes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,156 +51,201 @@ func (s *Sweeper) takeCensus(ctx context.Context, ask []model.Scope) (*census, e
 	for _, st := range silent {
 		total += st.members
 	}
-	for _, n := range held {
+	for _, n := range spared {
 		total += n
 	}
-	if total >= brakeFloor && c.undecided(ask, func(sc *scopeCensus) headcount { return sc.tasks }, s.t.opts.BrakeShare) {
-		if err := s.countSilent(ctx, c, ask, silent); err != nil {
+	if total >= brakeFloor && c.undecided() {
+		if err := c.countSilent(ctx, silent); err != nil {
 			return nil, err
 		}
-		if err := s.countHeld(ctx, c, held); err != nil {
+		if err := c.countSpared(ctx, spared); err != nil {
 			return nil, err
 		}
 	}
-	return c, s.countSilentWorkers(ctx, c, ask)
+	return c.scopes, c.countSilentWorkers(ctx)
 }
 
-// undecided tells whether counting more of the silent may yet engage the brake somewhere.
-func (c *census) undecided(ask []model.Scope, of func(*scopeCensus) headcount, share int) bool {
-	return slices.ContainsFunc(ask, func(scope model.Scope) bool {
-		h := of(c.scopes[scope])
-		return h.live >= brakeFloor && !h.mass(share)
+// undecided reports whether counting more of the silent tasks may yet engage the brake somewhere.
+func (c *census) undecided() bool {
+	return slices.ContainsFunc(c.ask, func(scope model.Scope) bool {
+		tasks := c.scopes[scope].tasks
+		return tasks.live >= brakeFloor && !tasks.mass(c.service.opts.BrakeShare)
 	})
 }
 
-// censusSizes counts what is live, and how much there is to look at. It asks again where a timeout is in use that this
-// sweeper did not know of.
-func (s *Sweeper) censusSizes(ctx context.Context, c *census, ask []model.Scope) (silent []stretch, held map[int]int, err error) {
-	var calls []*store.Call
-	known := make([][]string, s.t.store.Shards())
-	for again := true; again; {
-		again = false
-		calls = calls[:0]
-		for shard, k := range s.t.store.Keys {
-			known[shard] = slices.DeleteFunc(slices.Clone(s.known(shard)), func(t string) bool { return t == "0" }) // they live by their worker
-			keys, args := []string{k.Clock, k.Timeouts, k.Index, k.Workers, k.Braked}, []any{silentFrom, len(known[shard])}
-			for _, timeout := range known[shard] {
-				keys = append(keys, k.Beats(timeout))
-				args = append(args, timeout)
-			}
-			for _, scope := range ask {
-				args = append(args, scope.String())
-			}
-			calls = append(calls, store.NewCall(shard, s.t.store.Scripts.Get("census"), keys, args...))
-		}
-		s.execAll(ctx, calls)
-		for _, call := range calls {
-			if call.Err == nil && s.learn(call.Shard, call.Reply.List(0).Strings()) {
-				again = true
-			}
+// execAll runs calls on their nodes, all nodes at once, in one round trip to each. A node that does not answer leaves
+// its errors in its calls.
+func (c *census) execAll(ctx context.Context, calls []*store.Call) {
+	st := c.service.store
+	groups := map[*store.Node][]*store.Call{}
+	for _, call := range calls {
+		n := st.Node(call.Shard)
+		groups[n] = append(groups[n], call)
+	}
+	var running sync.WaitGroup
+	for n, group := range groups {
+		running.Go(st.Guard("the census", func() { st.Exec(ctx, n, group) }))
+	}
+	running.Wait()
+}
+
+// execEvery does the same and is satisfied with nothing less than every answer.
+func (c *census) execEvery(ctx context.Context, calls []*store.Call) error {
+	c.execAll(ctx, calls)
+	return store.FirstError(calls)
+}
+
+// answered leaves out the calls of nodes that did not answer, and of shards on their way between two: what is there
+// cannot be counted, as live or as silent. An error means that none did, or that something is missing of a node that
+// did answer: a count without that would let live ones die.
+func (c *census) answered(calls []*store.Call) (left []*store.Call, err error) {
+	st := c.service.store
+	by := map[*store.Node]bool{}
+	for _, call := range calls {
+		if call.Err == nil {
+			left = append(left, call)
+			by[st.Node(call.Shard)] = true
 		}
 	}
-	ok, err := s.answered(calls)
+	for _, call := range calls {
+		if call.Err != nil && (len(left) == 0 || by[st.Node(call.Shard)] && !store.IsRedirect(call.Err)) {
+			return nil, call.Err
+		}
+	}
+	return left, nil
+}
+
+// stretch is what may be silent in one beats set.
+type stretch struct {
+	beatsOf
+	members int
+}
+
+// sizes counts what is live, and how much there is to look at: the silent of each set, and by shard what the brake spares.
+func (c *census) sizes(ctx context.Context) (silent []stretch, spared map[int]int, err error) {
+	calls, asked := c.askSizes(ctx)
+	ok, err := c.answered(calls)
 	if err != nil {
 		return nil, nil, err
 	}
-	own, held := 0, map[int]int{} // attempts with a timeout of their own; entries of the brake by shard
+	own, spared := 0, map[int]int{} // own: attempts with a timeout of their own
 	for _, call := range ok {
-		if n := int(call.Reply.Int(1)) - 1; n > 0 { // the sentinel
-			held[call.Shard] = n
+		is := readCensus(call.Reply)
+		if is.braked > 0 {
+			spared[call.Shard] = is.braked
 		}
-		for i, timeout := range known[call.Shard] {
-			own += int(call.Reply.List(2).Int(2*i + 1))
-			if n := int(call.Reply.List(2).Int(2 * i)); n > 0 {
-				silent = append(silent, stretch{call.Shard, timeout, n})
+		for i, attempts := range is.attempts {
+			own += attempts.live
+			if attempts.silent > 0 {
+				silent = append(silent, stretch{beatsOf{call.Shard, asked[call.Shard][i]}, attempts.silent})
 			}
 		}
-		for i, scope := range ask {
-			sc := c.scopes[scope]
-			sc.tasks.live += int(call.Reply.List(3).Int(2 * i))
-			if n := int(call.Reply.List(3).Int(2*i + 1)); n > 0 {
-				sc.workers.live += n
+		for i, live := range is.scopes {
+			sc := c.scopes[c.ask[i]]
+			sc.tasks.live += live.tasks
+			if live.workers > 0 {
+				sc.workers.live += live.workers
 				sc.workerShards = append(sc.workerShards, call.Shard)
 			}
 		}
 	}
-	for _, scope := range ask { // running tasks that live by their worker are not among those that can be silent
-		c.scopes[scope].tasks.live = min(c.scopes[scope].tasks.live, own)
+	for _, sc := range c.scopes { // running tasks that live by their worker are not among those that can be silent
+		sc.tasks.live = min(sc.tasks.live, own)
 	}
-	return silent, held, nil
+	return silent, spared, nil
+}
+
+// askSizes asks all shards, and returns with which timeouts. It asks again where one is in use that this sweeper did not
+// know of.
+func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts [][]string) {
+	timeouts = make([][]string, c.service.store.Shards())
+	for again := true; again; {
+		again = false
+		calls = calls[:0]
+		for shard := range timeouts {
+			known := slices.Clone(c.timeouts.of(shard))
+			timeouts[shard] = slices.DeleteFunc(known, func(t string) bool { return t == "0" }) // they live by their worker
+			calls = append(calls, c.service.scripts.censusCall(shard, silentFrom, timeouts[shard], c.ask))
+		}
+		c.execAll(ctx, calls)
+		for _, call := range calls {
+			if call.Err == nil && c.timeouts.learn(call.Shard, readCensus(call.Reply).timeouts) {
+				again = true
+			}
+		}
+	}
+	return calls, timeouts
 }
 
 // countSilent counts page by page, all sets beside each other, until nothing is left or enough is known.
-func (s *Sweeper) countSilent(ctx context.Context, c *census, ask []model.Scope, silent []stretch) error {
-	for from := 0; len(silent) > 0 && c.undecided(ask, func(sc *scopeCensus) headcount { return sc.tasks }, s.t.opts.BrakeShare); from += censusPage {
+func (c *census) countSilent(ctx context.Context, silent []stretch) error {
+	for from := 0; len(silent) > 0 && c.undecided(); from += censusPage {
 		calls := make([]*store.Call, len(silent))
 		for i, st := range silent {
-			calls[i] = store.NewCall(st.shard, s.t.store.Scripts.Get("census_silent"), []string{s.t.store.Keys[st.shard].Beats(st.timeout)},
-				from, min(from+censusPage, st.members)-1)
+			calls[i] = c.service.scripts.censusSilentCall(st.beatsOf, from, min(from+censusPage, st.members)-1)
 		}
-		if err := s.execEvery(ctx, calls); err != nil {
+		if err := c.execEvery(ctx, calls); err != nil {
 			return err
 		}
 		for _, call := range calls {
-			c.addTasks(call.Reply)
+			c.addTasks(readCensusSilent(call.Reply))
 		}
 		silent = slices.DeleteFunc(silent, func(st stretch) bool { return st.members <= from+censusPage })
 	}
 	return nil
 }
 
-// countHeld adds the held, whose scores are new.
-func (s *Sweeper) countHeld(ctx context.Context, c *census, held map[int]int) error {
-	for from := 0; len(held) > 0; from += censusHeld {
+// countSpared adds those that the brake spares, whose scores are new; of each shard there are so many.
+func (c *census) countSpared(ctx context.Context, spared map[int]int) error {
+	for from := 0; len(spared) > 0; from += censusSpared {
 		var calls []*store.Call
-		for shard := range held {
-			k := s.t.store.Keys[shard]
-			keys, args := []string{k.Clock, k.Braked}, []any{silentFrom, from, censusHeld}
-			for _, timeout := range s.known(shard) {
-				keys = append(keys, k.Beats(timeout))
-				args = append(args, timeout)
-			}
-			calls = append(calls, store.NewCall(shard, s.t.store.Scripts.Get("census_spared"), keys, args...))
+		for shard := range spared {
+			calls = append(calls, c.service.scripts.censusSparedCall(shard, silentFrom, from, censusSpared, c.timeouts.of(shard)))
 		}
-		if err := s.execEvery(ctx, calls); err != nil {
+		if err := c.execEvery(ctx, calls); err != nil {
 			return err
 		}
 		for _, call := range calls {
-			if call.Reply.Int(0) < censusHeld {
-				delete(held, call.Shard)
+			seen, counts := readCensusSpared(call.Reply)
+			if seen < censusSpared {
+				delete(spared, call.Shard)
 			}
-			c.addTasks(call.Reply[1:])
+			c.addTasks(counts)
 		}
 	}
 	return nil
 }
 
-// addTasks adds a script's counts of silent tasks; those of scopes that nobody asked for are left out.
-func (c *census) addTasks(counts store.Reply) {
-	for i := 0; i+1 < len(counts); i += 2 {
-		tenant, workspace, _ := strings.Cut(counts.Str(i), "/")
-		if sc := c.scopes[model.Scope{Tenant: tenant, Workspace: workspace}]; sc != nil {
-			sc.tasks.silent += int(counts.Int(i + 1))
+// addTasks adds counts of silent tasks; those of scopes that nobody asked for are left out.
+func (c *census) addTasks(counts []scopeCount) {
+	for _, n := range counts {
+		if sc := c.scopes[n.scope]; sc != nil {
+			sc.tasks.silent += n.attempts
 		}
 	}
 }
 
+// workerList is where the workers of a scope stand that have one status, by its letter.
+type workerList struct {
+	shard  int
+	letter string
+}
+
 // countSilentWorkers looks at every worker of the scopes that have enough of them: their scores tell when to look at
 // them next, not how silent they are.
-func (s *Sweeper) countSilentWorkers(ctx context.Context, c *census, ask []model.Scope) error {
-	for _, scope := range ask {
+func (c *census) countSilentWorkers(ctx context.Context) error {
+	share := c.service.opts.BrakeShare
+	for _, scope := range c.ask {
 		sc := c.scopes[scope]
-		if sc.workers.live < brakeFloor || sc.tasks.mass(s.t.opts.BrakeShare) {
+		if sc.workers.live < brakeFloor || sc.tasks.mass(share) {
 			continue
 		}
-		after := make(map[string]string, len(sc.workerShards)) // shard and letter → last id
+		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was looked at
 		for _, shard := range sc.workerShards {
-			for _, letter := range [...]string{"N", "D"} {
-				after[strconv.Itoa(shard)+letter] = ""
-			}
+			after[workerList{shard, "N"}], after[workerList{shard, "D"}] = "", ""
 		}
-		for len(after) > 0 && !sc.workers.mass(s.t.opts.BrakeShare) {
-			if err := s.countWorkerPages(ctx, scope, sc, after); err != nil {
+		for len(after) > 0 && !sc.workers.mass(share) {
+			if err := c.countWorkerPages(ctx, scope, sc, after); err != nil {
 				return err
 			}
 		}
@@ -259,41 +254,34 @@ func (s *Sweeper) countSilentWorkers(ctx context.Context, c *census, ask []model
 }
 
 // countWorkerPages counts one page of each list that is not at its end, and moves on in it.
-func (s *Sweeper) countWorkerPages(ctx context.Context, scope model.Scope, sc *scopeCensus, after map[string]string) error {
+func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *scopeCensus, after map[workerList]string) error {
 	const page = 500
-	var lists []*store.Call
-	var names []string
-	for at, last := range after {
-		shard, _ := strconv.Atoi(at[:len(at)-1])
-		lists = append(lists, store.NewCall(shard, s.t.store.Scripts.Get("list"), []string{s.t.store.Keys[shard].Workers}, scope.String()+"/", at[len(at)-1:], last, page, ""))
-		names = append(names, at)
+	var calls []*store.Call
+	var lists []workerList
+	for list, last := range after {
+		calls = append(calls, c.service.scripts.listWorkersCall(list.shard, scope, list.letter, last, page))
+		lists = append(lists, list)
 	}
-	if err := s.execEvery(ctx, lists); err != nil {
+	if err := c.execEvery(ctx, calls); err != nil {
 		return err
 	}
 	var reads []*store.Call
 	for i, list := range lists {
-		ids := list.Reply.List(0).Strings()
+		ids := readList(calls[i].Reply, 0)
 		if len(ids) < page {
-			delete(after, names[i])
+			delete(after, list)
 		} else {
-			after[names[i]] = ids[len(ids)-1]
+			after[list] = ids[len(ids)-1]
 		}
-		if len(ids) == 0 {
-			continue
+		if len(ids) > 0 {
+			reads = append(reads, c.service.scripts.censusWorkersCall(list.shard, silentFrom, scope, ids))
 		}
-		k := s.t.store.Keys[list.Shard]
-		keys := []string{k.Clock}
-		for _, id := range ids {
-			keys = append(keys, k.Worker(schema.TaskName(scope, id)))
-		}
-		reads = append(reads, store.NewCall(list.Shard, s.t.store.Scripts.Get("census_workers"), keys, silentFrom))
 	}
-	if err := s.execEvery(ctx, reads); err != nil {
+	if err := c.execEvery(ctx, reads); err != nil {
 		return err
 	}
 	for _, read := range reads {
-		sc.workers.silent += int(read.Reply.Int(0))
+		sc.workers.silent += readCensusWorkers(read.Reply)
 	}
 	return nil
 }

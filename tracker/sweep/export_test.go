@@ -7,9 +7,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// ReconcileAShare takes steps as a running reconciler does, and tells how many entries each shard showed.
+// ReconcileAShare takes steps as a running reconciler does, and returns how many entries each shard showed.
 func (s *Sweeper) ReconcileAShare(steps int) ([]int, error) {
-	seen := make([]int, s.t.store.Shards())
+	seen := make([]int, s.service.store.Shards())
 	for shard := range seen {
 		for range steps {
 			n, _, err := s.reconciler.step(context.Background(), shard, true)
@@ -24,18 +24,21 @@ func (s *Sweeper) ReconcileAShare(steps int) ([]int, error) {
 
 // RecoverUntil has a sweeper go on with a worker's recovery for as long as the context lives.
 func (s *Sweeper) RecoverUntil(ctx context.Context, scope model.Scope, id string) (taken int, err error) {
-	s.life = ctx
-	r, _ := s.t.store.WorkerRef(scope, id)
-	_, taken, err = s.recoverAll(context.Background(), []*schema.WorkerRef{r})
+	r, _ := s.service.store.WorkerRef(scope, id)
+	_, taken, err = s.workers.recoveries.all(ctx, []*schema.WorkerRef{r})
 	return taken, err
 }
 
 // AtWork has a sweeper believe that it is at a recovery.
-func (s *Sweeper) AtWork(id string) { s.begin(&schema.WorkerRef{ID: id}) }
+func (s *Sweeper) AtWork(id string) { s.workers.recoveries.begin(&schema.WorkerRef{ID: id}) }
 
 // FindSilent finds what is silent in a set of beats; take ends what was found, as often as it is called.
 func (s *Sweeper) FindSilent(shard int, timeoutMs string) (found int, take func() (SweepResult, error), err error) {
-	n := s.t.store.Node(shard)
-	items, _, err := s.find(context.Background(), n, []overdue{{shard: shard, kind: "expire", timeout: timeoutMs}})
-	return len(items), func() (SweepResult, error) { return s.take(context.Background(), n, items) }, err
+	n := s.service.store.Node(shard)
+	items, _, err := s.tasks.find(context.Background(), n, []overdue{{shard: shard, set: beatsSet, timeout: timeoutMs}})
+	return len(items), func() (SweepResult, error) {
+		r := &round{node: n}
+		err := s.tasks.take(context.Background(), r, items, &cleared{})
+		return r.result, err
+	}, err
 }

@@ -15,6 +15,15 @@ type metrics struct {
 	probes       *prometheus.CounterVec
 	repairs      *prometheus.CounterVec
 	reconciled   prometheus.Counter
+	brake        brakeMetrics
+}
+
+// brakeMetrics count what the mass expiry brake does.
+type brakeMetrics struct {
+	sparedTasks, sparedWorkers prometheus.Counter
+	released                   *prometheus.CounterVec
+	censuses                   prometheus.Counter
+	engaged                    prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -23,13 +32,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_tasks_removed_total", Help: "Finished tasks removed at the end of their retention.",
 		}),
 		detectionLag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_detection_lag_seconds", Help: "How long after it was due a verdict fell.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+			Name: "lubdub_detection_lag_seconds", Help: "How long after it was due a verdict fell.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 		sweepLag: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lubdub_sweep_lag_seconds", Help: "Age of the oldest overdue entry at the last look; 0 when nothing is overdue.",
 		}),
 		sweepTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_sweep_seconds", Help: "Time of one sweep over the shards of one node.", Buckets: prometheus.ExponentialBuckets(0.0005, 3, 10),
+			Name: "lubdub_sweep_seconds", Help: "Time of one sweep over the shards of one node.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 3, 10),
 		}),
 		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
@@ -41,14 +52,40 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_repairs_total", Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, that something else wrote to it, or a bug.",
+			Name: "lubdub_repairs_total",
+			Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, " +
+				"that something else wrote to it, or a bug.",
 		}, []string{"what"}),
 		reconciled: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
 		}),
+		brake: newBrakeMetrics(r),
 	}
 	if r != nil {
 		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.probes, m.repairs, m.reconciled)
+	}
+	return m
+}
+
+func newBrakeMetrics(r prometheus.Registerer) brakeMetrics {
+	spared := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass expiry brake gave one more timeout, by kind.",
+	}, []string{"kind"})
+	m := brakeMetrics{
+		sparedTasks: spared.WithLabelValues("task"), sparedWorkers: spared.WithLabelValues("worker"),
+		released: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_mass_expiry_released_total", Help: "Held tasks and workers that operators let go before their time, by kind.",
+		}, []string{"kind"}),
+		censuses: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_mass_expiry_censuses_total",
+			Help: "Counts of the silent over all shards that this sweeper took for the mass expiry brake.",
+		}),
+		engaged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_mass_expiry_engaged", Help: "Scopes in which the mass expiry brake held when this sweeper last looked; 0 when none.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(spared, m.released, m.censuses, m.engaged)
 	}
 	return m
 }

@@ -2,12 +2,10 @@ package sweep
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -16,80 +14,86 @@ const (
 	idleLife  = time.Minute // a timeout by which nobody has lived for so long is dropped; sooner it would come and go with each task
 )
 
-// peeked is what one look at the shards of a node tells.
-type peeked struct {
-	s      *Sweeper
-	ranked bool
-	todo   []overdue
-	idle   map[int][]string // by shard: timeouts that may be dropped
-	next   time.Duration
-	lag    time.Duration
+// set is a sorted set of a shard in which something about tasks comes due.
+type set uint8
+
+const (
+	beatsSet set = iota // of one timeout: attempts that may be silent
+	timersSet
+	dueSet
+)
+
+// overdue is one set with something to take in it.
+type overdue struct {
+	shard   int
+	set     set
+	timeout string        // of a beats set, ms
+	grace   time.Duration // left to sweepers of a better rank
 }
 
-// heads is one call that looks at beats sets, and whose they are.
-type heads struct {
-	*store.Call
-	of []overdue
+// beatsOf names the beats set of one timeout in one shard.
+type beatsOf struct {
+	shard   int
+	timeout string // ms
+}
+
+// peeked is what one look at the shards of a node shows.
+type peeked struct {
+	t        *taskSweep
+	r        *round
+	todo     []overdue
+	outboxes []outbox
+	idle     map[int][]string // by shard: timeouts that may be dropped
+	next     time.Duration
+	lag      time.Duration
 }
 
 // peek looks at what may be due in the shards of one node, in one round trip. Which timeouts are in use it learns also
 // where looking at their sets fails: on Cluster that fails for one that has been dropped while its slot moves.
-func (s *Sweeper) peek(ctx context.Context, n *store.Node, shards []int, ranked bool) (*peeked, error) {
-	groups := s.t.store.Together(shards)
+func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
+	st := t.service.store
+	groups := st.Together(r.shards)
 	var calls []*store.Call
-	var beats []heads
+	var sets [][]beatsOf // of the calls behind those about groups
 	for _, group := range groups {
-		var keys []string
-		for _, shard := range group {
-			k := s.t.store.Keys[shard]
-			keys = append(keys, k.Clock, k.Timers, k.Due, k.Timeouts, k.Sweepers, k.Outbox)
-		}
-		calls = append(calls, store.NewCall(group[0], s.t.store.Scripts.Get("peek"), keys, s.id, model.Millis(sweeperLease)))
-		beats = append(beats, s.headCalls(group)...)
+		calls = append(calls, t.service.scripts.peekCall(group, t.id, sweeperLease))
+		sets = append(sets, t.knownSets(group)...)
 	}
-	for _, h := range beats {
-		calls = append(calls, h.Call)
+	for _, part := range sets {
+		calls = append(calls, t.service.scripts.peekBeatsCall(part))
 	}
-	s.t.store.Exec(ctx, n, calls)
-	p := &peeked{s: s, ranked: ranked, idle: map[int][]string{}, next: maxNap}
+	st.Exec(ctx, r.node, calls)
+	p := &peeked{t: t, r: r, idle: map[int][]string{}, next: maxNap}
 	looks := map[int]shardLook{}
 	for i, group := range groups {
 		for j, shard := range group {
 			if c := calls[i]; c.Err == nil {
-				looks[shard] = p.look(shard, c.Reply.Int(0), c.Reply.List(1+j))
+				looks[shard] = p.look(shard, c.Reply.Int(0), readPeek(c.Reply.List(1+j)))
 			}
 		}
 	}
-	for _, c := range calls {
-		if c.Err != nil {
-			return nil, c.Err
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	for i, part := range sets {
+		first := readPeekBeats(calls[len(groups)+i].Reply)
+		for j, of := range part {
+			p.lookAtBeats(looks[of.shard], of.timeout, first[j])
 		}
 	}
-	for _, h := range beats {
-		for i, of := range h.of {
-			p.considerBeats(looks[of.shard], of.timeout, h.Reply.Str(i))
-		}
-	}
-	s.t.metrics.sweepLag.Set(p.lag.Seconds())
+	t.service.metrics.sweepLag.Set(p.lag.Seconds())
 	return p, nil
 }
 
-// headCalls asks for the first beats of every timeout that is known of some shards.
-func (s *Sweeper) headCalls(group []int) (calls []heads) {
-	var sets []overdue
-	for _, shard := range group {
-		for _, timeout := range s.known(shard) {
-			sets = append(sets, overdue{shard: shard, timeout: timeout})
+// knownSets returns the beats sets that are known of some shards, for one call each.
+func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
+	var sets []beatsOf
+	for _, shard := range shards {
+		for _, timeout := range t.timeouts.of(shard) {
+			sets = append(sets, beatsOf{shard, timeout})
 		}
 	}
-	for part := range slices.Chunk(sets, peekLimit) {
-		keys := make([]string, len(part))
-		for i, of := range part {
-			keys[i] = s.t.store.Keys[of.shard].Beats(of.timeout)
-		}
-		calls = append(calls, heads{store.NewCall(group[0], s.t.store.Scripts.Get("peek_beats"), keys), part})
-	}
-	return calls
+	return slices.Collect(slices.Chunk(sets, peekLimit))
 }
 
 // shardLook is when one shard was looked at, and how long this sweeper leaves what it finds to others.
@@ -99,108 +103,60 @@ type shardLook struct {
 	grace     time.Duration
 }
 
-func (p *peeked) look(shard int, now int64, r store.Reply) shardLook {
-	l := shardLook{shard: shard, now: now, time: r.Int(0)}
-	if p.ranked {
-		l.grace = rankDelay * time.Duration(p.s.rank(shard, r.List(4).Strings()))
+func (p *peeked) look(shard int, now int64, dues shardDues) shardLook {
+	l := shardLook{shard: shard, now: now, time: dues.time, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
+	if p.isOver(l, dues.timer-l.time) {
+		p.todo = append(p.todo, overdue{shard: shard, set: timersSet, grace: l.grace})
 	}
-	p.consider(l, "timers", "0", r.Int(1)-l.time)
-	p.consider(l, "due", "0", r.Int(2)-now)
-	p.consider(l, "outbox", "0", r.Int(3)-now)
-	if p.s.learn(shard, r.List(5).Strings()) {
+	if p.isOver(l, dues.due-now) {
+		p.todo = append(p.todo, overdue{shard: shard, set: dueSet, grace: l.grace})
+	}
+	if p.isOver(l, dues.notice-now) {
+		p.outboxes = append(p.outboxes, outbox{shard, l.grace})
+	}
+	if p.t.timeouts.learn(shard, dues.timeouts) {
 		p.next = 0 // a timeout that this sweeper did not know: look again now
 	}
 	return l
 }
 
-func (p *peeked) consider(l shardLook, kind, timeout string, dueIn int64) {
-	late := time.Duration(-dueIn) * time.Millisecond
+// isOver reports whether what is due in so many ms is this sweeper's to take.
+func (p *peeked) isOver(l shardLook, dueInMs int64) bool {
+	late := time.Duration(-dueInMs) * time.Millisecond
 	p.lag = max(p.lag, late)
-	if late >= l.grace {
-		p.todo = append(p.todo, overdue{l.shard, kind, timeout, l.grace})
-	} else {
+	if late < l.grace {
 		p.next = min(p.next, l.grace-late)
 	}
+	return late >= l.grace
 }
 
-// considerBeats judges the set of one timeout by its first beat; "": nobody lives by it.
-func (p *peeked) considerBeats(l shardLook, timeout, first string) {
+// lookAtBeats judges the set of one timeout by its first beat; "": nobody lives by it.
+func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 	if first == "" {
-		if p.s.idleFor(l, timeout) >= idleLife && l.grace == 0 {
+		if p.t.timeouts.idleFor(l.shard, timeout, l.now) >= idleLife && l.grace == 0 {
 			p.idle[l.shard] = append(p.idle[l.shard], timeout)
 		}
 		return
 	}
-	p.s.inUse(l.shard, timeout)
-	if t, _ := strconv.ParseInt(timeout, 10, 64); t > 0 { // those of 0 live by their workers
+	p.t.timeouts.lives(l.shard, timeout)
+	if ms, _ := strconv.ParseInt(timeout, 10, 64); ms > 0 { // those of 0 live by their workers
 		at, _ := strconv.ParseInt(first, 10, 64)
-		p.consider(l, "expire", timeout, at+t+1-l.time)
+		if p.isOver(l, at+ms+1-l.time) {
+			p.todo = append(p.todo, overdue{l.shard, beatsSet, timeout, l.grace})
+		}
 	}
-}
-
-func (s *Sweeper) known(shard int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.timeouts[shard]
-}
-
-// learn keeps the timeouts that are in use; it tells whether there are new ones.
-func (s *Sweeper) learn(shard int, inUse []string) (more bool) {
-	inUse = slices.DeleteFunc(inUse, func(t string) bool { return t == "!" }) // the sentinel
-	slices.Sort(inUse)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.timeouts[shard]
-	if slices.Equal(known, inUse) {
-		return false
-	}
-	s.timeouts[shard] = inUse
-	maps.DeleteFunc(s.idle[shard], func(t string, _ int64) bool { _, in := slices.BinarySearch(inUse, t); return !in })
-	return slices.ContainsFunc(inUse, func(t string) bool { _, in := slices.BinarySearch(known, t); return !in })
-}
-
-// idleFor tells for how long this sweeper has seen nobody live by a timeout.
-func (s *Sweeper) idleFor(l shardLook, timeout string) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.idle[l.shard] == nil {
-		s.idle[l.shard] = map[string]int64{}
-	}
-	since, seen := s.idle[l.shard][timeout]
-	if !seen || since > l.now { // the clock was put back
-		since = l.now
-		s.idle[l.shard][timeout] = since
-	}
-	return time.Duration(l.now-since) * time.Millisecond
-}
-
-func (s *Sweeper) inUse(shard int, timeout string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.idle[shard], timeout)
 }
 
 // dropIdle drops timeouts by which nobody lives: each costs every look at its shard.
-func (s *Sweeper) dropIdle(ctx context.Context, n *store.Node, idle map[int][]string) error {
+func (t *taskSweep) dropIdle(ctx context.Context, n *store.Node, idle map[int][]string) error {
 	var calls []*store.Call
 	for shard, timeouts := range idle {
-		k := s.t.store.Keys[shard]
 		for part := range slices.Chunk(timeouts, peekLimit) {
-			keys, args := []string{k.Timeouts}, []any{}
-			for _, timeout := range part {
-				keys, args = append(keys, k.Beats(timeout)), append(args, timeout)
-			}
-			calls = append(calls, store.NewCall(shard, s.t.store.Scripts.Get("forget_timeouts"), keys, args...))
+			calls = append(calls, t.service.scripts.forgetTimeoutsCall(shard, part))
 		}
 	}
 	if len(calls) == 0 {
 		return nil
 	}
-	s.t.store.Exec(ctx, n, calls)
-	for _, c := range calls {
-		if c.Err != nil {
-			return c.Err
-		}
-	}
-	return nil
+	return t.service.exec(ctx, n, calls)
 }

@@ -7,7 +7,7 @@ func TestRank(t *testing.T) {
 	for shard := range 64 {
 		seen := map[int]bool{}
 		for _, id := range ids {
-			seen[(&Sweeper{id: id}).rank(shard, ids)] = true
+			seen[sweeperID(id).rank(shard, ids)] = true
 		}
 		if len(seen) != 3 || !seen[0] {
 			t.Fatalf("shard %d: ranks %v", shard, seen)

@@ -3,12 +3,8 @@ package sweep
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/holdings"
-	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -23,73 +19,78 @@ const (
 	repairLimit   = 25 // tasks or workers of one script call
 )
 
-// walks are the sets of a shard in the order of the walk; the beats sets come behind, as timeouts lists them.
-var walks = []walk{
-	{set: "timeouts", scan: "SSCAN"},
-	{set: "ix", scan: "ZSCAN"},
-	{set: "held", scan: "ZSCAN"},
-	{set: "ready", scan: "ZSCAN"},
-	{set: "timers", scan: "ZSCAN"},
-	{set: "due", scan: "ZSCAN"},
-	{set: "progress", scan: "HSCAN"},
-	{set: "cancels", scan: "HSCAN"},
-	{set: "workerbeats", scan: "ZSCAN"},
-	{set: "workerdue", scan: "ZSCAN"},
-	{set: "recoveries", scan: "ZSCAN"},
-	{set: "workers", scan: "ZSCAN"}, // last: by now no machine is without workers only because its lists lost them
-}
-
+// walk is one set of a shard to walk over. What its entries are about one of the two functions reads; neither: they are the
+// timeouts in use.
 type walk struct {
-	set     string
+	set     string // its name in docs/redis-keys.md
 	scan    string
 	timeout string // of a beats set, ms
+	key     func(*schema.ShardKeys) string
+	task    func(entry string, shard int) (taskEntry, bool)
+	worker  func(entry string, shard int) (workerEntry, bool)
 }
 
-func (w walk) key(k *schema.ShardKeys) string {
-	switch w.set {
-	case "timeouts":
-		return k.Timeouts
-	case "ix":
-		return k.Index
-	case "held":
-		return k.Held
-	case "ready":
-		return k.Ready
-	case "timers":
-		return k.Timers
-	case "due":
-		return k.Due
-	case "progress":
-		return k.Progress
-	case "cancels":
-		return k.Cancels
-	case "workers":
-		return k.Workers
-	case "workerbeats":
-		return k.WorkerBeats
-	case "workerdue":
-		return k.WorkerDue
-	case "recoveries":
-		return k.Recoveries
+// walks are the sets of a shard in the order of the walk; the beats sets come behind, as timeouts lists them.
+var walks = []walk{
+	{set: "timeouts", scan: "SSCAN", key: func(k *schema.ShardKeys) string { return k.Timeouts }},
+	{set: "ix", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Index }, task: ofIndex},
+	{set: "held", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Held }, task: ofHeld},
+	{set: "ready", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Ready }, task: ofReady},
+	{set: "timers", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Timers }, task: ofTimer},
+	{set: "due", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Due }, task: ofTimer},
+	{set: "progress", scan: "HSCAN", key: func(k *schema.ShardKeys) string { return k.Progress }, task: ofMember},
+	{set: "cancels", scan: "HSCAN", key: func(k *schema.ShardKeys) string { return k.Cancels }, task: ofMember},
+	{set: "workerbeats", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerBeats }, worker: ofWorkerLook},
+	{set: "workerdue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerDue }, worker: ofWorkerDue},
+	{set: "recoveries", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Recoveries }, worker: ofRecovery},
+	// Last: by now no machine is without workers only because its lists lost them.
+	{set: "workers", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Workers }, worker: ofWorkerIndex},
+}
+
+// walkOfBeats is over the beats set of one timeout.
+func walkOfBeats(timeout string) walk {
+	return walk{
+		set: "beats", scan: "ZSCAN", timeout: timeout, task: ofMember,
+		key: func(k *schema.ShardKeys) string { return k.Beats(timeout) },
 	}
-	return k.Beats(w.timeout)
 }
 
 // position is how far the walk over one shard has come.
 type position struct {
 	at       int
-	cursor   string
+	cursor   string // "": at the beginning of a set
 	timeouts []string
 }
 
-type reconciler struct {
-	s     *Sweeper
-	rate  int
-	shard []position
+func (p *position) walk() walk {
+	if p.at < len(walks) {
+		return walks[p.at]
+	}
+	return walkOfBeats(p.timeouts[p.at-len(walks)])
 }
 
-func newReconciler(s *Sweeper, rate int) *reconciler {
-	return &reconciler{s: s, rate: rate, shard: make([]position, s.t.store.Shards())}
+// moveOn goes on behind a page, whose cursor is where the next one begins.
+func (p *position) moveOn(cursor string) {
+	if p.cursor = cursor; cursor != "0" {
+		return
+	}
+	p.cursor = ""
+	if p.at++; p.at == len(walks)+len(p.timeouts) {
+		*p = position{}
+	}
+}
+
+// reconciler is one walk over all shards. One goroutine takes its steps.
+type reconciler struct {
+	service    *Service
+	id         sweeperID
+	rate       int
+	shard      []position
+	recordless *recordless
+}
+
+func newReconciler(s *Service, id sweeperID, rate int, known *recordless) *reconciler {
+	return &reconciler{service: s, id: id, rate: rate, shard: make([]position, s.store.Shards()), recordless: known}
 }
 
 // run takes a step in a shard drawn at random whenever its pace allows one, until the context ends. A shard is left to
@@ -113,121 +114,75 @@ func (r *reconciler) run(ctx context.Context) {
 	}
 }
 
-// Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
-func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
-	r, repairs := newReconciler(s, 0), map[string]int{}
-	for shard := range r.shard {
+// walkOnce walks over everything from the beginning, beside the walk that run is at, and counts what it repaired.
+func (r *reconciler) walkOnce(ctx context.Context) (map[string]int, error) {
+	once, repairs := newReconciler(r.service, r.id, 0, r.recordless), map[string]int{}
+	for shard := range once.shard {
 		for more := true; more; {
 			if err := ctx.Err(); err != nil {
 				return repairs, err
 			}
-			_, found, err := r.step(ctx, shard, false)
+			_, found, err := once.step(ctx, shard, false)
 			for what, n := range found {
 				repairs[what] += n
 			}
 			if err != nil {
 				return repairs, err
 			}
-			more = r.shard[shard].at > 0 || r.shard[shard].cursor != ""
+			more = once.shard[shard].at > 0 || once.shard[shard].cursor != ""
 		}
 	}
 	return repairs, nil
 }
 
-// step looks at one page of one shard and moves on. It tells how many entries it saw.
+// step looks at one page of one shard and moves on. It returns how many entries it saw.
 func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int, repairs map[string]int, err error) {
-	t, p := r.s.t, &r.shard[shard]
-	k := t.store.Keys[shard]
+	s, p := r.service, &r.shard[shard]
 	w := p.walk()
 	cursor := p.cursor
 	if cursor == "" {
 		cursor = "0"
 	}
-	page, err := t.store.Do(ctx, "reconcile", store.NewCall(shard, t.store.Scripts.Get("walk"), []string{w.key(k), k.Sweepers}, w.scan, cursor, reconcilePage))
+	reply, err := s.store.Do(ctx, "reconcile", s.scripts.walkCall(shard, w.key(s.store.Keys[shard]), w.scan, cursor, reconcilePage))
 	if err != nil {
 		return 0, nil, err
 	}
-	if ranked && r.s.rank(shard, page.List(2).Strings()) > 0 {
+	page := readWalk(reply)
+	if ranked && r.id.rank(shard, page.sweepers) > 0 {
 		return 0, nil, nil
 	}
-	entries := slices.DeleteFunc(page.List(1).Strings(), func(e string) bool { return e == "!" }) // the sentinel
-	switch w.set {
-	case "timeouts":
-		p.timeouts = append(p.timeouts, entries...)
-	case "workers", "workerbeats", "workerdue", "recoveries":
-		repairs, err = t.repairWorkers(ctx, shard, w.set, entries)
+	switch {
+	case w.task != nil:
+		repairs, err = r.repairTasks(ctx, shard, w, page.entries)
+	case w.worker != nil:
+		repairs, err = s.repairWorkers(ctx, shard, w, page.entries)
 	default:
-		repairs, err = r.s.repairTasks(ctx, shard, w, entries)
+		p.timeouts = append(p.timeouts, page.entries...)
 	}
-	t.metrics.reconciled.Add(float64(len(entries)))
-	if err != nil {
-		return len(entries), repairs, err // the same page again
+	s.metrics.reconciled.Add(float64(len(page.entries)))
+	if err == nil { // else the same page again
+		p.moveOn(page.cursor)
 	}
-	if p.cursor = page.Str(0); p.cursor == "0" {
-		p.cursor = ""
-		if p.at++; p.at == len(walks)+len(p.timeouts) {
-			*p = position{}
-		}
-	}
-	return len(entries), repairs, nil
-}
-
-func (p *position) walk() walk {
-	if p.at < len(walks) {
-		return walks[p.at]
-	}
-	return walk{"beats", "ZSCAN", p.timeouts[p.at-len(walks)]}
+	return len(page.entries), repairs, err
 }
 
 // countRepairs counts what scripts answered that they repaired.
-func (t *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
+func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 	repairs := map[string]int{}
-	var err error
 	for _, c := range calls {
 		if c.Err != nil {
-			err = c.Err
 			continue
 		}
-		for i := range c.Reply {
-			for _, what := range c.Reply.List(i).Strings() {
+		for _, repaired := range readRepairs(c.Reply) {
+			for _, what := range repaired {
 				repairs[what]++
-				t.metrics.repairs.WithLabelValues(what).Inc()
+				s.metrics.repairs.WithLabelValues(what).Inc()
 			}
 		}
 	}
 	if len(repairs) > 0 {
-		t.log.Warn("the reconciler repaired the store; if it lost writes or something else wrote to it, this was to be expected, else please report it", "repairs", repairs)
+		s.log.Warn("the reconciler repaired the store; if it lost writes or something else wrote to it, "+
+			"this was to be expected, else please report it", "repairs", repairs)
 	}
-	return repairs, err
-}
-
-// entryOf reads which task an entry of a set is about.
-func entryOf(set, entry string, shard int) (scope model.Scope, id, worker string, ok bool) {
-	switch set {
-	case "ix": // <scope>/<state letter>/<task>, or ~<tenant>/<size>/<workspace>/<task>
-		p := strings.Split(entry, "/")
-		if len(p) != 4 {
-			return model.Scope{}, "", "", false
-		}
-		if tenant, size := strings.CutPrefix(p[0], "~"); size {
-			return model.Scope{Tenant: tenant, Workspace: p[2]}, p[3], "", true
-		}
-		return model.Scope{Tenant: p[0], Workspace: p[1]}, p[3], "", true
-	case "held":
-		h, ok := holdings.ParseHeld(entry, shard)
-		if !ok {
-			return model.Scope{}, "", "", false
-		}
-		return h.Ref.Scope, h.Ref.ID, h.Worker, true
-	case "ready":
-		e, ok := schema.ParseReady(entry, shard)
-		if !ok {
-			return model.Scope{}, "", "", false
-		}
-		return e.Ref.Scope, e.Ref.ID, "", true
-	case "timers", "due":
-		_, entry, _ = strings.Cut(entry, ":")
-	}
-	scope, id, ok = schema.SplitName(entry)
-	return scope, id, "", ok
+	return repairs, store.FirstError(calls)
 }

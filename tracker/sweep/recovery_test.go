@@ -40,7 +40,7 @@ func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 const recoveryTasks = 110 // more than one call takes in one of the shards at least
 
 // dieAfter has a sweeper make n calls to the store from the verdict on and then none ever again, lets another one
-// finish, and checks what became of everything. It gives how many calls were made.
+// finish, and checks what became of everything. It returns how many calls were made.
 func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 	t.Helper()
 	ctx := t.Context()

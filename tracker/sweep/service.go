@@ -26,23 +26,41 @@ type Options struct {
 	Registerer              prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service is what the sweepers of a process share. Its methods may be called from any goroutine.
+// Service is what the sweepers of a process share. No field changes once it is made, so its methods may be called from any
+// goroutine.
 type Service struct {
-	store        *store.Store
-	beats        *beats.Service
-	holdings     *holdings.Service
-	workers      *workers.Service
-	tasks        *tasks.Service
-	opts         Options
-	log          *slog.Logger
-	metrics      *metrics
-	brakeMetrics *brakeMetrics
+	store    *store.Store
+	beats    *beats.Service
+	holdings *holdings.Service
+	workers  *workers.Service
+	tasks    *tasks.Service
+	scripts  scripts
+	opts     Options
+	log      *slog.Logger
+	metrics  *metrics
 }
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, o Options) *Service {
 	return &Service{
-		store: s, beats: b, holdings: h, workers: w, tasks: ta, opts: o, log: o.Logger,
-		metrics: newMetrics(o.Registerer), brakeMetrics: newBrakeMetrics(o.Registerer),
+		store: s, beats: b, holdings: h, workers: w, tasks: ta, scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
+		metrics: newMetrics(o.Registerer),
 	}
+}
+
+// workerTimeout is how long a worker may be silent unless its interval was stretched.
+func (s *Service) workerTimeout() time.Duration {
+	return s.opts.WorkerInterval * time.Duration(s.opts.WorkerTimeoutMultiplier)
+}
+
+// exec runs calls on a node in one round trip, and returns the first error.
+func (s *Service) exec(ctx context.Context, n *store.Node, calls []*store.Call) error {
+	s.store.Exec(ctx, n, calls)
+	return store.FirstError(calls)
+}
+
+// bulk runs calls in the lanes that give way to all others, and returns the first error.
+func (s *Service) bulk(ctx context.Context, op string, calls []*store.Call) error {
+	s.store.DoBulk(ctx, op, calls)
+	return store.FirstError(calls)
 }

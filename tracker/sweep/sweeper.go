@@ -2,92 +2,34 @@ package sweep
 
 import (
 	"context"
-	"hash/fnv"
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
+// SweeperOptions configure a Sweeper.
+type SweeperOptions struct {
+	ID string // shown in evidence; empty: that of the process, swp_ and a ULID
+
+	// ReconcileRate is how many entries a second the reconciler looks at, over all shards and by all sweepers
+	// together; 0: none.
+	ReconcileRate int
+}
+
 // Sweeper finds what has gone silent or has come due and ends it. Any number of them may run at once: every
 // verdict is taken by a script that checks again, so two can never take the same one. They share the shards by
-// rank only to save work.
+// rank only to save work. Its parts look after their own locks; no field of its own changes.
 type Sweeper struct {
-	t   *Service
-	id  string
-	log *slog.Logger
-
-	mu       sync.Mutex
-	timeouts [][]string         // by shard: the timeouts in use when it was last peeked at
-	idle     []map[string]int64 // by shard: since when, wall ms, no attempt has lived by a timeout; under mu
-
-	probe      func(context.Context, string) error // nil: no worker is probed
-	carrying   sync.Map                            // shard → true: outboxes that this sweeper is at
-	probing    chan struct{}                       // one for each probe under way
-	audits     []audit                             // by shard; under mu
-	recordless map[string]int64                    // worker id → shard time at which it was first found without a record, ms; under mu
-	recovering sync.Map                            // worker id → true: recoveries that this sweeper is at
-	beside     sync.WaitGroup                      // what runs beside the rounds
-	placeless  placeless                           // what is placed again beside the rounds
-	vacancies  vacancies                           // what no worker could take
-	ended      atomic.Bool                         // Run is over: what runs beside the rounds stops
-	life       context.Context                     // of Run or RunOnce
-	brake      *brake
+	service    *Service
+	log        *slog.Logger
+	beside     *beside
+	tasks      *taskSweep
+	workers    *workerSweep
 	reconciler *reconciler
 }
-
-// SweepResult counts what one sweep did.
-type SweepResult struct {
-	Zombies  int // attempts ended for silence
-	TimedOut int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
-	Requeued int // of both, those whose task went back to its queue
-	Ready    int // queued tasks whose backoff or notBefore was over
-	Removed  int // finished tasks at the end of their retention
-	Held     int // attempts and workers that the mass expiry brake gave one more timeout
-
-	StaleWorkers   int // workers that went OFFLINE for their silence
-	Machines       []MachineName
-	DrainedWorkers int // workers whose drain ended
-	RemovedWorkers int // OFFLINE workers at the end of their retention
-	Recovered      int // attempts taken from workers that have ended
-
-	placeless []*schema.TaskRef // placed tasks that need a worker
-
-	next time.Duration // until something may be due again
-	more bool          // a limit was reached: there is more now
-}
-
-// MachineName names a machine whose worker was swept.
-type MachineName struct {
-	Scope model.Scope
-	ID    string
-}
-
-func (m MachineName) String() string { return m.ID }
-
-func (r *SweepResult) add(o SweepResult) {
-	r.Zombies += o.Zombies
-	r.TimedOut += o.TimedOut
-	r.Requeued += o.Requeued
-	r.Ready += o.Ready
-	r.Removed += o.Removed
-	r.Held += o.Held
-	r.StaleWorkers += o.StaleWorkers
-	for _, m := range o.Machines {
-		r.addMachine(m)
-	}
-	r.DrainedWorkers += o.DrainedWorkers
-	r.RemovedWorkers += o.RemovedWorkers
-	r.Recovered += o.Recovered
-}
-
-// took tells whether anything about tasks changed.
-func (r *SweepResult) took() bool { return r.Zombies+r.TimedOut+r.Ready+r.Removed+len(r.placeless) > 0 }
 
 // How sweepers share the work and how much they take at once.
 const (
@@ -102,58 +44,87 @@ const (
 )
 
 // NewSweeper makes a sweeper; start it with Run.
-func NewSweeper(t *Service, o SweeperOptions) *Sweeper {
-	if o.ID == "" {
-		o.ID = t.store.SweeperID()
+func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
+	id := sweeperID(o.ID)
+	if id == "" {
+		id = sweeperID(s.store.SweeperID())
 	}
-	s := &Sweeper{
-		t: t, id: o.ID, log: t.log, timeouts: make([][]string, t.store.Shards()), idle: make([]map[string]int64, t.store.Shards()),
-		audits: make([]audit, t.store.Shards()), recordless: map[string]int64{}, probe: t.opts.Probe, probing: make(chan struct{}, probeAtOnce),
-		vacancies: newVacancies(),
+	aside := &beside{store: s.store}
+	known := newTimeouts(s.store.Shards())
+	b := newBrake(s, id, known)
+	return &Sweeper{
+		service: s, log: s.log, beside: aside,
+		tasks:      newTaskSweep(s, id, known, b, aside),
+		workers:    newWorkerSweep(s, id, b, aside),
+		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
 	}
-	s.brake, s.reconciler = newBrake(s), newReconciler(s, o.ReconcileRate)
-	return s
 }
+
+// round is one look at the shards of one node, and what came of it.
+type round struct {
+	node   *store.Node
+	shards []int
+	ranked bool // sweepers of a better rank are left their time, and what may take long goes on beside the round
+	result SweepResult
+	next   time.Duration // until something may be due again
+	more   bool          // a limit was reached: there is more now
+}
+
+// grace is how long this sweeper leaves what is due in a shard to those before it.
+func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
+	if !r.ranked {
+		return 0
+	}
+	return rankDelay * time.Duration(id.rank(shard, live))
+}
+
+// beside is what goes on beside the rounds of a sweeper: what may have to wait for another node than the round's.
+type beside struct {
+	store   *store.Store
+	running sync.WaitGroup
+}
+
+// run does it there; its panic breaks the tracker.
+func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
 // elsewhere, and tasks beside workers, so that a long round over the ones delays no verdict on the others. Redis's
 // trouble is logged, counted and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
-	defer s.beside.Wait()
+	defer s.beside.running.Wait()
 	defer running.Wait()
-	s.ended.Store(false)
-	s.life = ctx
-	running.Go(s.t.store.Guard("the reconciler", func() { s.reconciler.run(ctx) }))
+	st := s.service.store
+	running.Go(st.Guard("the reconciler", func() { s.reconciler.run(ctx) }))
 	started := map[*store.Node]bool{}
 	for {
-		for n := range s.t.store.ByNode() {
+		for n := range st.ByNode() {
 			if !started[n] {
 				started[n] = true
-				running.Go(s.t.store.Guard("sweeping tasks", func() { s.runNode(ctx, n, s.sweepTasks) }))
-				running.Go(s.t.store.Guard("sweeping workers", func() { s.runNode(ctx, n, s.sweepWorkers) }))
+				running.Go(st.Guard("sweeping tasks", func() { s.runNode(ctx, n, s.tasks.sweep) }))
+				running.Go(st.Guard("sweeping workers", func() { s.runNode(ctx, n, s.workers.sweep) }))
 			}
 		}
 		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
 		select {
 		case <-ctx.Done():
-			s.ended.Store(true)
 			return nil
 		case <-time.After(time.Second): // the map of a Cluster may have changed
 		}
 	}
 }
 
-func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep round) {
+func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep func(context.Context, *round) error) {
 	failing := false
 	for ctx.Err() == nil && !n.Retired() {
-		r, err := sweep(ctx, n, s.t.store.Settled(n), true)
+		r := &round{node: n, shards: s.service.store.Settled(n), ranked: true}
+		err := sweep(ctx, r)
 		nap := r.next
 		if !r.more {
 			nap = max(nap, minNap)
 		}
 		if err != nil {
-			s.t.metrics.sweepErrors.Inc()
+			s.service.metrics.sweepErrors.Inc()
 			if !failing {
 				s.log.Warn("sweeping is held up: the store does not answer; no verdict falls until it does", "error", err)
 			}
@@ -171,17 +142,21 @@ func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep round) {
 
 // RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
-	defer s.beside.Wait()
-	s.life = ctx
+	defer s.beside.running.Wait()
 	var total SweepResult
-	for n, shards := range s.t.store.ByNode() {
+	for n, shards := range s.service.store.ByNode() {
 		for {
-			r, err := s.sweep(ctx, n, shards, false)
-			total.add(r)
+			tasks, workers := &round{node: n, shards: shards}, &round{node: n, shards: shards}
+			err := s.tasks.sweep(ctx, tasks)
+			if err == nil {
+				err = s.workers.sweep(ctx, workers)
+			}
+			total.add(tasks.result)
+			total.add(workers.result)
 			if err != nil {
 				return total, store.AsUnavailable("sweep", err)
 			}
-			if !r.more || ctx.Err() != nil || s.t.store.IsLate(ctx, nil) {
+			if !tasks.more && !workers.more || ctx.Err() != nil || s.service.store.IsLate(ctx, nil) {
 				break
 			}
 		}
@@ -190,80 +165,11 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 }
 
 // Sweep sweeps every shard once, as a sweeper that nobody else knows of. When its time is over it tells what it has done.
-func (t *Service) Sweep(ctx context.Context) (SweepResult, error) {
-	return NewSweeper(t, SweeperOptions{}).RunOnce(t.store.Within(ctx, 0))
+func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
+	return NewSweeper(s, SweeperOptions{}).RunOnce(s.store.Within(ctx, 0))
 }
 
-// overdue is one sorted set of one shard with something to take in it.
-type overdue struct {
-	shard   int
-	kind    string        // the script that takes from it: expire, timers or due; or outbox
-	timeout string        // of a beats set, ms
-	grace   time.Duration // left to sweepers of a better rank
-}
-
-// round is one look at the shards of one node; ranked leaves sweepers of a better rank their time.
-type round func(ctx context.Context, n *store.Node, shards []int, ranked bool) (SweepResult, error)
-
-// sweep does one round of each kind.
-func (s *Sweeper) sweep(ctx context.Context, n *store.Node, shards []int, ranked bool) (SweepResult, error) {
-	result, err := s.sweepTasks(ctx, n, shards, ranked)
-	if err != nil {
-		return result, err
-	}
-	workers, err := s.sweepWorkers(ctx, n, shards, ranked)
-	result.add(workers)
-	result.more = result.more || workers.more
-	result.next = min(result.next, workers.next)
-	return result, err
-}
-
-// sweepTasks does one round over tasks: peek at all shards, find in those where something is due, take it.
-func (s *Sweeper) sweepTasks(ctx context.Context, n *store.Node, shards []int, ranked bool) (SweepResult, error) {
-	start := time.Now()
-	defer func() { s.t.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
-	seen, err := s.peek(ctx, n, shards, ranked)
-	if err != nil {
-		return SweepResult{}, err
-	}
-	todo, outboxes := split(seen.todo)
-	result, err := s.clear(ctx, n, todo)
-	if err != nil {
-		return result, err
-	}
-	if err := s.carry(ctx, outboxes, ranked, &result); err != nil {
-		return result, err
-	}
-	s.placeAgain(ctx, result.placeless, ranked)
-	if err := s.dropIdle(ctx, n, seen.idle); err != nil {
-		return result, err
-	}
-	result.more = result.more || seen.next == 0
-	if !result.more && !result.took() {
-		result.next = seen.next
-	} // else look again at once: what stood behind the things taken is not known yet
-	return result, nil
-}
-
-// rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order
-// of its own, and one sweeper more or less moves only its share.
-func (s *Sweeper) rank(shard int, live []string) int {
-	mine, rank := rendezvous(shard, s.id), 0
-	for _, id := range live {
-		if w := rendezvous(shard, id); id != s.id && (w > mine || w == mine && id > s.id) {
-			rank++
-		}
-	}
-	return rank
-}
-
-func rendezvous(shard int, id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	_, _ = h.Write([]byte{'/', byte(shard >> 8), byte(shard)})
-	x := h.Sum64() // FNV alone mixes the last bytes poorly
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	return x
+// Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
+func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
+	return s.reconciler.walkOnce(ctx)
 }

@@ -26,14 +26,26 @@ const (
 	maxPlaceless    = 10_000 // tasks that wait to be placed again; others come due again
 )
 
-// placeless are tasks that are to be placed again beside the rounds.
+// placing chooses workers for placed tasks that have none.
+type placing struct {
+	service   *Service
+	beside    *beside
+	placeless placeless
+	vacancies vacancies
+}
+
+func newPlacing(s *Service, aside *beside) *placing {
+	return &placing{service: s, beside: aside, vacancies: newVacancies()}
+}
+
+// placeless are tasks that are to be placed again beside the rounds. Rounds add to it, one goroutine takes; mu owns it.
 type placeless struct {
 	mu   sync.Mutex
 	refs []*schema.TaskRef
-	busy bool
+	busy bool // somebody takes
 }
 
-// add tells whether somebody must begin with them.
+// add reports whether somebody must begin with them.
 func (p *placeless) add(refs []*schema.TaskRef) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +55,7 @@ func (p *placeless) add(refs []*schema.TaskRef) bool {
 	return idle
 }
 
-// take gives what is to be placed; nothing: whoever asks is done.
+// take returns what is to be placed; nothing: whoever asks is done.
 func (p *placeless) take() []*schema.TaskRef {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +71,7 @@ func (p *placeless) rest() {
 	p.refs, p.busy = nil, false
 }
 
-// vacancies remembers what nobody could take, by selector, in Redis's wall time.
+// vacancies remember what nobody could take, by selector, in Redis's wall time.
 type vacancies struct {
 	*lru.Cache[vacancyKey, vacancy]
 }
@@ -83,7 +95,7 @@ func vacancyInQueue(s *model.Selector) vacancyKey {
 	return vacancyOf(&model.Selector{Scope: s.Scope, Queue: s.Queue})
 }
 
-// holds tells whether nobody is there, as far as is known.
+// holds reports whether nobody is there, as far as is known.
 func (v vacancies) holds(s *model.Selector, now time.Time) bool {
 	return slices.ContainsFunc([]vacancyKey{vacancyOf(s), vacancyInQueue(s)}, func(k vacancyKey) bool {
 		seen, ok := v.Get(k)
@@ -113,69 +125,68 @@ func (v vacancies) forget(s *model.Selector) {
 	v.Remove(vacancyInQueue(s))
 }
 
-// placeAgain chooses workers for placed tasks that have none. A ranked sweeper does it beside its rounds.
-func (s *Sweeper) placeAgain(ctx context.Context, refs []*schema.TaskRef, ranked bool) {
+// again places what is placeless. A ranked sweeper does it beside its rounds.
+func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 	switch {
 	case len(refs) == 0:
-	case !ranked:
-		s.placeAll(ctx, refs)
-	case s.placeless.add(refs):
-		s.beside.Go(s.t.store.Guard("placing tasks again", func() {
+	case !r.ranked:
+		p.all(ctx, refs)
+	case p.placeless.add(refs):
+		p.beside.run("placing tasks again", func() {
 			done := false
 			defer func() {
 				if !done {
-					s.placeless.rest()
+					p.placeless.rest()
 				}
 			}()
-			for refs := s.placeless.take(); len(refs) > 0; refs = s.placeless.take() {
-				s.placeAll(ctx, refs)
+			for refs := p.placeless.take(); len(refs) > 0; refs = p.placeless.take() {
+				p.all(ctx, refs)
 			}
 			done = true
-		}))
+		})
 	}
 }
 
-// placeAll places tasks one by one; what the tasks and the candidates are is read for some at a time.
-func (s *Sweeper) placeAll(ctx context.Context, refs []*schema.TaskRef) {
+// all places tasks one by one, until the context ends; what the tasks and the candidates are is read for some at a time.
+func (p *placing) all(ctx context.Context, refs []*schema.TaskRef) {
 	for some := range slices.Chunk(refs, schema.TakeLimit) {
 		calls := make([]*store.Call, len(some))
 		for i, r := range some {
-			calls[i] = s.t.tasks.GetCall(r, tasks.Listed)
+			calls[i] = p.service.tasks.GetCall(r, tasks.Listed)
 		}
-		s.t.store.DoBulk(ctx, "place", calls)
-		placer := s.t.workers.NewPlacer("place", nil)
+		p.service.store.DoBulk(ctx, opPlace, calls)
+		placer := p.service.workers.NewPlacer(opPlace, nil)
 		for i, c := range calls {
-			if s.ended.Load() {
+			if ctx.Err() != nil {
 				return
 			}
 			if c.Err == nil {
-				s.replace(ctx, some[i], c.Reply, placer)
+				p.one(ctx, some[i], c.Reply, placer)
 			}
 		}
 	}
 }
 
-// replace places one task that waits in its queue, as it was read.
-func (s *Sweeper) replace(ctx context.Context, r *schema.TaskRef, as store.Reply, placer *workers.Placer) {
-	const op = "place"
-	t, v := s.t, tasks.ReadTask(r, as)
+const opPlace = "place"
+
+// one places a task that waits in its queue, as it was read.
+func (p *placing) one(ctx context.Context, r *schema.TaskRef, as store.Reply, placer *workers.Placer) {
+	s, v := p.service, tasks.ReadTask(r, as)
 	if v == nil || v.State != model.Queued || v.WorkerID != "" {
 		return
 	}
 	now, wanted := as.Time(0), &model.Selector{
 		Scope: v.Scope, Queue: v.Queue, Type: v.Type, Runtime: v.Runtime, Labels: v.WorkerLabels, Strategy: v.Placement,
 	}
-	if s.vacancies.holds(wanted, now) {
+	if p.vacancies.holds(wanted, now) {
 		return
 	}
 	worker, err := placer.Place(ctx, wanted)
 	if err != nil {
-		s.vacancies.note(wanted, now, err)
+		p.vacancies.note(wanted, now, err)
 		return
 	}
-	s.vacancies.forget(wanted)
-	k := t.store.Keys[r.Shard]
-	c := store.NewCall(r.Shard, t.store.Scripts.Get("repin"), append(t.tasks.KeysOf(r), k.Fences), r.Scope.String(), r.ID, worker)
-	t.store.DoAll(ctx, op, []*store.Call{c})
+	p.vacancies.forget(wanted)
+	s.store.DoAll(ctx, opPlace, []*store.Call{s.scripts.repinCall(r, s.tasks.KeysOf(r), worker)})
 	placer.GiveBack(ctx)
 }

@@ -1,0 +1,101 @@
+package sweep
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+const drainAgain = 250 * time.Millisecond // until a draining worker is looked at again
+
+// takeDue looks after drains and removes what its retention is over for.
+func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) error {
+	found, more, err := w.findDue(ctx, r.node, todo, 0, func(d workersDue, k *schema.ShardKeys) dueIn {
+		return dueIn{set: k.WorkerDue, wall: true, due: d.due}
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := w.service.resolve(ctx, r.node, found); err != nil {
+		return err
+	}
+	drains, err := w.judgeDrains(ctx, r.node, found)
+	if err != nil {
+		return err
+	}
+	pieces := piecesOf(found)
+	calls := make([]*store.Call, len(pieces))
+	for i, piece := range pieces {
+		calls[i] = w.service.scripts.workerDueCall(w.service.opts.OfflineRetention, drainAgain, piece, drains)
+	}
+	w.service.store.Exec(ctx, r.node, calls)
+	for _, c := range calls {
+		if c.Err != nil {
+			return c.Err
+		}
+		for _, is := range readWorkerDue(c.Reply) {
+			switch {
+			case is.offline:
+				r.result.DrainedWorkers++
+				r.more = true
+			case is.removed:
+				r.result.RemovedWorkers++
+			}
+		}
+	}
+	r.more = r.more || more
+	return nil
+}
+
+// drain is what was seen of one.
+type drain struct {
+	began string // wall ms; "": there is none, or a claim is under way
+	empty bool   // the worker holds nothing
+}
+
+// judgeDrains looks which draining workers hold nothing. That no claim is under way is read before what they hold is
+// counted; while a worker drains none begins.
+func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []dueWorker) (map[*schema.WorkerRef]drain, error) {
+	var refs []*schema.WorkerRef
+	for _, d := range found {
+		if strings.HasPrefix(d.entry, "g:") {
+			refs = append(refs, d.ref)
+		}
+	}
+	groups := schema.WorkersByShard(refs)
+	calls := make([]*store.Call, len(groups))
+	for g, group := range groups {
+		calls[g] = w.service.scripts.workerDrainsCall(group)
+	}
+	if err := w.service.exec(ctx, n, calls); err != nil {
+		return nil, err
+	}
+	seen := map[*schema.WorkerRef]drain{}
+	var idle []*model.Worker
+	var of []*schema.WorkerRef
+	for g, group := range groups {
+		for i, began := range readWorkerDrains(calls[g].Reply) {
+			if r := group[i]; began != "" {
+				seen[r] = drain{began: began}
+				idle, of = append(idle, &model.Worker{Scope: r.Scope, ID: r.ID}), append(of, r)
+			}
+		}
+	}
+	if len(idle) == 0 {
+		return seen, nil
+	}
+	err := w.service.workers.CountLoad(ctx, w.service.store.DoAll, "sweep", idle)
+	if err != nil { // a shard on another node that does not answer ends no drain
+		return seen, nil //nolint:nilerr // the drain is looked at again
+	}
+	for i, worker := range idle {
+		if worker.Held == 0 {
+			seen[of[i]] = drain{seen[of[i]].began, true}
+		}
+	}
+	return seen, nil
+}

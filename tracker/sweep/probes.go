@@ -1,0 +1,45 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+const (
+	probeAtOnce  = 64              // probes under way; more late workers wait for the next look
+	probeTimeout = 2 * time.Second // well below the time between late and lost, which is at least half a second
+)
+
+// probes ask late workers whether they live, beside the rounds of a sweeper.
+type probes struct {
+	service  *Service
+	beside   *beside
+	underWay chan struct{} // one for each
+}
+
+func newProbes(s *Service, aside *beside) *probes {
+	return &probes{service: s, beside: aside, underWay: make(chan struct{}, probeAtOnce)}
+}
+
+// ask has the URL of a late worker asked, and an answer noted.
+func (p *probes) ask(r *schema.WorkerRef, url string) {
+	select {
+	case p.underWay <- struct{}{}:
+	default:
+		return // too many at once: the network is down, not the workers; their timeouts decide
+	}
+	p.beside.run("probing workers", func() {
+		defer func() { <-p.underWay }()
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+		defer cancel()
+		s := p.service
+		if err := s.opts.Probe(ctx, url); err != nil {
+			s.metrics.probes.WithLabelValues("failed").Inc()
+			return
+		}
+		s.metrics.probes.WithLabelValues("answered").Inc()
+		_, _ = s.store.Do(ctx, "probe", s.scripts.workerProbedCall(r, s.workers.WorkerKeys(r)))
+	})
+}

@@ -1,0 +1,79 @@
+package sweep
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+const recoverLimit = 100 // recoveries begun a round
+
+// recoveries take from workers that have ended what they held.
+type recoveries struct {
+	service *Service
+	id      sweeperID
+	beside  *beside
+	busy    sync.Map // worker id → true: those that this sweeper is at
+}
+
+func newRecoveries(s *Service, id sweeperID, aside *beside) *recoveries {
+	return &recoveries{service: s, id: id, beside: aside}
+}
+
+// recover goes on with recoveries that are not done. A ranked sweeper does them beside its rounds: a shard on a
+// node that does not answer must not hold up the verdicts of this one.
+func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) error {
+	var refs []*schema.WorkerRef
+	// Those that this sweeper is at already may be many, when a node does not answer: others stand behind them.
+	for from, more := 0, true; more && len(refs) < recoverLimit; from += findLimit {
+		var found []dueWorker
+		var err error
+		found, more, err = w.findDue(ctx, r.node, todo, from, func(d workersDue, k *schema.ShardKeys) dueIn {
+			return dueIn{set: k.Recoveries, wall: true, due: d.recoveries}
+		})
+		if err != nil {
+			w.recoveries.end(refs)
+			return err
+		}
+		for _, d := range found {
+			if len(refs) < recoverLimit && w.recoveries.begin(d.ref) {
+				refs = append(refs, d.ref)
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	if r.ranked {
+		w.recoveries.beside.run("recoveries", func() { _, _, _ = w.recoveries.all(ctx, refs) }) // what fails is found again in the next round
+		return nil
+	}
+	begun, taken, err := w.recoveries.all(ctx, refs)
+	r.result.Recovered += taken
+	r.more = r.more || err == nil && begun > 0
+	return err
+}
+
+// begin reports whether this sweeper is not at it already.
+func (v *recoveries) begin(r *schema.WorkerRef) bool {
+	_, busy := v.busy.LoadOrStore(r.ID, true)
+	return !busy
+}
+
+func (v *recoveries) end(refs []*schema.WorkerRef) {
+	for _, r := range refs {
+		v.busy.Delete(r.ID)
+	}
+}
+
+// all does what is left of some. It returns of how many there was anything, and what it took.
+func (v *recoveries) all(ctx context.Context, refs []*schema.WorkerRef) (begun, taken int, err error) {
+	defer v.end(refs)
+	recs, err := v.service.holdings.ReadRecoveries(ctx, "sweep", string(v.id), refs)
+	if err != nil {
+		return 0, 0, err
+	}
+	taken, err = v.service.holdings.Recover(ctx, recs...)
+	return len(recs), taken, err
+}

@@ -1,0 +1,53 @@
+package sweep
+
+import (
+	"slices"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// SweepResult counts what one sweep did.
+type SweepResult struct {
+	Zombies  int // attempts ended for silence
+	TimedOut int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
+	Requeued int // of both, those whose task went back to its queue
+	Ready    int // queued tasks whose backoff or notBefore was over
+	Removed  int // finished tasks at the end of their retention
+	Held     int // attempts and workers that the mass expiry brake gave one more timeout
+
+	StaleWorkers   int // workers that went OFFLINE for their silence
+	Machines       []MachineName
+	DrainedWorkers int // workers whose drain ended
+	RemovedWorkers int // OFFLINE workers at the end of their retention
+	Recovered      int // attempts taken from workers that have ended
+}
+
+// MachineName names a machine whose worker was swept.
+type MachineName struct {
+	Scope model.Scope
+	ID    string
+}
+
+func (m MachineName) String() string { return m.ID }
+
+func (r *SweepResult) add(o SweepResult) {
+	r.Zombies += o.Zombies
+	r.TimedOut += o.TimedOut
+	r.Requeued += o.Requeued
+	r.Ready += o.Ready
+	r.Removed += o.Removed
+	r.Held += o.Held
+	r.StaleWorkers += o.StaleWorkers
+	for _, m := range o.Machines {
+		r.addMachine(m)
+	}
+	r.DrainedWorkers += o.DrainedWorkers
+	r.RemovedWorkers += o.RemovedWorkers
+	r.Recovered += o.Recovered
+}
+
+func (r *SweepResult) addMachine(m MachineName) {
+	if !slices.Contains(r.Machines, m) {
+		r.Machines = append(r.Machines, m)
+	}
+}

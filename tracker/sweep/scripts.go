@@ -1,0 +1,162 @@
+package sweep
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those that the room runs: for each a function that makes its call, with arguments as the script's header labels
+// them, and one that reads its reply. Where words stand in either nobody else knows.
+type scripts struct {
+	keys []*schema.ShardKeys // by shard
+
+	peek, peekBeats, forgetTimeouts, expire, timers, due                *lua.Script // scripts.go
+	brakeEngage, brakeRelease, brakeTasks, brakeWorkers, braked         *lua.Script // scripts_brake.go
+	census, censusSilent, censusSpared, censusWorkers                   *lua.Script // the same
+	workerPeek, workerExpire, workerDue, workerDrains, workerProbed     *lua.Script // scripts_workers.go
+	walk, repairTasks, repairWorkers, workerEnded, workerMissing, repin *lua.Script // scripts_repair.go
+	list                                                                *lua.Script // of the room of workers
+}
+
+func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
+	return scripts{
+		keys: keys,
+		peek: set.Get("peek"), peekBeats: set.Get("peek_beats"), forgetTimeouts: set.Get("forget_timeouts"),
+		expire: set.Get("expire"), timers: set.Get("timers"), due: set.Get("due"),
+		brakeEngage: set.Get("brake_engage"), brakeRelease: set.Get("brake_release"), brakeTasks: set.Get("brake_tasks"),
+		brakeWorkers: set.Get("brake_workers"), braked: set.Get("braked"),
+		census: set.Get("census"), censusSilent: set.Get("census_silent"), censusSpared: set.Get("census_spared"),
+		censusWorkers: set.Get("census_workers"),
+		workerPeek:    set.Get("worker_peek"), workerExpire: set.Get("worker_expire"), workerDue: set.Get("worker_due"),
+		workerDrains: set.Get("worker_drains"), workerProbed: set.Get("worker_probed"),
+		walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
+		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"),
+		list: set.Get("list"),
+	}
+}
+
+// flag is how scripts are told yes and no.
+func flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return ""
+}
+
+// sentinel is the entry of a set that keeps it from being absent.
+const sentinel = "!"
+
+func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *store.Call {
+	var keys []string
+	for _, shard := range shards {
+		k := s.keys[shard]
+		keys = append(keys, k.Clock, k.Timers, k.Due, k.Timeouts, k.Sweepers, k.Outbox)
+	}
+	return store.NewCall(shards[0], s.peek, keys, string(by), model.Millis(lease))
+}
+
+// shardDues is when what stands first in the sets of a shard is due.
+type shardDues struct {
+	time     int64 // shard time, ms
+	timer    int64 // in shard time, ms
+	due      int64 // wall ms
+	notice   int64 // wall ms
+	sweepers []string
+	timeouts []string // in use, ms, and the sentinel
+}
+
+func readPeek(r store.Reply) shardDues {
+	return shardDues{
+		time: r.Int(0), timer: r.Int(1), due: r.Int(2), notice: r.Int(3), sweepers: r.List(4).Strings(), timeouts: r.List(5).Strings(),
+	}
+}
+
+// peekBeatsCall is about sets of shards that one call may be about.
+func (s *scripts) peekBeatsCall(sets []beatsOf) *store.Call {
+	keys := make([]string, len(sets))
+	for i, of := range sets {
+		keys[i] = s.keys[of.shard].Beats(of.timeout)
+	}
+	return store.NewCall(sets[0].shard, s.peekBeats, keys)
+}
+
+// readPeekBeats returns of each set its first beat in shard time, ms; "": no attempt beats there.
+func readPeekBeats(r store.Reply) []string { return r.Strings() }
+
+func (s *scripts) forgetTimeoutsCall(shard int, timeouts []string) *store.Call {
+	k := s.keys[shard]
+	keys, args := []string{k.Timeouts}, []any{}
+	for _, timeout := range timeouts {
+		keys, args = append(keys, k.Beats(timeout)), append(args, timeout)
+	}
+	return store.NewCall(shard, s.forgetTimeouts, keys, args...)
+}
+
+// taken is what a script answers of one entry that was due: Took… of package schema, with a lag, or with a run where it has to
+// be told.
+type taken struct {
+	what int64
+	lag  time.Duration
+	run  string
+}
+
+// readTaken reads the answers of all scripts that take what is due.
+func readTaken(r store.Reply) []taken {
+	all := make([]taken, len(r)/2)
+	for i := range all {
+		all[i].what = r.Int(2 * i)
+		if all[i].what == schema.TookNeedsRun {
+			all[i].run = r.Str(2*i + 1)
+		} else {
+			all[i].lag = time.Duration(r.Int(2*i+1)) * time.Millisecond
+		}
+	}
+	return all
+}
+
+// expireCall is about members of one beats set; runs: those of their tasks are told.
+func (s *scripts) expireCall(shard int, by sweeperID, retention time.Duration, timeout string, runs bool, items []found) *store.Call {
+	k := s.keys[shard]
+	keys := append(make([]string, 0, len(k.Fixed)+1+3*len(items)), k.Fixed...)
+	keys = append(keys, k.Beats(timeout))
+	words := 1
+	if runs {
+		words = 2
+	}
+	args := []any{string(by), model.Millis(retention), timeout, words}
+	for _, item := range items {
+		name := schema.TaskName(item.ref.Scope, item.ref.ID)
+		keys = append(keys, k.Task(name), k.History(name))
+		args = append(args, item.member)
+		if runs {
+			keys = append(keys, k.Run(item.ref.Scope, item.ref.Run))
+			args = append(args, item.ref.Run)
+		}
+	}
+	return store.NewCall(shard, s.expire, keys, args...)
+}
+
+func (s *scripts) timersCall(shard int, by sweeperID, retention, cancelGrace time.Duration, items []found) *store.Call {
+	keys, args := s.ofTasks(shard, items)
+	return store.NewCall(shard, s.timers, keys, append([]any{string(by), model.Millis(retention), model.Millis(cancelGrace)}, args...)...)
+}
+
+func (s *scripts) dueCall(shard int, by sweeperID, retention time.Duration, items []found) *store.Call {
+	keys, args := s.ofTasks(shard, items)
+	return store.NewCall(shard, s.due, keys, append([]any{string(by), model.Millis(retention)}, args...)...)
+}
+
+// ofTasks returns the keys of a shard and of tasks, and of each its scope, id and entry.
+func (s *scripts) ofTasks(shard int, items []found) (keys []string, args []any) {
+	k := s.keys[shard]
+	keys = append(make([]string, 0, len(k.Fixed)+5*len(items)), k.Fixed...)
+	for _, item := range items {
+		keys = k.OfTask(keys, item.ref.Scope, item.ref.ID, item.ref.Run, item.ref.TimeoutMs)
+		args = append(args, item.ref.Scope.String(), item.ref.ID, item.member)
+	}
+	return keys, args
+}

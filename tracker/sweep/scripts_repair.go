@@ -1,0 +1,129 @@
+package sweep
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+func (s *scripts) walkCall(shard int, set, scan, cursor string, entries int) *store.Call {
+	return store.NewCall(shard, s.walk, []string{set, s.keys[shard].Sweepers}, scan, cursor, entries)
+}
+
+// walkPage is a stretch of a set.
+type walkPage struct {
+	cursor   string   // where the next one begins; 0: this is the last
+	entries  []string // but for the sentinel
+	sweepers []string
+}
+
+func readWalk(r store.Reply) walkPage {
+	entries := slices.DeleteFunc(r.List(1).Strings(), func(e string) bool { return e == sentinel })
+	return walkPage{cursor: r.Str(0), entries: entries, sweepers: r.List(2).Strings()}
+}
+
+// repairTasksCall is about entries of one set of a shard that name tasks whose keys are resolved.
+func (s *scripts) repairTasksCall(
+	shard int, w walk, by sweeperID, retention, workerTimeout time.Duration, entries []taskEntry, ended map[string]workerEnd) *store.Call {
+	k := s.keys[shard]
+	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), w.key(k), k.Fences)
+	args := []any{w.set, w.timeout, string(by), model.Millis(retention), model.Millis(model.DefaultCancelGrace),
+		model.Millis(model.DefaultClaimStartTimeout), int64(model.DefaultTokenTTL.Seconds()), model.Millis(workerTimeout)}
+	for _, e := range entries {
+		timeout := e.ref.TimeoutMs
+		if timeout == "" {
+			timeout = "0" // there is no record, so nothing is put into a beats set
+		}
+		keys = k.OfTask(keys, e.ref.Scope, e.ref.ID, e.ref.Run, timeout)
+		args = append(args, e.ref.Scope.String(), e.ref.ID, e.text, string(ended[e.worker]))
+	}
+	return store.NewCall(shard, s.repairTasks, keys, args...)
+}
+
+// repairWorkersCall is about entries of one shard that name workers whose keys are resolved.
+func (s *scripts) repairWorkersCall(retention time.Duration, entries []workerEntry) *store.Call {
+	shard := entries[0].ref.Shard
+	k := s.keys[shard]
+	keys, args := slices.Clone(k.OfWorkers), []any{model.Millis(retention), len(s.keys)}
+	for _, e := range entries {
+		keys = k.OfWorker(keys, e.ref)
+		args = append(args, e.ref.Scope.String(), e.ref.ID, e.ref.Machine, e.set, e.text)
+	}
+	return store.NewCall(shard, s.repairWorkers, keys, args...)
+}
+
+// readRepairs returns of each task or worker what was repaired.
+func readRepairs(r store.Reply) [][]string {
+	all := make([][]string, len(r))
+	for i := range all {
+		all[i] = r.List(i).Strings()
+	}
+	return all
+}
+
+// workerEnd is how a worker has ended that is not being recovered.
+type workerEnd string
+
+const (
+	notEnded      workerEnd = ""
+	wentOffline   workerEnd = "1"
+	withoutRecord workerEnd = "2"
+)
+
+// workerEndedCall is about workers of one shard.
+func (s *scripts) workerEndedCall(workers []*schema.WorkerRef) *store.Call {
+	shard := workers[0].Shard
+	k := s.keys[shard]
+	keys, args := []string{k.Clock, k.Recoveries}, []any{}
+	for _, r := range workers {
+		name := schema.TaskName(r.Scope, r.ID)
+		keys, args = append(keys, k.Worker(name)), append(args, name)
+	}
+	return store.NewCall(shard, s.workerEnded, keys, args...)
+}
+
+// readWorkerEnded returns shard time, ms, and the end of each worker.
+func readWorkerEnded(r store.Reply) (now int64, ends []workerEnd) {
+	for i := 1; i < len(r); i++ {
+		end := notEnded
+		if r.Int(i) > 0 {
+			end = workerEnd(r.Str(i))
+		}
+		ends = append(ends, end)
+	}
+	return r.Int(0), ends
+}
+
+func (s *scripts) workerMissingCall(shard int, after string, limit int) *store.Call {
+	k := s.keys[shard]
+	return store.NewCall(shard, s.workerMissing, []string{k.Workers, k.WorkerBeats}, after, limit)
+}
+
+// readWorkerMissing returns the entry to go on after, "" at the end, and the names of those that nobody would look at.
+func readWorkerMissing(r store.Reply) (after string, names []string) {
+	return r.Str(0), r.List(1).Strings()
+}
+
+// listWorkersCall lists workers of a scope in a shard that have a status, by its letter.
+func (s *scripts) listWorkersCall(shard int, scope model.Scope, letter, after string, limit int) *store.Call {
+	return store.NewCall(shard, s.list, []string{s.keys[shard].Workers}, scope.String()+"/", letter, after, limit, "")
+}
+
+// workerLetters are those of all statuses of workers.
+var workerLetters = [...]string{"N", "D", "F"}
+
+// listMachineCall lists the workers of a machine, of each status so many.
+func (s *scripts) listMachineCall(shard int, machine string, limit int) *store.Call {
+	return store.NewCall(shard, s.list, []string{s.keys[shard].MachineWorkers(machine)}, "", "NDF", "", limit, "")
+}
+
+// readList returns the ids of one of the statuses that were asked for, in their order.
+func readList(r store.Reply, status int) []string { return r.List(status).Strings() }
+
+// repinCall is about a task whose keys are these.
+func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
+	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
+}

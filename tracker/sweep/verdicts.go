@@ -1,0 +1,260 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// taskSweep takes what is due of tasks. Its rounds over several nodes go on beside each other; no field changes.
+type taskSweep struct {
+	service  *Service
+	id       sweeperID
+	timeouts *timeouts
+	brake    *brake
+	outboxes *outboxes
+	placing  *placing
+}
+
+func newTaskSweep(s *Service, id sweeperID, known *timeouts, b *brake, aside *beside) *taskSweep {
+	return &taskSweep{service: s, id: id, timeouts: known, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside)}
+}
+
+// sweep does one round over tasks: it peeks at all shards, finds in those where something is due, and takes it.
+func (t *taskSweep) sweep(ctx context.Context, r *round) error {
+	start := time.Now()
+	defer func() { t.service.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
+	seen, err := t.peek(ctx, r)
+	if err != nil {
+		return err
+	}
+	done, err := t.clear(ctx, r, seen.todo)
+	if err != nil {
+		return err
+	}
+	if err := t.outboxes.empty(ctx, r, seen.outboxes); err != nil {
+		return err
+	}
+	t.placing.again(ctx, r, done.placeless)
+	if err := t.dropIdle(ctx, r.node, seen.idle); err != nil {
+		return err
+	}
+	r.more = r.more || seen.next == 0
+	if !r.more && !done.any {
+		r.next = seen.next
+	} // else look again at once: what stood behind the things taken is not known yet
+	return nil
+}
+
+// found is an entry that is due and is to be taken.
+type found struct {
+	*overdue
+	ref    *schema.TaskRef
+	member string
+}
+
+// isSilent reports whether it is due because an attempt is silent for its timeout.
+func (f *found) isSilent() bool { return f.set == beatsSet }
+
+// cleared is what became of entries that were found.
+type cleared struct {
+	any       bool              // anything about tasks has changed
+	placeless []*schema.TaskRef // placed tasks that need a worker
+}
+
+// clear finds what is overdue in the given sets and takes it.
+func (t *taskSweep) clear(ctx context.Context, r *round, todo []overdue) (done cleared, err error) {
+	if len(todo) == 0 {
+		return done, nil
+	}
+	items, more, err := t.find(ctx, r.node, todo)
+	if err != nil || len(items) == 0 {
+		return done, err
+	}
+	r.more = more
+	items, inDoubt := t.brake.spareTasks(ctx, r, items)
+	if len(items) > 0 {
+		err = t.take(ctx, r, items, &done)
+	}
+	return done, cmp.Or(err, inDoubt)
+}
+
+// find lists what is overdue in the given sets.
+func (t *taskSweep) find(ctx context.Context, n *store.Node, todo []overdue) (items []found, more bool, err error) {
+	calls := make([]*store.Call, len(todo))
+	for i, o := range todo {
+		k := t.service.store.Keys[o.shard]
+		find := store.Overdue{Set: k.Timers, Grace: o.grace, Limit: findLimit}
+		switch o.set {
+		case beatsSet:
+			find.Set, find.Timeout = k.Beats(o.timeout), schema.Duration(o.timeout, 0)
+		case dueSet:
+			find.Set, find.Wall = k.Due, true
+		}
+		calls[i] = t.service.store.FindCall(o.shard, find)
+	}
+	if err := t.service.exec(ctx, n, calls); err != nil {
+		return nil, false, err
+	}
+	for i, c := range calls {
+		members := store.ReadFound(c.Reply)
+		more = more || len(members) == findLimit
+		for _, m := range members {
+			name := m
+			if todo[i].set != beatsSet {
+				_, name, _ = strings.Cut(m, ":") // s:, r:, c:, d:, b: or x:
+			}
+			scope, id, ok := schema.SplitName(name)
+			if !ok {
+				continue // the sentinel
+			}
+			items = append(items, found{&todo[i], t.service.store.Ref(scope, id), m})
+		}
+	}
+	return items, more, nil
+}
+
+// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose
+// run had to be learned first, then the others. Of a task that is overdue in several ways silence is told, whatever its run.
+func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cleared) error {
+	var silent, others []found
+	var refs []*schema.TaskRef
+	for _, item := range items {
+		if item.isSilent() {
+			silent = append(silent, item)
+		} else {
+			others, refs = append(others, item), append(refs, item.ref)
+		}
+	}
+	names, resolve := t.service.tasks.NameCalls(refs)
+	zombies := t.verdictCalls(silent, false)
+	t.execVerdicts(ctx, r.node, append(names, zombies.calls...))
+	if err := store.FirstError(names); err != nil {
+		return err
+	}
+	resolve()
+	again, err := t.tally(r, zombies, done)
+	if err != nil {
+		return err
+	}
+	rest := t.verdictCalls(append(again, others...), true)
+	t.execVerdicts(ctx, r.node, rest.calls)
+	_, err = t.tally(r, rest, done)
+	return err
+}
+
+// verdicts are calls of the scripts that end what was found, and what each is about.
+type verdicts struct {
+	calls []*store.Call
+	of    [][]found
+}
+
+// verdictCalls makes the calls for items, at most verdictLimit a call; runs: those of their tasks are known.
+func (t *taskSweep) verdictCalls(items []found, runs bool) verdicts {
+	v := verdicts{of: bySet(items, verdictLimit)}
+	s, retention := &t.service.scripts, t.service.opts.FinishedRetention
+	for _, part := range v.of {
+		var call *store.Call
+		switch o := part[0].overdue; o.set {
+		case beatsSet:
+			call = s.expireCall(o.shard, t.id, retention, o.timeout, runs, part)
+		case timersSet:
+			call = s.timersCall(o.shard, t.id, retention, model.DefaultCancelGrace, part)
+		case dueSet:
+			call = s.dueCall(o.shard, t.id, retention, part)
+		}
+		v.calls = append(v.calls, call)
+	}
+	return v
+}
+
+// bySet cuts what was found into pieces of one set each, and of at most so many.
+func bySet(items []found, atMost int) (pieces [][]found) {
+	for len(items) > 0 {
+		k := 1
+		for k < len(items) && k < atMost && items[k].overdue == items[0].overdue {
+			k++
+		}
+		pieces = append(pieces, items[:k])
+		items = items[k:]
+	}
+	return pieces
+}
+
+// execVerdicts runs calls a few a round trip: when very many die at once, the beats of the others get their turn in
+// between. Redis serves a connection for as long as it has commands, so one long pipeline would leave them little.
+func (t *taskSweep) execVerdicts(ctx context.Context, n *store.Node, calls []*store.Call) {
+	for few := range slices.Chunk(calls, verdictCalls) {
+		t.service.store.Exec(ctx, n, few)
+	}
+}
+
+// tally counts what the scripts took. It returns the zombies that were left because their run was not told; now
+// it is known.
+func (t *taskSweep) tally(r *round, v verdicts, done *cleared) (again []found, err error) {
+	for i, c := range v.calls {
+		if c.Err != nil {
+			return nil, c.Err
+		}
+		for j, took := range readTaken(c.Reply) {
+			item := v.of[i][j]
+			if took.what == schema.TookNeedsRun {
+				item.ref.Run = took.run
+				again = append(again, item)
+				continue
+			}
+			t.count(&r.result, item, took, done)
+		}
+	}
+	return again, nil
+}
+
+func (t *taskSweep) count(r *SweepResult, item found, took taken, done *cleared) {
+	if took.what == schema.TookNothing {
+		return
+	}
+	done.any = true
+	switch took.what {
+	case schema.TookReady:
+		r.Ready++
+		return
+	case schema.TookPlaceless:
+		done.placeless = append(done.placeless, item.ref)
+		return
+	case schema.TookRemoved:
+		r.Removed++
+		t.service.metrics.removed.Inc()
+		return
+	case schema.TookRequeued:
+		r.Requeued++
+	}
+	if item.isSilent() {
+		r.Zombies++
+	} else {
+		r.TimedOut++
+	}
+	t.service.holdings.CountEnd(item.reason(), took.what == schema.TookRequeued)
+	t.service.metrics.detectionLag.Observe(took.lag.Seconds())
+}
+
+// reason is why its attempt, or its task, ends.
+func (f *found) reason() model.Reason {
+	if f.isSilent() {
+		return model.HeartbeatTimeout
+	}
+	switch f.member[:2] {
+	case "s:":
+		return model.StartTimeout
+	case "r:":
+		return model.RunTimeout
+	case "c:":
+		return model.CancelTimeout
+	}
+	return model.DeadlineExceeded
+}
