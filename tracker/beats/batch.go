@@ -44,7 +44,7 @@ type batcher struct {
 
 func newBatcher(s *Service, n *store.Node) *batcher {
 	return &batcher{
-		s: s, n: n, script: s.store.Scripts.Get("beat"), oneShard: s.store.OnCluster(),
+		s: s, n: n, script: s.scripts.beat, oneShard: s.store.OnCluster(),
 		first: make([]int, s.store.Shards()),
 	}
 }
@@ -198,7 +198,7 @@ func (b *batcher) pack() {
 		c.build(b)
 	}
 	for beats := range slices.Chunk(b.ticks, b.s.store.AtOnce()) {
-		tick := b.s.newTick(beats)
+		tick := b.s.tickCall(beats)
 		tick.Until = b.until
 		b.tickGroups, b.tickCalls = append(b.tickGroups, beats), append(b.tickCalls, tick)
 		b.exec = append(b.exec, tick)
@@ -282,7 +282,7 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 }
 
-// done tells a beat's caller, who may reuse it from here on.
+// done wakes a beat's caller, who may reuse it from here on.
 func (b *batcher) done(beat *Beat) {
 	b.settled++
 	beat.wait.Done()
@@ -314,7 +314,7 @@ func (b *batcher) reset() {
 	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]
 }
 
-// reportIsFull tells whether a packed report says all that the one before it may have said, so that it can be
+// reportIsFull reports whether a packed report says all that the one before it may have said, so that it can be
 // written without reading that. The message, a JSON string, is its last part and the percentage the one before.
 func reportIsFull(report string) bool {
 	pct := strings.LastIndexByte(report, schema.PackSep[0]) - 1

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Attempt completes the name of an attempt with what the batcher wants. Do it once and keep the result.
+// Attempt returns an attempt whose name is complete with what the batcher wants. Do it once and keep the result.
 func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	a.Member = schema.MemberName(a.Scope, a.TaskID, a.Number, a.Fence)
 	a.Shard = s.store.ShardOf(a.Scope, a.TaskID)
@@ -33,38 +33,20 @@ func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (
 	return heard("start", a, c)
 }
 
-func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
-	return store.NewCall(a.Shard, s.store.Scripts.Get("start"), s.callbackKeys(a), append(s.callbackArgs(a), worker, report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())...)
-}
-
-// callbackKeys needs no look-up: the token names everything that the keys are made of.
-func (s *Service) callbackKeys(a *model.Attempt) []string {
-	k := s.store.Keys[a.Shard]
-	keys := make([]string, 0, len(k.Fixed)+6)
-	keys = append(keys, k.Fixed...)
-	return append(k.OfTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(model.Millis(a.Timeout), 10)), k.Fences)
-}
-
-func (s *Service) callbackArgs(a *model.Attempt) []any {
-	run := a.RunID
-	if run == schema.RunOf(a.TaskID) {
-		run = ""
-	}
-	return []any{a.Scope.String(), a.TaskID, a.Number, a.Fence, model.Millis(a.Timeout), model.Millis(a.Interval), a.IssuedAt.UnixMilli(), run, a.WorkerID, a.Deadline}
-}
-
-// heard reads the answer of start.lua. For a beat, an attempt that Lubdub ended is Expired; for the others it
-// is AlreadyTerminal.
+// heard makes an acknowledgement of the answer of start.lua. For a beat, an attempt that Lubdub ended is Expired; for the
+// others it is AlreadyTerminal.
 func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
 	if c.Err != nil {
 		return model.Acknowledged{}, c.Err
 	}
-	if code := c.Reply.Int(0); code != schema.CodeOK {
-		return model.Acknowledged{}, refuse(op, a, code, c.Reply.Str(2))
+	r := readStart(c.Reply)
+	if r.code != schema.CodeOK {
+		return model.Acknowledged{}, refuse(op, a, r.code, r.detail)
 	}
-	return model.Acknowledged{At: c.Reply.Time(1), Cancel: parseCancel(c.Reply.Str(3))}, nil
+	return model.Acknowledged{At: r.at, Cancel: r.cancel}, nil
 }
 
+// refuse is the error of what start.lua and complete.lua answer when they change nothing.
 func refuse(op string, a *model.Attempt, code int64, detail string) error {
 	e := &model.Error{Op: op}
 	switch code {
@@ -95,6 +77,7 @@ func refuse(op string, a *model.Attempt, code int64, detail string) error {
 	return e
 }
 
+// EndedMessage says why Lubdub ended an attempt.
 func EndedMessage(r model.Reason) string {
 	switch r {
 	case model.HeartbeatTimeout:
@@ -116,43 +99,34 @@ func EndedMessage(r model.Reason) string {
 // Complete ends an attempt as its worker reports.
 func (s *Service) Complete(ctx context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
 	ctx = s.store.Within(ctx, 0)
-	retryable := ""
-	if c.Retryable {
-		retryable = "1"
-	}
-	args := append(s.callbackArgs(a), c.WorkerID, string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention), schema.KeptError(c.Error), string(c.Error),
-		schema.MillisOrEmpty(c.CompletedAt), schema.KeptMetrics(c.Metrics))
-	args = AppendDoc(args, "output", string(c.Output))
-	args = AppendDoc(args, "metrics", string(c.Metrics))
-	args = AppendDoc(args, "phase", c.CancelledDuringPhase)
-	args = AppendDoc(args, "partial", string(c.PartialProgress))
-	call := store.NewCall(a.Shard, s.store.Scripts.Get("complete"), s.callbackKeys(a), args...)
+	call := s.completeCall(a, c)
 	s.store.DoDurably(ctx, "complete", call)
 	if call.Err != nil {
 		return model.Completed{}, call.Err
 	}
-	r := call.Reply
-	if code := r.Int(0); code != schema.CodeOK && code != schema.CodeRepeated {
-		return model.Completed{}, refuse("complete", a, code, r.Str(2))
+	r := readComplete(call.Reply)
+	if r.code != schema.CodeOK && r.code != schema.CodeRepeated {
+		return model.Completed{}, refuse("complete", a, r.code, r.detail)
 	}
-	done := model.Completed{At: r.Time(1), Outcome: c.Outcome, WillRetry: r.Int(3) == 1}
+	done := model.Completed{At: r.at, Outcome: c.Outcome, WillRetry: r.willRetry}
 	if done.WillRetry {
 		done.NextAttempt = a.Number + 1
 	}
 	return done, nil
 }
 
-// AppendDoc adds a field of the task's document unless it is empty.
-func AppendDoc(args []any, field, value string) []any {
-	if value == "" {
-		return args
-	}
-	return append(args, field, value)
-}
-
 // CancelDelivered records that a reply which carried a pending cancel was handed to the worker's connection:
 // the grace period begins. It does not wait; a delivery that is lost is recorded by the next reply.
 func (s *Service) CancelDelivered(a *model.Attempt) {
-	k := s.store.Keys[a.Shard]
-	s.store.Post(store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member))
+	s.store.Post(s.deliverCall(a))
+}
+
+// CancelsDelivered does what CancelDelivered does for many attempts, of which Member and Shard are enough, and waits for it.
+func (s *Service) CancelsDelivered(ctx context.Context, op string, attempts []*model.Attempt) error {
+	calls := make([]*store.Call, len(attempts))
+	for i, a := range attempts {
+		calls[i] = s.deliverCall(a)
+	}
+	s.store.DoAll(ctx, op, calls)
+	return store.FirstError(calls)
 }

@@ -24,7 +24,7 @@ type cutOff struct {
 	now    func() time.Duration // since the process began; no step of the wall clock moves it
 
 	draining atomic.Bool
-	started  atomic.Int64   // until when balancers may not know of the replica; these are as now gives them
+	started  atomic.Int64   // until when balancers may not know of the replica; these are as now has them
 	away     []atomic.Int64 // by shard: until when clients may be cut off since the store confirmed no beat
 	trouble  atomic.Int64   // the latest of these, and of times at which a lane was full
 

@@ -8,7 +8,7 @@ import (
 
 // HoldTime does what KeepTime does in each slot for shards whose beats are refused, and waits for it.
 func (s *Service) HoldTime() {
-	s.holdTime()
+	s.slowDown()
 	s.store.AwaitBackground()
 }
 
@@ -36,7 +36,7 @@ func (s *Service) DueAt(at time.Time) int {
 	return len(s.keeper.due(at))
 }
 
-// Flusher gives the flush of a lane of its own to the node of a shard; it returns when each beat has its fate.
+// Flusher returns the flush of a lane of its own to the node of a shard, which returns when each beat has its fate.
 func (s *Service) Flusher(shard int) func([]*Beat) {
 	b := newBatcher(s, s.store.Node(shard))
 	return func(batch []*Beat) {

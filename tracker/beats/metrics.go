@@ -19,22 +19,32 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_beats_total", Help: "Beats by fate in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
+			Name: "lubdub_beats_total",
+			Help: "Beats by fate in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
 		}, []string{"fate"}),
 		flushes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_beat_flushes_total", Help: "Round trips that carried beats to Redis.",
+			Name: "lubdub_beat_flushes_total",
+			Help: "Round trips that carried beats to Redis.",
 		}),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_beat_flush_beats", Help: "Beats carried by one flush.", Buckets: prometheus.ExponentialBuckets(1, 4, 8),
+			Name:    "lubdub_beat_flush_beats",
+			Help:    "Beats carried by one flush.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}),
 		flushTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_beat_flush_seconds", Help: "Time of one flush, from its start to Redis's reply.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10),
+			Name:    "lubdub_beat_flush_seconds",
+			Help:    "Time of one flush, from its start to Redis's reply.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10),
 		}),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_shard_time_stopped_seconds_total", Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have cost the workers.",
+			Name: "lubdub_shard_time_stopped_seconds_total",
+			Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have " +
+				"cost the workers.",
 		}),
 		holds: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_shard_time_holds_total", Help: "How often this replica held a shard's time back for a moment, since beats were refused there: by Redis, or by this replica being full.",
+			Name: "lubdub_shard_time_holds_total",
+			Help: "How often this replica held a shard's time back for a moment, since beats were refused " +
+				"there: by Redis, or by this replica being full.",
 		}),
 	}
 	m.beatsApplied = m.beats.WithLabelValues("applied")

@@ -2,7 +2,11 @@ package beats
 
 import (
 	"log/slog"
+	"runtime"
+	"sync/atomic"
 	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/lane"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,21 +26,54 @@ type Options struct {
 
 // Service hears the beats of attempts, and what their callbacks say besides. Its methods may be called from any goroutine.
 type Service struct {
+	// Made with the service and not changed.
 	store   *store.Store
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
-	lanes   lanes       // redrawn with the store's map of shards
-	keeper  *timekeeper // of shard time
+	scripts scripts
+
+	lanes  lanes       // redrawn with the store's map of shards
+	keeper *timekeeper // of shard time
 }
 
 // New makes the service of a store that has not begun, whose lanes of beats come with its map of shards.
 func New(st *store.Store, o Options) *Service {
-	s := &Service{store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	s := &Service{
+		store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts),
+	}
 	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, func(d time.Duration) { s.metrics.gaps.Add(d.Seconds()) })
 	if !st.Founded() {
 		s.keeper.cutOff.begins()
 	}
 	st.OnMap(s.mapLanes)
 	return s
+}
+
+// lanes has a lane of beats for each node, and each shard's.
+type lanes struct {
+	byShard atomic.Pointer[[]*lane.Lane[*Beat]]
+	byNode  map[*store.Node]*lane.Lane[*Beat] // of the nodes in use; mapLanes's own, under the lock of the store's map
+}
+
+func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[shard] }
+
+// mapLanes is told of each new map of shards before it is used, one at a time. A node that is in use no more closes its
+// lane.
+func (s *Service) mapLanes(nodes []*store.Node) {
+	byShard := make([]*lane.Lane[*Beat], len(nodes))
+	byNode := map[*store.Node]*lane.Lane[*Beat]{}
+	for shard, n := range nodes {
+		l := byNode[n]
+		if l == nil {
+			l = s.lanes.byNode[n]
+		}
+		if l == nil {
+			l = lane.New(s.opts.MaxPending, runtime.GOMAXPROCS(0), 1, newBatcher(s, n).flush)
+			n.BeforeClose(l.Close)
+		}
+		byNode[n], byShard[shard] = l, l
+	}
+	s.lanes.byNode = byNode
+	s.lanes.byShard.Store(&byShard)
 }

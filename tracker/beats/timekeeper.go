@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -29,7 +27,8 @@ type tick struct {
 	replicas []string // who keeps the shard's time
 }
 
-// timekeeper knows what this replica has done for each shard's clock.
+// timekeeper knows what this replica has done for each shard's clock. Flushes write it and KeepTime reads it, each field by
+// itself.
 type timekeeper struct {
 	shards []shardTurn
 	skew   atomic.Int64 // Redis's clock minus this process's, ms
@@ -46,7 +45,7 @@ type timekeeper struct {
 // nodeTime is what KeepTime knows of one node, whose shards go by themselves: a frozen one must not stop the others' clocks.
 type nodeTime struct {
 	beating atomic.Bool // empty beats are on their way
-	holding atomic.Bool // its shards' time is being held back just now
+	slowing atomic.Bool // its shards' time is being slowed down just now
 	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
 }
 
@@ -62,7 +61,7 @@ type shardTurn struct {
 	last  atomic.Int64 // when a flush of this replica last landed, by this process's clock, ms
 	tick  atomic.Int64 // when an empty beat of this replica last landed, the same
 	seen  atomic.Int64 // latest shard time, ms; 0: none yet
-	lost  atomic.Int64 // until when answers reckon with writes that the store has lost, as cutOff.now gives it
+	lost  atomic.Int64 // until when answers reckon with writes that the store has lost, as cutOff.now has it
 	fate  fate
 	rank  atomic.Int64 // this replica's place among those that keep the shard's time, from 0
 	turns atomic.Int64 // how many those are
@@ -78,8 +77,6 @@ func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.D
 	k.window.Store(replicaLease.Milliseconds())
 	return k
 }
-
-func (k *timekeeper) windowMs() int64 { return k.window.Load() }
 
 // touched is told of every shard that a flush of this replica has reached.
 func (k *timekeeper) touched(shard int, now time.Time) {
@@ -116,7 +113,7 @@ func (s *Service) KeepTime(ctx context.Context) error {
 			return nil
 		case <-time.After(next):
 		}
-		s.holdTime()
+		s.slowDown()
 		s.keeper.cutOff.listen()
 		maps.DeleteFunc(s.keeper.nodes, func(n *store.Node, _ *nodeTime) bool { return n.Retired() })
 		byNode := map[*store.Node][]int{}
@@ -143,8 +140,11 @@ func (k *timekeeper) due(now time.Time) []int {
 	var shards []int
 	for i := range k.shards {
 		s := &k.shards[i]
-		if turn%s.turns.Load() == s.rank.Load() &&
-			(k.cutOff.left(i) > 0 || now.UnixMilli()-s.last.Load() >= slot.Milliseconds()/2 || now.UnixMilli()-s.tick.Load() >= tickAtLeast.Milliseconds()) {
+		if turn%s.turns.Load() != s.rank.Load() {
+			continue
+		}
+		sinceBeat, sinceTick := now.UnixMilli()-s.last.Load(), now.UnixMilli()-s.tick.Load()
+		if k.cutOff.left(i) > 0 || sinceBeat >= slot.Milliseconds()/2 || sinceTick >= tickAtLeast.Milliseconds() {
 			shards = append(shards, i)
 		}
 	}
@@ -183,49 +183,30 @@ func (s *Service) tickShards(shards []int) error {
 	return first
 }
 
-// newTick is one call of tick.lua for empty beats that one call may take.
-func (s *Service) newTick(beats []*Beat) *store.Call {
-	var keys []string
-	meta := false
-	for _, beat := range beats {
-		meta = meta || beat.tick.shard == 0
-		k := s.store.Keys[beat.tick.shard]
-		keys = append(keys, k.Clock, k.Outages, k.Progress, k.Cancels, k.Replicas, k.Timeouts, k.Timers, k.Due, k.Index,
-			k.Events, k.Sweepers, k.Ready, k.Held, k.Outbox, k.Fences, k.Pauses,
-			k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries, k.Braked)
-	}
-	if meta {
-		keys = append(keys, schema.MetaKey)
-	}
-	args := []any{s.opts.ReplicaID, s.keeper.windowMs(), s.store.Shards(), model.Millis(s.keeper.cutOff.period), model.Millis(s.opts.WorkerTimeout)}
-	for _, beat := range beats {
-		args = append(args, model.Millis(s.keeper.cutOff.left(beat.tick.shard)))
-	}
-	return store.NewCall(beats[0].tick.shard, s.store.Scripts.Get("tick"), keys, args...)
-}
-
 // settleTicks gives the empty beats of one call their fate.
 func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
-	s := b.s
+	s, k := b.s, b.s.keeper
 	if c.Err == nil {
-		s.keeper.landed(c.Reply.Time(0), now)
+		k.landed(tickedAt(c.Reply), now)
 	}
 	for i, beat := range beats {
+		shard := beat.tick.shard
 		if c.Err != nil {
 			beat.Err = store.AsUnavailable("beat", c.Err)
-			s.keeper.cutOff.unconfirmed(beat.tick.shard)
-		} else {
-			of := c.Reply.List(1 + i)
-			if gap := of.Int(1); gap > maxStepMs {
-				s.keeper.stoodStill(gap)
-			}
-			if s.keeper.regress(beat.tick.shard, of.Int(0), of.Int(1)) {
-				s.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", beat.tick.shard)
-			}
-			s.keeper.touched(beat.tick.shard, now)
-			s.keeper.shards[beat.tick.shard].tick.Store(now.UnixMilli())
-			beat.tick.replicas = of.List(2).Strings()
+			k.cutOff.unconfirmed(shard)
+			b.done(beat)
+			continue
 		}
+		r := readTick(c.Reply, i)
+		if r.gap > maxStepMs {
+			k.stoodStill(r.gap)
+		}
+		if k.regress(shard, r.shardTime, r.gap) {
+			s.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", shard)
+		}
+		k.touched(shard, now)
+		k.shards[shard].tick.Store(now.UnixMilli())
+		beat.tick.replicas = r.replicas
 		b.done(beat)
 	}
 }

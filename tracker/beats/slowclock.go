@@ -12,11 +12,11 @@ import (
 
 // Shard time runs only while beats can land. A store that does not answer holds it up by itself: nothing reaches the
 // clock. But a beat may also be refused while others land: by Redis, which near its memory limit takes a small batch
-// and not a large one, or by a front end whose lanes are full. Then the replica holds the shard's clock back.
+// and not a large one, or by a front end whose lanes are full. Then the replica slows the shard's clock down.
 const (
-	shedHold    = 2 * slot             // of a hold for a full lane; renewed in each slot for as long as it is full
-	refusedHold = time.Second + 2*slot // of one for a refusal: until those who were refused have waited as Retry-After says
-	quietSlots  = 4                    // without a write that landed: nothing does
+	shedSlow     = 2 * slot             // at half speed for a full lane; renewed in each slot for as long as it is full
+	refusedStill = time.Second + 2*slot // still for a refusal: until those who were refused have waited as Retry-After says
+	quietSlots   = 4                    // without a write that landed: nothing does
 )
 
 // fate is what became of the beats, empty ones included, that a replica has sent to a shard since the last slot.
@@ -50,14 +50,14 @@ func (s *Service) Heard(shard, beats int, err error) {
 	}
 }
 
-// holdTime holds back the time of a node's shards while beats are refused there, and that of a single shard while it is on
+// slowDown slows down the time of a node's shards while beats are refused there, and that of a single shard while it is on
 // its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When
-// Redis refuses everything there is nothing to hold: only when writes landed shortly before may some land and others not. It
-// goes past the lanes, which may be full, and waits for nobody.
-func (s *Service) holdTime() {
+// Redis refuses everything there is nothing to slow down: only when writes landed shortly before may some land and others
+// not. It goes past the lanes, which may be full, and waits for nobody.
+func (s *Service) slowDown() {
 	for n, shards := range s.store.ByNode() {
 		node := s.keeper.of(n)
-		if node.holding.Load() {
+		if node.slowing.Load() {
 			continue // what has happened since is seen in the next slot
 		}
 		landed, refused, shed := false, false, false
@@ -73,10 +73,10 @@ func (s *Service) holdTime() {
 		}
 		var still, half time.Duration
 		if refused && node.quiet < quietSlots {
-			still = refusedHold
+			still = refusedStill
 		}
 		if shed {
-			half = shedHold
+			half = shedSlow
 		}
 		node.quiet++
 		if landed {
@@ -86,24 +86,23 @@ func (s *Service) holdTime() {
 		for _, shard := range shards {
 			stands := still
 			if slices.Contains(adrift, shard) {
-				stands = refusedHold
+				stands = refusedStill
 			}
 			if stands+half > 0 {
-				k := s.store.Keys[shard]
-				calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("slowclock"), []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half)))
+				calls = append(calls, s.slowclockCall(shard, stands, half))
 			}
 		}
 		if len(calls) > 0 {
-			node.holding.Store(true)
-			s.store.Beside("holding time", func() {
-				defer node.holding.Store(false)
-				s.hold(n, calls)
+			node.slowing.Store(true)
+			s.store.Beside("slowing shard time down", func() {
+				defer node.slowing.Store(false)
+				s.slow(n, calls)
 			})
 		}
 	}
 }
 
-func (s *Service) hold(n *store.Node, calls []*store.Call) {
+func (s *Service) slow(n *store.Node, calls []*store.Call) {
 	s.store.Exec(context.Background(), n, calls)
 	for _, c := range calls {
 		if c.Err == nil {

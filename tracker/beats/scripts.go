@@ -1,0 +1,149 @@
+package beats
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those of lua/beats. Filled when the service is made, and read only. What beat.lua takes and answers stands in
+// batch.go alone, where it costs no allocation.
+type scripts struct{ beat, complete, deliver, slowclock, start, tick *lua.Script }
+
+func newScripts(set *lua.Set) scripts {
+	return scripts{
+		beat: set.Get("beat"), complete: set.Get("complete"), deliver: set.Get("deliver"),
+		slowclock: set.Get("slowclock"), start: set.Get("start"), tick: set.Get("tick"),
+	}
+}
+
+// callbackKeys are those of start.lua and complete.lua. They need no look-up: the token names everything that they are made of.
+func (s *Service) callbackKeys(a *model.Attempt) []string {
+	k := s.store.Keys[a.Shard]
+	keys := make([]string, 0, len(k.Fixed)+6)
+	keys = append(keys, k.Fixed...)
+	return append(k.OfTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(model.Millis(a.Timeout), 10)), k.Fences)
+}
+
+// callbackArgs are the first arguments of start.lua and complete.lua, what the token says of its attempt, and the worker that
+// says something now.
+func callbackArgs(a *model.Attempt, worker string) []any {
+	run := a.RunID
+	if run == schema.RunOf(a.TaskID) {
+		run = ""
+	}
+	return []any{
+		a.Scope.String(), a.TaskID, a.Number, a.Fence, model.Millis(a.Timeout), model.Millis(a.Interval),
+		a.IssuedAt.UnixMilli(), run, a.WorkerID, a.Deadline, worker,
+	}
+}
+
+// startCall hears an attempt; report is packed, "": none. readStart reads the reply.
+func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
+	args := append(callbackArgs(a, worker), report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())
+	return store.NewCall(a.Shard, s.scripts.start, s.callbackKeys(a), args...)
+}
+
+// startReply is what start.lua answers.
+type startReply struct {
+	code   int64
+	at     time.Time
+	detail string        // the code's: current attempt, reason or state
+	cancel *model.Cancel // nil: none pending
+}
+
+func readStart(r store.Reply) startReply {
+	return startReply{code: r.Int(0), at: r.Time(1), detail: r.Str(2), cancel: parseCancel(r.Str(3))}
+}
+
+// completeCall ends an attempt as its worker reports; readComplete reads the reply.
+func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call {
+	retryable := ""
+	if c.Retryable {
+		retryable = "1"
+	}
+	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention),
+		schema.KeptError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.KeptMetrics(c.Metrics))
+	args = AppendDoc(args, schema.DocOutput, string(c.Output))
+	args = AppendDoc(args, schema.DocMetrics, string(c.Metrics))
+	args = AppendDoc(args, schema.DocPhase, c.CancelledDuringPhase)
+	args = AppendDoc(args, schema.DocPartial, string(c.PartialProgress))
+	return store.NewCall(a.Shard, s.scripts.complete, s.callbackKeys(a), args...)
+}
+
+// AppendDoc adds a field of the task's document to a script's arguments unless it is empty.
+func AppendDoc(args []any, field, value string) []any {
+	if value == "" {
+		return args
+	}
+	return append(args, field, value)
+}
+
+// completeReply is what complete.lua answers.
+type completeReply struct {
+	code      int64
+	at        time.Time
+	detail    string // the code's: current attempt, reason or state
+	willRetry bool
+}
+
+func readComplete(r store.Reply) completeReply {
+	return completeReply{code: r.Int(0), at: r.Time(1), detail: r.Str(2), willRetry: r.Int(3) == 1}
+}
+
+// deliverCall records that a reply has carried a cancel to the worker of an attempt. Its reply tells nothing of use.
+func (s *Service) deliverCall(a *model.Attempt) *store.Call {
+	k := s.store.Keys[a.Shard]
+	return store.NewCall(a.Shard, s.scripts.deliver, []string{k.Clock, k.Cancels, k.Timers}, a.Member)
+}
+
+// slowclockCall has a shard's time stand for a while from now on, and run at half speed for another. Its reply tells nothing
+// of use.
+func (s *Service) slowclockCall(shard int, stands, half time.Duration) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half))
+}
+
+// tickCall is one call for empty beats of as many shards as one may be about; readTick reads what it answers of each.
+func (s *Service) tickCall(beats []*Beat) *store.Call {
+	var keys []string
+	meta := false
+	for _, beat := range beats {
+		meta = meta || beat.tick.shard == 0
+		k := s.store.Keys[beat.tick.shard]
+		keys = append(keys, k.Clock, k.Outages, k.Progress, k.Cancels, k.Replicas, k.Timeouts, k.Timers, k.Due, k.Index,
+			k.Events, k.Sweepers, k.Ready, k.Held, k.Outbox, k.Fences, k.Pauses,
+			k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries, k.Braked)
+	}
+	if meta {
+		keys = append(keys, schema.MetaKey)
+	}
+	args := []any{
+		s.opts.ReplicaID, s.keeper.window.Load(), s.store.Shards(), model.Millis(s.keeper.cutOff.period),
+		model.Millis(s.opts.WorkerTimeout),
+	}
+	for _, beat := range beats {
+		args = append(args, model.Millis(s.keeper.cutOff.left(beat.tick.shard)))
+	}
+	return store.NewCall(beats[0].tick.shard, s.scripts.tick, keys, args...)
+}
+
+// tickReply is what tick.lua answers of one shard.
+type tickReply struct {
+	shardTime int64 // ms
+	gap       int64 // ms since the clock was last written; noClock: there was none
+	replicas  []string
+}
+
+// readTick reads the answer about the i-th of a call's shards.
+func readTick(r store.Reply, i int) tickReply {
+	of := r.List(1 + i)
+	return tickReply{shardTime: of.Int(0), gap: of.Int(1), replicas: of.List(2).Strings()}
+}
+
+// tickedAt reads Redis's clock from an answer about empty beats.
+func tickedAt(r store.Reply) time.Time { return r.Time(0) }
