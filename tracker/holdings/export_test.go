@@ -10,20 +10,16 @@ import (
 
 // FenceEverywhere sets a worker's fence in every shard, as the first step of its recovery does.
 func (s *Service) FenceEverywhere(scope model.Scope, id string) error {
-	for shard, k := range s.store.Keys {
-		if _, err := s.store.Do(context.Background(), "test",
-			store.NewCall(shard, s.store.Scripts.Get("fence"), []string{k.Fences, k.Held}, id, model.Millis(fenceLife), 0, "1",
-				string(model.WorkerForced))); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.store.EachShard(context.Background(), "test", func(shard int, _ *schema.ShardKeys) *store.Call {
+		return s.fenceCall(shard, id, 0, true, model.WorkerForced)
+	})
+	return err
 }
 
-// Holding gives the entry in the held set of an attempt that was claimed under no id and has a run of its own.
+// Holding returns the entry in the held set of an attempt that was claimed under no id and has a run of its own.
 func (s *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
 
-// TellLost has a worker told that attempts are lost, and tells of how many.
+// TellLost has a worker told that attempts are lost, and returns how many.
 func TellLost(lists ...[]OwnedAttempt) int {
 	h := &WorkerHeard{}
 	for _, list := range lists {

@@ -13,6 +13,6 @@ func FuzzStored(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		ParseHeld(text, 0)
-		parseLetter(text)
+		parseNotice(text)
 	})
 }

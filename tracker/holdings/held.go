@@ -3,6 +3,7 @@ package holdings
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -18,7 +19,7 @@ type Holding struct {
 	Claim  string
 }
 
-// ParseHeld reads an entry as held_entry in lua/lib/held.lua packs it.
+// ParseHeld returns the holding of an entry as held_entry in lua/lib/held.lua packs it.
 func ParseHeld(text string, shard int) (Holding, bool) {
 	p := strings.Split(text, "/") // worker, tenant, workspace, task#attempt.fence, timeout, run, claim
 	if len(p) != 7 {
@@ -33,9 +34,8 @@ func ParseHeld(text string, shard int) (Holding, bool) {
 // heldPage is how many entries of a held set are read at once.
 const heldPage = 1000
 
-// HeldBy lists all that a worker holds.
+// HeldBy lists all that a worker holds, over all shards.
 func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, workerID string) ([]Holding, error) {
-	prefix := workerID + "/" + scope.String() + "/"
 	after := make([]string, s.store.Shards())
 	open := make([]int, s.store.Shards())
 	for shard := range open {
@@ -45,15 +45,15 @@ func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, work
 	for len(open) > 0 {
 		calls := make([]*store.Call, len(open))
 		for i, shard := range open {
-			calls[i] = store.NewCall(shard, s.store.Scripts.Get("held"), []string{s.store.Keys[shard].Held}, prefix, after[shard], heldPage)
+			calls[i] = s.heldCall(shard, scope, workerID, after[shard], heldPage)
 		}
 		s.store.DoAll(ctx, op, calls)
 		open = open[:0:0]
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
 		for _, c := range calls {
-			if c.Err != nil {
-				return nil, c.Err
-			}
-			entries := c.Reply.Strings()
+			entries := readEntries(c.Reply)
 			for _, text := range entries {
 				if h, ok := ParseHeld(text, c.Shard); ok {
 					held = append(held, h)
@@ -66,4 +66,19 @@ func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, work
 		}
 	}
 	return held, nil
+}
+
+// name is the attempt as its worker names it.
+func (h *Holding) name() OwnedAttempt {
+	number, _, _ := schema.SplitAttempt(h.member)
+	return OwnedAttempt{h.Ref.ID, number}
+}
+
+// attemptOf returns the attempt of a holding, as its token would name it that was made now.
+func (s *Service) attemptOf(h *Holding, now time.Time) *model.Attempt {
+	number, fence, _ := schema.SplitAttempt(h.member)
+	return s.beats.Attempt(model.Attempt{
+		Scope: h.Ref.Scope, TaskID: h.Ref.ID, RunID: h.Ref.Run, Number: number, Fence: fence, Timeout: schema.Duration(h.Ref.TimeoutMs, 0),
+		Interval: model.DefaultHeartbeatInterval, IssuedAt: now, WorkerID: h.Worker,
+	})
 }

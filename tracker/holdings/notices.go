@@ -12,64 +12,58 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A cancel, and a loss that the worker did not bring about itself, are word for the worker that holds the attempt. The
-// script that makes them leaves the word in the outbox of the task's shard; the sweeper carries it to the worker's
-// shard; each beat of the worker repeats it until an answer that carried it was handed to the worker's connection.
+// A cancel, and a loss that the worker did not bring about itself, are a notice to the worker that holds the attempt. The
+// script that makes them leaves the notice in the outbox of the task's shard; the sweeper takes it to the worker's
+// shard; each beat of the worker repeats it until an answer that told it was handed to the worker's connection.
 
 const (
-	noticeLife  = 24 * time.Hour
-	noticeRetry = time.Second // until word that could not be carried is tried again
-	wordsAtOnce = 50          // written by one script: a word may be 4 KB long
-	carryLimit  = 100         // of an outbox, read by one script
+	noticeLife    = 24 * time.Hour
+	noticeRetry   = time.Second // until a notice that could not be sent is tried again
+	noticesAtOnce = 50          // written by one script: a notice may be 4 KB long
+	outboxLimit   = 100         // notices of an outbox, read by one script
 )
 
-// letter is one entry of an outbox: word for a worker about an attempt.
-type letter struct {
+// notice is one entry of an outbox: what a worker is to be told about an attempt.
+type notice struct {
 	text   string
 	worker string
 	entry  string // attempt TAB kind TAB detail
 	scope  model.Scope
 }
 
-func parseLetter(text string) (letter, bool) {
+// kinds of notices, as scripts write them.
+const (
+	noticeCancel = "c"
+	noticeLost   = "l"
+)
+
+func parseNotice(text string) (notice, bool) {
 	worker, entry, ok := strings.Cut(text, schema.PackSep)
 	scope, _, named := schema.SplitName(entry)
-	return letter{text, worker, entry, scope}, ok && named
+	return notice{text, worker, entry, scope}, ok && named
 }
 
 // TellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot take the sweeper does.
 func (s *Service) TellWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
 
-// SendNotices takes the notices in a shard's outbox to the workers' shards. It reports whether there are more.
+// SendNotices takes the notices in a shard's outbox to the workers' shards, those that have waited for so long. It reports
+// whether there are more.
 func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duration) (more bool, err error) {
-	k := s.store.Keys[shard]
-	re, err := s.store.Do(ctx, "send notices", s.store.FindCall(shard, store.Overdue{Set: k.Outbox, Wall: true, Grace: grace, Limit: carryLimit}))
+	outbox := s.store.Keys[shard].Outbox
+	overdue := store.Overdue{Set: outbox, Wall: true, Grace: grace, Limit: outboxLimit}
+	re, err := s.store.Do(ctx, "send notices", s.store.FindCall(shard, overdue))
 	if err != nil {
 		return false, err
 	}
 	texts := store.ReadFound(re)
-	byWorker := map[string][]letter{}
-	var done, late []string
-	for _, text := range texts {
-		if l, ok := parseLetter(text); ok {
-			byWorker[l.worker] = append(byWorker[l.worker], l)
-		} else if text != sentinel {
-			done = append(done, text)
-		}
-	}
-	var calls []*store.Call
-	var groups [][]letter
-	for worker, letters := range byWorker {
-		if home, ok := s.store.WorkerShard(worker); ok {
-			for part := range slices.Chunk(letters, wordsAtOnce) {
-				calls = append(calls, s.notifyCall(home, worker, part))
-				groups = append(groups, part)
-			}
-		} else { // no worker that registered: nobody would ask for it
-			done = append(done, textsOf(letters)...)
-		}
+	groups, done := s.byWorker(texts)
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		home, _ := s.store.WorkerShard(group[0].worker)
+		calls[i] = s.notifyCall(home, group)
 	}
 	s.store.DoAll(ctx, "send notices", calls)
+	var late []string
 	for i, c := range calls {
 		if c.Err != nil {
 			late, err = append(late, textsOf(groups[i])...), c.Err
@@ -77,55 +71,89 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 			done = append(done, textsOf(groups[i])...)
 		}
 	}
-	after := append(s.noticedCalls(shard, k.Outbox, "", done),
-		s.noticedCalls(shard, k.Outbox, noticeRetry, late)...) // those behind what can be carried
+	after := append(s.noticesDone(shard, outbox, 0, done),
+		s.noticesDone(shard, outbox, noticeRetry, late)...) // those behind what can be sent
 	s.store.DoAll(ctx, "send notices", after)
-	for _, c := range after {
-		if c.Err != nil {
-			return false, c.Err
+	if err := store.FirstError(after); err != nil {
+		return false, err
+	}
+	return len(texts) == outboxLimit, err
+}
+
+// byWorker groups the entries of an outbox by worker, each group for one script call, and returns besides those that nobody
+// would ask for: they are for no worker that registered, or no notices at all.
+func (s *Service) byWorker(texts []string) (groups [][]notice, dead []string) {
+	of := map[string][]notice{}
+	for _, text := range texts {
+		n, ok := parseNotice(text)
+		if _, registered := s.store.WorkerShard(n.worker); ok && registered {
+			of[n.worker] = append(of[n.worker], n)
+		} else if text != sentinel {
+			dead = append(dead, text)
 		}
 	}
-	return len(texts) == carryLimit, err
+	for _, notices := range of {
+		groups = slices.AppendSeq(groups, slices.Chunk(notices, noticesAtOnce))
+	}
+	return groups, dead
 }
 
 // sentinel is the member of every fixed set that keeps it from being absent.
 const sentinel = "!"
 
-func textsOf(letters []letter) []string {
-	texts := make([]string, len(letters))
-	for i, l := range letters {
-		texts[i] = l.text
+func textsOf(notices []notice) []string {
+	texts := make([]string, len(notices))
+	for i, n := range notices {
+		texts[i] = n.text
 	}
 	return texts
 }
 
-func (s *Service) notifyCall(home int, worker string, letters []letter) *store.Call {
-	k, name := s.store.Keys[home], schema.TaskName(letters[0].scope, worker)
-	args := []any{model.Millis(noticeLife)}
-	for _, l := range letters {
-		args = append(args, l.entry)
-	}
-	return store.NewCall(home, s.store.Scripts.Get("notify"), []string{k.Notices(name), k.Worker(name)}, args...)
-}
-
-func (s *Service) noticedCalls(shard int, key string, putOff any, entries []string) (calls []*store.Call) {
-	if d, ok := putOff.(time.Duration); ok {
-		putOff = model.Millis(d)
-	}
-	for part := range slices.Chunk(entries, wordsAtOnce) {
-		args := []any{putOff}
-		for _, e := range part {
-			args = append(args, e)
-		}
-		calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("notices_done"), []string{key}, args...))
+// noticesDone forgets entries of a set of notices, or puts them off for a while that is not 0.
+func (s *Service) noticesDone(shard int, key string, putOff time.Duration, entries []string) (calls []*store.Call) {
+	for part := range slices.Chunk(entries, noticesAtOnce) {
+		calls = append(calls, s.noticesDoneCall(shard, key, putOff, part))
 	}
 	return calls
 }
 
-// Tell has the answer to a worker's beat say what the notices say that were kept for the worker, as its beat's script gave
+// WorkerHeard is the answer to a worker's beat. Whoever makes it owns it until it is handed to Notified.
+type WorkerHeard struct {
+	At            time.Time
+	ShouldDrain   bool
+	Ended         bool      // its drain is over, and it is told so as one that drains: no beat of its is heard any more
+	DrainDeadline time.Time // zero: none
+	Interval      time.Duration
+	Timeout       time.Duration
+	Cancels       []TaskNotice // attempts to stop gracefully
+	Lost          []TaskNotice // attempts that are not its own any more
+
+	Scope     model.Scope
+	Worker    string
+	Inventory string           // number of its inventory; "": none, or one that is older than another
+	notices   []string         // that are repeated until Notified
+	cancelled []*model.Attempt // those of Cancels
+	told      map[toldOf]bool
+}
+
+// TaskNotice tells a worker about one of its attempts.
+type TaskNotice struct {
+	TaskID  string
+	Attempt int
+	Reason  string     // of a cancel; may be empty
+	Error   model.Code // why a lost one is lost
+}
+
+// toldOf is one thing that a worker is told about an attempt, once.
+type toldOf struct {
+	attempt OwnedAttempt
+	lost    bool // else it is to be cancelled
+}
+
+// Tell has the answer to a worker's beat say what the notices say that were kept for the worker, as its beat's script listed
 // them.
-func (s *Service) Tell(h *WorkerHeard, entries []string) {
-	for _, entry := range entries {
+func (s *Service) Tell(h *WorkerHeard, notices []string) {
+	for _, entry := range notices {
 		p := strings.SplitN(entry, schema.PackSep, 3)
 		if len(p) != 3 {
 			continue
@@ -135,15 +163,15 @@ func (s *Service) Tell(h *WorkerHeard, entries []string) {
 		if !ok || !numbered {
 			continue
 		}
-		h.entries = append(h.entries, entry)
+		h.notices = append(h.notices, entry)
 		n := TaskNotice{TaskID: id, Attempt: number}
 		switch p[1] {
-		case "c":
+		case noticeCancel:
 			if p[2] != "" {
 				_ = json.Unmarshal([]byte(p[2]), &n.Reason) // written by cancel, so it is JSON
 			}
 			h.cancel(n, &model.Attempt{Scope: scope, TaskID: id, Number: number, Member: p[0], Shard: s.store.ShardOf(scope, id)})
-		case "l":
+		case noticeLost:
 			n.Error = model.Code(p[2])
 			h.lose(n)
 		}
@@ -152,7 +180,7 @@ func (s *Service) Tell(h *WorkerHeard, entries []string) {
 
 // cancel adds a pending cancel, once for each attempt.
 func (h *WorkerHeard) cancel(n TaskNotice, a *model.Attempt) {
-	if h.tells(n, false) {
+	if h.isNew(n, false) {
 		h.Cancels = append(h.Cancels, n)
 		h.cancelled = append(h.cancelled, a)
 	}
@@ -160,13 +188,13 @@ func (h *WorkerHeard) cancel(n TaskNotice, a *model.Attempt) {
 
 // lose adds a lost attempt, once for each.
 func (h *WorkerHeard) lose(n TaskNotice) {
-	if h.tells(n, true) {
+	if h.isNew(n, true) {
 		h.Lost = append(h.Lost, n)
 	}
 }
 
-// tells tells whether it is the first time.
-func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
+// isNew reports whether the worker is told so for the first time.
+func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
 	what := toldOf{OwnedAttempt{n.TaskID, n.Attempt}, lost}
 	if h.told[what] {
 		return false
@@ -178,24 +206,18 @@ func (h *WorkerHeard) tells(n TaskNotice, lost bool) bool {
 	return true
 }
 
-// Notified records that the answer to a worker's beat, with all its word, was handed to the worker's connection. It
+// Notified records that the answer to a worker's beat, with all its notices, was handed to the worker's connection. It
 // does not wait; what is not recorded the next beat tells again. Cancels come first: their grace period must begin
-// before the word of them is forgotten.
+// before the notice of them is forgotten.
 func (s *Service) Notified(h *WorkerHeard) {
 	s.store.Beside("recording what a worker was told", func() {
-		calls := make([]*store.Call, len(h.cancelled))
-		for i, a := range h.cancelled {
-			k := s.store.Keys[a.Shard]
-			calls[i] = store.NewCall(a.Shard, s.store.Scripts.Get("deliver"), []string{k.Clock, k.Cancels, k.Timers}, a.Member)
+		ctx := context.Background()
+		if err := s.beats.CancelsDelivered(ctx, "notified", h.cancelled); err != nil {
+			return
 		}
-		s.store.DoAll(context.Background(), "notified", calls)
-		for _, c := range calls {
-			if c.Err != nil {
-				return
-			}
-		}
-		if home, ok := s.store.WorkerShard(h.Worker); ok && len(h.entries) > 0 {
-			s.store.DoAll(context.Background(), "notified", s.noticedCalls(home, s.store.Keys[home].Notices(schema.TaskName(h.Scope, h.Worker)), "", h.entries))
+		if home, ok := s.store.WorkerShard(h.Worker); ok && len(h.notices) > 0 {
+			key := s.store.Keys[home].Notices(schema.TaskName(h.Scope, h.Worker))
+			s.store.DoAll(ctx, "notified", s.noticesDone(home, key, 0, h.notices))
 		}
 	})
 }

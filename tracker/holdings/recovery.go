@@ -15,7 +15,7 @@ import (
 // and then what it held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry goes on with
 // it: all steps may be repeated.
 
-// Recovery is an entry and what is left to do of it.
+// Recovery is an entry and what is left to do of it. It does not change once it is read.
 type Recovery struct {
 	worker   *schema.WorkerRef
 	shards   []int
@@ -29,26 +29,18 @@ func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*sch
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
-		k := s.store.Keys[group[0].Shard]
-		var keys []string
-		for _, r := range group {
-			name := schema.TaskName(r.Scope, r.ID)
-			keys = append(keys, k.Recovery(name), k.Worker(name))
-		}
-		calls[g] = store.NewCall(group[0].Shard, s.store.Scripts.Get("recovery_read"), keys)
+		calls[g] = s.recoveryReadCall(group)
 	}
 	s.store.DoAll(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
 	var found []*Recovery
 	for g, group := range groups {
-		if calls[g].Err != nil {
-			return nil, calls[g].Err
-		}
-		for i, r := range group {
-			re := calls[g].Reply
-			rec := &Recovery{
-				worker: r, evidence: readLostEvidence(re[recoveryFields*i:]), queue: re.Str(recoveryFields*i + 6), by: by,
-			}
-			for _, shard := range re.List(recoveryFields * i).Strings() {
+		for i, ref := range group {
+			r := readRecovery(calls[g].Reply, i)
+			rec := &Recovery{worker: ref, evidence: r.evidence(), queue: r.queue, by: by}
+			for _, shard := range r.shards {
 				if n, err := strconv.Atoi(shard); err == nil && n < s.store.Shards() {
 					rec.shards = append(rec.shards, n)
 				}
@@ -65,7 +57,7 @@ func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*sch
 const recoverAtOnce = 16
 
 // Recover does what is left of recoveries, on all nodes at once: one that does not answer must not hold up what is
-// requeued on the others. It gives how many attempts it took; what failed is left to whoever comes next.
+// requeued on the others. It returns how many attempts it took; what failed is left to whoever comes next.
 func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, err error) {
 	type part struct {
 		rec   *Recovery
@@ -130,14 +122,8 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 	if err := s.unpinShard(ctx, "recover", shard, rec.worker, rec.queue); err != nil {
 		return taken, err
 	}
-	return taken, s.tickOff(ctx, rec.worker, shard, taken)
-}
-
-func (s *Service) tickOff(ctx context.Context, r *schema.WorkerRef, shard, taken int) error {
-	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
-	_, err := s.store.Do(ctx, "recover", store.NewCall(r.Shard, s.store.Scripts.Get("recovery_done"),
-		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, taken))
-	return err
+	_, err = s.store.Do(ctx, "recover", s.recoveryDoneCall(rec.worker, shard, taken))
+	return taken, err
 }
 
 // RecoverNow recovers one worker at once, for a caller that has just ended it. What fails the sweepers do.

@@ -1,7 +1,6 @@
 package holdings
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,22 +11,23 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	FinishedRetention time.Duration // how long finished tasks are kept
-	Logger            *slog.Logger
+	FinishedRetention time.Duration         // how long finished tasks are kept
 	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service knows what workers hold. Its methods may be called from any goroutine.
+// Service knows what workers hold. Its methods may be called from any goroutine. Its fields do not change once it is made.
 type Service struct {
 	store   *store.Store
 	beats   *beats.Service
 	opts    Options
-	log     *slog.Logger
 	metrics *metrics
+	scripts scripts
 	ownedBy ownedCache
 }
 
 // New makes the service.
 func New(st *store.Store, b *beats.Service, o Options) *Service {
-	return &Service{store: st, beats: b, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	return &Service{
+		store: st, beats: b, opts: o, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts), ownedBy: newOwnedCache(),
+	}
 }

@@ -21,11 +21,16 @@ const (
 func (s *Service) setQuotas() {
 	s.tasks = newQuota(
 		limit{s.opts.TenantTasks, tooMany("create", time.Second,
-			"the tenant has %d tasks that are not finished, or nearly so, which is as many as it may (tenant-live-tasks); create more when some have finished, cancel some, or have the limit raised"), s.metrics.over("live_tasks")},
+			"the tenant has %d tasks that are not finished, or nearly so, which is as many as it may (tenant-live-tasks); "+
+				"create more when some have finished, cancel some, or have the limit raised"), s.metrics.over("live_tasks")},
 		limit{s.opts.TenantBytes, tooMany("create", time.Minute,
-			"the tenant's tasks, those that have finished included, take %d bytes or nearly so, which is as many as they may (tenant-stored-bytes); send references in place of large payloads, keep finished tasks for less long (finished-retention), or have the limit raised"), s.metrics.over("stored_bytes")})
+			"the tenant's tasks, those that have finished included, take %d bytes or nearly so, which is as many as they may "+
+				"(tenant-stored-bytes); send references in place of large payloads, keep finished tasks for less long "+
+				"(finished-retention), or have the limit raised"), s.metrics.over("stored_bytes")})
 	s.workers = newQuota(limit{s.opts.TenantWorkers, tooMany("register", 10*time.Second,
-		"the tenant has %d workers that are not OFFLINE, which is as many as it may (tenant-workers); deregister those that are not needed, let fewer of a larger maxConcurrent do the work, or have the limit raised"), s.metrics.over("workers")})
+		"the tenant has %d workers that are not OFFLINE, which is as many as it may (tenant-workers); "+
+			"deregister those that are not needed, let fewer of a larger maxConcurrent do the work, or have the limit raised"),
+		s.metrics.over("workers")})
 }
 
 func tooMany(op string, retryAfter time.Duration, format string) func(most int64) *model.Error {
@@ -41,7 +46,9 @@ func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error
 	counted := make([]int64, 2)
 	var err error
 	if s.opts.TenantTasks > 0 {
-		if counted[0], err = s.countLive(ctx, tenant, schema.Letters(model.Queued, model.Dispatched, model.Running), func(k *schema.ShardKeys) string { return k.Index }); err != nil {
+		live := schema.Letters(model.Queued, model.Dispatched, model.Running)
+		counted[0], err = s.countLive(ctx, tenant, live, func(k *schema.ShardKeys) string { return k.Index })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -65,16 +72,17 @@ func (s *Service) countLive(ctx context.Context, tenant, states string, index fu
 	for len(after) > 0 {
 		calls := make([]*store.Call, 0, len(after))
 		for shard, from := range after {
-			calls = append(calls, store.NewCall(shard, s.store.Scripts.Get("tenant_live"), []string{index(s.store.Keys[shard])}, tenant, states, from, workspacesAtOnce))
+			calls = append(calls, s.tenantLiveCall(shard, index(s.store.Keys[shard]), tenant, states, from, workspacesAtOnce))
 		}
 		s.store.DoAll(ctx, "quota", calls)
+		if err := store.FirstError(calls); err != nil {
+			return 0, err
+		}
 		clear(after)
 		for _, c := range calls {
-			if c.Err != nil {
-				return 0, c.Err
-			}
-			if total += c.Reply.Int(0); c.Reply.Str(1) != "" {
-				after[c.Shard] = c.Reply.Str(1)
+			count, last := readTenantLive(c.Reply)
+			if total += count; last != "" {
+				after[c.Shard] = last
 			}
 		}
 	}
@@ -82,18 +90,17 @@ func (s *Service) countLive(ctx context.Context, tenant, states string, index fu
 }
 
 func (s *Service) countBytes(ctx context.Context, tenant string) (total int64, err error) {
-	calls := make([]*store.Call, s.store.Shards())
-	for shard, k := range s.store.Keys {
-		calls[shard] = store.NewCall(shard, s.store.Scripts.Get("tenant_sizes"), []string{k.Index}, tenant)
+	calls, err := s.store.EachShard(ctx, "quota", func(shard int, k *schema.ShardKeys) *store.Call {
+		return s.tenantSizesCall(shard, k.Index, tenant)
+	})
+	if err != nil {
+		return 0, err
 	}
-	s.store.DoAll(ctx, "quota", calls)
 	for _, c := range calls {
-		if c.Err != nil {
-			return 0, c.Err
-		}
-		total += LightBytes * c.Reply.Int(0)
-		for i := 1; i+1 < len(c.Reply); i += 2 {
-			total += c.Reply.Int(i+1) * bytesOfSize(c.Reply.Str(i))
+		tasks, larger := readTenantSizes(c.Reply)
+		total += LightBytes * tasks
+		for _, size := range larger {
+			total += size.tasks * bytesOfSize(size.class)
 		}
 	}
 	return total, nil

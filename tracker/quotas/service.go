@@ -24,13 +24,14 @@ type Service struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
+	scripts scripts
 	tasks   *quota // nil: nothing is bounded
 	workers *quota // the same
 }
 
 // New makes the service.
 func New(st *store.Store, o Options) *Service {
-	s := &Service{store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	s := &Service{store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts)}
 	s.setQuotas()
 	return s
 }

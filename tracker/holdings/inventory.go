@@ -1,0 +1,130 @@
+package holdings
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// InventoryItem is one attempt that a worker says it has.
+type InventoryItem struct {
+	OwnedAttempt
+	Report string // packed by AppendReport; empty: none
+}
+
+// TakeInventory holds what a worker says it has against what it holds. What it has is heard, as by beats of its own;
+// what it holds no more is told to it; what two of its beats running miss is taken from it.
+func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
+	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
+	if err != nil {
+		return err
+	}
+	holds := make(map[OwnedAttempt]Holding, len(held))
+	for _, k := range held {
+		holds[k.name()] = k
+	}
+	var explained []*beats.Beat
+	var strange []InventoryItem
+	listed := make(map[OwnedAttempt]bool, len(items))
+	for _, item := range items {
+		if listed[item.OwnedAttempt] {
+			continue
+		}
+		listed[item.OwnedAttempt] = true
+		k, ok := holds[item.OwnedAttempt]
+		if !ok {
+			strange = append(strange, item)
+			continue
+		}
+		delete(holds, item.OwnedAttempt)
+		explained = append(explained, &beats.Beat{Attempt: s.attemptOf(&k, h.At), Report: item.Report})
+	}
+	more, err := s.explainStrange(ctx, h, strange)
+	if err != nil {
+		return err
+	}
+	explained = append(explained, more...)
+	s.beats.Beats(explained)
+	for _, b := range explained {
+		n := TaskNotice{TaskID: b.Attempt.TaskID, Attempt: b.Attempt.Number}
+		switch code := model.CodeOf(b.Err); {
+		case code == model.Unavailable || code == model.Overloaded:
+			return b.Err
+		case b.Err != nil:
+			n.Error = code
+			h.lose(n)
+		case b.Cancel != nil:
+			n.Reason = b.Cancel.Reason
+			h.cancel(n, b.Attempt)
+		}
+	}
+	return s.loseMissed(ctx, h, holds)
+}
+
+// explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are
+// beaten, and so explained; those of others are lost to it; and an unknown one is not lost: perhaps the store is what
+// lost it, and its own token can tell.
+func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
+	names := make([]OwnedAttempt, len(items))
+	for i, item := range items {
+		names[i] = item.OwnedAttempt
+	}
+	attempts, known, err := s.owned(ctx, "worker beat", h.Scope, h.Worker, names)
+	if err != nil {
+		return nil, err
+	}
+	var explained []*beats.Beat
+	for i, a := range attempts {
+		switch {
+		case a != nil:
+			explained = append(explained, &beats.Beat{Attempt: a, Report: items[i].Report})
+		case known[i]:
+			h.lose(TaskNotice{TaskID: names[i].TaskID, Attempt: names[i].Number, Error: model.AttemptMismatch})
+		}
+	}
+	return explained, nil
+}
+
+// maxMissed bounds what one inventory can miss. Of more the first in their order count, so that the next beat misses
+// the same ones and those after it find the rest.
+const maxMissed = 500
+
+// missedLife is how long it is remembered what an inventory missed.
+const missedLife = time.Hour
+
+// loseMissed takes from the worker what two of its beats running have missed, and tells it so: should it have it all
+// the same, because a claim's answer came late, it must stop. An inventory that is older than another, or that comes
+// twice, says nothing about what is missing.
+func (s *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]Holding) error {
+	shard, ok := s.store.WorkerShard(h.Worker)
+	if !ok || h.Inventory == "" {
+		return nil
+	}
+	byText := make(map[string]Holding, len(missed))
+	for _, k := range missed {
+		byText[k.text] = k
+	}
+	texts := slices.Sorted(maps.Keys(byText))
+	call := s.missedCall(shard, h.Scope, h.Worker, h.Inventory, texts[:min(len(texts), maxMissed)])
+	re, err := s.store.Do(ctx, "worker beat", call)
+	if err != nil {
+		return err
+	}
+	var lost []Holding
+	for _, text := range readEntries(re) {
+		lost = append(lost, byText[text])
+	}
+	why := lostEvidence{loss: true, reason: model.NotInInventory, lastBeat: h.At}
+	if _, err = s.takeFrom(ctx, "worker beat", s.store.SweeperID(), lost, why); err != nil {
+		return err
+	}
+	for _, k := range lost {
+		n := k.name()
+		h.lose(TaskNotice{TaskID: n.TaskID, Attempt: n.Number, Error: model.Expired})
+	}
+	return nil
+}
