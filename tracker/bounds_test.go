@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

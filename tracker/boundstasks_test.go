@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
-	"github.com/redis/go-redis/v9"
 )
 
 const crowdOf = 300 // workers of one machine, each with a record as large as one may be

@@ -1,9 +1,9 @@
 package tracker_test
 
 import (
-	"github.com/lubdub-io/lubdub/tracker"
 	"pgregory.net/rapid"
 
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/lubdub-io/lubdub/tracker"
 
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

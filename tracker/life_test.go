@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
 	"github.com/lubdub-io/lubdub/tracker"
 )
 

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/lane"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/tracker/lane"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

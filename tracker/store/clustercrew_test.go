@@ -7,7 +7,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 	"github.com/lubdub-io/lubdub/internal/tlstest"
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

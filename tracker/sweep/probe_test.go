@@ -11,7 +11,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
-	"github.com/redis/go-redis/v9"
 )
 
 // A sweeper that dies between any two steps of a recovery leaves nothing undone: another one takes it up, every task is

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

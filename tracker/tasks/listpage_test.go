@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

@@ -11,9 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/redis/go-redis/v9"
 )
 
 // DieAfter lets so many calls reach Redis and no more, as when the process is killed.

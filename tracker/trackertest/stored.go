@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // StoredEvent is one event as it stands in a shard's stream.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 

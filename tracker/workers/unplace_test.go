@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/tracker"
-
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
