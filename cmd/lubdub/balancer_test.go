@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 // balancers are real ones, as the tests configure them: haproxy asks /readyz, and takes a server out besides that answers ten
@@ -91,7 +93,7 @@ func startBalancer(t *testing.T, name string, hosts []string, period time.Durati
 	if program == "" {
 		t.Fatalf("no %s; run `make test`, which installs it", name)
 	}
-	listen, dir := freeAddr(t), t.TempDir()
+	listen, dir := redistest.FreeAddr(), t.TempDir()
 	file := filepath.Join(dir, "conf")
 	if err := os.WriteFile(file, []byte(b.config(dir, listen, hosts, period)), 0o600); err != nil {
 		t.Fatal(err)
@@ -140,17 +142,6 @@ func awaitBalanced(t *testing.T, address string) {
 		_ = res.Body.Close()
 		return res.StatusCode == http.StatusOK
 	})
-}
-
-// freeAddr is a loopback address that nothing listens on just now.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // behindBalancers are outages of which balancers draw conclusions: they keep clients from the replicas for a while after it.

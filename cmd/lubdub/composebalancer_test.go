@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,12 +22,7 @@ func composeBalancer(t *testing.T, replicas ...string) string {
 	if found, err := exec.LookPath("nginx"); err == nil {
 		path = found
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := redistest.FreeAddr()
 	dir, servers := t.TempDir(), ""
 	for _, url := range replicas {
 		servers += "server " + strings.TrimPrefix(url, "http://") + ";"

@@ -85,7 +85,7 @@ func (s *stage) startFronts() {
 
 // balance puts a balancer between the clients and the front ends.
 func (s *stage) balance(name string) {
-	s.listen = []string{freeAddr(s.T), freeAddr(s.T)}
+	s.listen = []string{redistest.FreeAddr(), redistest.FreeAddr()}
 	s.hosts.set([]string{startBalancer(s.T, name, s.listen, *outageTimeout)})
 }
 

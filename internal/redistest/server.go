@@ -95,7 +95,7 @@ func newServer(conf string, args []string) (*Server, error) {
 		return nil, err
 	}
 	for range 5 { // a free port may be taken before the server binds it
-		s.Addr = freeAddr()
+		s.Addr = FreeAddr()
 		if err = s.start(); err == nil {
 			return s, nil
 		}
@@ -114,9 +114,9 @@ func (s *Server) writeACL() error {
 	return os.WriteFile(s.acl, []byte(rules), 0o600)
 }
 
-// freeAddr gives a loopback address that nothing listens on. Its port, and the one 10,000 above that Cluster nodes
+// FreeAddr returns a loopback address that nothing listens on. Its port, and the one 10,000 above that Cluster nodes
 // use, lie below those that systems hand out for outgoing connections: Restart finds its port free again.
-func freeAddr() string {
+func FreeAddr() string {
 	for {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(11_000+rand.IntN(11_000)))
 		if ln, err := net.Listen("tcp", addr); err == nil {
