@@ -25,6 +25,14 @@ func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
 	}
 }
 
+// wantDelivered waits for so many deliveries: each is told after its answer has gone out, when the client may have it already.
+func wantDelivered(t *testing.T, e *env, want int) {
+	t.Helper()
+	until(t, func() bool { return e.fake.deliveredCount() == want }, func() string {
+		return fmt.Sprintf("%d deliveries, want %d", e.fake.deliveredCount(), want)
+	})
+}
+
 // The grace period begins with the first reply that carried the cancel, so the Tracker must hear of it: once
 // for each such reply, after it was handed over, and never for one that could not be.
 func TestDeliveredCancelsAreTold(t *testing.T) {
@@ -35,23 +43,17 @@ func TestDeliveredCancelsAreTold(t *testing.T) {
 		return tracker.Acknowledged{At: fakeTime, Cancel: &tracker.Cancel{Reason: "r", Delivered: delivered.Load()}}, nil
 	}
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"r"}`)
-	if n := e.fake.deliveredCount(); n != 1 {
-		t.Fatalf("%d deliveries after a beat, want 1", n)
-	}
+	wantDelivered(t, e, 1)
 	if a := e.fake.delivered[0]; a.TaskID != "task_1" || a.Number != 1 {
 		t.Errorf("delivered to %+v", a)
 	}
 	e.do("POST", "/v1/tasks/task_1/started", e.task(),
 		`{"attempt":1}`).want(200).contains(`{"acknowledged":true,"shouldCancel":true,"cancelReason":"r"}`)
-	if n := e.fake.deliveredCount(); n != 2 {
-		t.Fatalf("%d deliveries after a start, want 2", n)
-	}
+	wantDelivered(t, e, 2)
 	two := e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
 	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1,`+
 		`"taskToken":"`+e.task()+`"},{"taskId":"task_2","attempt":1,"taskToken":"`+two+`"}]}`).want(200)
-	if n := e.fake.deliveredCount(); n != 4 {
-		t.Fatalf("%d deliveries after a batch, want 4", n)
-	}
+	wantDelivered(t, e, 4)
 	delivered.Store(true)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
 	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
