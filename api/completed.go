@@ -106,7 +106,7 @@ func (req *request) completion() (tracker.Completion, error) {
 	return done, setError(&done)
 }
 
-// setError judges the error object: FAILED needs one with a category, and the category tells whether a retry
+// setError judges the error object: FAILED needs one with a category, and the category says whether a retry
 // may help when the worker does not.
 func setError(done *tracker.Completion) error {
 	if done.Error == nil {

@@ -24,7 +24,7 @@ type beatRequest struct {
 	count  *hotStripe
 }
 
-// newBeatCalls makes a server's pool of them.
+// newBeatRequests returns a server's pool of them.
 func newBeatRequests(m *hotMetrics) *sync.Pool {
 	return &sync.Pool{New: func() any {
 		return &beatRequest{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048), count: m.stripe()}

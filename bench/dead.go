@@ -111,7 +111,7 @@ func (a *autopsies) Answered(status int, body []byte, t *load.Tally) int {
 	return 1
 }
 
-// after gives what stands between a field's name and an end; nothing when it is not there.
+// after returns what stands between a field's name and an end; nothing when it is not there.
 func after(body, field []byte, end byte) []byte {
 	_, rest, ok := bytes.Cut(body, field)
 	i := bytes.IndexByte(rest, end)

@@ -17,7 +17,7 @@ type crowd struct {
 	bytesBefore, bytesAfter int64 // of Redis; 0: not known
 }
 
-// manyTasks gives the deployment with many tasks.
+// manyTasks returns the deployment with many tasks.
 func (b *bench) manyTasks(ctx context.Context) (*crowd, error) {
 	if b.many == nil && b.manyErr == nil {
 		b.many, b.manyErr = b.fillMany(ctx)

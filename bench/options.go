@@ -37,7 +37,7 @@ type Options struct {
 	Environ                  []string
 	// Command is the command line, for the report.
 	Command string
-	// Progress is where the progress goes; Terminal tells whether a line there can be overwritten.
+	// Progress is where the progress goes; Terminal reports whether a line there can be overwritten.
 	Progress io.Writer
 	Terminal bool
 }

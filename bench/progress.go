@@ -46,7 +46,7 @@ func (p *progress) step(format string, args ...any) {
 	fmt.Fprintf(p.w, "  "+format+"\n", args...)
 }
 
-// of gives the progress function of one load; total is 0 when there is no end to count to.
+// of returns the progress function of one load; total is 0 when there is no end to count to.
 func (p *progress) of(what, unit string, total int64) func(load.Progress) {
 	if !p.terminal {
 		p.step("%s", what)

@@ -13,7 +13,7 @@ type scenario struct {
 	run                func(context.Context, *bench, *report.Scenario) error
 }
 
-// asked tells whether a scenario runs only when it is named: these are about promises, not about speed.
+// asked reports whether a scenario runs only when it is named: these are about promises, not about speed.
 func (s *scenario) asked() bool { return s.name == "flood" || s.name == "overload" }
 
 // need is what a scenario cannot do without; each includes those before it.

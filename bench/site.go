@@ -119,7 +119,7 @@ func (t *target) stop() {
 	}
 }
 
-// fewTasks gives the deployment with few tasks.
+// fewTasks returns the deployment with few tasks.
 func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
 	if b.few == nil && b.fewErr == nil {
 		b.few, b.fewErr = b.fillFew(ctx)

@@ -38,7 +38,7 @@ func (b *bench) newWorkerSite(ctx context.Context, interval time.Duration) (s *w
 // patientInterval is that of workers at the site that scenarios share: none of them is to die there.
 const patientInterval = time.Hour
 
-// workers gives the site that scenarios share.
+// workers returns the site that scenarios share.
 func (b *bench) workers(ctx context.Context) (*workerSite, error) {
 	if b.site == nil && b.siteErr == nil {
 		if b.site, b.siteErr = b.newWorkerSite(ctx, patientInterval); b.siteErr == nil {

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden.txt")
 
-// lint gives what the house style finds wrong with a script; fragment tells that it is one of lib/.
+// lint returns what the house style finds wrong with a script; fragment says that it is one of lib/.
 func lint(text string, fragment bool) (wrong []string) {
 	headings := []string{"Purpose", "Guarantees", "KEYS", "ARGV", "Reply", "Cost"}
 	if fragment {

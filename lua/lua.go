@@ -79,7 +79,7 @@ func WakeChannel(database int) string {
 	return fmt.Sprintf("%s:%d", strings.Trim(wakeChannel, "'"), database)
 }
 
-// For gives the scripts as a deployment runs them.
+// For returns the scripts as a deployment runs them.
 func (s *Set) For(d Deployment) *Set {
 	own := strings.NewReplacer(
 		wakeChannel, "'"+WakeChannel(d.Database)+"'",

@@ -275,7 +275,7 @@ func (h *histories) deal() {
 	}
 }
 
-// choose gives a task to act on: mostly one of the newest, else one that sweepers may be at, else any.
+// choose returns a task to act on: mostly one of the newest, else one that sweepers may be at, else any.
 func (h *histories) choose() *historyTask {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -49,7 +49,7 @@ func (h *histories) act(client int) {
 	}
 }
 
-// attempt gives one that is known: mostly the newest.
+// attempt returns one that is known: mostly the newest.
 func (k *historyTask) attempt() *tracker.Attempt {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -147,7 +147,7 @@ func (c *story) observe() map[string]string {
 	return end
 }
 
-// name gives the name of a worker whose id differs from telling to telling.
+// name returns the name of a worker whose id differs from telling to telling.
 func (c *story) name(id string) string {
 	if name, ok := c.names[id]; ok {
 		return name

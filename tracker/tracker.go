@@ -86,7 +86,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	return &Tracker{s, b, h, q, w, ta, qu, sw}
 }
 
-// Close refuses new work, lets everything that waits have its fate, and closes the connections.
+// Close refuses new work, lets everything that waits finish, and closes the connections.
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {

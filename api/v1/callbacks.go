@@ -28,12 +28,12 @@ var ErrorCategories = []ErrorCategory{
 	CategoryUserCode, CategoryDataQuality, CategoryInfrastructure, CategoryConfiguration, CategoryTimeout, CategoryCancelled,
 }
 
-// Retryable tells whether a failure of this category is worth a retry when its report does not say.
+// Retryable reports whether a failure of this category is worth a retry when its report does not say.
 func (c ErrorCategory) Retryable() bool {
 	return c == CategoryUserCode || c == CategoryInfrastructure || c == CategoryTimeout
 }
 
-// Valid tells whether c is one of the six.
+// Valid reports whether c is one of the six.
 func (c ErrorCategory) Valid() bool {
 	for _, k := range ErrorCategories {
 		if c == k {
@@ -179,7 +179,7 @@ type TaskError struct {
 	Message string `json:"message,omitempty"`
 	// StackTrace is for people.
 	StackTrace string `json:"stackTrace,omitempty"`
-	// Retryable tells whether a retry may help; absent: its category's default.
+	// Retryable reports whether a retry may help; absent: its category's default.
 	Retryable *bool `json:"retryable,omitempty"`
 }
 

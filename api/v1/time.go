@@ -42,7 +42,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// writable tells whether a time in UTC has a year of four digits: an offset can lead out of these.
+// writable reports whether a time in UTC has a year of four digits: an offset can lead out of these.
 func writable(u time.Time) bool { return u.Year() >= 0 && u.Year() <= 9999 }
 
 // UnmarshalJSON reads an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not, and refuses what

@@ -194,7 +194,7 @@ type Worker struct {
 	EndReason *string `json:"endReason"`
 	// Liveness is computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
 	Liveness Liveness `json:"liveness"`
-	// Schedulable tells whether it would be selected now.
+	// Schedulable reports whether it would be selected now.
 	Schedulable bool `json:"schedulable"`
 	// UnschedulableReasons are the filters of a selection that it fails: status, stale, full.
 	UnschedulableReasons []string `json:"unschedulableReasons"`

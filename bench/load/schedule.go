@@ -28,7 +28,7 @@ func newSchedule(conn, conns int, perSecond float64, poisson bool) *schedule {
 func constant(s *schedule) float64    { return s.every }
 func exponential(s *schedule) float64 { return s.every * s.draws.ExpFloat64() }
 
-// take gives the next intended time. It never waits for anything: an answer that comes late does not move what was
+// take returns the next intended time. It never waits for anything: an answer that comes late does not move what was
 // intended after it.
 func (s *schedule) take() time.Duration {
 	t := s.next

@@ -123,7 +123,7 @@ func UseRedis(ctx context.Context, url string, pid int) (*Redis, error) {
 	return r, nil
 }
 
-// Private tells whether the process is the benchmark's own.
+// Private reports whether the process is the benchmark's own.
 func (r *Redis) Private() bool { return r.child != nil }
 
 // Stop ends a private process and removes its folder; a foreign one is left as it is.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ticks gives round values from 0 to at least most, about n of them.
+// ticks returns round values from 0 to at least most, about n of them.
 func ticks(most float64, n int) []float64 {
 	if most <= 0 || math.IsInf(most, 0) || math.IsNaN(most) {
 		most = 1
@@ -30,7 +30,7 @@ func ticks(most float64, n int) []float64 {
 	}
 }
 
-// logTicks gives 1, 2, 5, 10, … from at most least to at least most.
+// logTicks returns 1, 2, 5, 10, … from at most least to at least most.
 func logTicks(least, most float64) []float64 {
 	var all []float64
 	for e := math.Floor(math.Log10(least)); ; e++ {

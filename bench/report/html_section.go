@@ -55,7 +55,7 @@ func ratePlot(scenarios []Scenario) template.HTML {
 		"beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
 }
 
-// sectionOf gives everything of a scenario that the overview does not show.
+// sectionOf returns everything of a scenario that the overview does not show.
 func sectionOf(s *Scenario) section {
 	sec := section{Title: s.Title, About: s.About, Failed: s.Failed, Notes: s.Notes}
 	if sec.Title == "" {

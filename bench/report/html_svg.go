@@ -75,7 +75,7 @@ func (d *drawing) keys(x, y float64, names []string, strokes []int) {
 // widthOf estimates how wide a text of 13 px is; browsers differ, so it is generous.
 func widthOf(s string) float64 { return 7 * float64(len([]rune(s))) }
 
-// done gives the whole drawing: with a title and a description for those who cannot see it, and with head inside.
+// done returns the whole drawing: with a title and a description for those who cannot see it, and with head inside.
 func (d *drawing) done(title, about, head string) template.HTML {
 	return template.HTML(fmt.Sprintf(
 		`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f"><title>%s</title><desc>%s</desc>%s%s</svg>`,

@@ -32,7 +32,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// HasMissed tells whether a bar was missed.
+// HasMissed reports whether a bar was missed.
 func (r *Report) HasMissed() bool {
 	return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Verdict == Missed })
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Newest gives the report in a folder that was made last, and its file. The report is nil when there is none.
+// Newest returns the report in a folder that was made last, and its file. The report is nil when there is none.
 func Newest(folder string) (path string, newest *Report, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

@@ -189,7 +189,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// isTerminal tells whether a line there can be written over.
+// isTerminal reports whether a line there can be written over.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

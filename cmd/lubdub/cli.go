@@ -41,7 +41,7 @@ func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*c
 	})
 }
 
-// loadConfig gives what could be made of the configuration also when there are mistakes in it.
+// loadConfig returns what could be made of the configuration also when there are mistakes in it.
 func loadConfig(in config.Input) (*config.Loaded, error) {
 	cfg, err := config.Load(in)
 	if err != nil {
@@ -170,7 +170,7 @@ var (
 	strayArgument = regexp.MustCompile(`^unexpected argument ([^\s,=]+)`)
 )
 
-// strayIn gives what of the command line kong's error calls unknown, or "". Without a command that loads the configuration
+// strayIn returns what of the command line kong's error calls unknown, or "". Without a command that loads the configuration
 // an argument is what was meant for one.
 func strayIn(err error) string {
 	failed := new(kong.ParseError)

@@ -287,7 +287,7 @@ func (c *crowd) post(path, token, body string) (status int, answer []byte) {
 	return status, answer
 }
 
-// send gives status 0 when there was no answer, and how long to wait before trying again.
+// send returns status 0 when there was no answer, and how long to wait before trying again.
 func (c *crowd) send(path, token string, body io.Reader) (status int, answer []byte, wait time.Duration) {
 	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://lubdub"+path, body)
 	if err != nil {

@@ -67,7 +67,7 @@ func (c *healthCmd) Run(a *app) error {
 	return err
 }
 
-// healthPage gives the page to ask of what was named: a health page, or a server, with or without a path that all of its
+// healthPage returns the page to ask of what was named: a health page, or a server, with or without a path that all of its
 // pages lie under.
 func healthPage(text string) (string, error) {
 	u, err := url.Parse(text)
@@ -101,7 +101,7 @@ func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
 	}, nil
 }
 
-// reachable gives a host that a client on this machine can dial for one that a server listens on.
+// reachable returns a host that a client on this machine can dial for one that a server listens on.
 func reachable(host string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "127.0.0.1"

@@ -166,7 +166,7 @@ func (r *running) rest() (lines []string) {
 	return lines
 }
 
-// wait gives the exit code.
+// wait returns the exit code.
 func (r *running) wait() int {
 	r.t.Helper()
 	select {

@@ -77,7 +77,7 @@ func (s *screen) draw() {
 	}
 }
 
-// beside gives a writer for another stream of the same terminal, such as the log, that leaves the status intact.
+// beside returns a writer for another stream of the same terminal, such as the log, that leaves the status intact.
 func (s *screen) beside(w io.Writer) io.Writer { return &besideScreen{s, w} }
 
 type besideScreen struct {

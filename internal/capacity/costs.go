@@ -65,7 +65,7 @@ type Growth struct {
 	Redis     float64 `json:"redis"`
 }
 
-// Default gives the costs that are built in.
+// Default returns the costs that are built in.
 func Default() (*Costs, error) { return parseCosts(embedded) }
 
 func parseCosts(text []byte) (*Costs, error) {

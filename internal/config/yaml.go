@@ -40,7 +40,7 @@ func (l *Loaded) applyYAML(name string, text []byte) (ps problems) {
 	return ps
 }
 
-// entries gives the pairs of a mapping; a mapping of one pair is a node of another type in this parser.
+// entries returns the pairs of a mapping; a mapping of one pair is a node of another type in this parser.
 func entries(body ast.Node) ([]*ast.MappingValueNode, error) {
 	switch n := body.(type) {
 	case *ast.MappingNode:
@@ -81,7 +81,7 @@ func (l *Loaded) applyPair(name string, pair *ast.MappingValueNode, seen map[str
 	l.apply(f, text, Source{Layer: FromFile, Where: fmt.Sprintf("%s:%d", name, line)}, ps)
 }
 
-// scalar gives the text of a value. A list of scalars reads as the same list with commas.
+// scalar returns the text of a value. A list of scalars reads as the same list with commas.
 func scalar(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:

@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// block gives the shell block of the README that follows a walkthrough marker.
+// block returns the shell block of the README that follows a walkthrough marker.
 func block(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")

@@ -199,7 +199,7 @@ func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)
 	}
 }
 
-// flows waits while the proxy stands still. It tells whether the connection has outlived that.
+// flows waits while the proxy stands still. It reports whether the connection has outlived that.
 func (l *link) flows() bool {
 	l.proxy.mu.Lock()
 	still := l.proxy.still

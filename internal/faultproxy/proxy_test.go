@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// setUp gives a proxy before a server, a client of the proxy that tries nothing twice, and one of the server.
+// setUp returns a proxy before a server, a client of the proxy that tries nothing twice, and one of the server.
 func setUp(t *testing.T) (p *faultproxy.Proxy, through, direct *redis.Client) {
 	t.Helper()
 	s := redistest.StartServer(t)

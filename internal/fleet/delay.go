@@ -137,7 +137,7 @@ func threadTimes() (ran, waited time.Duration, ok bool) {
 	return ran, waited, ok
 }
 
-// sum gives the longest hold, and for how long the process was held up altogether.
+// sum returns the longest hold, and for how long the process was held up altogether.
 func (d *delays) sum() (longest, total time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

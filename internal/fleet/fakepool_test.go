@@ -238,7 +238,7 @@ func (f *fake) createMany(in []byte) (int, any) {
 	return 200, a
 }
 
-// lost tells whether an attempt of a job was taken from whoever asks.
+// lost reports whether an attempt of a job was taken from whoever asks.
 func (t *fakeTask) lost(attempt int) bool {
 	return t.queued && (attempt != t.Attempt || t.State == v1.Queued)
 }

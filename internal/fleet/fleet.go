@@ -257,7 +257,7 @@ type deck struct {
 	cards  []behaviour
 }
 
-// draw gives a behaviour and a source of randomness of its own, so that what one task draws does not depend on
+// draw returns a behaviour and a source of randomness of its own, so that what one task draws does not depend on
 // how the others ran.
 func (d *deck) draw() (behaviour, *rand.Rand) {
 	if len(d.cards) == 0 {

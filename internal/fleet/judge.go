@@ -43,7 +43,7 @@ type Seen struct {
 	Complaints []string
 	// Delay tells for how long of a time this process was kept from running; nil: never.
 	Delay func(from, until time.Time) time.Duration
-	// Excused tells whether an attempt may have been taken from a registered worker that meant to live: one that may have been
+	// Excused reports whether an attempt may have been taken from a registered worker that meant to live: one that may have been
 	// silent for its timeout, or went without a word, or never heard of the attempt; nil: none may.
 	Excused func(v1.HistoryEntry) bool
 	// Unread is why the task was not read back although there may be one; empty: it was.

@@ -73,7 +73,7 @@ func (p *pool) kill(ctx context.Context, number int) {
 	p.checkVictim(ctx, victim)
 }
 
-// doom gives a worker that holds n jobs and is dead from here on; nil when all that were tried were themselves too late.
+// doom returns a worker that holds n jobs and is dead from here on; nil when all that were tried were themselves too late.
 func (p *pool) doom(ctx context.Context, register v1.RegisterWorkerRequest, n int) *worker {
 	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.PlayTime)
 	defer cancel()

@@ -113,7 +113,7 @@ func (p *pool) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker,
 	return w, nil
 }
 
-// excused tells whether an attempt may have been taken from a worker that was not killed. The answer to a claim may be
+// excused reports whether an attempt may have been taken from a worker that was not killed. The answer to a claim may be
 // lost, and what it took with it: that waits for its start timeout.
 func (p *pool) excused(task string, h v1.HistoryEntry) bool {
 	p.mu.Lock()

@@ -158,7 +158,7 @@ const (
 	lastRetry  = 500 * time.Millisecond
 )
 
-// pause waits, and tells whether the context lives on.
+// pause waits, and reports whether the context lives on.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

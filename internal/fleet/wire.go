@@ -25,7 +25,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%d %s: %s", r.Status, r.Body.Error, r.Body.Message)
 }
 
-// again tells whether the same call may succeed later: there was no answer, or one that asks to come again.
+// again reports whether the same call may succeed later: there was no answer, or one that asks to come again.
 func again(err error) bool {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -34,7 +34,7 @@ func again(err error) bool {
 	return err != nil && !errors.Is(err, errAnswer) && !errors.Is(err, context.Canceled)
 }
 
-// refusedWith gives the status of a refusal, 0 when err is none.
+// refusedWith returns the status of a refusal, 0 when err is none.
 func refusedWith(err error) int {
 	var r *refusal
 	if errors.As(err, &r) {

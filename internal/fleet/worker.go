@@ -90,10 +90,10 @@ func (w *worker) silence() time.Duration {
 	return w.longest
 }
 
-// late tells whether it may have been silent for its timeout: then it was right to take it for dead.
+// late reports whether it may have been silent for its timeout: then it was right to take it for dead.
 func (w *worker) late() bool { return w.silence() >= w.timeout }
 
-// excused tells whether its tasks may have been taken from it.
+// excused reports whether its tasks may have been taken from it.
 func (w *worker) excused() bool {
 	w.mu.Lock()
 	deserts := w.deserts

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Signals gives a context that ends with the first SIGINT or SIGTERM. With the second one force is called: a stop
+// Signals returns a context that ends with the first SIGINT or SIGTERM. With the second one force is called: a stop
 // that takes too long must not need SIGKILL. Call stop when the signals need no watching any more.
 func Signals(parent context.Context, force func(os.Signal)) (ctx context.Context, stop func()) {
 	c := make(chan os.Signal, 2)

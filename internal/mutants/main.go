@@ -136,7 +136,7 @@ func (l *lab) tryScript(m mutant, file string, wrong []byte) (string, error) {
 	})
 }
 
-// first gives the first failure in any of the packages that have the tests of a mutant.
+// first returns the first failure in any of the packages that have the tests of a mutant.
 func (l *lab) first(m mutant, try func(pkg string) (string, error)) (caught string, err error) {
 	in, err := packagesOf(".", m.tests)
 	for _, pkg := range in {

@@ -96,7 +96,7 @@ var notPublic = func() (list []netip.Prefix) {
 	return list
 }()
 
-// Public tells whether an address is one of the open Internet.
+// Public reports whether an address is one of the open Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap()
 	switch {

@@ -18,7 +18,7 @@ const (
 	password = "of-the-tests"
 )
 
-// As gives a server's host and port with the user's name and password before it, as URLs have them.
+// As returns a server's host and port with the user's name and password before it, as URLs have them.
 func As(address string) string { return url.UserPassword(User, password).String() + "@" + address }
 
 // Credentials are the same as parameters of a URL: those before the host of a Sentinel are the Sentinel's own.

@@ -30,7 +30,7 @@ func startShared() {
 	}
 }
 
-// takeDatabase gives an empty database of the shared server until the end of the test.
+// takeDatabase returns an empty database of the shared server until the end of the test.
 func takeDatabase(t testing.TB) (addr string, db int) {
 	t.Helper()
 	skipIfShort(t)

@@ -123,7 +123,7 @@ func (f *files) see() ([]look, error) {
 	return looks, nil
 }
 
-// current gives what the files hold, or what they held when they could be used last: a certificate and its key are
+// current returns what the files hold, or what they held when they could be used last: a certificate and its key are
 // seldom replaced at the same moment.
 func (f *files) current() *tls.Config {
 	f.mu.Lock()

@@ -12,8 +12,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// maxBeatsPerCall and maxBeatBytes, of members and reports, bound how long one script holds up Redis and how long its
-// answer is, in which each may have a cancel, and keep its arguments well under the 8,000 or so that Lua's unpack can take.
+// maxBeatsPerCall and maxBeatBytes (of members and reports) bound how long one script holds up Redis and how large its answer
+// is, since each beat may bring back a cancel. They also keep its arguments well under the 8,000 or so that Lua's unpack can
+// take.
 const (
 	maxBeatsPerCall = 500
 	maxBeatBytes    = 256 << 10
@@ -35,7 +36,7 @@ type batcher struct {
 	calls    []*beatCall // those in use come first
 	exec     []*store.Call
 	until    time.Time // when the first of a flush's callers must have its answer
-	settling bool      // the order of the beats stands
+	settling bool      // the order of the beats is fixed
 	settled  int       // how many have their fate, in that order
 
 	tickGroups [][]*Beat // by call
@@ -49,7 +50,7 @@ func newBatcher(s *Service, n *store.Node) *batcher {
 	}
 }
 
-// beatGroup is the beats of one shard and one set, apart by what their reports need.
+// beatGroup is the beats of one shard and one set whose reports need the same treatment.
 type beatGroup struct {
 	shard               int
 	key                 *string // of the set

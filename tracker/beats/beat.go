@@ -21,8 +21,8 @@ type Beat struct {
 	// may borrow a buffer of the caller's that stays unchanged until the call returns.
 	Report string
 
-	// Arrived is when the request arrived that the beat came with, from which it is counted how long it may wait for
-	// Redis; zero: when Tracker.Beat is called.
+	// Arrived is when the request that brought the beat arrived: how long it may wait for Redis is counted from then. Zero: from
+	// the call of Tracker.Beat.
 	Arrived time.Time
 
 	// What became of it:
@@ -107,7 +107,7 @@ func (s *Service) refuseBeat(b *Beat, r lane.Refusal) {
 	s.turnAway(b, refusal)
 }
 
-// turnAway is the fate of a beat that is not sent.
+// turnAway refuses a beat that is not sent.
 func (s *Service) turnAway(b *Beat, refusal *model.Error) {
 	refusal.Op = "beat"
 	b.Err = refusal

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Attempt returns an attempt whose name is complete with what the batcher wants. Do it once and keep the result.
+// Attempt returns the attempt with the names filled in that the batcher needs. Call it once and keep the result.
 func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	a.Member = schema.MemberName(a.Scope, a.TaskID, a.Number, a.Fence)
 	a.Shard = s.store.ShardOf(a.Scope, a.TaskID)
@@ -25,7 +25,7 @@ func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	return &a
 }
 
-// Start hears that a worker has begun an attempt. Again on the running attempt it is a beat.
+// Start records that a worker has begun an attempt. Called again for the running attempt, it counts as a beat.
 func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (model.Acknowledged, error) {
 	ctx = s.store.Within(ctx, 0)
 	c := s.startCall(a, r.WorkerID, schema.PackReport(r))
@@ -33,7 +33,7 @@ func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (
 	return heard("start", a, c)
 }
 
-// heard makes an acknowledgement of the answer of start.lua. For a beat, an attempt that Lubdub ended is Expired; for the
+// heard turns the answer of start.lua into an acknowledgement. For a beat, an attempt that Lubdub ended is Expired; for the
 // others it is AlreadyTerminal.
 func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
 	if c.Err != nil {
@@ -46,7 +46,7 @@ func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, erro
 	return model.Acknowledged{At: r.at, Cancel: r.cancel}, nil
 }
 
-// refuse is the error of what start.lua and complete.lua answer when they change nothing.
+// refuse returns the error for what start.lua and complete.lua answer when they change nothing.
 func refuse(op string, a *model.Attempt, code int64, detail string) error {
 	e := &model.Error{Op: op}
 	switch code {

@@ -44,8 +44,8 @@ const (
 	regressFor = 2 * time.Minute // for so long what is unknown may have been lost
 )
 
-// regress hears an empty beat's shard time, and how long it had not been written, -1 for ever. It reports whether the store
-// has lost writes.
+// regress is told an empty beat's shard time, and for how long the clock had not been written (noClock: there was none). It
+// reports whether the store has lost writes.
 func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	s := &k.shards[shard]
 	seen := s.seen.Swap(shardTime)
@@ -56,7 +56,7 @@ func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	return true
 }
 
-// MayHaveLost reports whether the store has lost writes of a shard a short time ago.
+// MayHaveLost reports whether the store has lost writes of a shard shortly before.
 func (s *Service) MayHaveLost(shard int) bool {
 	return int64(s.keeper.cutOff.now()) < s.keeper.shards[shard].lost.Load()
 }

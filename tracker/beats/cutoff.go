@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Balancers send no client to a replica that they take for ill, and learn of its recovery only at their next look. Their
-// clients' beats are then lost before anybody of ours could hear them, while empty beats would keep shard time running. So
-// with each empty beat a replica says whether it may be cut off from its clients, and a shard whose replicas all say so
-// holds its time (lua/lib/cutoff.lua): one that serves is enough for the others' clients. No hold outlasts the longest
-// timeout of those who live in the shard, so that who is dead is found at most that much later.
+// Balancers send no clients to a replica that they consider unhealthy, and learn of its recovery only at their next health
+// check. Until then their clients' beats are lost before any replica could see them, while empty beats would keep shard time
+// running. So with each empty beat a replica says whether it may be cut off from its clients, and a shard whose replicas all say
+// so holds its time (lua/lib/cutoff.lua): one that serves is enough for the others' clients. No hold outlasts the longest
+// timeout of those who live in the shard, so whoever is dead is found at most that much later.
 //
 // A replica may be cut off
 //   - for a period after it has started, unless the deployment began with it: balancers may not know of it yet;
 //   - while it drains, since it says that it is not ready;
 //   - in a shard where the store did not confirm a beat, empty or not, until a period later: whoever asked was answered 503,
 //     which balancers count;
-//   - everywhere for as long, when it hears clearly less of its clients than before: those of other shards are cut off
+//   - everywhere for as long, when clearly fewer of its clients' beats arrive than before: those of other shards are cut off
 //     with them.
 type cutOff struct {
 	period time.Duration        // longest time that a balancer takes to send clients here again; 0: nobody is ever cut off
@@ -43,10 +43,10 @@ func newCutOff(shards int, period time.Duration) *cutOff {
 // SetDraining says that balancers are told from now on to send nobody here.
 func (s *Service) SetDraining() { s.keeper.cutOff.draining.Store(true) }
 
-// begins is told that the replica starts in a deployment that was there before it.
+// begins records that the replica starts in a deployment that was there before it.
 func (c *cutOff) begins() { c.started.Store(int64(c.now() + c.period)) }
 
-// unconfirmed is told that the store did not confirm a beat, empty or not.
+// unconfirmed records that the store did not confirm a beat, empty or not.
 func (c *cutOff) unconfirmed(shard int) {
 	if c.period > 0 {
 		c.away[shard].Store(int64(c.now() + c.period))
@@ -54,10 +54,11 @@ func (c *cutOff) unconfirmed(shard int) {
 	}
 }
 
-// troubled is told that a client was answered 503.
+// troubled records that a client was answered 503.
 func (c *cutOff) troubled() { c.trouble.Store(int64(c.now() + c.period)) }
 
-// left is for how long balancers may keep the clients of a shard from this replica yet, at most a period; 0: they do not.
+// left returns for how much longer balancers may keep the clients of a shard from this replica, at most a period; 0: they do
+// not.
 func (c *cutOff) left(shard int) time.Duration {
 	if c.period == 0 {
 		return 0

@@ -1,3 +1,4 @@
-// Package beats is the way of a heartbeat: started, beat, completed. Beats of all callers go to Redis in batches, one flush
-// collecting while the one before it is under way; and shard time, by which everyone lives, runs on them.
+// Package beats takes an attempt through its life: started, heartbeat, completed. Beats of all callers go to Redis in batches,
+// the next one collecting while the one before it is under way; and they drive shard time, by which everyone's liveness is
+// judged.
 package beats

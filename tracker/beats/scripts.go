@@ -42,7 +42,7 @@ func callbackArgs(a *model.Attempt, worker string) []any {
 	}
 }
 
-// startCall hears an attempt; report is packed, "": none. readStart reads the reply.
+// startCall reports that an attempt has begun; report is packed, "": none. readStart reads the reply.
 func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
 	args := append(callbackArgs(a, worker), report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())
 	return store.NewCall(a.Shard, s.scripts.start, s.callbackKeys(a), args...)
@@ -95,14 +95,14 @@ func readComplete(r store.Reply) completeReply {
 	return completeReply{code: r.Int(0), at: r.Time(1), detail: r.Str(2), willRetry: r.Int(3) == 1}
 }
 
-// deliverCall records that a reply has carried a cancel to the worker of an attempt. Its reply tells nothing of use.
+// deliverCall records that a reply has carried a cancel to the worker of an attempt. Its reply is not needed.
 func (s *Service) deliverCall(a *model.Attempt) *store.Call {
 	k := s.store.Keys[a.Shard]
 	return store.NewCall(a.Shard, s.scripts.deliver, []string{k.Clock, k.Cancels, k.Timers}, a.Member)
 }
 
-// slowclockCall has a shard's time stand for a while from now on, and run at half speed for another. Its reply tells nothing
-// of use.
+// slowclockCall stops a shard's time for a while from now on, and then has it run at half speed for another. Its reply is not
+// needed.
 func (s *Service) slowclockCall(shard int, stands, half time.Duration) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half))

@@ -23,7 +23,7 @@ type Options struct {
 	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service hears the beats of attempts, and what their callbacks say besides. Its methods may be called from any goroutine.
+// Service takes in the beats of attempts and their other callbacks. Its methods may be called from any goroutine.
 type Service struct {
 	// Made with the service and not changed.
 	store   *store.Store
@@ -49,7 +49,7 @@ func New(st *store.Store, o Options) *Service {
 	return s
 }
 
-// lanes has a lane of beats for each node, and each shard's.
+// lanes holds a lane of beats for each node, and which one each shard uses.
 type lanes struct {
 	byShard atomic.Pointer[[]*lane.Lane[*Beat]]
 	byNode  map[*store.Node]*lane.Lane[*Beat] // of the nodes in use; mapLanes's own, under the lock of the store's map
@@ -57,8 +57,7 @@ type lanes struct {
 
 func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[shard] }
 
-// mapLanes is told of each new map of shards before it is used, one at a time. A node that is in use no more closes its
-// lane.
+// mapLanes is told of each new map of shards before it is used, one at a time. A node that is no longer in use closes its lane.
 func (s *Service) mapLanes(nodes []*store.Node) {
 	byShard := make([]*lane.Lane[*Beat], len(nodes))
 	byNode := map[*store.Node]*lane.Lane[*Beat]{}

@@ -10,9 +10,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Shard time runs only while beats can land. A store that does not answer holds it up by itself: nothing reaches the
-// clock. But a beat may also be refused while others land: by Redis, which near its memory limit takes a small batch
-// and not a large one, or by a front end whose lanes are full. Then the replica slows the shard's clock down.
+// Shard time runs only while beats can land. A store that does not answer stops it by itself: nothing reaches the clock. But a
+// beat may also be refused while others land: by Redis, which near its memory limit takes a small batch and not a large one, or
+// by a front end whose lanes are full. Then the replica slows the shard's clock down.
 const (
 	shedSlow     = 2 * slot             // at half speed for a full lane; renewed in each slot for as long as it is full
 	refusedStill = time.Second + 2*slot // still for a refusal: until those who were refused have waited as Retry-After says
@@ -27,8 +27,8 @@ type fate struct {
 	adrift  atomic.Bool // some, since the shard is on its way to another node
 }
 
-// Heard is told of the fate of beats that were not empty, attempts' and workers', and how many those were that came to this
-// replica with it.
+// Heard records the fate of beats of attempts or workers, not empty ones, and how many of them came to this replica
+// together.
 func (s *Service) Heard(shard, beats int, err error) {
 	k := s.keeper
 	k.cutOff.arrived.Add(int64(beats))

@@ -78,7 +78,7 @@ func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.D
 	return k
 }
 
-// touched is told of every shard that a flush of this replica has reached.
+// touched records that a flush of this replica has reached a shard.
 func (k *timekeeper) touched(shard int, now time.Time) {
 	s := &k.shards[shard]
 	s.last.Store(now.UnixMilli())
@@ -87,10 +87,10 @@ func (k *timekeeper) touched(shard int, now time.Time) {
 	}
 }
 
-// landed is told of Redis's clock whenever it is known.
+// landed records Redis's clock whenever it is known.
 func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
 
-// stoodStill is told of a gap in the wall's time that shard time could not follow.
+// stoodStill records a gap in wall time that shard time could not follow.
 func (k *timekeeper) stoodStill(gapMs int64) {
 	k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
 }
@@ -132,9 +132,9 @@ func (s *Service) KeepTime(ctx context.Context) error {
 	}
 }
 
-// due lists the shards whose turn it is in this slot and that no flush of ours has just touched. A shard that is always
-// touched gets an empty beat now and then, which tells what there is to tell, and one in each turn while its clients may be
-// cut off from this replica: that holds for a moment only.
+// due lists the shards whose turn it is in this slot and that no flush of ours has just touched. A shard that is always touched
+// gets an empty beat now and then, for what only its reply says, and one in each turn while its clients may be cut off from this
+// replica: that holds for a moment only.
 func (k *timekeeper) due(now time.Time) []int {
 	turn := k.redisClock(now).UnixMilli() / slot.Milliseconds()
 	var shards []int

@@ -1,3 +1,3 @@
-// Package holdings is about what a worker holds: the entries of its attempts, what its inventory says of them, the notices
-// it is to be given about them, and their recovery when it has ended.
+// Package holdings is about what a worker holds: the entries of its attempts, what its inventory says of them, the notices it is
+// owed about them, and their recovery once it has ended.
 package holdings

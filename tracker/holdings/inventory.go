@@ -16,8 +16,8 @@ type InventoryItem struct {
 	Report string // packed by AppendReport; empty: none
 }
 
-// TakeInventory holds what a worker says it has against what it holds. What it has is heard, as by beats of its own;
-// what it holds no more is told to it; what two of its beats running miss is taken from it.
+// TakeInventory compares what a worker says it has with what it holds. What it has is kept alive, as by beats of its own; what
+// it no longer holds it is told; what two of its beats in a row miss is taken from it.
 func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
 	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {
@@ -65,9 +65,9 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 	return s.loseMissed(ctx, h, holds)
 }
 
-// explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are
-// beaten, and so explained; those of others are lost to it; and an unknown one is not lost: perhaps the store is what
-// lost it, and its own token can tell.
+// explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are beaten, and so
+// explained; those of others are lost to it; and an unknown one is not lost: perhaps the store lost it, and its own token can
+// tell.
 func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
 	names := make([]OwnedAttempt, len(items))
 	for i, item := range items {
@@ -89,16 +89,16 @@ func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []In
 	return explained, nil
 }
 
-// maxMissed bounds what one inventory can miss. Of more the first in their order count, so that the next beat misses
+// maxMissed bounds what one inventory can miss. If there are more, the first in their order count, so that the next beat misses
 // the same ones and those after it find the rest.
 const maxMissed = 500
 
-// missedLife is how long it is remembered what an inventory missed.
+// missedLife is how long what an inventory missed is remembered.
 const missedLife = time.Hour
 
-// loseMissed takes from the worker what two of its beats running have missed, and tells it so: should it have it all
-// the same, because a claim's answer came late, it must stop. An inventory that is older than another, or that comes
-// twice, says nothing about what is missing.
+// loseMissed takes from the worker what two of its beats in a row have missed, and tells it so: should it have it after all,
+// because a claim's answer came late, it must stop. An inventory that is older than another, or that comes twice, says nothing
+// about what is missing.
 func (s *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]Holding) error {
 	shard, ok := s.store.WorkerShard(h.Worker)
 	if !ok || h.Inventory == "" {

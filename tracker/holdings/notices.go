@@ -43,7 +43,7 @@ func parseNotice(text string) (notice, bool) {
 	return notice{text, worker, entry, scope}, ok && named
 }
 
-// TellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot take the sweeper does.
+// TellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot deliver the sweeper will.
 func (s *Service) TellWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
 
 // SendNotices takes the notices in a shard's outbox to the workers' shards, those that have waited for so long. It reports
@@ -80,8 +80,8 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 	return len(texts) == outboxLimit, err
 }
 
-// byWorker groups the entries of an outbox by worker, each group for one script call, and returns besides those that nobody
-// would ask for: they are for no worker that registered, or no notices at all.
+// byWorker groups the entries of an outbox by worker, each group for one script call. It also returns those that nobody would
+// ask for: they are for a worker that never registered, or are no notices at all.
 func (s *Service) byWorker(texts []string) (groups [][]notice, dead []string) {
 	of := map[string][]notice{}
 	for _, text := range texts {
@@ -109,7 +109,7 @@ func textsOf(notices []notice) []string {
 	return texts
 }
 
-// noticesDone forgets entries of a set of notices, or puts them off for a while that is not 0.
+// noticesDone forgets entries of a set of notices, or puts them off unless putOff is 0.
 func (s *Service) noticesDone(shard int, key string, putOff time.Duration, entries []string) (calls []*store.Call) {
 	for part := range slices.Chunk(entries, noticesAtOnce) {
 		calls = append(calls, s.noticesDoneCall(shard, key, putOff, part))
@@ -150,8 +150,7 @@ type toldOf struct {
 	lost    bool // else it is to be cancelled
 }
 
-// Tell has the answer to a worker's beat say what the notices say that were kept for the worker, as its beat's script listed
-// them.
+// Tell puts into the answer to a worker's beat what the notices kept for the worker say, as its beat's script listed them.
 func (s *Service) Tell(h *WorkerHeard, notices []string) {
 	for _, entry := range notices {
 		p := strings.SplitN(entry, schema.PackSep, 3)
@@ -193,7 +192,7 @@ func (h *WorkerHeard) lose(n TaskNotice) {
 	}
 }
 
-// isNew reports whether the worker is told so for the first time.
+// isNew reports whether the worker has not been told so before.
 func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
 	what := toldOf{OwnedAttempt{n.TaskID, n.Attempt}, lost}
 	if h.told[what] {
@@ -206,9 +205,9 @@ func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
 	return true
 }
 
-// Notified records that the answer to a worker's beat, with all its notices, was handed to the worker's connection. It
-// does not wait; what is not recorded the next beat tells again. Cancels come first: their grace period must begin
-// before the notice of them is forgotten.
+// Notified records that the answer to a worker's beat, with all its notices, was handed to the worker's connection. It does not
+// wait; what is not recorded is told again by the next beat. Cancels come first: their grace period must begin before the notice
+// of them is forgotten.
 func (s *Service) Notified(h *WorkerHeard) {
 	s.store.Beside("recording what a worker was told", func() {
 		ctx := context.Background()

@@ -24,7 +24,7 @@ type OwnedAttempt struct {
 
 func (n OwnedAttempt) String() string { return fmt.Sprintf("%s#%d", n.TaskID, n.Number) }
 
-// Remember has this replica know that an attempt was dispatched to a worker, also when the store has lost it.
+// Remember notes on this replica that an attempt was dispatched to a worker, for when the store has lost it.
 func (s *Service) Remember(workerID string, a *model.Attempt) {
 	s.ownedBy.put(a.Scope, workerID, OwnedAttempt{TaskID: a.TaskID, Number: a.Number}, a)
 }
@@ -43,7 +43,7 @@ func (s *Service) Owned(ctx context.Context, scope model.Scope, workerID string,
 	return attempts, err
 }
 
-// owned returns besides of which of them it is known whose they are.
+// owned also returns for which of them the owner is known.
 func (s *Service) owned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (
 	attempts []*model.Attempt, known []bool, err error,
 ) {
@@ -124,11 +124,11 @@ func (s *Service) ownAttempt(scope model.Scope, workerID string, n OwnedAttempt,
 	})
 }
 
-// ownedCache remembers whose an attempt is, also when the store has lost it: then it is adopted by what is remembered
-// here. That does not change while the store keeps the task: an entry ends long before retention could have removed it,
-// since another task may then have its name. A beat is guarded by the attempt's membership whatever is remembered here.
-// Those that were asked for least lately are forgotten when there are too many. An entry carries its end itself: caches that
-// see to it have a goroutine that never ends.
+// ownedCache remembers whose an attempt is, also when the store has lost it: then it is adopted from what is remembered here.
+// That does not change while the store keeps the task: an entry expires long before retention could have removed it, since
+// another task may then have its name. A beat is guarded by the attempt's membership whatever is remembered here. When there are
+// too many, the least recently used are forgotten. Each entry carries its own expiry: caches that see to it have a goroutine
+// that never ends.
 type ownedCache struct {
 	of *lru.Cache[string, ownedEntry]
 }

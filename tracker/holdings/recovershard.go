@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// fenceLife is longer than any claim that began before its worker's end may still be under way.
+// fenceLife is longer than any claim can still be under way that began before its worker's end.
 const fenceLife = time.Hour
 
 // recoverShard fences an ended worker in one shard and takes up to TakeLimit attempts that it holds there. It

@@ -10,10 +10,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A worker that has ended for good leaves a recovery entry, written in the script of the verdict, which lists every
-// shard. In each of them the worker is fenced first, so that a claim of its that is still under way finds the fence,
-// and then what it held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry goes on with
-// it: all steps may be repeated.
+// A worker that has ended for good leaves a recovery entry, written by the script of the verdict, which lists every shard. In
+// each of them the worker is fenced first, so that a claim of its own that is still under way finds the fence, and then what it
+// held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry carries on with it: all steps may be
+// repeated.
 
 // Recovery is an entry and what is left to do of it. It does not change once it is read.
 type Recovery struct {
@@ -24,7 +24,7 @@ type Recovery struct {
 	by       string // who recovers
 }
 
-// ReadRecoveries reads what is left to do for workers; those without anything left are not in the result.
+// ReadRecoveries reads what is left to do for workers; those with nothing left are not in the result.
 func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*Recovery, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
@@ -126,7 +126,7 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 	return taken, err
 }
 
-// RecoverNow recovers one worker at once, for a caller that has just ended it. What fails the sweepers do.
+// RecoverNow recovers one worker at once, for a caller that has just ended it. What fails is left to the sweepers.
 func (s *Service) RecoverNow(ctx context.Context, scope model.Scope, id string) {
 	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {

@@ -38,7 +38,7 @@ func (s *Service) fenceCall(shard int, worker string, limit int, loss bool, ende
 		worker, model.Millis(fenceLife), limit, Flag(loss), string(ended))
 }
 
-// missedCall remembers what an inventory of a worker missed, entries of held; readEntries reads which of them the one before
+// missedCall remembers what an inventory of a worker missed, entries of held; readEntries reads which of them the previous one
 // missed as well.
 func (s *Service) missedCall(shard int, scope model.Scope, worker, inventory string, entries []string) *store.Call {
 	k, name := s.store.Keys[shard], schema.TaskName(scope, worker)
@@ -84,7 +84,7 @@ func readOwned(r store.Reply, i int) ownedReply {
 	}
 }
 
-// notifyCall keeps notices for one worker, in its own shard. Its reply tells nothing of use.
+// notifyCall keeps notices for one worker, in its own shard. Its reply is not needed.
 func (s *Service) notifyCall(home int, notices []notice) *store.Call {
 	k, name := s.store.Keys[home], schema.TaskName(notices[0].scope, notices[0].worker)
 	args := []any{model.Millis(noticeLife)}
@@ -94,8 +94,8 @@ func (s *Service) notifyCall(home int, notices []notice) *store.Call {
 	return store.NewCall(home, s.scripts.notify, []string{k.Notices(name), k.Worker(name)}, args...)
 }
 
-// noticesDoneCall forgets entries of an outbox, or of a worker's notices, or puts them off for a while that is not 0. Its
-// reply tells nothing of use.
+// noticesDoneCall forgets entries of an outbox, or of a worker's notices, or puts them off unless putOff is 0. Its reply is not
+// needed.
 func (s *Service) noticesDoneCall(shard int, key string, putOff time.Duration, entries []string) *store.Call {
 	return store.NewCall(shard, s.scripts.noticesDone, []string{key}, appendTexts([]any{orEmpty(putOff)}, entries)...)
 }
@@ -176,8 +176,7 @@ func readRecover(r store.Reply) []int64 {
 	return took
 }
 
-// recoveryDoneCall ticks a shard off a worker's recovery, in which so many attempts were taken. Its reply tells nothing of
-// use.
+// recoveryDoneCall ticks a shard off a worker's recovery, in which so many attempts were taken. Its reply is not needed.
 func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard, taken int) *store.Call {
 	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
 	return store.NewCall(r.Shard, s.scripts.recoveryDone,
@@ -190,7 +189,7 @@ func (s *Service) pinnedCall(shard int, worker *schema.WorkerRef, queue, after s
 		worker.Scope.String()+"/"+queue+"/"+worker.ID, after, schema.TakeLimit)
 }
 
-// unpinCall frees placed tasks of a shard that wait for a worker. Its reply tells nothing of use.
+// unpinCall frees placed tasks of a shard that wait for a worker. Its reply is not needed.
 func (s *Service) unpinCall(shard int, worker string, waiting []*schema.ReadyEntry) *store.Call {
 	k := s.store.Keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(waiting)), k.Fixed...)

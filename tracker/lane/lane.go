@@ -30,11 +30,11 @@ type stripe[T any] struct {
 	_ [64]byte // the next stripe begins on a cache line of its own
 }
 
-// minStripe is the least that a stripe's share of the limit may be: many times what is put in one go, so that a
-// lane is not full in one stripe while there is room in the others.
+// minStripe is the least that a stripe's share of the limit may be: many times what is put at once, so that a lane is not full
+// in one stripe while there is room in the others.
 const minStripe = 8192
 
-// New makes a lane in which so many items may wait, and so many flushes may be under way at a time. Close it.
+// New makes a lane in which limit items may wait, and flushers flushes may be under way at a time. Close it.
 func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
 	n := max(1, min(stripes, limit/minStripe))
 	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), wake: make(chan struct{}, 1)}
@@ -84,7 +84,7 @@ func (l *Lane[T]) Put(item T) Refusal {
 	return Admitted
 }
 
-// PutAll hands over what fits of items, together and in order, so that one flush takes them all.
+// PutAll hands over as many of the items as fit, together and in order, so that one flush takes them all.
 func (l *Lane[T]) PutAll(items []T) (fit int, rest Refusal) {
 	s := l.stripe()
 	s.mu.Lock()
@@ -118,7 +118,7 @@ func (l *Lane[T]) run() {
 		for {
 			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
 			runtime.Gosched()
-			closed := l.closed.Load() // before the look at what waits: nothing is put after it
+			closed := l.closed.Load() // read before what waits: nothing is put after it
 			batch = l.drain(batch[:0])
 			if len(batch) > 0 {
 				l.flush(batch)
@@ -167,10 +167,10 @@ type Waiter struct {
 
 var waiters = sync.Pool{New: func() any { return NewOwnWaiter() }}
 
-// NewOwnWaiter makes a waiter that its owner keeps: it says with Expect how much is to be waited for, and waits with Await.
+// NewOwnWaiter returns a waiter that its owner keeps: Expect says how much is to be waited for, Await waits.
 func NewOwnWaiter() *Waiter { return &Waiter{ch: make(chan struct{}, 1)} }
 
-// NewWaiter takes a waiter from a pool, for n things; Wait gives it back.
+// NewWaiter takes a waiter for n things from a pool; Wait returns it there.
 func NewWaiter(n int) *Waiter {
 	w := waiters.Get().(*Waiter)
 	w.Expect(n)
@@ -190,7 +190,7 @@ func (w *Waiter) Done() {
 	}
 }
 
-// Wait returns when Done was called as often as NewWaiter was told, and gives the waiter back.
+// Wait returns when Done was called as often as NewWaiter was told, and puts the waiter back into its pool.
 func (w *Waiter) Wait() {
 	w.Await()
 	waiters.Put(w)

@@ -31,7 +31,7 @@ func (f *TaskFilter) Matches(t *Task) bool {
 // TaskPage is one page of a list, in the order of task ids.
 type TaskPage struct {
 	Tasks []*Task
-	Next  string // give it as After for the next page; empty: this was the last
+	Next  string // pass it as After for the next page; empty: this was the last
 	Total int    // -1 when the filter does not allow an exact count
 }
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 )
 
-// MaxJSONDepth is how deep arrays and objects may stand in each other in JSON that is kept with a task. Lua and readers in
-// other languages stop at some depth, and whoever cannot read a task cannot cancel it either.
+// MaxJSONDepth is how deeply arrays and objects may be nested in JSON that is kept with a task. Lua and readers in other
+// languages stop at some depth, and whoever cannot read a task cannot cancel it either.
 const MaxJSONDepth = 100
 
 // CheckDepth refuses a JSON value that is nested deeper than MaxJSONDepth. The value must be valid JSON.
@@ -16,7 +16,7 @@ func CheckDepth(field string, value json.RawMessage) error {
 	return nil
 }
 
-// jsonDepth counts how many arrays and objects stand in each other at most.
+// jsonDepth returns how deeply arrays and objects are nested.
 func jsonDepth(value []byte) (deepest int) {
 	depth, text := 0, false
 	for i := 0; i < len(value); i++ {

@@ -2,7 +2,7 @@ package model
 
 import "encoding/json"
 
-// CheckLabels refuses labels that are too many, too long or not to be written in a list.
+// CheckLabels refuses labels that are too many, too long, or contain what cannot be written in a list.
 func CheckLabels(field string, labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return Invalidf(field, "has %d entries; use at most %d", len(labels), MaxLabels)
@@ -31,7 +31,7 @@ func validLabelKey(k string) bool {
 	return true
 }
 
-// HasLabels reports whether all that is wanted is there.
+// HasLabels reports whether all wanted labels are there.
 func HasLabels(have, want map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -41,7 +41,7 @@ func HasLabels(have, want map[string]string) bool {
 	return true
 }
 
-// PackLabels writes labels as JSON, equal ones alike; none are "".
+// PackLabels writes labels as JSON, the same for equal labels; "" when there are none.
 func PackLabels(labels map[string]string) string {
 	if len(labels) == 0 {
 		return ""

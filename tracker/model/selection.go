@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Filter is one of the questions that every worker is asked before it is selected, in the order of Filters.
+// Filter is one of the questions asked of every worker before it is selected, in the order of Filters.
 type Filter string
 
 const (
@@ -28,10 +28,10 @@ const (
 	Random      = "random"
 )
 
-// Placements are the strategies; the first is that of whoever names none.
+// Placements are the strategies; the first is the default.
 var Placements = []string{LeastLoaded, RoundRobin, Random}
 
-// Selector says what a worker is wanted for. Empty fields want nothing.
+// Selector says what a worker is wanted for. Empty fields ask for nothing.
 type Selector struct {
 	Scope    Scope
 	Queue    string // workers of other queues are not even considered
@@ -59,13 +59,13 @@ func (s *Selector) Validate() error {
 	return CheckLabels("labels", s.Labels)
 }
 
-// Key is the same for selectors that want the same.
+// Key is the same for selectors that ask for the same.
 func (s *Selector) Key() string {
 	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
 	return string(b)
 }
 
-// Selection is what came of a Selector.
+// Selection is the outcome of a Selector.
 type Selection struct {
 	Worker     *Worker // nil: none was left
 	Considered int     // workers of the queue
@@ -74,7 +74,7 @@ type Selection struct {
 	Up int // workers of the queue that are ONLINE and fresh, whatever they can do
 }
 
-// Clone returns one whose counts are its own.
+// Clone returns a copy whose counts are its own.
 func (s *Selection) Clone() *Selection {
 	c := *s
 	c.Rejected = maps.Clone(s.Rejected)
@@ -88,7 +88,7 @@ const (
 	NoCapacity        Code = "no_capacity"
 )
 
-// Code says why nobody is left, by the filter that took the last.
+// Code says why nobody is left, by the filter that removed the last.
 func (s *Selection) Code() Code {
 	switch {
 	case s.Rejected[ByCapacity] > 0:
@@ -99,7 +99,7 @@ func (s *Selection) Code() Code {
 	return NoMatchingWorkers
 }
 
-// SelectionError is the cause of a refusal that left nobody: how many fell at each filter.
+// SelectionError is the cause of a refusal when nobody was left: how many failed each filter.
 type SelectionError struct{ Selection }
 
 func (e *SelectionError) Error() string { return "no worker was left" }
@@ -133,7 +133,7 @@ func (w *Worker) FailedFilters() []Filter {
 	return fails
 }
 
-// Load is what it has to do: what it holds, what waits for it, and what it says that it has from elsewhere.
+// Load is how much it has to do: what it holds, what waits for it, and what it says it has from elsewhere.
 func (w *Worker) Load() int { return w.Held + w.Placed + w.Elsewhere }
 
 // Moved reports whether what a strategy goes by has changed since the worker was ranked.

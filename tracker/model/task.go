@@ -53,7 +53,7 @@ const (
 	Lost  Liveness = "LOST" // older than the timeout, or no beat on record
 )
 
-// Defaults and bounds of a task. API.md's numbers stand here and nowhere else in Go.
+// Defaults and bounds of a task. The contract's numbers stand here and nowhere else in Go.
 const (
 	DefaultHeartbeatInterval = 30 * time.Second
 	DefaultHeartbeatTimeout  = 90 * time.Second
@@ -128,9 +128,8 @@ type NewTask struct {
 	Late error
 }
 
-// Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a
-// look-up. Make it with Tracker.Attempt, which fills in what the batcher wants; it is immutable then and may
-// be shared and cached.
+// Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a look-up. Make it
+// with Tracker.Attempt, which fills in what the batcher needs; it is immutable then and may be shared and cached.
 type Attempt struct {
 	// A beat needs these and no others; they fill one line of memory.
 	TaskID   string
@@ -149,7 +148,7 @@ type Attempt struct {
 	Deadline int64         // of the task, ms since the epoch, so that an adopted one has it; 0: none
 }
 
-// Report is what a worker tells with a callback besides "I am alive". All of it is optional.
+// Report is what a worker says with a callback besides "I am alive". All of it is optional.
 type Report struct {
 	WorkerID   string
 	ReportedAt time.Time // the worker's own clock: kept and shown, decides nothing

@@ -53,7 +53,7 @@ func CheckText(field, s string, limit int) error {
 	return nil
 }
 
-// Clip returns as much of what a client sent as a message may show of it.
+// Clip returns as much of a client's input as a message may show.
 func Clip(s string) string {
 	if len(s) > 64 {
 		return s[:64]
@@ -61,7 +61,7 @@ func Clip(s string) string {
 	return s
 }
 
-// Millis is how durations are stored and sent: as whole ms.
+// Millis returns a duration as it is stored and sent: in whole ms.
 func Millis(d time.Duration) int64 { return d.Milliseconds() }
 
 // RoundTimeout rounds a timeout up to two significant digits of milliseconds and keeps it within
@@ -176,7 +176,7 @@ func (n *NewTask) checkData(time.Time) error {
 	return nil
 }
 
-// lastTime is the last that RFC 3339 can write.
+// lastTime is the last time that RFC 3339 can write.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 func (n *NewTask) checkTimes(now time.Time) error {

@@ -132,7 +132,8 @@ func (n *NewWorker) checkSize() error {
 	return nil
 }
 
-// machineOf names a machine after its host. A hostname that is no id becomes one that still tells it from others.
+// machineOf names a machine after its host. A hostname that is not a valid id is turned into one that still tells it from
+// others.
 func machineOf(hostname string) string {
 	if hostname == "" || ValidID(hostname) {
 		return hostname
@@ -147,7 +148,7 @@ func machineOf(hostname string) string {
 	return strings.TrimLeft(id[:min(len(id), MaxIDBytes-25)]+"-"+hashOf("host", hostname), "-")
 }
 
-// checkNames refuses what is no id and leaves out what is there twice.
+// checkNames refuses names that are no ids and removes duplicates.
 func checkNames(field string, names []string, limit int) ([]string, error) {
 	if len(names) > limit {
 		return nil, Invalidf(field, "has %d entries; use at most %d", len(names), limit)
@@ -185,7 +186,7 @@ func (n *NewWorker) Identity() string {
 	return hashOf(n.Queue, n.MachineID, n.Name, n.Hostname, strconv.Itoa(n.PID))
 }
 
-// Lineage is what a worker that is started again has in common with itself: its name, or else its process.
+// Lineage is what a worker that is started again shares with the one before: its name, or else its process.
 func (n *NewWorker) Lineage(id string) string {
 	switch {
 	case n.Name != "":
@@ -248,7 +249,7 @@ type Worker struct {
 	ReadAt       time.Time // by Redis's clock
 }
 
-// Slim lets go of what may be long, where very many are looked at.
+// Slim drops what may be long, for when very many are read.
 func (w *Worker) Slim() *Worker {
 	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
 	return w
@@ -271,7 +272,7 @@ func (w *Worker) UptimePercent() float64 {
 	return Percent(until.Sub(from), end.Sub(from))
 }
 
-// Percent returns how much of the whole a part is, to one decimal; of nothing it is all.
+// Percent returns a part's share of the whole in percent, to one decimal; a part of nothing is all of it.
 func Percent(part, whole time.Duration) float64 {
 	if whole <= 0 {
 		return 100

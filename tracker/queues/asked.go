@@ -9,10 +9,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// askedLabels are the labels that hashes stand for, as they stand in classes.
+// askedLabels maps hashes, as they stand in classes, to the labels that they stand for.
 type askedLabels map[string]map[string]string
 
-// of returns the labels that a class asks for; false: that is not known, since the task that could tell is gone.
+// of returns the labels that a class asks for; false: they are not known, since the task that could tell is gone.
 func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 	if k.Labels == "" {
 		return nil, true
@@ -21,8 +21,8 @@ func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 	return labels, known
 }
 
-// What a hash stands for never changes, so it is read from a task once, and remembered while there is room: of very
-// large ones only what they are needed for now.
+// What a hash stands for never changes, so it is read from a task once, and remembered while there is room: very large ones only
+// for as long as they are needed.
 const (
 	maxAskedLabels     = 10_000 // sets that are remembered
 	maxRememberedBytes = 1024   // of each, as JSON
@@ -33,7 +33,7 @@ func newAskedCache() *lru.Cache[string, map[string]string] {
 	return cache
 }
 
-// labelsOf finds what the classes of entries ask for, all that is not remembered in one go.
+// labelsOf finds what the classes of entries ask for, everything that is not remembered in one go.
 func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) askedLabels {
 	found := askedLabels{}
 	var missing []*schema.ReadyEntry

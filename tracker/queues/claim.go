@@ -56,8 +56,8 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// fullRetry is how often a claim of a worker without a free place looks whether there is one, though nobody said so:
-// places that other claims of the worker have reserved come free without a word.
+// fullRetry is how often a claim of a worker without a free place checks for one although nobody said so: places that other
+// claims of the worker have reserved come free without a word.
 const fullRetry = time.Second
 
 // Forbidden is the code of a request that the caller's token does not open.
@@ -79,7 +79,7 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope,
 	return tasks, err
 }
 
-// claim is one request on its way, owned by the goroutine that makes it. It holds reserved places only while it may use them.
+// claim is one request on its way, owned by the goroutine that makes it. It keeps reserved places only while it may use them.
 type claim struct {
 	ClaimRequest
 	queues *Service
@@ -142,7 +142,7 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// awaitRoom waits until the full worker has a free place, the claim is answered under its id, or the wait is over.
+// awaitPlaces waits until the full worker has a free place, the claim is answered under its id, or the wait is over.
 func (c *claim) awaitPlaces(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest(ctx)
@@ -282,8 +282,8 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 	return tasks, tried, err
 }
 
-// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out. What it is
-// not known of whether it was taken counts as used: what the worker holds will tell when it matters.
+// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out. If it is not known
+// whether one was taken, it counts as used: what the worker holds will tell when it matters.
 func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*model.Envelope, error) {
 	groups := byShard(entries, claimedAtOnce)
 	calls := make([]*store.Call, len(groups))

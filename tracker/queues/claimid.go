@@ -13,11 +13,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// claimFollow is how long a request that was superseded waits for the other's answer.
+// claimFollow is how long a request that was superseded waits for the answer of its successor.
 const claimFollow = time.Second
 
-// claimTurn is for how long a request may take tasks without asking again, and so for how long the mark of one that died
-// holds up another: longer than an answer takes, a wait for tasks aside.
+// claimTurn is how long a request may take tasks without asking again, and so how long the mark of one that died holds up
+// another: longer than an answer takes, a wait for tasks aside.
 func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
 // identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
@@ -88,9 +88,9 @@ func (c *claim) rest(ctx context.Context) {
 	}
 }
 
-// answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had
-// finished them, nothing would tell a repeat from a new claim. A request whose time was over while it took them answers
-// as the one that makes the claim by then.
+// answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had finished them,
+// nothing would tell a repeat from a new claim. A request whose time ran out while it took them answers as the one that makes
+// the claim by then.
 func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model.Envelope, error) {
 	if c.mark == "" {
 		return tasks, nil
@@ -106,7 +106,8 @@ func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model
 	return c.follow(ctx)
 }
 
-// overtaken reports whether another request with its id has got tasks. What cannot be learnt now the end of the wait asks.
+// overtaken reports whether another request with its id has got tasks. What cannot be learned now is asked at the end of the
+// wait.
 func (c *claim) overtaken(ctx context.Context) bool {
 	if c.mark == "" || c.making {
 		return false
@@ -131,8 +132,8 @@ func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, er
 	return nil, reason
 }
 
-// follow returns the answer of the later request that makes the claim instead, should it have one soon. While that one takes
-// nobody knows whether there is one.
+// follow returns the answer of the later request that makes the claim instead, should it have one soon. While that one is taking
+// tasks, nobody knows whether there will be one.
 func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	c.listen()
 	for latest := time.Now().Add(claimFollow); ; {

@@ -51,13 +51,13 @@ const QueueNotFound model.Code = "queue_not_found"
 // Outstanding counts all that waits or runs.
 func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
 
-// Queues lists the queues of a scope that hold tasks, have workers or are paused, by name.
+// Queues lists, by name, the queues of a scope that hold tasks, have workers or are paused.
 func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.queues(ctx, "queues", scope, "")
 }
 
-// Queue returns one queue. One that holds no tasks which wait or run, has no workers and is not paused is unknown.
+// Queue returns one queue. A queue that has no waiting or running tasks and no workers, and is not paused, is unknown.
 func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := s.queues(ctx, "queue", scope, name)

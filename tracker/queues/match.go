@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// match is one match of the claims that wait in a queue with what is ready there: it reads as few shards as the claims need,
-// and offers what fits. The goroutine that makes it owns it.
+// match pairs the claims that wait in a queue with what is ready there, once: it reads as few shards as the claims need, and
+// offers what fits. The goroutine that makes it owns it.
 type match struct {
 	waitlist *waitlist
 	open     []*waitingClaim
@@ -32,7 +32,7 @@ func (m *match) run(ctx context.Context) error {
 	}
 	var err error
 	for shards := m.order(); len(shards) > 0 && m.hungry(); {
-		// With much waiting in many shards a few of them are enough; what they lack the next ones may have.
+		// When much waits in many shards, a few of them are enough; what they lack the next ones may have.
 		k := min(len(shards), max(1, (m.want()+3)/4))
 		if m.waitlist.depth[shards[0]] == 0 {
 			k = len(shards) // nothing is known to wait: one round trip for all
@@ -58,12 +58,12 @@ func (m *match) want() (n int) {
 	return n
 }
 
-// hungry reports whether a claim has nothing yet. Those that have something do not wait for more.
+// hungry reports whether some claim has nothing yet. Those that have something do not wait for more.
 func (m *match) hungry() bool {
 	return slices.ContainsFunc(m.open, func(w *waitingClaim) bool { return len(m.found[w]) == 0 })
 }
 
-// order lists the shards to read: those in which something waited when they were read last first, beginning with another one
+// order lists the shards to read: first those in which something waited when they were last read, beginning with a different one
 // each time, then the others.
 func (m *match) order() []int {
 	l := m.waitlist
@@ -83,8 +83,8 @@ func (m *match) order() []int {
 	return append(some, none...)
 }
 
-// read reads shards and shares out what it finds. It goes on where the classes of a group are more than a script
-// lists at once, so that tasks which nobody here can run do not hide those behind them.
+// read reads shards and shares out what it finds. It continues where the classes of a group are more than a script lists at
+// once, so that tasks which nobody here can run do not hide those behind them.
 func (m *match) read(ctx context.Context, shards []int) error {
 	left := map[int][]groupAfter{}
 	for _, shard := range shards {
@@ -116,8 +116,8 @@ func (m *match) read(ctx context.Context, shards []int) error {
 	return nil
 }
 
-// groupsIn has the groups to look through in a shard, in no order: else the same ones would always be those that a script has
-// no more time for.
+// groupsIn returns the groups to look through in a shard, in random order: otherwise it would always be the same ones that a
+// script runs out of time for.
 func (m *match) groupsIn(shard int) map[string]bool {
 	groups := map[string]bool{}
 	for _, group := range m.all {
@@ -139,8 +139,8 @@ func (m *match) calls(left map[int][]groupAfter) (calls []*store.Call) {
 	return calls
 }
 
-// share gives entries to claims that can run them: class by class in turns, beginning with the class that was served
-// longest ago; within a class the oldest first; among claims to the one that has got least.
+// share deals entries out to claims that can run them: class by class in turn, beginning with the class that was served longest
+// ago; within a class the oldest first; among claims to the one that has got least.
 func (m *match) share(ctx context.Context, entries []*schema.ReadyEntry) {
 	l := m.waitlist
 	l.mu.Lock()
@@ -211,7 +211,7 @@ func (m *match) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim
 	return takers
 }
 
-// least returns the claim that has got least and wants more; of several the one that came first.
+// least returns the claim that has got least and wants more; among equals the one that came first.
 func (m *match) least(takers []*waitingClaim) *waitingClaim {
 	var least *waitingClaim
 	for _, w := range takers {

@@ -16,8 +16,8 @@ const MaxPausedQueues = 1000
 // judge is the shard that decides whether a workspace has too many paused queues.
 const judge = 0
 
-// PauseQueue stops claims from a queue; what waits in it stays, and new tasks are taken. What workers hold already
-// goes on. It reports whether the queue has come to be by that: nothing was known of it.
+// PauseQueue stops claims from a queue; what waits in it stays, and new tasks are accepted. What workers already hold goes on.
+// It reports whether the queue was created by that: nothing was known of it before.
 func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
 	ctx = s.store.Within(ctx, 0)
 	_, err = s.Queue(ctx, scope, queue)

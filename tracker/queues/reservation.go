@@ -15,12 +15,12 @@ type reservation struct {
 	workers.Reserved // what there was when it was made; Places 0: the worker is at its maxConcurrent
 }
 
-// reservationLife is more than any claim takes: a reservation that a dead replica left behind ends by then.
+// reservationLife is longer than any claim takes: a reservation that a dead replica left behind ends by then.
 const reservationLife = 10 * time.Second
 
-// reserve reserves up to `want` places of a worker. The registration knows a number that the worker holds no more than; only
-// when that leaves too little is what it holds counted in every shard. Settle the reservation when what was claimed stands in
-// the held sets, or nothing was. `heard`: the worker has just asked, which counts as its beat.
+// reserve reserves up to `want` places of a worker. The registration knows an upper bound of what the worker holds; only when
+// that leaves too little is what it holds counted in every shard. Settle the reservation when what was claimed stands in the
+// held sets, or nothing was. `heard`: the worker has just asked, which counts as its beat.
 func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID string, want int, heard bool) (*reservation, error) {
 	ref, ok := s.store.WorkerRef(scope, workerID)
 	if !ok {
@@ -45,7 +45,7 @@ func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID strin
 	return r, nil
 }
 
-// extend makes a reservation, or makes it anew with what is known by now.
+// extend makes a reservation, or renews it with what is known by now.
 func (s *Service) extend(ctx context.Context, r *reservation, a workers.ReserveArgs) error {
 	re, err := s.store.Do(ctx, "claim", s.workers.ReserveCall(r.Reservation, a))
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Service) extend(ctx context.Context, r *reservation, a workers.ReserveA
 	return workers.WorkerRefusal("claim", r.Code, r.Reason)
 }
 
-// settle ends a reservation of which `used` places hold tasks now. It waits, so that the worker's next claim does not find
-// it; one that could not be settled ends by itself.
+// settle ends a reservation of which `used` places now hold tasks. It waits, so that the worker's next claim does not find it;
+// one that could not be settled ends by itself.
 func (s *Service) settle(ctx context.Context, r *reservation, used int) {
 	s.store.DoAll(ctx, "claim", []*store.Call{s.workers.EndReservationCall(r.Reservation, used)})
 }

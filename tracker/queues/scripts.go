@@ -22,7 +22,7 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// flag is how scripts are told yes and no.
+// flag is how scripts are told yes or no.
 func flag(yes bool) string {
 	if yes {
 		return "1"

@@ -17,8 +17,8 @@ type Options struct {
 	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service hands the tasks that wait in queues to the workers that claim them. Its methods may be called from any goroutine;
-// what changes owns itself: waitlists, listener and nudges have locks of their own, as the cache has.
+// Service hands the tasks that wait in queues to the workers that claim them. Its methods may be called from any goroutine; what
+// changes protects itself: waitlists, listener and nudges have locks of their own, as has the cache.
 type Service struct {
 	store     *store.Store
 	holdings  *holdings.Service
@@ -43,5 +43,5 @@ func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Servi
 	return made
 }
 
-// Close ends what hears that tasks become ready.
+// Close stops listening for tasks that become ready.
 func (s *Service) Close() { s.listener.close() }

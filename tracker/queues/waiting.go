@@ -14,7 +14,7 @@ type ability struct {
 	labels   map[string]string
 }
 
-// runs reports whether it is enough for the tasks of a class that asks for these labels, whatever they are pinned to.
+// runs reports whether it suffices for the tasks of a class that asks for these labels, whatever they are pinned to.
 func (a *ability) runs(k schema.Class, asked map[string]string) bool {
 	switch {
 	case k.Kind != "" && !slices.Contains(a.types, k.Kind):
@@ -42,7 +42,7 @@ type offer struct {
 	err     error
 }
 
-// wants reports whether the claim has still to be told what there is.
+// wants reports whether the claim has yet to be told what there is.
 func (w *waitingClaim) wants() bool { return w.fresh && w.offer == nil }
 
 // groups lists what the claim can be offered: what is pinned to its worker, and what is of its types.

@@ -12,9 +12,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// waitlists are the queues in which claims of this replica wait. One look at Redis serves all that wait in one, and
-// while nothing becomes ready nobody looks: the first task of a class to become ready wakes the waitlist (wake.go), and
-// a slow look now and then finds what a lost message would have told.
+// waitlists are the queues in which claims of this replica wait. One read of Redis serves all that wait in one, and while
+// nothing becomes ready nobody reads: the first task of a class to become ready wakes the waitlist (wake.go), and a slow scan
+// now and then finds what a lost message would have told.
 type waitlists struct {
 	mu     sync.Mutex           // owns the map
 	byName map[string]*waitlist // <tenant>/<workspace>/<queue>
@@ -55,7 +55,7 @@ func (w *waitlists) find(name string) *waitlist {
 	return w.byName[name]
 }
 
-// wakeAll has every waitlist look through everything: something may have become ready unheard.
+// wakeAll has every waitlist look through everything: something may have become ready unnoticed.
 func (w *waitlists) wakeAll() {
 	w.mu.Lock()
 	lists := slices.Collect(maps.Values(w.byName))

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// listener hears, with one subscription for the whole replica, what becomes ready: scripts say so on a channel of their
+// listener receives, with one subscription for the whole replica, what becomes ready: scripts announce it on a channel of their
 // database. It begins with the first claim: a replica without any needs none.
 type listener struct {
 	queues *Service

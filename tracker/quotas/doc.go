@@ -1,2 +1,2 @@
-// Package quotas holds tenants to what they may have. What there is it counts from the store, so that no counter drifts.
+// Package quotas holds tenants to their limits. What they have is counted from the store, so that no counter drifts.
 package quotas

@@ -40,7 +40,7 @@ type quota struct {
 // counter counts what a tenant has of each that a quota bounds.
 type counter func(ctx context.Context, tenant string) ([]int64, error)
 
-// newQuota gives nil where nothing is bounded.
+// newQuota returns nil where nothing is bounded.
 func newQuota(limits ...limit) *quota {
 	cache, _ := lru.New[string, *Usage](quotaTenants) // fails for a size of 0 only
 	for _, l := range limits {
@@ -64,8 +64,8 @@ type Usage struct {
 	err      error         // of the last count
 }
 
-// take admits so much of each for a tenant, or refuses it. What it admitted is to be settled when it stands in the
-// store, or never will.
+// take admits the given amounts for a tenant, or refuses them. What it admitted is to be settled once it stands in the store, or
+// never will.
 func (q *quota) take(ctx context.Context, count counter, tenant string, amounts ...int64) (*Usage, error) {
 	if q == nil {
 		return nil, nil
@@ -97,7 +97,7 @@ func (q *quota) usage(tenant string) *Usage {
 	return u
 }
 
-// admit tells which limit forbids it, nil when it is admitted.
+// admit returns the limit that forbids the amounts, nil when they are admitted.
 func (q *quota) admit(u *Usage, amounts []int64) *limit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,8 +113,8 @@ func (q *quota) admit(u *Usage, amounts []int64) *limit {
 	return nil
 }
 
-// Settle is told that what was admitted, so much of each, stands in the store or never will. A nil Usage admitted nothing
-// that is bounded.
+// Settle records that what was admitted, in these amounts, stands in the store or never will. A nil Usage admitted nothing that
+// is bounded.
 func (u *Usage) Settle(amounts ...int64) {
 	if u == nil {
 		return
@@ -126,8 +126,8 @@ func (u *Usage) Settle(amounts ...int64) {
 	}
 }
 
-// refresh counts what a tenant has where the last count is too old. One caller counts; others go on with the last count,
-// or wait where there is none, or where it is about to refuse.
+// refresh counts what a tenant has if the last count is too old. One caller counts; others go on with the last count, or wait if
+// there is none or it is about to refuse.
 func (q *quota) refresh(ctx context.Context, u *Usage, count counter, tenant string, age time.Duration) error {
 	u.mu.Lock()
 	if u.counted != nil && time.Since(u.at) < max(age, min(quotaEffort*u.took, quotaLongest)) {

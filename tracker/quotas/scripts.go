@@ -12,8 +12,8 @@ func newScripts(set *lua.Set) scripts {
 	return scripts{tenantLive: set.Get("tenant_live"), tenantSizes: set.Get("tenant_sizes")}
 }
 
-// tenantLiveCall counts what of a tenant stands in an index of a shard in some states, a letter each, in workspaces after one,
-// up to a limit; readTenantLive reads the reply.
+// tenantLiveCall counts what a tenant has in an index of a shard in some states, a letter each, in workspaces after the given
+// one, up to a limit; readTenantLive reads the reply.
 func (s *Service) tenantLiveCall(shard int, index, tenant, states, after string, workspaces int) *store.Call {
 	return store.NewCall(shard, s.scripts.tenantLive, []string{index}, tenant, states, after, workspaces)
 }
@@ -32,7 +32,7 @@ type sizeCount struct {
 	tasks int64
 }
 
-// readTenantSizes returns how many tasks there are, and how many are of each class of those that take more than a little.
+// readTenantSizes returns how many tasks there are, and how many are in each class of those that take more than a little.
 func readTenantSizes(r store.Reply) (tasks int64, larger []sizeCount) {
 	for i := 1; i+1 < len(r); i += 2 {
 		larger = append(larger, sizeCount{r.Str(i), r.Int(i + 1)})

@@ -39,8 +39,8 @@ func New(st *store.Store, o Options) *Service {
 // BoundsTasks reports whether tenants' tasks are bounded at all.
 func (s *Service) BoundsTasks() bool { return s.tasks != nil }
 
-// AdmitTask admits one more task of a tenant, which takes so many bytes, or refuses it: Overloaded, with TooMany. Settle what
-// it returns, with 1 and the bytes, when the task stands in the store or never will.
+// AdmitTask admits one more task of a tenant, which takes up so many bytes, or refuses it: Overloaded, with TooMany. Settle what
+// it returns, with 1 and the bytes, once the task stands in the store or never will.
 func (s *Service) AdmitTask(ctx context.Context, tenant string, bytes int64) (*Usage, error) {
 	return s.tasks.take(ctx, s.countTasks, tenant, 1, bytes)
 }

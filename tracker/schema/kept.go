@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// KeptError returns an error object as the history keeps it: whole when it is short, else its own fields with their texts
-// cut. What a client added to them is left out then.
+// KeptError returns an error object as the history keeps it: whole when it is short, else its own fields with their texts cut,
+// and without what a client added to them.
 func KeptError(whole json.RawMessage) string {
 	if len(whole) <= model.MaxKeptError {
 		return string(whole)
@@ -61,8 +61,8 @@ func runeJSONLen(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// KeptMetrics returns what an attempt's history keeps of its metrics: all of them, or of too many those members that come
-// first and fit into MaxKeptMetrics.
+// KeptMetrics returns what an attempt's history keeps of its metrics: all of them, or, if they are too many, the first members
+// that fit into MaxKeptMetrics.
 func KeptMetrics(metrics json.RawMessage) string {
 	if len(metrics) <= model.MaxKeptMetrics {
 		return string(metrics)

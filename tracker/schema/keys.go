@@ -91,7 +91,7 @@ func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	return key.(string)
 }
 
-// Keys of tasks, by TaskName, and of what is about them.
+// Keys of tasks, by TaskName, and of what belongs to them.
 func (k *ShardKeys) Task(name string) string { return k.prefix + "task:" + name }
 
 func (k *ShardKeys) Doc(name string) string { return k.prefix + "doc:" + name }
@@ -144,7 +144,7 @@ func SplitName(name string) (scope model.Scope, id string, ok bool) {
 	return scope, id, ok
 }
 
-// SplitAttempt takes the number and the fence out of a member.
+// SplitAttempt returns the number and the fence of a member.
 func SplitAttempt(member string) (number int, fence string, ok bool) {
 	_, rest, ok := strings.Cut(member, "#")
 	text, fence, cut := strings.Cut(rest, ".")

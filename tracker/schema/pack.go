@@ -29,7 +29,7 @@ func UnpackPolicy(s string) *model.RetryPolicy {
 	}
 }
 
-// LabelsHash is the same for equal labels: those of one class are told by it. No labels have none.
+// LabelsHash returns the same hash for equal labels, by which those of one class are recognized. No labels have none.
 func LabelsHash(labels map[string]string) string {
 	if len(labels) == 0 {
 		return ""
@@ -58,7 +58,7 @@ func ParseMillis(s string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// Duration reads ms; "" is what stands for absence.
+// Duration reads ms; absent is what "" stands for.
 func Duration(msText string, absent time.Duration) time.Duration {
 	if msText == "" {
 		return absent
@@ -67,13 +67,13 @@ func Duration(msText string, absent time.Duration) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// Atoi reads a number; what is none is 0.
+// Atoi reads a number; anything else is 0.
 func Atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// ParseInt does what Atoi does for longer ones.
+// ParseInt does what Atoi does for longer numbers.
 func ParseInt(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
@@ -87,7 +87,7 @@ func Raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// Unmarshal reads JSON that was written here; "" leaves what is there.
+// Unmarshal reads JSON that was written here; "" leaves `into` as it is.
 func Unmarshal(s string, into any) {
 	if s != "" {
 		_ = json.Unmarshal([]byte(s), into) // written by this package, so it is JSON

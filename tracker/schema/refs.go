@@ -12,7 +12,7 @@ type TaskRef struct {
 	Exists    bool
 }
 
-// Resolve fills in what the store said of the task; no timeout: there is no such task.
+// Resolve fills in what the store said of the task; without a timeout there is no such task.
 func (r *TaskRef) Resolve(run, timeoutMs string) {
 	r.Exists = timeoutMs != ""
 	r.TimeoutMs = timeoutMs
@@ -42,7 +42,7 @@ func WorkersByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, workersAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
-// ByShard groups items, each group of one shard and of at most so many, for one script call each. Items of a shard keep their
+// ByShard groups items, each group of one shard and with at most so many, for one script call each. Items of a shard keep their
 // order, and groups stand in the order of their first items.
 func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
 	at := map[int]int{} // the group of a shard that is not full yet

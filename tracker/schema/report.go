@@ -12,9 +12,9 @@ import (
 // text escapes it. PackSep is that TAB.
 const PackSep = "\t"
 
-// AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid
-// worker id, a JSON number and a JSON string literal, each may be empty. With all of them empty it appends
-// nothing, which means "no report".
+// AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid worker id, a JSON
+// number and a JSON string literal, each of which may be empty. With all of them empty it appends nothing, which means "no
+// report".
 func AppendReport(dst []byte, reportedMs int64, worker, pct, message []byte) []byte {
 	if reportedMs == 0 && len(worker) == 0 && len(pct) == 0 && len(message) == 0 {
 		return dst

@@ -46,12 +46,12 @@ func FirstError(calls []*Call) error {
 	return nil
 }
 
-// Exec runs calls in one round trip to one node, past its lanes, and gives each its reply or its error. A script that the node
-// does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to
-// another node is asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
+// Exec runs calls in one round trip to one node, past its lanes, and sets each call's reply or error. A script that the node
+// does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to another node is
+// asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
 func (s *Store) Exec(ctx context.Context, n *Node, calls []*Call) { s.execWith(ctx, n, calls, nil) }
 
-// execWith gives no call a success for which the guarantee does not stand; nil: none is asked for.
+// execWith lets no call succeed for which the guarantee does not hold; nil: none is asked for.
 func (s *Store) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {
 	if s.IsLate(ctx, g) {
 		for _, c := range calls {
@@ -181,8 +181,8 @@ func (s *Store) EachShard(ctx context.Context, op string, call func(shard int, k
 	return calls, FirstError(calls)
 }
 
-// AtOnce is how many shards one call may be about of a script that takes many: as many as do not hold up Redis for long
-// on one server, one on Cluster, where a script may not touch two.
+// AtOnce is how many shards one call of a script that takes many may be about: on one server as many as do not hold up Redis for
+// long, on Cluster one, since a script may not touch two.
 func (s *Store) AtOnce() int {
 	if s.cluster != nil {
 		return 1
@@ -190,7 +190,7 @@ func (s *Store) AtOnce() int {
 	return 16
 }
 
-// Together groups shards by the calls that may be about them.
+// Together groups shards by the calls that may cover them.
 func (s *Store) Together(shards []int) [][]int {
 	return slices.Collect(slices.Chunk(shards, s.AtOnce()))
 }
@@ -204,8 +204,8 @@ func (s *Store) AllTogether() [][]int {
 	return s.Together(all)
 }
 
-// ExecEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the
-// wall's ms and then one list for each shard.
+// ExecEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the wall time
+// in ms and then one list for each shard.
 func (s *Store) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][]int, each func(shard int, now int64, r Reply)) error {
 	s.Exec(ctx, n, calls)
 	if err := FirstError(calls); err != nil {

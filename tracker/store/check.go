@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// check looks at the server before anything relies on it.
+// check inspects the server before anything relies on it.
 func (s *Store) check(ctx context.Context) error {
 	info, err := s.info(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	return info, nil
 }
 
-// MaxShards bounds Options.Shards: every shard costs a look every 100 ms.
+// MaxShards bounds Options.Shards: every shard is scanned every 100 ms.
 const MaxShards = 4096
 
 // settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It reports
@@ -92,7 +92,7 @@ func (s *Store) settleShards(ctx context.Context) (shards int, founded bool, err
 	return stored, founded, nil
 }
 
-// atLeast compares a version like 7.0.15.
+// atLeast reports whether a version like 7.0.15 is at least major.minor.
 func atLeast(version string, major, minor int) bool {
 	a, rest, _ := strings.Cut(version, ".")
 	b, _, _ := strings.Cut(rest, ".")

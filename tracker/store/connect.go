@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// embeddedScheme is of URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
+// embeddedScheme marks URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
 const embeddedScheme = "miniredis"
 
 // connect makes the client for Options.URL. It does not ask Redis yet.
@@ -133,7 +133,7 @@ func (s *Store) useCluster(o *redis.ClusterOptions) {
 	s.cluster = redis.NewClusterClient(o)
 }
 
-// client is for the few commands that are no scripts and of no one shard.
+// client returns the client for the few commands that are not scripts and belong to no one shard.
 func (s *Store) client() redis.Cmdable {
 	if s.cluster != nil {
 		return s.cluster
@@ -141,7 +141,7 @@ func (s *Store) client() redis.Cmdable {
 	return s.single
 }
 
-// becomeCluster is for a plain URL whose server turns out to be a node of a Cluster.
+// becomeCluster turns the client of a plain URL into that of a Cluster, when its server turns out to be a node of one.
 func (s *Store) becomeCluster() {
 	o := s.single.Options()
 	_ = s.single.Close()
@@ -169,7 +169,8 @@ func (s *Store) tune(options any) {
 	}
 }
 
-// noMaintenance is for servers and Clusters: the library asks those behind a Sentinel for no notifications by itself.
+// noMaintenance switches off maintenance notifications of servers and Clusters; behind a Sentinel the library asks for none by
+// itself.
 func noMaintenance() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
@@ -188,7 +189,7 @@ func (s *Store) tls(asked *tls.Config) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: asked.InsecureSkipVerify}
 }
 
-// secretParameter finds the values of URL parameters that are secret: with Sentinel Redis's own password is one.
+// secretParameter finds the values of secret URL parameters: with Sentinel Redis's own password is one.
 var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
 
 // redactURL hides the passwords of a URL, for logs and errors.

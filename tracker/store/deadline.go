@@ -27,28 +27,28 @@ func (s *Store) LeastTrip(g guarantee) time.Duration {
 	return s.opts.Timeout / 2
 }
 
-// confirmation is how long a flush waits for what makes its writes safe. Who comes when one that gets no confirmation has
-// just begun must have enough time left at its end for another.
+// confirmation is how long a flush waits for what makes its writes safe. Whoever comes just after one that gets no confirmation
+// has begun must have enough time left at its end for another.
 func (s *Store) confirmation() time.Duration { return s.opts.Timeout * 2 / 5 }
 
 type arrivalKey struct{}
 
-// ArrivedAt returns a context for the calls that one request makes, which arrived at `at`: together they wait for Redis no
-// longer than one may. Without it each method counts from when it is called.
+// ArrivedAt returns a context for the calls of one request, which arrived at `at`: together they wait for Redis no longer than
+// one may. Without it each method counts from when it is called.
 func ArrivedAt(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
 }
 
 type untilKey struct{}
 
-// Until is when the request must have its answer that ctx belongs to; zero: each call counts from when it is made.
+// Until returns when the request that ctx belongs to must have its answer; zero: each call counts from when it is made.
 func Until(ctx context.Context) time.Time {
 	at, _ := ctx.Value(untilKey{}).(time.Time)
 	return at
 }
 
-// Within binds ctx to the moment by which its request must have its answer, `more` for what it waits for besides Redis. A
-// part of a request that is bound already keeps its moment.
+// Within binds ctx to the moment by which its request must have its answer, plus `more` for what it waits for besides Redis. A
+// part of a request that is already bound keeps its moment.
 func (s *Store) Within(ctx context.Context, more time.Duration) context.Context {
 	if !Until(ctx).IsZero() {
 		return ctx
@@ -60,12 +60,12 @@ func (s *Store) Within(ctx context.Context, more time.Duration) context.Context 
 	return By(ctx, at.Add(s.Patience()+more))
 }
 
-// By is ctx for what must have its answers by then.
+// By returns ctx for what must have its answers by then.
 func By(ctx context.Context, then time.Time) context.Context {
 	return context.WithValue(ctx, untilKey{}, then)
 }
 
-// Sparing leaves the request the time for one more round trip than it gives away: for what others will go on with.
+// Sparing returns a context with one round trip less time than the request has, which is kept for what others depend on.
 func (s *Store) Sparing(ctx context.Context) context.Context {
 	if Until(ctx).IsZero() {
 		return ctx
@@ -73,7 +73,7 @@ func (s *Store) Sparing(ctx context.Context) context.Context {
 	return By(ctx, Until(ctx).Add(-s.opts.Timeout*3/5))
 }
 
-// Tidy does what a request leaves behind before its answer, or, when there is no time left for that, after it.
+// Tidy does what a request leaves behind: before its answer, or after it when there is no time left for that.
 func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 	if !s.IsLate(ctx, nil) {
 		do(ctx)
@@ -82,13 +82,13 @@ func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 	s.Beside("what a request left behind", func() { do(context.Background()) })
 }
 
-// IsLate reports whether the time of the request is over for one more round trip.
+// IsLate reports whether the request has no time left for one more round trip.
 func (s *Store) IsLate(ctx context.Context, g guarantee) bool {
 	then := Until(ctx)
 	return !then.IsZero() && time.Until(then) < s.LeastTrip(g)
 }
 
-// Deadline is that of what begins to wait now.
+// Deadline returns that of what begins to wait now.
 func (s *Store) Deadline(ctx context.Context) time.Time {
 	latest := time.Now().Add(s.Patience())
 	if then := Until(ctx); !then.IsZero() && then.Before(latest) {
@@ -97,9 +97,9 @@ func (s *Store) Deadline(ctx context.Context) time.Time {
 	return latest
 }
 
-// tripContext bounds what is sent together with all that this takes: a round trip, which the client's timeouts bound as
-// well, and those after it for scripts that were not known or shards that are elsewhere. They have what the most urgent of
-// the calls has left. Its end is that of the connection's reads and writes too, so nothing is read into a call after it.
+// tripContext bounds all that a round trip takes: the trip itself, which the client's timeouts bound as well, and those after it
+// for scripts that were not known or shards that are elsewhere. They have what the most urgent of the calls has left. Its end is
+// that of the connection's reads and writes too, so nothing is read into a call after it.
 func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context, context.CancelFunc) {
 	latest := s.Deadline(ctx)
 	for _, c := range calls {
@@ -110,7 +110,7 @@ func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context
 	return context.WithDeadline(context.Background(), latest)
 }
 
-// Late is the fate of what was not sent, since its answer would not have been in time.
+// Late is the error of what was not sent, since its answer would not have been in time.
 func (s *Store) Late() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
@@ -119,7 +119,7 @@ func (s *Store) Late() *model.Error {
 	}
 }
 
-// silent is the fate of what was not sent, since its node does not answer.
+// silent is the error of what was not sent, since its node does not answer.
 func (s *Store) silent(n *Node) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
@@ -127,7 +127,7 @@ func (s *Store) silent(n *Node) *model.Error {
 	}
 }
 
-// refusesAll returns the fate of all that would go to a node, nil when it may.
+// refusesAll returns the error of everything that would go to a node, nil when it may go.
 func (s *Store) refusesAll(n *Node) func() *model.Error {
 	switch {
 	case s.isBroken():
@@ -144,8 +144,8 @@ func (e errSilent) Error() string {
 	return "redis at " + e.addr + " did not answer within redis-timeout, and has not since"
 }
 
-// heardNothing is told how a round trip ended. A node that let one time out which had its time gets no more until it
-// answers again.
+// heardNothing records how a round trip ended. A node that had its time and let the trip time out gets no more until it answers
+// again.
 func (s *Store) heardNothing(n *Node, g guarantee, took time.Duration, err error) {
 	if !isTimeout(err) || took < s.LeastTrip(g)*9/10 || !n.silent.CompareAndSwap(false, true) {
 		return
@@ -162,7 +162,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
 }
 
-// probePause is between two probes of which the first failed at once.
+// probePause separates two probes when the first failed at once.
 const probePause = 20 * time.Millisecond
 
 // probe asks a silent node until it answers or is not in use any more.
@@ -182,7 +182,7 @@ func (s *Store) probe(n *Node) {
 	}
 }
 
-// Pause waits, and reports whether it was over before ctx was.
+// Pause waits for d, and reports whether that was over before ctx was.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -111,7 +111,7 @@ func (syncedAlways) confirmed(cmds []*redis.Cmd) error {
 	return nil
 }
 
-// notConfirmed is the fate of a call that Redis has done and that is not safe.
+// notConfirmed is the error of a call that Redis has done and that is not safe.
 func (s *Store) notConfirmed(why error) error {
 	s.metrics.unconfirmed.Inc()
 	e := &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: why}

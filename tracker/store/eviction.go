@@ -73,11 +73,11 @@ func (s *Store) anyEvicts(ctx context.Context) *EvictionError {
 }
 
 const (
-	evictionLook  = time.Minute // between two looks at the same servers
-	evictionTurns = time.Second // between two looks at which servers there are
+	evictionLook  = time.Minute // between two checks of the same servers
+	evictionTurns = time.Second // between two checks of which servers there are
 )
 
-// evictionWatch remembers what the last look saw.
+// evictionWatch remembers what the last check found.
 type evictionWatch struct {
 	trouble atomic.Pointer[EvictionError]
 
@@ -86,8 +86,8 @@ type evictionWatch struct {
 	byMap *[]*Node // by which the servers were found
 }
 
-// watchEviction looks again and again: what was right at the start may be set anew while Redis runs, or a failover brings a
-// server that was set up otherwise.
+// watchEviction checks again and again: what was right at the start may be reconfigured while Redis runs, or a failover brings a
+// server that is configured differently.
 func (s *Store) watchEviction(ctx context.Context) {
 	for {
 		select {
@@ -118,7 +118,7 @@ func (s *Store) lookForEviction(ctx context.Context, now time.Time) {
 	}
 }
 
-// due reports whether it is time to look, and takes it that somebody does.
+// due reports whether it is time to check, and if so notes that somebody does.
 func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	return true
 }
 
-// evicting is what the last look saw; nil: all was well.
+// evicting returns what the last check found; nil: all was well.
 func (s *Store) evicting() error {
 	if e := s.eviction.trouble.Load(); e != nil {
 		return e

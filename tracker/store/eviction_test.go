@@ -36,7 +36,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// openLogged gives a tracker whose log and metrics can be read.
+// openLogged returns a tracker whose log and metrics can be read.
 func openLogged(t *testing.T, url string) (*tracker.Tracker, *logged, *prometheus.Registry) {
 	t.Helper()
 	log, registry := &logged{}, prometheus.NewRegistry()

@@ -16,7 +16,7 @@ func (s *Store) LookForEviction(now time.Time) { s.lookForEviction(context.Backg
 // MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
 func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load()) }
 
-// RecordPipelines gives a function that tells the names of the commands of each pipeline that was run since.
+// RecordPipelines returns a function that tells the names of the commands of each pipeline that was run since.
 func (s *Store) RecordPipelines() func() [][]string {
 	r := &recorder{}
 	s.single.AddHook(r)

@@ -23,7 +23,7 @@ func (s *Store) DoAll(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.calls })
 }
 
-// DoBulk does what DoAll does for lists and other answers that take many calls: it gives way to all the rest.
+// DoBulk does what DoAll does for lists and other answers that take many calls: it yields to all the rest.
 func (s *Store) DoBulk(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.bulk })
 }
@@ -34,8 +34,8 @@ func (s *Store) DoVital(ctx context.Context, op string, c *Call) (Reply, error) 
 	return c.Reply, c.Err
 }
 
-// DoDurably runs calls as DoAll does, and gives none of them a success that is not as safe as the deployment promises.
-// Which they are is ADR 9. They have a lane of their own, so that a slow replica holds up nothing else.
+// DoDurably runs calls as DoAll does, and lets none of them succeed that is not as safe as the deployment promises. ADR 9 says
+// which these are. They have a lane of their own, so that a slow replica holds up nothing else.
 func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
 		if s.guarantee == nil {
@@ -45,7 +45,7 @@ func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
 	})
 }
 
-// Post puts a call into the lane of its node. Nobody waits for it, nor learns what became of it.
+// Post puts a call into the lane of its node. Nobody waits for it or learns what became of it.
 func (s *Store) Post(c *Call) {
 	c.waiter, c.Until = lane.NewOwnWaiter(), s.Deadline(context.Background())
 	c.waiter.Expect(1) // it holds the one signal
@@ -92,8 +92,7 @@ func (s *Store) groupCalls(calls []*Call, w *lane.Waiter) map[*Node][]*Call {
 	return groups
 }
 
-// How many calls a round trip takes along bounds how long it holds up Redis, and with it the beats, which have their turn
-// in between.
+// How many calls a round trip carries bounds how long it holds up Redis, and with it the beats, which get their turn in between.
 const (
 	perRoundTrip     = 32
 	bulkPerRoundTrip = 4
@@ -135,7 +134,7 @@ func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee
 	}
 }
 
-// Refusal returns the fate of what a lane did not take: what names it, of which limit may wait.
+// Refusal returns the error of what a lane did not take; `what` names it, of which at most `limit` may wait.
 func (s *Store) Refusal(r lane.Refusal, what string, limit int) *model.Error {
 	if r == lane.Closed {
 		return &model.Error{Code: model.Unavailable, Message: "this replica is shutting down; send the request again", RetryAfter: time.Second}
@@ -147,7 +146,7 @@ func (s *Store) Refusal(r lane.Refusal, what string, limit int) *model.Error {
 	}
 }
 
-// AsUnavailable makes any error that is not already a tracker error one of Redis's being away.
+// AsUnavailable turns any error that is not already a tracker error into that of Redis being unavailable.
 func AsUnavailable(op string, err error) error {
 	if err == nil {
 		return nil

@@ -41,8 +41,8 @@ func (s *Store) ByNode() map[*Node][]int {
 	return groups
 }
 
-// Settled lists the shards of a node but for those that were between two nodes a moment ago: the sweeper's rounds over all
-// of them must not be cut short by one each time.
+// Settled lists the shards of a node except those that were between two nodes a moment ago: the sweeper's rounds over all of
+// them must not be cut short by one each time.
 func (s *Store) Settled(n *Node) []int {
 	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
 	return slices.DeleteFunc(s.ByNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
@@ -92,7 +92,7 @@ func (s *Store) useMap(byShard []*Node) {
 }
 
 // retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
-// through, and who comes too late for it finds the shard's new node.
+// through, and whoever comes too late for it finds the shard's new node.
 func (s *Store) retire(n *Node) {
 	n.end()
 	s.retiring.Go(n.close)
@@ -136,7 +136,8 @@ func (s *Store) remap() {
 // Retired reports whether the node is not in use any more: it has no shards, or the store was closed.
 func (n *Node) Retired() bool { return n.life.Err() != nil }
 
-// BeforeClose has a lane of another room's close with the node's own. It is for those who are told of a new map.
+// BeforeClose has f, which closes a lane of another room, run before the node's own lanes close. It is for those who are told of
+// a new map.
 func (n *Node) BeforeClose(f func()) { n.last = append(n.last, f) }
 
 func (n *Node) close() {

@@ -10,9 +10,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// breakdown is what becomes of a tracker in which something panics that runs beside its callers, a lane or a sweeper: it
-// cannot go on without it. So it is when a newer release has made the store unreadable to this one. It does nothing any more,
-// whoever waits in it is answered 503, and Broken tells.
+// breakdown is the end of a tracker's work: something that runs beside its callers, a lane or a sweeper, has panicked, without
+// which it cannot go on, or a newer release has made the store unreadable to this one. The tracker does nothing more then,
+// whoever waits in it is answered 503, and Broken is closed.
 type breakdown struct {
 	once sync.Once
 	ch   chan struct{} // closed when it has happened
@@ -45,7 +45,7 @@ func (s *Store) isBroken() bool {
 // Beside runs what no caller waits for. Close waits for it.
 func (s *Store) Beside(what string, do func()) { s.background.Go(s.Guard(what, do)) }
 
-// Guard returns do such that its panic breaks the tracker, and nothing else.
+// Guard returns do wrapped such that its panic breaks the tracker, and nothing else.
 func (s *Store) Guard(what string, do func()) func() {
 	return func() {
 		defer s.Contain(what)
@@ -76,7 +76,7 @@ func (s *Store) giveUp(err error, told string) {
 	})
 }
 
-// Bug is the fate of what waits in a tracker that broke down.
+// Bug is the error of what waits in a tracker that broke down.
 func (s *Store) Bug() *model.Error {
 	return &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: s.broken.err, Message: s.broken.told}
 }

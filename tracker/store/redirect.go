@@ -37,9 +37,9 @@ func IsRedirect(err error) bool {
 	return false
 }
 
-// redirect has the calls run again that a Cluster node sent elsewhere. What cannot be done at once (a part of a
-// shard's keys has moved; nobody serves it) is not waited for, since the lane's other shards would wait too: its
-// callers are told 503 and come again.
+// redirect runs the calls again that a Cluster node sent elsewhere. What cannot be done at once (a part of a shard's keys has
+// moved; nobody serves it) is not waited for, since the lane's other shards would wait too: its callers get a 503 and come
+// again.
 func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	elsewhere := map[destination][]*Call{}
 	stale := false
@@ -73,7 +73,7 @@ func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	}
 }
 
-// runAnywhere is for a node that has had no shard yet.
+// runAnywhere runs calls for a node that has had no shard yet.
 func (s *Store) runAnywhere(ctx context.Context, calls []*Call) {
 	for _, c := range calls {
 		cmd := redis.NewCmd(ctx, append([]any{"eval", c.Script.Source}, c.Argv[2:]...)...)

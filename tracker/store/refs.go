@@ -66,7 +66,7 @@ const replicaPrefix = "rep_" // of the names of processes that say none
 // NewReplicaID makes a name for a process that says none.
 func NewReplicaID() string { return model.NewID(replicaPrefix) }
 
-// SweeperID names this process in evidence, whichever part of it finds what is to be told.
+// SweeperID names this process in evidence, whichever part of it made the finding.
 func (s *Store) SweeperID() string {
 	return "swp_" + strings.TrimPrefix(s.opts.ReplicaID, replicaPrefix)
 }

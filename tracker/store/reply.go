@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reply reads a script's answer: integers, strings and lists, as RESP2 gives them.
+// Reply reads a script's answer: integers, strings and lists, as RESP2 delivers them.
 type Reply []any
 
 // At returns a part, nil beyond the end.
@@ -16,7 +16,7 @@ func (r Reply) At(i int) any {
 	return nil
 }
 
-// Int returns a part as a number; what is none is 0.
+// Int returns a part as a number; anything else is 0.
 func (r Reply) Int(i int) int64 {
 	switch v := r.At(i).(type) {
 	case int64:
@@ -39,7 +39,7 @@ func (r Reply) Str(i int) string {
 	return ""
 }
 
-// List returns a part that is a list; what is none is empty.
+// List returns a part as a list; anything else is empty.
 func (r Reply) List(i int) Reply {
 	v, _ := r.At(i).([]any)
 	return v
@@ -70,7 +70,7 @@ func (r Reply) Bytes() (n int) {
 	return n
 }
 
-// Pairs returns a list of names and values, as HGETALL gives it, by name.
+// Pairs returns a list of names and values, as HGETALL returns it, as a map.
 func Pairs(r Reply) map[string]string {
 	m := make(map[string]string, len(r)/2)
 	for i := 0; i+1 < len(r); i += 2 {

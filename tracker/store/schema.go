@@ -104,11 +104,11 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 	return nil
 }
 
-// schemaLook is the time between two looks at the version.
+// schemaLook is the time between two checks of the version.
 const schemaLook = time.Second
 
-// watchSchema looks again and again. A store that was lost, or that an older program founded anew, is brought forward once
-// more; where a newer program has left this one behind, this one ends.
+// watchSchema checks again and again. A store that was lost, or that an older program founded anew, is brought forward once
+// more; when a newer program has left this one behind, this one ends.
 func (s *Store) watchSchema(ctx context.Context) {
 	for {
 		select {
@@ -120,7 +120,7 @@ func (s *Store) watchSchema(ctx context.Context) {
 	}
 }
 
-// lookAtSchema leaves what fails to the next look.
+// lookAtSchema checks once; what fails is left to the next check.
 func (s *Store) lookAtSchema(ctx context.Context, steps []schemaStep) {
 	is, err := s.readSchema(ctx)
 	switch {

@@ -100,7 +100,7 @@ func (s *Store) learn(ctx context.Context) error {
 	return nil
 }
 
-// OnMap has f be told of each new map of shards before it is used, one at a time. Say so before Begin.
+// OnMap has f told of each new map of shards before it is used, one at a time. Call it before Begin.
 func (s *Store) OnMap(f func(byShard []*Node)) { s.onMap = f }
 
 // Begin draws the map of shards, brings an older stored format forward, and begins to watch the servers.
@@ -146,7 +146,7 @@ func (s *Store) Close() error {
 	return s.single.Close()
 }
 
-// Shards returns into how many slices the keyspace is cut.
+// Shards returns how many slices the keyspace is cut into.
 func (s *Store) Shards() int { return len(s.Keys) }
 
 // Founded reports whether this process was the first to use the store.
@@ -184,5 +184,5 @@ func (s *Store) Ready(ctx context.Context) error {
 // AddHook has every command to the one server pass a hook, for tests; it is for stores that are no Cluster.
 func (s *Store) AddHook(h redis.Hook) { s.single.AddHook(h) }
 
-// AwaitBackground returns when nothing goes on beside the callers, for tests.
+// AwaitBackground returns when nothing runs beside the callers any more, for tests.
 func (s *Store) AwaitBackground() { s.background.Wait() }

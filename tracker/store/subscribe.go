@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscribe hears what scripts publish on a channel until ctx ends. anew is called when hearing begins, and after every lost
+// Subscribe receives what scripts publish on a channel until ctx ends. anew is called when it begins, and after every lost
 // connection: messages may have been missed. On Cluster one node is enough: messages reach all of them.
 func (s *Store) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
 	var sub *redis.PubSub

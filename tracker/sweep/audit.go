@@ -9,14 +9,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A worker is found by its entry among those to look at. Should the store lose that entry, nothing else would ever
-// find the worker silent, so the sweepers walk over the index of workers too, slowly.
+// A worker is found by its entry in the set of workers to check. Should the store lose that entry, nothing else would ever find
+// the worker silent, so the sweepers also scan the index of workers, slowly.
 const (
 	auditEvery = 5 * time.Second
 	auditLimit = 500 // entries of one shard's index a step
 )
 
-// audit is that walk of one sweeper.
+// audit is that scan by one sweeper.
 type audit struct {
 	service *Service
 
@@ -24,7 +24,7 @@ type audit struct {
 	shard []audited
 }
 
-// audited is how far the walk has come in one shard.
+// audited is how far the scan has come in one shard.
 type audited struct {
 	after string
 	next  time.Time
@@ -32,7 +32,7 @@ type audited struct {
 
 func newAudit(s *Service) *audit { return &audit{service: s, shard: make([]audited, s.store.Shards())} }
 
-// step goes on in each shard of a round where it is time, or, unranked, walks over all of them.
+// step continues in each shard of a round where it is time, or, unranked, scans all of them.
 func (a *audit) step(ctx context.Context, r *round) error {
 	for shards := r.shards; len(shards) > 0; {
 		var calls []*store.Call
@@ -97,7 +97,7 @@ func (a *audit) at(shard int) audited {
 	return a.shard[shard]
 }
 
-// moveOn goes on behind an entry; "": that was the last one. It reports whether there is more.
+// moveOn continues after an entry; "": that was the last one. It reports whether there is more.
 func (a *audit) moveOn(shard int, after string) (more bool) {
 	at := audited{after: after}
 	if after == "" {

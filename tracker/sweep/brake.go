@@ -11,12 +11,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The mass expiry brake is for what shard time cannot see: a front end that reaches Redis and is deaf to its workers.
-// When so much of a scope goes silent together that this is likelier than as many deaths, the sweeper gives what
-// would expire one more timeout, once: what is silent for that long as well has died. So it lets go by itself.
+// The mass expiry brake is for what shard time cannot see: a front end that reaches Redis and is deaf to its workers. When so
+// much of a scope goes silent together that this is likelier than as many deaths, the sweeper gives what would expire one more
+// timeout, once: what is silent for that long as well has died. So the brake releases by itself.
 //
-// A task is spared by a new score in its beats set, a worker by a later look at it. The record keeps which score that
-// is and the last beat before, so a second timeout is given only after another beat.
+// A task is spared by a new score in its beats set, a worker by a later check. The record keeps which score that is and the last
+// beat before, so a second timeout is granted only after another beat.
 const (
 	brakeFloor   = 50               // fewer live ones than this in a scope, or fewer silent ones, engage no brake
 	silentFrom   = 60               // percent of its timeout from which on a member counts as silent
@@ -28,7 +28,7 @@ const (
 )
 
 // brake is what one sweeper knows of scopes in which something was about to expire. Rounds over tasks and over workers ask it
-// beside each other.
+// concurrently.
 type brake struct {
 	service  *Service
 	id       sweeperID
@@ -49,8 +49,8 @@ func newBrake(s *Service, id sweeperID, known *timeouts) *brake {
 	return &brake{service: s, id: id, timeouts: known, seen: map[model.Scope]censusResult{}}
 }
 
-// spareTasks spares what the brake is for and returns the rest, which is to be taken. With an error that is what does not end
-// for silence: nobody dies while it is not known whether the brake spares, and nothing else waits for that.
+// spareTasks spares what the brake is for and returns the rest, which is to be taken. With an error it returns only what does
+// not end for silence: nobody dies while it is not known whether the brake spares, and nothing else waits for that.
 func (b *brake) spareTasks(ctx context.Context, r *round, items []found) ([]found, error) {
 	if b.service.opts.BrakeShare == 0 {
 		return items, nil
@@ -109,7 +109,7 @@ func (b *brake) spareWorkers(ctx context.Context, r *round, due []dueWorker) ([]
 				b.service.metrics.brake.sparedWorkers.Inc()
 				return
 			case brakeAwaits:
-				w.spared = true // it may be late, or have beaten: that is looked at
+				w.spared = true // it may be late, or have beaten: that is checked
 			}
 			rest = append(rest, w)
 		},
@@ -131,7 +131,7 @@ type sparing[T any] struct {
 	answered func(T, brakeAnswer) // is told of each, but for those that an error leaves in doubt
 }
 
-// judge asks the brake about those that are silent. Those of scopes in which it does not spare it lets.
+// judge asks the brake about those that are silent. Those of scopes in which it does not spare it lets through.
 func judge[T any](ctx context.Context, b *brake, n *store.Node, silent []T, of sparing[T]) error {
 	over := overTimeouts{}
 	for _, one := range silent {
@@ -240,8 +240,8 @@ func (b *brake) count(ctx context.Context, ask []model.Scope, over overTimeouts,
 	return nil
 }
 
-// engage has the brake spare in a scope; false: operators have released it. Where the shard that remembers this
-// does not answer it spares: each shard knows of a release itself, and nothing of the others need wait.
+// engage has the brake spare in a scope; false: operators have released it. If the shard that remembers this does not answer,
+// the brake spares: each shard knows of a release itself, and nothing of the others need wait.
 func (b *brake) engage(ctx context.Context, scope model.Scope, counts *scopeCensus, timeout time.Duration) bool {
 	st := b.service.store
 	shard := st.ShardOf(scope, "") // any one shard, the same for all sweepers

@@ -31,7 +31,7 @@ func (h headcount) mass(share int) bool {
 	return h.live >= brakeFloor && h.silent >= max(brakeFloor, (h.live*share+99)/100)
 }
 
-// mass takes either kind for a sign about both: a front end that hears no workers hears no tasks.
+// mass takes either kind as a sign for both: a front end that is deaf to workers is deaf to tasks.
 func (c *scopeCensus) mass(share int) bool { return c.tasks.mass(share) || c.workers.mass(share) }
 
 func (c *scopeCensus) String() string {
@@ -89,15 +89,15 @@ func (c *census) execAll(ctx context.Context, calls []*store.Call) {
 	running.Wait()
 }
 
-// execEvery does the same and is satisfied with nothing less than every answer.
+// execEvery does the same and fails unless every call was answered.
 func (c *census) execEvery(ctx context.Context, calls []*store.Call) error {
 	c.execAll(ctx, calls)
 	return store.FirstError(calls)
 }
 
-// answered leaves out the calls of nodes that did not answer, and of shards on their way between two: what is there
-// cannot be counted, as live or as silent. An error means that none did, or that something is missing of a node that
-// did answer: a count without that would let live ones die.
+// answered drops the calls of nodes that did not answer, and of shards on their way between two: what is there cannot be
+// counted, as live or as silent. An error means that no node answered, or that something is missing from one that did: a count
+// without that would let live ones die.
 func (c *census) answered(calls []*store.Call) (left []*store.Call, err error) {
 	st := c.service.store
 	by := map[*store.Node]bool{}
@@ -121,7 +121,7 @@ type stretch struct {
 	members int
 }
 
-// sizes counts what is live, and how much there is to look at: the silent of each set, and by shard what the brake spares.
+// sizes counts what is live, and how much there is to examine: the silent of each set, and by shard what the brake spares.
 func (c *census) sizes(ctx context.Context) (silent []stretch, spared map[int]int, err error) {
 	calls, asked := c.askSizes(ctx)
 	ok, err := c.answered(calls)
@@ -177,7 +177,7 @@ func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts []
 	return calls, timeouts
 }
 
-// countSilent counts page by page, all sets beside each other, until nothing is left or enough is known.
+// countSilent counts page by page, all sets concurrently, until nothing is left or enough is known.
 func (c *census) countSilent(ctx context.Context, silent []stretch) error {
 	for from := 0; len(silent) > 0 && c.undecided(); from += censusPage {
 		calls := make([]*store.Call, len(silent))
@@ -231,8 +231,8 @@ type workerList struct {
 	letter string
 }
 
-// countSilentWorkers looks at every worker of the scopes that have enough of them: their scores tell when to look at
-// them next, not how silent they are.
+// countSilentWorkers examines every worker of the scopes that have enough of them: their scores tell when to check them next,
+// not how silent they are.
 func (c *census) countSilentWorkers(ctx context.Context) error {
 	share := c.service.opts.BrakeShare
 	for _, scope := range c.ask {
@@ -240,7 +240,7 @@ func (c *census) countSilentWorkers(ctx context.Context) error {
 		if sc.workers.live < brakeFloor || sc.tasks.mass(share) {
 			continue
 		}
-		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was looked at
+		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was examined
 		for _, shard := range sc.workerShards {
 			after[workerList{shard, "N"}], after[workerList{shard, "D"}] = "", ""
 		}

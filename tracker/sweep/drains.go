@@ -10,9 +10,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-const drainAgain = 250 * time.Millisecond // until a draining worker is looked at again
+const drainAgain = 250 * time.Millisecond // until a draining worker is checked again
 
-// takeDue looks after drains and removes what its retention is over for.
+// takeDue checks drains and removes what is past its retention.
 func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) error {
 	found, more, err := w.findDue(ctx, r.node, todo, 0, func(d workersDue, k *schema.ShardKeys) dueIn {
 		return dueIn{set: k.WorkerDue, wall: true, due: d.due}
@@ -51,14 +51,14 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 	return nil
 }
 
-// drain is what was seen of one.
+// drain is what was seen of one drain.
 type drain struct {
 	began string // wall ms; "": there is none, or a claim is under way
 	empty bool   // the worker holds nothing
 }
 
-// judgeDrains looks which draining workers hold nothing. That no claim is under way is read before what they hold is
-// counted; while a worker drains none begins.
+// judgeDrains finds which draining workers hold nothing. Whether a claim is under way is read before what they hold is counted;
+// while a worker drains none begins.
 func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []dueWorker) (map[*schema.WorkerRef]drain, error) {
 	var refs []*schema.WorkerRef
 	for _, d := range found {
@@ -90,7 +90,7 @@ func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []du
 	}
 	err := w.service.workers.CountLoad(ctx, w.service.store.DoAll, "sweep", idle)
 	if err != nil { // a shard on another node that does not answer ends no drain
-		return seen, nil //nolint:nilerr // the drain is looked at again
+		return seen, nil //nolint:nilerr // the drain is checked again
 	}
 	for i, worker := range idle {
 		if worker.Held == 0 {

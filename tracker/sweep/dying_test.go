@@ -26,7 +26,7 @@ func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
 	})
 }
 
-// recoverAfterDeath lets one sweeper die after so many calls and another one finish. It tells whether the first one
+// recoverAfterDeath lets one sweeper die after so many calls and another one finish. It reports whether the first one
 // came to its end.
 func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bool) {
 	t.Helper()

@@ -13,7 +13,7 @@ type outbox struct {
 	grace time.Duration // left to sweepers of a better rank
 }
 
-// outboxes empties those of a sweeper's rounds.
+// outboxes empties those that a sweeper's rounds find.
 type outboxes struct {
 	service *Service
 	beside  *beside
@@ -22,8 +22,8 @@ type outboxes struct {
 
 func newOutboxes(s *Service, aside *beside) *outboxes { return &outboxes{service: s, beside: aside} }
 
-// empty takes the notices where they belong. A ranked sweeper does it beside its rounds: the workers' shards may lie on a
-// node that does not answer, and no verdict must wait for that one.
+// empty takes the notices where they belong. A ranked sweeper does it beside its rounds: the workers' shards may lie on a node
+// that does not answer, and no verdict must wait for that.
 func (o *outboxes) empty(ctx context.Context, r *round, todo []outbox) error {
 	var failed error
 	for _, box := range todo {

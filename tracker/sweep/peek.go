@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	peekLimit = 200         // beats sets that one script looks at
+	peekLimit = 200         // beats sets that one script scans
 	idleLife  = time.Minute // a timeout by which nobody has lived for so long is dropped; sooner it would come and go with each task
 )
 
@@ -37,7 +37,7 @@ type beatsOf struct {
 	timeout string // ms
 }
 
-// peeked is what one look at the shards of a node shows.
+// peeked is what one scan of the shards of a node shows.
 type peeked struct {
 	t        *taskSweep
 	r        *round
@@ -48,8 +48,8 @@ type peeked struct {
 	lag      time.Duration
 }
 
-// peek looks at what may be due in the shards of one node, in one round trip. Which timeouts are in use it learns also
-// where looking at their sets fails: on Cluster that fails for one that has been dropped while its slot moves.
+// peek scans for what may be due in the shards of one node, in one round trip. It learns which timeouts are in use even where
+// scanning their sets fails: on Cluster that fails for one that has been dropped while its slot moves.
 func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	st := t.service.store
 	groups := st.Together(r.shards)
@@ -96,7 +96,7 @@ func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 	return slices.Collect(slices.Chunk(sets, peekLimit))
 }
 
-// shardLook is when one shard was looked at, and how long this sweeper leaves what it finds to others.
+// shardLook is when one shard was scanned, and how long this sweeper leaves what it finds to others.
 type shardLook struct {
 	shard     int
 	now, time int64 // wall ms and shard time ms
@@ -115,7 +115,7 @@ func (p *peeked) look(shard int, now int64, dues shardDues) shardLook {
 		p.outboxes = append(p.outboxes, outbox{shard, l.grace})
 	}
 	if p.t.timeouts.learn(shard, dues.timeouts) {
-		p.next = 0 // a timeout that this sweeper did not know: look again now
+		p.next = 0 // a timeout that this sweeper did not know: scan again now
 	}
 	return l
 }
@@ -147,7 +147,7 @@ func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 	}
 }
 
-// dropIdle drops timeouts by which nobody lives: each costs every look at its shard.
+// dropIdle drops timeouts by which nobody lives: each costs every scan of its shard.
 func (t *taskSweep) dropIdle(ctx context.Context, n *store.Node, idle map[int][]string) error {
 	var calls []*store.Call
 	for shard, timeouts := range idle {

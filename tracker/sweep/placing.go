@@ -17,8 +17,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Placed tasks that find no worker are looked at again ever later (due.lua), and what nobody could take is not asked
-// about again at once: those who are gone may be very many, and so may the tasks that wait for them.
+// Placed tasks that find no worker are tried again at growing intervals (due.lua), and what nobody could take is not asked about
+// again at once: those who are gone may be very many, and so may the tasks that wait for them.
 const (
 	vacancyPause    = time.Second // until workers are asked again for what nobody could take; it doubles each time
 	maxVacancyPause = 15 * time.Second
@@ -38,14 +38,15 @@ func newPlacing(s *Service, aside *beside) *placing {
 	return &placing{service: s, beside: aside, vacancies: newVacancies()}
 }
 
-// placeless are tasks that are to be placed again beside the rounds. Rounds add to it, one goroutine takes; mu owns it.
+// placeless are tasks that are to be placed again beside the rounds. Rounds add to it, one goroutine takes from it; mu guards
+// it.
 type placeless struct {
 	mu   sync.Mutex
 	refs []*schema.TaskRef
 	busy bool // somebody takes
 }
 
-// add reports whether somebody must begin with them.
+// add reports whether somebody must begin working on them.
 func (p *placeless) add(refs []*schema.TaskRef) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *placeless) add(refs []*schema.TaskRef) bool {
 	return idle
 }
 
-// take returns what is to be placed; nothing: whoever asks is done.
+// take returns what is to be placed; nothing: the caller is done.
 func (p *placeless) take() []*schema.TaskRef {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,7 @@ func (p *placeless) take() []*schema.TaskRef {
 	return refs
 }
 
-// rest lets go of them where the work on them broke off: they come due again.
+// rest drops them when the work on them broke off: they come due again.
 func (p *placeless) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +91,7 @@ func newVacancies() vacancies {
 
 func vacancyOf(s *model.Selector) vacancyKey { return sha256.Sum256([]byte(s.Key())) }
 
-// vacancyInQueue is of all that a queue's workers could be wanted for.
+// vacancyInQueue is the key for all that a queue's workers could be wanted for.
 func vacancyInQueue(s *model.Selector) vacancyKey {
 	return vacancyOf(&model.Selector{Scope: s.Scope, Queue: s.Queue})
 }
@@ -103,8 +104,7 @@ func (v vacancies) holds(s *model.Selector, now time.Time) bool {
 	})
 }
 
-// note remembers that nobody was left, if that is what the error says: for all of the queue when none of its workers is
-// up.
+// note remembers that nobody was left, if that is what the error says: for all of the queue if none of its workers is up.
 func (v vacancies) note(s *model.Selector, now time.Time, err error) {
 	var none *model.SelectionError
 	if !errors.As(err, &none) {
@@ -119,7 +119,7 @@ func (v vacancies) note(s *model.Selector, now time.Time, err error) {
 	v.Add(key, vacancy{now.Add(pause), pause})
 }
 
-// forget is of what somebody can take.
+// forget drops what is remembered of a selector, since somebody can take it.
 func (v vacancies) forget(s *model.Selector) {
 	v.Remove(vacancyOf(s))
 	v.Remove(vacancyInQueue(s))
@@ -147,7 +147,7 @@ func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 	}
 }
 
-// all places tasks one by one, until the context ends; what the tasks and the candidates are is read for some at a time.
+// all places tasks one by one, until the context ends; the tasks and the candidates are read some at a time.
 func (p *placing) all(ctx context.Context, refs []*schema.TaskRef) {
 	for some := range slices.Chunk(refs, schema.TakeLimit) {
 		calls := make([]*store.Call, len(some))

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// open gives a harness whose tracker has other options.
+// open returns a harness whose tracker has other options.
 func withOptions(t *testing.T, change func(*tracker.Options), test func(h *trackertest.Harness)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

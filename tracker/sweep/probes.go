@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	probeAtOnce  = 64              // probes under way; more late workers wait for the next look
+	probeAtOnce  = 64              // probes under way; more late workers wait for the next check
 	probeTimeout = 2 * time.Second // well below the time between late and lost, which is at least half a second
 )
 
-// probes ask late workers whether they live, beside the rounds of a sweeper.
+// probes ask late workers whether they are alive, beside the rounds of a sweeper.
 type probes struct {
 	service  *Service
 	beside   *beside
@@ -23,7 +23,7 @@ func newProbes(s *Service, aside *beside) *probes {
 	return &probes{service: s, beside: aside, underWay: make(chan struct{}, probeAtOnce)}
 }
 
-// ask has the URL of a late worker asked, and an answer noted.
+// ask requests the URL of a late worker, and notes an answer.
 func (p *probes) ask(r *schema.WorkerRef, url string) {
 	select {
 	case p.underWay <- struct{}{}:

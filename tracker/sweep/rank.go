@@ -5,8 +5,8 @@ import "hash/fnv"
 // sweeperID names a sweeper, in evidence and among those that share the shards.
 type sweeperID string
 
-// rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order
-// of its own, and one sweeper more or less moves only its share.
+// rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order of its own, and
+// adding or removing one sweeper moves only its share.
 func (id sweeperID) rank(shard int, live []string) int {
 	mine, rank := rendezvous(shard, string(id)), 0
 	for _, other := range live {

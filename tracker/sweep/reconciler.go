@@ -9,13 +9,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The reconciler walks over everything that names a task or a worker, slowly, and holds it against the records: what
-// nothing stands behind goes, what a record needs to come to an end is put back. In a healthy store it finds nothing:
-// every transition writes all of it in one step. A store that lost writes, or a hand that deleted a key, leaves what no
-// sweeper would ever see.
+// The reconciler scans everything that names a task or a worker, slowly, and compares it with the records: what nothing stands
+// behind is removed, what a record needs to come to an end is put back. In a healthy store it finds nothing: every transition
+// writes all of it in one step. A store that lost writes, or somebody who deleted a key, leaves what no sweeper would ever see.
 const (
 	reconcilePage = 50 // entries of one step, about
-	reconcileIdle = 25 // entries that a step counts as at least: a look at an empty set costs too
+	reconcileIdle = 25 // entries that a step counts as at least: reading an empty set costs too
 	repairLimit   = 25 // tasks or workers of one script call
 )
 
@@ -114,7 +113,7 @@ func (r *reconciler) run(ctx context.Context) {
 	}
 }
 
-// walkOnce walks over everything from the beginning, beside the walk that run is at, and counts what it repaired.
+// walkOnce walks over everything from the beginning, apart from the walk that run is in, and counts what it repaired.
 func (r *reconciler) walkOnce(ctx context.Context) (map[string]int, error) {
 	once, repairs := newReconciler(r.service, r.id, 0, r.recordless), map[string]int{}
 	for shard := range once.shard {
@@ -135,7 +134,7 @@ func (r *reconciler) walkOnce(ctx context.Context) (map[string]int, error) {
 	return repairs, nil
 }
 
-// step looks at one page of one shard and moves on. It returns how many entries it saw.
+// step examines one page of one shard and moves on. It returns how many entries it saw.
 func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int, repairs map[string]int, err error) {
 	s, p := r.service, &r.shard[shard]
 	w := p.walk()
@@ -166,7 +165,7 @@ func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int
 	return len(page.entries), repairs, err
 }
 
-// countRepairs counts what scripts answered that they repaired.
+// countRepairs counts what scripts reported as repaired.
 func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 	repairs := map[string]int{}
 	for _, c := range calls {

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// find gives the one member of a sorted set that has a text in it.
+// find returns the one member of a sorted set that has a text in it.
 func find(h *trackertest.Harness, key, text string) string {
 	h.Helper()
 	found := ""

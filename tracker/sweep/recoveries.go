@@ -55,7 +55,7 @@ func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) 
 	return err
 }
 
-// begin reports whether this sweeper is not at it already.
+// begin reports whether this sweeper is not already recovering it; if so it now is.
 func (v *recoveries) begin(r *schema.WorkerRef) bool {
 	_, busy := v.busy.LoadOrStore(r.ID, true)
 	return !busy
@@ -67,7 +67,7 @@ func (v *recoveries) end(refs []*schema.WorkerRef) {
 	}
 }
 
-// all does what is left of some. It returns of how many there was anything, and what it took.
+// all does what is left of some recoveries. It returns for how many there was something to do, and what it took.
 func (v *recoveries) all(ctx context.Context, refs []*schema.WorkerRef) (begun, taken int, err error) {
 	defer v.end(refs)
 	recs, err := v.service.holdings.ReadRecoveries(ctx, "sweep", string(v.id), refs)

@@ -16,10 +16,10 @@ const (
 	MaxRelease     = 24 * time.Hour
 )
 
-// Released counts what operators let go.
+// Released counts what a release let go.
 type Released struct {
 	Tasks, Workers int
-	Until          time.Time // the brake spares nothing of the scope before
+	Until          time.Time // until then the brake spares nothing of the scope
 }
 
 // Release lets everything of a scope that the mass expiry brake spares expire now, and keeps it from sparing more for a

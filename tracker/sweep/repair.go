@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// repairTasks holds entries of a set about tasks against their records.
+// repairTasks compares entries of a set about tasks with their records.
 func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts []string) (map[string]int, error) {
 	s := r.service
 	var entries []taskEntry
@@ -37,7 +37,7 @@ func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 	return s.countRepairs(calls)
 }
 
-// endedWorkers returns what became of the workers that hold these tasks and have ended: OFFLINE, or without a record for as
+// endedWorkers returns what became of those workers that hold these tasks and have ended: OFFLINE, or without a record for as
 // long as one may be silent. Until then a worker may live and be adopted by its next beat.
 func (r *reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map[string]workerEnd, error) {
 	s, ended := r.service, map[string]workerEnd{}
@@ -71,7 +71,7 @@ func (r *reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map
 	return ended, nil
 }
 
-// recordless remembers workers that were found without a record. Walks of one sweeper share it; mu owns it.
+// recordless remembers workers that were found without a record. Walks of one sweeper share it; mu guards it.
 type recordless struct {
 	mu    sync.Mutex
 	since map[string]int64 // worker id → shard time at which it was first found so, ms
@@ -79,7 +79,7 @@ type recordless struct {
 
 func newRecordless() *recordless { return &recordless{since: map[string]int64{}} }
 
-// note returns for how long, in shard time, a worker has been found without a record; it is just now, or is not.
+// note returns how long, in shard time, a worker has been found without a record: 0 if only just now, or not at all.
 func (w *recordless) note(id string, is bool, now int64) time.Duration {
 	const most = 100_000 // of those that are remembered
 	w.mu.Lock()

@@ -10,7 +10,7 @@ import (
 )
 
 // scripts are those that the room runs: for each a function that makes its call, with arguments as the script's header labels
-// them, and one that reads its reply. Where words stand in either nobody else knows.
+// them, and one that reads its reply. Where words stand in either is known nowhere else.
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
@@ -39,7 +39,7 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 	}
 }
 
-// flag is how scripts are told yes and no.
+// flag is how scripts are told yes or no.
 func flag(yes bool) string {
 	if yes {
 		return "1"
@@ -75,7 +75,7 @@ func readPeek(r store.Reply) shardDues {
 	}
 }
 
-// peekBeatsCall is about sets of shards that one call may be about.
+// peekBeatsCall is for sets of those shards that one call may be about.
 func (s *scripts) peekBeatsCall(sets []beatsOf) *store.Call {
 	keys := make([]string, len(sets))
 	for i, of := range sets {
@@ -97,7 +97,7 @@ func (s *scripts) forgetTimeoutsCall(shard int, timeouts []string) *store.Call {
 }
 
 // taken is what a script answers of one entry that was due: Took… of package schema, with a lag, or with a run where it has to
-// be told.
+// be reported.
 type taken struct {
 	what int64
 	lag  time.Duration
@@ -118,7 +118,7 @@ func readTaken(r store.Reply) []taken {
 	return all
 }
 
-// expireCall is about members of one beats set; runs: those of their tasks are told.
+// expireCall is for members of one beats set; runs: the runs of their tasks are passed on.
 func (s *scripts) expireCall(shard int, by sweeperID, retention time.Duration, timeout string, runs bool, items []found) *store.Call {
 	k := s.keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+1+3*len(items)), k.Fixed...)

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// brakeEngageCall is to the shard where the scope is at home; lasts is for how long the brake engages only once, data that of
-// the event as JSON.
+// brakeEngageCall goes to the shard where the scope is at home; lasts is for how long the brake engages only once, data is the
+// event's, as JSON.
 func (s *scripts) brakeEngageCall(shard int, scope model.Scope, lasts time.Duration, data string) *store.Call {
 	k := s.keys[shard]
 	return store.NewCall(shard, s.brakeEngage, []string{k.Clock, k.Braked, k.Events}, scope.String(), model.Millis(lasts), data)
@@ -27,7 +27,7 @@ func (s *scripts) brakeReleaseCall(shard int, scope model.Scope, lasts time.Dura
 // readBrakeRelease returns when the release is over.
 func readBrakeRelease(r store.Reply) time.Time { return r.Time(0) }
 
-// brakeAction is what the scripts of the brake are to do with those that they are about.
+// brakeAction is what the scripts of the brake are to do with what they are given.
 type brakeAction string
 
 const (
@@ -35,7 +35,7 @@ const (
 	letThemGo brakeAction = "free"
 )
 
-// attempt is a running one, of a task.
+// attempt is a running attempt of a task.
 type attempt struct {
 	scope  model.Scope
 	id     string
@@ -81,7 +81,7 @@ func readBrake(r store.Reply) []brakeAnswer {
 	return answers
 }
 
-// readFreed returns how many were let go.
+// readFreed returns how many were released.
 func readFreed(r store.Reply) (n int) {
 	for i := range r {
 		n += int(r.Int(i))

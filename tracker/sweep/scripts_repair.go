@@ -25,7 +25,7 @@ func readWalk(r store.Reply) walkPage {
 	return walkPage{cursor: r.Str(0), entries: entries, sweepers: r.List(2).Strings()}
 }
 
-// repairTasksCall is about entries of one set of a shard that name tasks whose keys are resolved.
+// repairTasksCall is for entries of one set of a shard that name tasks whose keys are resolved.
 func (s *scripts) repairTasksCall(
 	shard int, w walk, by sweeperID, retention, workerTimeout time.Duration, entries []taskEntry, ended map[string]workerEnd) *store.Call {
 	k := s.keys[shard]
@@ -43,7 +43,7 @@ func (s *scripts) repairTasksCall(
 	return store.NewCall(shard, s.repairTasks, keys, args...)
 }
 
-// repairWorkersCall is about entries of one shard that name workers whose keys are resolved.
+// repairWorkersCall is for entries of one shard that name workers whose keys are resolved.
 func (s *scripts) repairWorkersCall(retention time.Duration, entries []workerEntry) *store.Call {
 	shard := entries[0].ref.Shard
 	k := s.keys[shard]
@@ -102,7 +102,7 @@ func (s *scripts) workerMissingCall(shard int, after string, limit int) *store.C
 	return store.NewCall(shard, s.workerMissing, []string{k.Workers, k.WorkerBeats}, after, limit)
 }
 
-// readWorkerMissing returns the entry to go on after, "" at the end, and the names of those that nobody would look at.
+// readWorkerMissing returns the entry to continue after, "" at the end, and the names of those that nobody would check.
 func readWorkerMissing(r store.Reply) (after string, names []string) {
 	return r.Str(0), r.List(1).Strings()
 }
@@ -123,7 +123,7 @@ func (s *scripts) listMachineCall(shard int, machine string, limit int) *store.C
 // readList returns the ids of one of the statuses that were asked for, in their order.
 func readList(r store.Reply, status int) []string { return r.List(status).Strings() }
 
-// repinCall is about a task whose keys are these.
+// repinCall is for a task whose keys these are.
 func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
 	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
 }

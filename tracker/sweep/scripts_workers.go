@@ -21,7 +21,7 @@ func (s *scripts) workerPeekCall(shards []int) *store.Call {
 // workerDues is when what stands first in the sets of a shard's workers is due.
 type workerDues struct {
 	time     int64 // shard time, ms
-	look     int64 // at a worker, in shard time, ms
+	look     int64 // check of a worker, in shard time, ms
 	due      int64 // wall ms
 	recovery int64 // wall ms
 	sweepers []string
@@ -43,7 +43,7 @@ func (s *scripts) workerExpireCall(by sweeperID, retention time.Duration, probin
 	return store.NewCall(shard, s.workerExpire, keys, args...)
 }
 
-// expired is what was found of a worker that was due for a look.
+// expired is what was found of a worker that was due for a check.
 type expired struct {
 	late, stale bool // now; neither: there was nothing to do
 	lag         time.Duration
@@ -62,7 +62,7 @@ func readWorkerExpire(r store.Reply) []expired {
 	return all
 }
 
-// workerDueCall is about workers of one shard whose keys are resolved; again is until a drain is looked at again.
+// workerDueCall is for workers of one shard whose keys are resolved; again is until a drain is checked again.
 func (s *scripts) workerDueCall(retention, again time.Duration, workers []dueWorker, drains map[*schema.WorkerRef]drain) *store.Call {
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]

@@ -14,7 +14,7 @@ import (
 type SweeperOptions struct {
 	ID string // shown in evidence; empty: that of the process, swp_ and a ULID
 
-	// ReconcileRate is how many entries a second the reconciler looks at, over all shards and by all sweepers
+	// ReconcileRate is how many entries a second the reconciler examines, over all shards and by all sweepers
 	// together; 0: none.
 	ReconcileRate int
 }
@@ -60,7 +60,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	}
 }
 
-// round is one look at the shards of one node, and what came of it.
+// round is one scan of the shards of one node, and its outcome.
 type round struct {
 	node   *store.Node
 	shards []int
@@ -70,7 +70,7 @@ type round struct {
 	more   bool          // a limit was reached: there is more now
 }
 
-// grace is how long this sweeper leaves what is due in a shard to those before it.
+// grace is how long this sweeper leaves what is due in a shard to those ranked before it.
 func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 	if !r.ranked {
 		return 0
@@ -78,18 +78,18 @@ func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 	return rankDelay * time.Duration(id.rank(shard, live))
 }
 
-// beside is what goes on beside the rounds of a sweeper: what may have to wait for another node than the round's.
+// beside is work that goes on beside the rounds of a sweeper: what may have to wait for another node than the round's.
 type beside struct {
 	store   *store.Store
 	running sync.WaitGroup
 }
 
-// run does it there; its panic breaks the tracker.
+// run does it there; a panic breaks the tracker.
 func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
-// Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict
-// elsewhere, and tasks beside workers, so that a long round over the ones delays no verdict on the others. Redis's
-// trouble is logged, counted and outlived.
+// Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict elsewhere, and
+// tasks beside workers, so that a long round over one kind delays no verdict on the other. Redis's trouble is logged, counted
+// and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer s.beside.running.Wait()
@@ -164,7 +164,7 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
-// Sweep sweeps every shard once, as a sweeper that nobody else knows of. When its time is over it tells what it has done.
+// Sweep sweeps every shard once, as a sweeper that nobody else knows of. When its time runs out it returns what it has done.
 func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 	return NewSweeper(s, SweeperOptions{}).RunOnce(s.store.Within(ctx, 0))
 }

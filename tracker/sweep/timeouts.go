@@ -8,7 +8,7 @@ import (
 )
 
 // timeouts are the heartbeat timeouts in use, as far as a sweeper knows of them. Rounds over tasks and the brake's censuses
-// share them, those of several nodes beside each other; mu owns all of it.
+// share them, those of several nodes concurrently; mu guards all of it.
 type timeouts struct {
 	mu    sync.Mutex
 	inUse [][]string         // by shard, ms, sorted, as it was last peeked at
@@ -41,7 +41,7 @@ func (t *timeouts) learn(shard int, inUse []string) (more bool) {
 	return slices.ContainsFunc(inUse, func(t string) bool { _, in := slices.BinarySearch(known, t); return !in })
 }
 
-// idleFor returns for how long this sweeper has seen nobody live by a timeout; now is wall ms.
+// idleFor returns how long this sweeper has seen nobody live by a timeout; now is wall ms.
 func (t *timeouts) idleFor(shard int, timeout string, now int64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

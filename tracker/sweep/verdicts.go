@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// taskSweep takes what is due of tasks. Its rounds over several nodes go on beside each other; no field changes.
+// taskSweep takes what is due of tasks. Its rounds over several nodes run concurrently; no field changes.
 type taskSweep struct {
 	service  *Service
 	id       sweeperID
@@ -26,7 +26,7 @@ func newTaskSweep(s *Service, id sweeperID, known *timeouts, b *brake, aside *be
 	return &taskSweep{service: s, id: id, timeouts: known, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside)}
 }
 
-// sweep does one round over tasks: it peeks at all shards, finds in those where something is due, and takes it.
+// sweep does one round over tasks: it scans all shards, finds in those where something is due, and takes it.
 func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	start := time.Now()
 	defer func() { t.service.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
@@ -48,7 +48,7 @@ func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	r.more = r.more || seen.next == 0
 	if !r.more && !done.any {
 		r.next = seen.next
-	} // else look again at once: what stood behind the things taken is not known yet
+	} // else scan again at once: what stood behind the things taken is not known yet
 	return nil
 }
 
@@ -120,8 +120,8 @@ func (t *taskSweep) find(ctx context.Context, n *store.Node, todo []overdue) (it
 	return items, more, nil
 }
 
-// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose
-// run had to be learned first, then the others. Of a task that is overdue in several ways silence is told, whatever its run.
+// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose run had
+// to be learned first, then the others. A task that is overdue in several ways is reported as silent, whatever its run.
 func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cleared) error {
 	var silent, others []found
 	var refs []*schema.TaskRef
@@ -155,7 +155,7 @@ type verdicts struct {
 	of    [][]found
 }
 
-// verdictCalls makes the calls for items, at most verdictLimit a call; runs: those of their tasks are known.
+// verdictCalls makes the calls for items, at most verdictLimit a call; runs: the runs of their tasks are known.
 func (t *taskSweep) verdictCalls(items []found, runs bool) verdicts {
 	v := verdicts{of: bySet(items, verdictLimit)}
 	s, retention := &t.service.scripts, t.service.opts.FinishedRetention
@@ -187,8 +187,8 @@ func bySet(items []found, atMost int) (pieces [][]found) {
 	return pieces
 }
 
-// execVerdicts runs calls a few a round trip: when very many die at once, the beats of the others get their turn in
-// between. Redis serves a connection for as long as it has commands, so one long pipeline would leave them little.
+// execVerdicts runs a few calls a round trip: when very many die at once, the beats of the others get their turn in between.
+// Redis serves a connection for as long as it has commands, so one long pipeline would leave them little.
 func (t *taskSweep) execVerdicts(ctx context.Context, n *store.Node, calls []*store.Call) {
 	for few := range slices.Chunk(calls, verdictCalls) {
 		t.service.store.Exec(ctx, n, few)

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// workerSweep takes what is due of workers. Its rounds over several nodes go on beside each other; no field changes.
+// workerSweep takes what is due of workers. Its rounds over several nodes run concurrently; no field changes.
 type workerSweep struct {
 	service    *Service
 	id         sweeperID
@@ -52,7 +52,7 @@ func (w *workerSweep) sweep(ctx context.Context, r *round) error {
 	return w.recover(ctx, r, todo)
 }
 
-// peek looks at what may be due in the shards of one node, in one round trip.
+// peek scans for what may be due in the shards of one node, in one round trip.
 func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, err error) {
 	st := w.service.store
 	groups := st.Together(r.shards)
@@ -137,8 +137,8 @@ func (w *workerSweep) findDue(ctx context.Context, n *store.Node, todo []workers
 	return found, more, nil
 }
 
-// resolve reads what names the keys of workers that were found. One whose record is gone gets names of its own: the script
-// then clears the entry away.
+// resolve reads what names the keys of workers that were found. One whose record is gone gets names of its own: the script then
+// clears the entry away.
 func (s *Service) resolve(ctx context.Context, n *store.Node, found []dueWorker) error {
 	refs := refsOf(found)
 	calls, resolve := s.workers.WorkerNames(refs)
@@ -154,7 +154,7 @@ func (s *Service) resolve(ctx context.Context, n *store.Node, found []dueWorker)
 	return nil
 }
 
-// endSilent ends workers that are silent for their timeout, and has the late ones asked whether they live.
+// endSilent ends workers that are silent for their timeout, and has the late ones asked whether they are alive.
 func (w *workerSweep) endSilent(ctx context.Context, r *round, todo []workersDue) error {
 	found, more, err := w.findDue(ctx, r.node, todo, 0, func(d workersDue, k *schema.ShardKeys) dueIn {
 		return dueIn{set: k.WorkerBeats, due: d.beats}

@@ -55,7 +55,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 	}
 }
 
-// bytes is what a creation will take, as quotas count it.
+// bytes returns what a creation will take up, as quotas count it.
 func (c *creation) bytes() int64 {
 	if n := c.document().bytes(); n > quotas.LightBytes {
 		return quotas.LightBytes + n
@@ -63,8 +63,8 @@ func (c *creation) bytes() int64 {
 	return quotas.LightBytes
 }
 
-// admitBatch holds the creations of a batch to their tenants' quotas. One that is too much is refused, unless its key
-// is known: a repeat gets the first answer. Call the result when what was admitted stands in the store.
+// admitBatch holds the creations of a batch to their tenants' quotas. One that exceeds them is refused, unless its key is known:
+// a repeat gets the first answer. Call settle when what was admitted stands in the store.
 func (s *Service) admitBatch(ctx context.Context, batch []*creation) (settle func()) {
 	if !s.quotas.BoundsTasks() {
 		return func() {}

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// NextAttempt makes the attempt after `from` and fences that one at once. A pushed task is dispatched and comes
-// with its envelope; a queue task goes back to its queue. The same call again gets the same answer.
+// NextAttempt makes the attempt after `from` and fences `from` at once. A pushed task is dispatched and comes with its envelope;
+// a queue task goes back to its queue. The same call again gets the same answer.
 func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string, from int) (*model.Created, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.nextAttempt(ctx, "attempt", s.store.Ref(scope, id), from, "")
@@ -48,7 +48,7 @@ func (s *Service) nextAttempt(ctx context.Context, op string, r *schema.TaskRef,
 	return &model.Created{Task: v.Task, Envelope: s.Envelope(v.Task, v.Fence, v.Life)}, nil
 }
 
-// refusal says why there is no attempt after `from` of a task that was in a state before.
+// refusal returns why there is no attempt after `from` of a task that was in a state before.
 func (r *attemptReply) refusal(op string, from int, before model.State) error {
 	switch r.code {
 	case schema.CodeNotFound:
@@ -67,7 +67,7 @@ func (r *attemptReply) refusal(op string, from int, before model.State) error {
 	return &model.Error{Code: model.AlreadyTerminal, Op: op, State: before, Message: "no new attempt of this task: " + why}
 }
 
-// Envelope names the current attempt of a dispatched task.
+// Envelope returns the current attempt of a dispatched task.
 func (s *Service) Envelope(task *model.Task, fence string, life time.Duration) *model.Envelope {
 	e := &model.Envelope{
 		Task: task, TokenTTL: life, RenewToken: !task.NoRenewToken,
@@ -91,7 +91,7 @@ func deadlineMs(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// claimedBy returns the worker that a queue task was handed to; a pushed task is anyone's who gets its envelope.
+// claimedBy returns the worker that a queue task was handed to; a pushed task belongs to whoever gets its envelope.
 func claimedBy(task *model.Task) string {
 	if task.Queue == "" {
 		return ""
@@ -99,7 +99,7 @@ func claimedBy(task *model.Task) string {
 	return task.WorkerID
 }
 
-// tokenLife is how long the token of an attempt dispatched now lives.
+// tokenLife returns how long the token of an attempt dispatched now lives.
 func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
 	if asked != 0 {
 		return asked
@@ -112,7 +112,7 @@ func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
 	return life
 }
 
-// startTimeout is how long a dispatched attempt may stay unheard.
+// startTimeout returns how long a dispatched attempt may go unheard.
 func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
 	switch {
 	case asked != 0:

@@ -73,8 +73,8 @@ func (s *Service) Run(ctx context.Context, scope model.Scope, runID string) (*mo
 	return run, nil
 }
 
-// CancelRun cancels every task of a run that is not finished and counts the run then. What a failure cuts off is
-// done by the same call again. It goes on page by page, each as prompt as a request, for as many as there are.
+// CancelRun cancels every unfinished task of a run and then counts the run. What a failure cuts off is done by the same call
+// again. It works page by page, each as prompt as a request, for as many as there are.
 func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID, reason string) (*model.Run, error) {
 	q := idQuery{scope: scope, run: runID, states: []model.State{model.Queued, model.Dispatched, model.Running}, limit: 500}
 	text := asJSON(reason)

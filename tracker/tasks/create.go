@@ -21,7 +21,7 @@ func (s *Service) Create(ctx context.Context, n model.NewTask) (*model.Created, 
 	return r.Created, r.Err
 }
 
-// CreateResult is one of CreateBatch's.
+// CreateResult is the outcome of one task of a CreateBatch.
 type CreateResult struct {
 	Created *model.Created
 	Err     error
@@ -66,7 +66,7 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 	return results
 }
 
-// reserve settles what the idempotency keys of those that want it stand for.
+// reserve finds out what the idempotency keys stand for of those creations that want it.
 func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*creation) bool) {
 	var calls []*store.Call
 	var asked []*creation
@@ -103,7 +103,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 	}
 }
 
-// createAll creates those of a batch that nothing is known of yet.
+// createAll creates those of a batch that have no answer yet.
 func (s *Service) createAll(ctx context.Context, batch []*creation) {
 	var calls []*store.Call
 	var asked []*creation
@@ -146,8 +146,8 @@ func ownRunOf(scope model.Scope, taskID string) string {
 	return "run_" + hex.EncodeToString(sum[:16])
 }
 
-// created makes the answer from the request, the time of creation and the worker that was chosen then, so that a repeat
-// gets the same.
+// created makes the answer from the request, the time of creation and the worker that was chosen then, so that a repeat gets the
+// same.
 func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{
 		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Type: c.Type, Queue: c.Queue,

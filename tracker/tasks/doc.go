@@ -1,2 +1,2 @@
-// Package tasks is the life of a task but for its beats: create, read, list, cancel, the next attempt, and runs.
+// Package tasks is the life of a task apart from its beats: create, read, list, cancel, the next attempt, and runs.
 package tasks

@@ -28,7 +28,7 @@ type idQuery struct {
 	limit  int
 }
 
-// ids merges what every shard has. Ids fall evenly on the shards, so each is asked for its part of the page and some
+// ids merges what every shard has. Ids are spread evenly over the shards, so each is asked for its part of the page and some
 // more; where that was too little, all are asked again for what comes after the ids that are certain.
 func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error) {
 	page := &idPage{counts: map[model.State]int{}}

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// maxScan bounds how many tasks one page of a filtered list may look at, scanStep at a time, however small the page is.
+// maxScan bounds how many tasks one page of a filtered list may examine, scanStep at a time, however small the page is.
 const maxScan, scanStep = 1000, 100
 
 // maxPageBytes bounds a page by what its tasks take in the store, readStep at a time: it ends behind the one that reaches
@@ -18,7 +18,7 @@ const (
 	readStep     = 8
 )
 
-// List gives one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
+// List returns one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
 // such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
 func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage, error) {
 	ctx = s.store.Within(ctx, 0)
@@ -55,7 +55,7 @@ func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage
 	}
 }
 
-// pageOf is a page that is being filled.
+// pageOf is a page being filled.
 type pageOf struct {
 	model.TaskPage
 	tasks  *Service
@@ -65,8 +65,8 @@ type pageOf struct {
 	full   bool
 }
 
-// fill takes what fits of some ids, and says where the next page begins. A filter looks at little of each task; the rest
-// is read only of those that the page shows.
+// fill takes as many of the ids as fit, and notes where the next page begins. A filter reads little of each task; the rest is
+// read only of those that the page shows.
 func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 	refs := ids.refs
 	if err := p.tasks.resolve(ctx, "list", refs); err != nil {
@@ -120,7 +120,7 @@ func (s *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef
 	return nil
 }
 
-// readTasks are what was read of some tasks, and how many bytes that was of each.
+// readTasks are some tasks as they were read, and how many bytes each of them took.
 type readTasks struct {
 	tasks []*model.Task
 	bytes []int
@@ -150,7 +150,7 @@ func (s *Service) readAll(ctx context.Context, op string, refs []*schema.TaskRef
 	return read, s.liveByWorkers(ctx, op, read.tasks)
 }
 
-// partFor returns what of a task a filter that narrows needs to know.
+// partFor returns which part of a task a narrowing filter needs.
 func partFor(f *model.TaskFilter) part {
 	if len(f.Labels) > 0 {
 		return andLabels

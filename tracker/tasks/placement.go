@@ -32,8 +32,8 @@ func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack f
 	return func() { placer.GiveBack(ctx) }
 }
 
-// forgiveExisting lets creations go on that found no worker and whose task is there already: what they are told is that,
-// or, of a repeat, what the first one was told.
+// forgiveExisting lets creations continue that found no worker and whose task already exists: they are answered with that, or,
+// for a repeat, as the first one was.
 func (s *Service) forgiveExisting(ctx context.Context, failed []*creation) {
 	refs := make([]*schema.TaskRef, len(failed))
 	for i, c := range failed {

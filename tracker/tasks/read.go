@@ -33,7 +33,7 @@ func (s *Service) get(ctx context.Context, op string, r *schema.TaskRef, p part)
 	return v, nil
 }
 
-// NameCalls makes the calls that resolve refs; call the result when they have run.
+// NameCalls makes the calls that resolve refs; call resolve when they have run.
 func (s *Service) NameCalls(refs []*schema.TaskRef) (calls []*store.Call, resolve func()) {
 	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
 	for _, group := range groups {
@@ -67,8 +67,8 @@ func noTask(op string) error {
 		Message: "no task with this id in this tenant and workspace; finished tasks are removed at the end of their retention"}
 }
 
-// liveByWorkers lets tasks without a timeout of their own be as alive as the workers that hold them: their last beat is
-// their worker's, unless they beat later themselves.
+// liveByWorkers lets tasks without a timeout of their own be as alive as the workers that hold them: their last beat is their
+// worker's, unless they beat later themselves.
 func (s *Service) liveByWorkers(ctx context.Context, op string, tasks []*model.Task) error {
 	by := map[string]*model.Worker{}
 	var refs []*schema.WorkerRef

@@ -15,7 +15,7 @@ func (s *Service) refOf(c *creation) *schema.TaskRef {
 	return r
 }
 
-// args returns what the store is told of a task that is created now.
+// args returns what the store is told about a task that is created now.
 func (c *creation) args(now time.Time) *createArgs {
 	life := tokenLife(c.TokenTTL, c.Deadline, now)
 	a := &createArgs{fence: c.fence, deadline: c.Deadline, notBefore: c.NotBefore, record: c.record(life), document: c.document()}

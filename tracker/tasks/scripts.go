@@ -31,7 +31,7 @@ func (s *Service) KeysOf(r *schema.TaskRef) []string {
 // fields are names and values of a hash, in turns.
 type fields []any
 
-// add adds a field unless its value is the one that goes without saying.
+// add adds a field unless its value is the default, `absent`.
 func (f *fields) add(name, value, absent string) {
 	if value != absent {
 		*f = append(*f, name, value)
@@ -50,7 +50,7 @@ func (f *fields) addSeconds(name string, d, absent time.Duration) {
 	}
 }
 
-// bytes is how long the values of fields of text are together.
+// bytes returns the total length of the text values.
 func (f fields) bytes() (n int64) {
 	for i := 1; i < len(f); i += 2 {
 		n += int64(len(f[i].(string)))
@@ -152,7 +152,7 @@ func (s *Service) GetCall(r *schema.TaskRef, p part) *store.Call {
 	return store.NewCall(r.Shard, s.scripts.get, s.KeysOf(r), r.Scope.String(), r.ID, string(p))
 }
 
-// ViewReply is a task as lua/lib/view.lua gives it, or as much of it as a script does.
+// ViewReply is a task as lua/lib/view.lua answers it, or as much of it as a script reads.
 type ViewReply struct {
 	Now      time.Time         // by Redis's clock
 	Record   map[string]string // empty: there is no such task

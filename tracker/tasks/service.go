@@ -15,8 +15,8 @@ type Options struct {
 	FinishedRetention time.Duration // how long finished tasks are kept
 }
 
-// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine:
-// it has nothing but what is set when it is made.
+// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine: all it
+// has is set when it is made.
 type Service struct {
 	store    *store.Store
 	beats    *beats.Service

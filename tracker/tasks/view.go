@@ -84,7 +84,7 @@ func fromRecord(task *model.Task, f map[string]string) {
 	}
 }
 
-// fromDocument fills in what may be long; an error that a worker has told stands before Lubdub's own.
+// fromDocument fills in what may be long; an error that a worker has reported takes precedence over Lubdub's own.
 func fromDocument(task *model.Task, doc map[string]string) {
 	task.Payload, task.Resources = schema.Raw(doc[schema.DocPayload]), schema.Raw(doc[schema.DocResources])
 	task.Output, task.Metrics = schema.Raw(doc[schema.DocOutput]), schema.Raw(doc[schema.DocMetrics])
@@ -106,7 +106,7 @@ func (v *View) readEnd(last *model.HistoryEntry) {
 	v.RetriesExhausted = v.State == model.Failed && last.RetriesExhausted
 }
 
-// readLiveness fills in what the last beat says. Liveness is judged in shard time, times are shown as wall time.
+// readLiveness fills in what the last beat says. Liveness is judged in shard time; times are shown as wall time.
 func (v *View) readLiveness(read *ViewReply) {
 	report := schema.UnpackReport(read.report)
 	v.Progress, v.ReportedAt = report.Progress, report.ReportedAt
@@ -161,7 +161,7 @@ func readHistory(entry string, task *model.Task, life time.Duration) model.Histo
 	return h
 }
 
-// verdictError is the error of a task that Lubdub failed itself, in seed categories.
+// verdictError is the error of a task that Lubdub itself has failed, in the contract's categories.
 func verdictError(r model.Reason) json.RawMessage {
 	category, retryable := "TIMEOUT", true
 	switch r {

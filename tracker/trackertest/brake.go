@@ -6,7 +6,7 @@ import (
 
 func Braked(o *tracker.Options) { o.BrakeShare = 50 }
 
-// Newest gives the last entry of a task's history.
+// Newest returns the last entry of a task's history.
 func (h *Harness) Newest(id string) tracker.HistoryEntry {
 	h.Helper()
 	task := h.MustGet(id)

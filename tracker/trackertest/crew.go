@@ -19,7 +19,7 @@ type Crew struct {
 	IDs map[string]string // worker ids by the names that a test gives
 }
 
-// NewCrew gives a harness workers.
+// NewCrew returns a harness with workers, none of them hired yet.
 func NewCrew(h *Harness) *Crew { return &Crew{h, map[string]string{}} }
 
 func Claims(t *testing.T, test func(c *Crew)) {
@@ -96,7 +96,7 @@ func OneShard(c *Crew, shard int) func(*tracker.NewTask) {
 	}
 }
 
-// BenchCrew is a tracker on a real Redis with its true clock, as a server has it.
+// BenchCrew returns a tracker on a real Redis with its true clock, as a server has it.
 func BenchCrew(b *testing.B) *Crew {
 	b.Helper()
 	s := redistest.Real(b, redistest.WallClock)

@@ -73,8 +73,8 @@ func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// FailCalls lets the calls of a script fail for which `fails` says so by their number, from 0 on: before Redis has
-// seen them or, lost being true, after it has run them.
+// FailCalls fails those calls of a script for which `fails` says so by their number, from 0 on: before Redis has seen them or,
+// if lost is true, after it has run them.
 func FailCalls(tr *tracker.Tracker, script string, lost bool, fails func(n int) bool) {
 	tr.AddHook(&failing{sha: tr.Scripts.Get(script).SHA, lost: lost, fails: fails})
 }
@@ -122,23 +122,23 @@ func (f *failing) next() bool {
 	return f.fails(f.n - 1)
 }
 
-// WorkerRecord is where a worker's record lies.
+// WorkerRecord returns the key of a worker's record.
 func WorkerRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
 	shard, _ := tr.WorkerShard(id)
 	return tr.Keys[shard].Worker(schema.TaskName(scope, id))
 }
 
-// TaskRecord is where a task's record lies.
+// TaskRecord returns the key of a task's record.
 func TaskRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
 	return tr.Keys[tr.ShardOf(scope, id)].Task(schema.TaskName(scope, id))
 }
 
-// IdempotencyKey is where an idempotency key lies.
+// IdempotencyKey returns the key of an idempotency key.
 func IdempotencyKey(tr *tracker.Tracker, scope tracker.Scope, key string) string {
 	return tr.Keys[tr.ShardOf(scope, key)].Idempotency(scope, key)
 }
 
-// CountScripts gives a function that tells how often each script was called since.
+// CountScripts returns a function that tells how often each script was called since.
 func CountScripts(tr *tracker.Tracker) func() map[string]int {
 	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
 	for _, name := range tr.Scripts.Names() {
@@ -196,7 +196,7 @@ type ScriptCall struct {
 	Took      time.Duration // of Redis's CPU; 0: not measured
 }
 
-// RecordCalls gives a function that tells of the calls of scripts since; of all of them when none is named.
+// RecordCalls returns a function that tells of the calls of scripts since; of all of them when none is named.
 func RecordCalls(tr *tracker.Tracker, scripts ...string) func() []ScriptCall {
 	return recordCalls(tr, &callRecorder{names: map[string]string{}}, scripts...)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// Load is workers that create, begin and complete tasks, each one after the other, and repeat what was answered 503.
-// It remembers what was acknowledged.
+// Load is workers that create, begin and complete tasks, each one after the other, and repeat what was answered 503. It
+// remembers what was acknowledged.
 type Load struct {
 	Tr      *tracker.Tracker
 	answers answers
@@ -36,7 +36,7 @@ type answers struct {
 	wrong   []error
 }
 
-// again tells whether the request is to be sent again.
+// again reports whether the request is to be sent again.
 func (a *answers) again(err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Load) Life(ctx context.Context, id string) {
 	}
 }
 
-// insist repeats a request until it is answered with something else than 503, or ctx ends.
+// insist repeats a request until it is answered with anything but 503, or ctx ends.
 func (l *Load) insist(ctx context.Context, request func() error) bool {
 	for {
 		err := request()
@@ -122,7 +122,7 @@ func (l *Load) More(t *testing.T, n int) {
 	Eventually(t, "completions go on", func() bool { return l.Acknowledged() >= from+n })
 }
 
-// Check looks up what was acknowledged since the last check; what is not as it was acknowledged is lost.
+// Check looks up what was acknowledged since the last check; anything that is not as it was acknowledged is lost.
 func (l *Load) Check(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
@@ -132,7 +132,7 @@ func (l *Load) Check(t *testing.T) {
 	l.verify(t, ids)
 }
 
-// CheckAll looks all of it up again.
+// CheckAll looks everything up again.
 func (l *Load) CheckAll(t *testing.T) {
 	t.Helper()
 	l.verify(t, l.Completed)
@@ -257,7 +257,8 @@ func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 	return time.Since(from)
 }
 
-// Latency of the beats of some tasks that began in a span of time: the median, p99, the slowest, and how many failed.
+// Latency returns the latency of those tasks' beats that began in a span of time: the median, p99, the slowest, and how many
+// failed.
 func (h *Hearts) Latency(from, to time.Time, of func(*tracker.Attempt) bool) (p50, p99, slowest time.Duration, n, failed int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

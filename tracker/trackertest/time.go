@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// AllTimeouts are those that a heartbeat timeout may be rounded to, two for each shard of two.
+// AllTimeouts returns those that a heartbeat timeout may be rounded to, two for each shard of two.
 func AllTimeouts() (all []time.Duration) {
 	for d := tracker.MinTimeout; d <= tracker.MaxTimeout; d = tracker.RoundTimeout(d + time.Millisecond) {
 		all = append(all, d)
@@ -18,7 +18,7 @@ func AllTimeouts() (all []time.Duration) {
 	return all
 }
 
-// Until waits for what does not depend on the test's clock.
+// Until waits for something that does not depend on the test's clock.
 func Until(t testing.TB, good func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !good(); <-time.After(10 * time.Millisecond) {

@@ -64,7 +64,7 @@ func (h *timedHarness) Short(what string, do func()) {
 	}
 }
 
-// LargestWorker gives a registration that says as much as one may.
+// LargestWorker returns a registration that says as much as one may.
 func LargestWorker(t *testing.T) tracker.NewWorker {
 	t.Helper()
 	with := func(types, labels int) tracker.NewWorker {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// OpenOn opens a tracker of one shard on a store, with an eye for nothing but what the test does; change may set other options.
+// OpenOn opens a tracker of one shard on a store, which cares for nothing but what the test does; change may set other options.
 func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
 	t.Helper()
 	o := tracker.Options{

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// Empty loses everything that the store holds, as a restart without its data does.
+// Empty deletes everything that the store holds, as a restart without its data does.
 func (h *Harness) Empty() {
 	h.Helper()
 	if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil {
@@ -30,7 +30,7 @@ func Placed(strategy string) func(*tracker.NewTask) {
 	}
 }
 
-// NewWorker gives a valid worker on host-1 that runs send_email, as changed.
+// NewWorker returns a valid worker on host-1 that runs send_email, as changed.
 func NewWorker(change ...func(*tracker.NewWorker)) tracker.NewWorker {
 	n := tracker.NewWorker{Scope: Scope, Queue: "default", Types: []string{"send_email"}, MachineID: "host-1", MaxConcurrent: 10}
 	for _, f := range change {

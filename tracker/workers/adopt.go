@@ -7,8 +7,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// A worker's token carries its registration, so that a worker whose record the store has lost is taken up again by its
-// next request, as an attempt is. What was not part of the registration is lost: its totals, and a drain.
+// A worker's token carries its registration, so that a worker whose record the store has lost is adopted again by its next
+// request, as an attempt is. What was not part of the registration is lost: its totals, and a drain.
 
 // maxCarried bounds what a token carries of a registration, in bytes; a token comes with every beat.
 const maxCarried = 1024
@@ -46,8 +46,8 @@ func carried(record []string) (out []string) {
 	return out
 }
 
-// AdoptWorker takes up a worker that the store does not know, from the record that its verified token carries. One that
-// the store knows is left alone.
+// AdoptWorker adopts a worker that the store does not know, from the record that its verified token carries. One that the store
+// knows is left alone.
 func (s *Service) AdoptWorker(ctx context.Context, scope model.Scope, id string, record []string) error {
 	const op = "adopt"
 	ctx = s.store.Within(ctx, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// WorkerBeat is one heartbeat of a worker, which keeps all alive that it holds.
+// WorkerBeat is one heartbeat of a worker, which keeps alive all that it holds.
 type WorkerBeat struct {
 	Active         *int   // nil: not said
 	Seq            *int64 // rises with each beat that carries deltas; required with them
@@ -63,7 +63,7 @@ func (s *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, 
 	return h, nil
 }
 
-// hearWorker hears the beat but for its inventory.
+// hearWorker processes the beat except for its inventory.
 func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	const op = "worker beat"
 	r, ok := s.store.WorkerRef(scope, id)
@@ -96,7 +96,7 @@ func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 	return h, nil
 }
 
-// WorkerRefusal is the error of what a script about a worker answered, nil for its success.
+// WorkerRefusal returns the error for what a script about a worker answered, nil for its success.
 func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
 	switch code {
 	case schema.CodeOK, schema.CodeRepeated:

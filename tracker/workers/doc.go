@@ -1,3 +1,3 @@
-// Package workers is the registry: workers register, beat, drain and end; machines follow them. Selection and placement
-// choose among them by what they can run and what they have to do.
+// Package workers is the registry: workers register, beat, drain and end; machines follow them. Selection and placement choose
+// among them by what they can run and how much they have to do.
 package workers

@@ -30,8 +30,8 @@ func (d *Drain) Validate() error {
 	return CheckReason(d.Reason)
 }
 
-// DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Again it may set
-// another deadline.
+// DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
+// deadline.
 func (s *Service) DrainWorker(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
@@ -50,10 +50,10 @@ func (d *Drain) args() statusArgs {
 	return statusArgs{action: drain, deadline: d.Deadline, bySelf: d.BySelf, given: d.Reason, withMachine: d.withMachine}
 }
 
-// CheckReason refuses a reason that is too long or not to be shown in a line.
+// CheckReason refuses a reason that is too long or cannot be shown in a line.
 func CheckReason(reason string) error { return model.CheckText("reason", reason, model.MaxReasonBytes) }
 
-// ResumeWorker takes a drain back. The reason is told in the event; it may be empty.
+// ResumeWorker takes a drain back. The reason goes into the event; it may be empty.
 func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	const op = "resume"
 	ctx = s.store.Within(ctx, 0)
@@ -64,8 +64,8 @@ func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given
 	return s.setStatus(ctx, op, r, statusArgs{action: resume, given: given})
 }
 
-// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The
-// reason that is given is shown with the worker; it may be empty.
+// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The reason
+// given is shown with the worker; it may be empty.
 func (s *Service) RetireWorker(
 	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
 ) (*model.Worker, error) {
@@ -109,7 +109,7 @@ type Drained struct {
 // NoWorkersMatch is the code of a drain whose selector names nobody.
 const NoWorkersMatch model.Code = "no_workers_match"
 
-// ValidateSelector checks a filter as a drain takes it; its fields are named as the API names them.
+// ValidateSelector checks a filter as a drain accepts it; its fields are named as in the API.
 func (f *WorkerFilter) ValidateSelector() error {
 	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
 		if id.value == "" {

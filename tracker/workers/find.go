@@ -20,7 +20,7 @@ func NoWorker(op string) error {
 	}
 }
 
-// identityOr is what names a worker's identity key: one that has no identity is named after itself.
+// identityOr returns what names a worker's identity key: one that has no identity is named after itself.
 func identityOr(identity, id string) string { return cmp.Or(identity, id) }
 
 // findWorker resolves a worker's keys.
@@ -40,8 +40,8 @@ func (s *Service) findWorker(ctx context.Context, op string, scope model.Scope, 
 	return r, nil
 }
 
-// WorkerNames makes the calls that resolve refs, each about one shard. The result, called when they have run, fills them in
-// and returns those that there are.
+// WorkerNames makes the calls that resolve refs, each about one shard. Call resolve when they have run: it fills the refs in and
+// returns those that exist.
 func (s *Service) WorkerNames(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
 	groups := schema.WorkersByShard(refs)
 	for _, group := range groups {

@@ -33,14 +33,14 @@ type WorkerPage struct {
 	Total   int    // of all pages
 }
 
-// maxWorkers bounds how many workers of one scope are looked at. More than so many belong into several workspaces.
+// maxWorkers bounds how many workers of one scope are examined. Beyond that they belong in several workspaces.
 const maxWorkers = 100_000
 
 // idsAtOnce is how many ids one script lists.
 const idsAtOnce = 1000
 
-// workersAtOnce is how many workers are read before those that are not wanted are let go of: records of MaxWorkerBytes
-// come to 8 MiB then.
+// workersAtOnce is how many workers are read before those that are not wanted are dropped: records of MaxWorkerBytes come to 8
+// MiB then.
 const workersAtOnce = 1000
 
 // WorkerIDs lists the workers of a scope in the order of their ids.
@@ -111,8 +111,8 @@ func (s *Service) sift(
 	return found, nil
 }
 
-// pageOf returns what of a sorted list comes after an id, 1 to 100 of it, and the id after which the next page begins, ""
-// for none.
+// pageOf returns the part of a sorted list that comes after an id, 1 to 100 items, and the id after which the next page begins,
+// "" for none.
 func pageOf[T any](all []T, after string, size int, id func(T) string) (page []T, next string) {
 	from, _ := slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first whose id is greater
 		if id(t) <= after {
@@ -180,7 +180,7 @@ func (f *WorkerFilter) narrows() bool {
 		f.Liveness != "" || f.Schedulable != nil
 }
 
-// matches reports whether a worker has what the filter asks for, but for whether it is schedulable, which takes a count.
+// matches reports whether a worker has what the filter asks for, apart from being schedulable, which takes a count.
 func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&

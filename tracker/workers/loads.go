@@ -8,10 +8,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// mostHeld is how many entries one script looks at to count what all workers hold.
+// mostHeld is how many entries one script examines to count what all workers hold.
 const mostHeld = 4000
 
-// manyWorkers is from how many workers on a look at all that is held is tried before a count for each of them.
+// manyWorkers is from how many workers on a scan of all that is held is tried before a count for each of them.
 const manyWorkers = 64
 
 // loadsAtOnce is how many workers' loads one script counts.
@@ -37,7 +37,7 @@ func (s *Service) CountLoad(ctx context.Context, run runner, op string, workers 
 	return nil
 }
 
-// LoadCalls makes the calls that count the loads of workers in every shard; call the result when they have run.
+// LoadCalls makes the calls that count the loads of workers in every shard; call set when they have run.
 func (s *Service) LoadCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	groups := slices.Collect(slices.Chunk(workers, loadsAtOnce))
 	for _, group := range groups {
@@ -63,7 +63,7 @@ func addLoad(w *model.Worker, l load) {
 	w.Placed += l.placed
 }
 
-// countAllLoads counts the loads of workers by looking at all that is held; false: that is too much.
+// countAllLoads counts the loads of workers by scanning all that is held; false: that is too much.
 func (s *Service) countAllLoads(ctx context.Context, run runner, op string, workers []*model.Worker) (done bool, err error) {
 	var queues []string
 	byID := make(map[string]*model.Worker, len(workers))

@@ -83,8 +83,8 @@ func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, 
 	return page, err
 }
 
-// membersHeard is of how many workers a machine's last beat is looked for: those that registered last, of the best status
-// that it has.
+// membersHeard is among how many workers a machine's last beat is searched: those that registered last, of the best status that
+// it has.
 const membersHeard = 100
 
 func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
@@ -165,8 +165,8 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 	return model.Percent(up, now.Sub(from))
 }
 
-// DrainMachine drains every worker of a machine, and has those that register on it later wait, DRAINING, until it is
-// resumed. Again it may set another deadline and reason.
+// DrainMachine drains every worker of a machine, and has those that register on it later wait, DRAINING, until it is resumed.
+// Called again it may set another deadline and reason.
 func (s *Service) DrainMachine(ctx context.Context, scope model.Scope, id string, d Drain) (*Drained, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.setMachine(ctx, scope, id, drain, d); err != nil {
@@ -187,7 +187,7 @@ type Resumed struct {
 }
 
 // ResumeMachine takes the drain of a machine back, and that of the workers which drain with it. Those that were drained
-// by themselves go on draining. What a failure cuts off is done by the same call again.
+// individually continue to drain. What a failure cuts off is done by the same call again.
 func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "resume"

@@ -22,7 +22,7 @@ type pace struct {
 // recount is how often a replica counts the workers again.
 const recount = 5 * time.Second
 
-// interval is what a worker is to keep to now, before jitter.
+// interval returns what a worker is to keep to now, before jitter.
 func (p *pace) interval() time.Duration {
 	if p.ceiling <= 0 {
 		return p.base

@@ -14,10 +14,10 @@ import (
 // comes back to its queue, or its worker ends or drains first, the pin goes and a sweeper places it again; until then
 // any worker that can run it may have it.
 
-// placementLife is more than a creation takes: a reservation that a dead replica left behind ends by then.
+// placementLife is longer than a creation takes: a reservation that a dead replica left behind ends by then.
 const placementLife = 5 * time.Second
 
-// placePause is until a worker that others have reserved is judged again.
+// placePause is how long to wait before a worker that others have reserved is judged again.
 const placePause = 5 * time.Millisecond
 
 // Placer places the tasks of one request, one after the other. One goroutine uses it.
@@ -32,7 +32,7 @@ type Placer struct {
 	since  time.Time        // when the first of them was made
 }
 
-// pool has the candidates of all that ask the same, who are read once.
+// pool holds the candidates of all tasks that ask for the same, which are read once.
 type pool struct {
 	left     []*model.Worker
 	found    *model.Selection
@@ -46,7 +46,7 @@ func (s *Service) NewPlacer(op string, create func()) *Placer {
 	return &Placer{service: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
 }
 
-// poolOf reads the candidates for what a task asks for, or has read them.
+// poolOf returns the candidates for what a task asks for, and reads them the first time.
 func (p *Placer) poolOf(ctx context.Context, wanted *model.Selector) *pool {
 	key := wanted.Key()
 	of := p.pools[key]
@@ -130,7 +130,7 @@ func (p *Placer) keep(r Reservation) {
 	p.mine[r.Worker.ID]++
 }
 
-// wait waits for reservations that are in the way to become tasks, or nothing; false: it has done so for long enough.
+// wait waits for reservations that are in the way to become tasks, or to end; false: it has waited long enough.
 func (p *Placer) wait(ctx context.Context, of *pool) (bool, error) {
 	switch began := time.Now(); {
 	case len(p.places) > 0: // others may wait for these
@@ -145,7 +145,7 @@ func (p *Placer) wait(ctx context.Context, of *pool) (bool, error) {
 	return true, nil
 }
 
-// settle creates what has a place, which nobody has to wait for then.
+// settle creates the tasks that have a place, which nobody has to wait for then.
 func (p *Placer) settle(ctx context.Context) {
 	if p.create != nil {
 		p.create()

@@ -35,9 +35,9 @@ type registration struct {
 	until    string // wall ms until which a registration with a key may take place; "": it has none
 }
 
-// Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and
-// pid is superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same
-// answer, whatever has become of the worker meanwhile, and supersedes nobody.
+// Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and pid is
+// superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same answer, whatever
+// has become of the worker meanwhile, and supersedes nobody.
 func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
 	ctx = s.store.Within(ctx, 0)
 	if s.pace.ceiling > 0 {
@@ -115,9 +115,9 @@ func (s *Service) registrationLife() time.Duration {
 	return min(model.IdempotencyRetention, s.opts.OfflineRetention)
 }
 
-// reserveRegistration settles which worker the registration's key stands for, if it has one. Whatever is cut off after
-// that is completed by the repeat, or by the first call when it goes on: both register the same worker.
-// With a refusal nothing is reserved, and only who comes again is let through.
+// reserveRegistration finds out which worker the registration's key stands for, if it has one. Whatever is cut off after that is
+// completed by the repeat, or by the first call when it goes on: both register the same worker. With a refusal nothing is
+// reserved, and only a repeat is let through.
 func (s *Service) reserveRegistration(ctx context.Context, n *model.NewWorker, g *registration, refusal error) error {
 	if n.IdempotencyKey == "" {
 		return refusal
@@ -153,7 +153,7 @@ func (s *Service) holderOf(ctx context.Context, n *model.NewWorker, id string) (
 	return readIdentity(reply), err
 }
 
-// supersededBy resolves the worker whose place another one takes; "" is none, and so is nil.
+// supersededBy resolves the worker whose place another one takes; for "" it returns nil.
 func (s *Service) supersededBy(ctx context.Context, by *schema.WorkerRef, old string) (*schema.WorkerRef, error) {
 	if old == "" {
 		return nil, nil
@@ -167,10 +167,10 @@ func (s *Service) supersededBy(ctx context.Context, by *schema.WorkerRef, old st
 	return r, err
 }
 
-// ownIdentity is what is to be done about processes that take each other's place.
+// ownIdentity is the advice about processes that take each other's place.
 const ownIdentity = "give each process a name, machineId or hostname of its own"
 
-// afterSupersession recovers what a superseded worker held, and tells the log of workers that keep taking each other's place.
+// afterSupersession recovers what a superseded worker held, and logs workers that keep taking each other's place.
 func (s *Service) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {
 	if done.superseded == "" {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// keyed gives a registration of one process with its key.
+// keyed returns a registration of one process with its key.
 func keyed(key string, change ...func(*tracker.NewWorker)) func(*tracker.NewWorker) {
 	return func(n *tracker.NewWorker) {
 		n.Hostname, n.PID, n.IdempotencyKey, n.IdempotencyHash = "host-1", 7, key, "body"

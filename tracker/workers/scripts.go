@@ -76,7 +76,7 @@ func machineKeys(k *schema.ShardKeys, scope model.Scope, id string) []string {
 	return []string{k.Machine(name), k.MachineWorkers(name), k.MachinePeriods(name), k.Stales(scope, "m:"+id)}
 }
 
-// numberOrEmpty is how scripts get what need not be said.
+// numberOrEmpty is how scripts get optional numbers.
 func numberOrEmpty[N int | int64](n *N) string {
 	if n == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// beatCall hears a worker (worker_beat.lua), which is to beat at this interval.
+// beatCall records a worker's beat (worker_beat.lua); it is to beat at this interval.
 func (s *Service) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Duration) *store.Call {
 	k, name, lists := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID), ""
 	if b.Inventory != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the
-// last sweep. When nobody is left the error's cause is a *SelectionError.
+// Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the last sweep.
+// When nobody is left the error's cause is a *SelectionError.
 func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
 	const op = "select"
 	ctx = s.store.Within(ctx, 0)
@@ -30,8 +30,8 @@ func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Sel
 	return selection, err
 }
 
-// candidates returns the workers that pass every filter, with what the filters and strategies ask for, what they hold
-// included.
+// candidates returns the workers that pass every filter, with the fields that the filters and strategies need, and with what
+// they hold.
 func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
 	refs, err := s.WorkerIDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selec
 	return left, selection, nil
 }
 
-// candidateFields are those of a worker's record that filters and strategies ask for.
+// candidateFields are those of a worker's record that filters and strategies need.
 var candidateFields = []string{
 	schema.WorkerQueue, schema.WorkerStatus, schema.WorkerReason, schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels,
 	schema.WorkerMaxConcurrent, schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes, schema.WorkerSelected,

@@ -29,8 +29,8 @@ func (s *Service) Worker(ctx context.Context, scope model.Scope, id string) (*mo
 	return list[0], s.complete(ctx, op, list)
 }
 
-// ReadWorkers reads the records of many workers and leaves out those that are gone. What they hold, and what their
-// machines and lineages have seen, is complete's.
+// ReadWorkers reads the records of many workers and leaves out those that are gone. What they hold, and what their machines and
+// lineages have seen, is added by complete.
 func (s *Service) ReadWorkers(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))

@@ -126,7 +126,7 @@ func (s *server) remove() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// freeURLs gives two loopback addresses that nothing listens on.
+// freeURLs returns two loopback addresses that nothing listens on.
 func freeURLs() (clients, peers string, err error) {
 	var urls [2]string
 	for i := range urls {
