@@ -21,7 +21,7 @@ func (w *wire) bearer() []byte {
 	return bytes.TrimLeft(a[len(scheme):], " ")
 }
 
-// checkTask holds a task id against the one that a task token is for.
+// checkTask compares a task id with the one that a task token is for.
 func checkTask(a *tracker.Attempt, id []byte) *refusal {
 	switch {
 	case a.TaskID == string(id):
@@ -32,7 +32,7 @@ func checkTask(a *tracker.Attempt, id []byte) *refusal {
 	return forbidden("The token is another task's; use the taskToken of this task's envelope")
 }
 
-// checkAttempt holds the attempt of a body against the token's.
+// checkAttempt compares the attempt of a body with the token's.
 func checkAttempt(a *tracker.Attempt, number int) *refusal {
 	if a.Number == number {
 		return nil
@@ -57,7 +57,7 @@ func (req *request) authorize() error {
 	return req.authorizeControl()
 }
 
-// authorizeTask lets in the token of the path's task. A worker's is judged when the body has named the attempt.
+// authorizeTask lets in the token of the path's task. A worker's token is judged once the body has named the attempt.
 func (req *request) authorizeTask() error {
 	a := req.who.task()
 	if a == nil {
@@ -109,9 +109,9 @@ func invalidIDUnless(field, id string) error {
 	return invalidID(field)
 }
 
-// scope settles the scope of a request: what the body says (empty for those without), else the query,
-// else the token. What the token does not open is 403, what is more than the tenant may send 429: a request counts once
-// for each scope that it settles, so each task of a batch does.
+// scope determines the scope of a request: what the body says (empty for those without), else the query, else the token. What
+// the token does not open is 403, what is more than the tenant may send 429: a request counts once for each scope that it
+// determines, so each task of a batch does.
 func (req *request) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
 	tenant, err := req.half("tenantId", bodyTenant, req.who.claims.Tenant)
 	if err != nil {

@@ -45,8 +45,8 @@ var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct"
 // String names the first field of the set.
 func (f beatField) String() string { return beatFields[bits.TrailingZeros8(uint8(f))] }
 
-// decodeBeat decodes the body of a single beat. It answers false when the body is not one JSON object; what
-// is wrong with a field is told by check.
+// decodeBeat decodes the body of a single beat. It returns false when the body is not one JSON object; check says what is wrong
+// with a field.
 func decodeBeat(body []byte, b *beatBody) bool {
 	s := jsonscan.Scanner{Text: body}
 	return b.decode(&s, false) && s.End()
@@ -100,7 +100,7 @@ func fieldOf(name []byte, item bool) beatField {
 	return 0
 }
 
-// take takes the value of one field. A value of the wrong kind marks the field bad.
+// take reads the value of one field. A value of the wrong kind marks the field bad.
 func (b *beatBody) take(s *jsonscan.Scanner, f beatField) bool {
 	b.twice |= b.named & f
 	b.named |= f
@@ -182,8 +182,8 @@ func positive(lit []byte) (int, bool) {
 	return n, ok && n >= 1 && n <= math.MaxInt32
 }
 
-// percentage checks a JSON number to lie in 0 to 100 and returns it as sent, or written anew when it is longer
-// than any sensible number.
+// percentage checks that a JSON number lies in 0 to 100 and returns it as sent, or rewritten when it is longer than any sensible
+// number.
 func percentage(lit []byte) ([]byte, bool) {
 	if len(lit) <= 2 && lit[0] != '-' { // most are
 		return lit, true
@@ -198,7 +198,7 @@ func percentage(lit []byte) ([]byte, bool) {
 	return lit, true
 }
 
-// check returns the refusal of the first thing that is wrong with the fields, nil when all is well.
+// check returns the refusal of the first wrong field, nil when all is well.
 func (b *beatBody) check() *refusal {
 	switch {
 	case b.twice != 0:

@@ -61,7 +61,7 @@ func (req *request) late(completion tracker.Completion, err error) {
 		slog.Int64("more_not_logged", suppressed))
 }
 
-// lateLines are how many late results are told of a second; the others are counted.
+// lateLines are how many late results are logged in a second; the others are only counted.
 const lateLines = 10
 
 // completion reads and checks the body.

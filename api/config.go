@@ -18,7 +18,7 @@ import (
 
 // Tracker is what the front end needs of the domain; *tracker.Tracker is it. Every error is a *tracker.Error.
 type Tracker interface {
-	Attempt(tracker.Attempt) *tracker.Attempt // completes an attempt's name; the result is cached with its token
+	Attempt(tracker.Attempt) *tracker.Attempt // fills in an attempt's derived names; the result is cached with its token
 	Beat(*tracker.Beat)                       // returns when the beat has its one fate
 	Beats([]*tracker.Beat)                    // returns when each has its fate
 	CancelDelivered(*tracker.Attempt)         // a reply that carried the cancel was handed to the connection; does not block
@@ -54,7 +54,7 @@ type Tracker interface {
 
 	// Owned returns nil for attempts that are not the worker's.
 	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error)
-	// Notified is told that a reply which carried all that was heard was handed to the connection. It does not block.
+	// Notified records that a reply which carried all the notices was handed to the connection. It does not block.
 	Notified(*tracker.WorkerHeard)
 	// Claim may wait as long as the request says, or until the context ends.
 	Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error)
@@ -81,7 +81,7 @@ type Config struct {
 
 	Logger     *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
-	Gatherer   prometheus.Gatherer   // what /metrics tells; nil: the Registerer when it can, else nothing
+	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: the Registerer when it can, else nothing
 
 	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
 	MaxConns       int // open connections; one more is answered 503; 0: 16,384

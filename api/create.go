@@ -104,7 +104,7 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 	return n, nil
 }
 
-// fieldNamed lets an error about the key name where it came from.
+// fieldNamed has an error about the key name the field or header that it came from.
 func fieldNamed(err error, from, to string) error {
 	r := refusalOf(opCreate, err)
 	if r.body.Field == from {
@@ -145,7 +145,7 @@ func (d *durations) refuse(field string, v int64, why string) {
 	}
 }
 
-// retry fills what a policy leaves out with the default's.
+// retry fills in what a policy leaves out from the default.
 func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
 	if r == nil {
 		return nil
@@ -189,7 +189,7 @@ func requestHash(body *v1.CreateTaskRequest, scope tracker.Scope) (string, error
 	return hashOf(r)
 }
 
-// hashOf returns what stands for a value in the store.
+// hashOf returns the hash that stands for a value in the store.
 func hashOf(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -30,8 +30,8 @@ func decode(body []byte, v any, lenient bool) error {
 	return decodeObject("", body, v, lenient)
 }
 
-// decodeObject reads valid JSON that was found at a path of the body. encoding/json takes a name in any case for a field's;
-// so what is skipped is hidden from it.
+// decodeObject reads valid JSON that was found at a path of the body. encoding/json matches field names in any case, so names
+// that are skipped are hidden from it.
 func decodeObject(path string, object []byte, v any, lenient bool) error {
 	c := fieldCheck{Scanner: jsonscan.Scanner{Text: object}, lenient: lenient}
 	if r := c.value(reflect.TypeOf(v).Elem(), path); r != nil {
@@ -84,8 +84,7 @@ func unmarshal(path string, body []byte, v any) error {
 	return invalidJSON("The body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// wireField takes the names of embedded structs out of a path of encoding/json: ours on the wire begin with a
-// lower-case letter.
+// wireField removes the names of embedded structs from a path of encoding/json: ours on the wire begin with a lower-case letter.
 func wireField(path string) string {
 	parts := strings.Split(path, ".")
 	kept := parts[:0]
@@ -97,7 +96,7 @@ func wireField(path string) string {
 	return strings.Join(kept, ".")
 }
 
-// kindName says what a field wants in words of JSON.
+// kindName names the JSON kind that a field wants.
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -51,7 +51,7 @@ func (c *fieldCheck) value(t reflect.Type, path string) *refusal {
 	return nil
 }
 
-// object takes the fields of a struct.
+// object reads the fields of a struct.
 func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 	fields := fieldsOf(t)
 	seen := uint64(0)
@@ -88,7 +88,7 @@ func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 	return nil
 }
 
-// kept takes a value that is kept as it is.
+// kept reads a value that is kept as it is.
 func (c *fieldCheck) kept(path string) *refusal {
 	c.Space()
 	from := c.Pos
@@ -111,7 +111,7 @@ func (c *fieldCheck) array(t reflect.Type, path string) *refusal {
 	return nil
 }
 
-// dictionary takes an object whose names are the client's own.
+// dictionary reads an object whose names are the client's own.
 func (c *fieldCheck) dictionary(t reflect.Type, path string) *refusal {
 	seen := map[string]bool{}
 	for more := c.Open('{', '}'); more; more = c.More('}') {
@@ -130,7 +130,7 @@ func (c *fieldCheck) dictionary(t reflect.Type, path string) *refusal {
 	return nil
 }
 
-// name takes a member's name.
+// name reads a member's name.
 func (c *fieldCheck) name() []byte {
 	c.Space()
 	lit, escaped, _ := c.Str()
@@ -141,7 +141,7 @@ func (c *fieldCheck) emptyString() bool {
 	return c.Peek() == '"' && bytes.HasPrefix(c.Text[c.Pos:], []byte(`""`))
 }
 
-// hidden returns the value in which no skipped name is any field's.
+// hidden returns the value changed so that no skipped name matches a field.
 func (c *fieldCheck) hidden() []byte {
 	if c.skipped == nil {
 		return c.Text

@@ -9,9 +9,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker
-// can know of it, so the Tracker is told once the reply was handed to the connection. fasthttp has no hook
-// for that, but lets a body write itself: this one flushes, and only when that went well it tells.
+// delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker can know of it, so
+// the Tracker is told once the reply has been handed to the connection. fasthttp has no hook for that, but lets a body write
+// itself: this one flushes, and reports the delivery only if that went well.
 type delivery struct {
 	body []byte
 	told func()

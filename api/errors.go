@@ -47,7 +47,7 @@ func invalidID(field string) *refusal {
 	return r
 }
 
-// One body for every 401, so that it tells nothing about why.
+// errUnauthorized has one body for every 401, so that it gives no hint why.
 var errUnauthorized = refuse(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
 	"The request needs one valid, unexpired bearer token in its Authorization header")
 
@@ -80,7 +80,7 @@ var statusOf = map[tracker.Code]int{
 	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
 }
 
-// defaultMessage is for errors of the domain that bring none.
+// defaultMessage is for errors of the domain that come without one.
 var defaultMessage = map[tracker.Code]string{
 	tracker.Invalid: "The request is not valid",
 	tracker.NotFound: "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten " +
@@ -143,7 +143,7 @@ func refusalOf(op string, err error) *refusal {
 	return r
 }
 
-// messageOf is the contract's own sentence where it shows one, else the domain's, else a default.
+// messageOf returns the contract's own sentence where it shows one, else the domain's, else a default.
 func messageOf(op string, e *tracker.Error) string {
 	switch {
 	case e.Code == tracker.Expired && e.Reason == tracker.HeartbeatTimeout:
@@ -162,7 +162,7 @@ func messageOf(op string, e *tracker.Error) string {
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
-// logLimiter lets some lines through a second: while Redis is away every beat fails for the same cause.
+// logLimiter lets through some lines a second: while Redis is away every beat fails for the same cause.
 type logLimiter struct {
 	lines int // a second; 0: one
 

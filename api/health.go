@@ -14,14 +14,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// livez says that the process answers. It never asks Redis: a restart does not heal Redis.
+// livez reports that the process answers. It never asks Redis: a restart does not heal Redis.
 func (req *request) livez() (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
-// readyz says whether this replica should get work: it is not draining. The store's trouble is all replicas' trouble, and
-// of a Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest,
-// and all for a while after it. So trouble is told, and work goes on coming, to be answered 503 where it must.
+// readyz reports whether this replica should get work: it is not draining. The store's trouble is that of all replicas, and on a
+// Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest, and all
+// for a while after it. So trouble is shown, and work keeps coming, to be answered 503 where it must.
 func (req *request) readyz() (int, any, error) {
 	status, health := req.s.health(&req.ctx.Response.Header)
 	return status, health, nil
@@ -43,7 +43,7 @@ func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}
 }
 
-// troubleOf says what is wrong with the store, to whoever asks.
+// troubleOf says what is wrong with the store, in words that anyone may read.
 func troubleOf(err error) string {
 	var e *tracker.EvictionError
 	if errors.As(err, &e) {
@@ -53,8 +53,8 @@ func troubleOf(err error) string {
 }
 
 const (
-	readyFor  = 200 * time.Millisecond // how long one look at the store counts
-	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without whoever asked
+	readyFor  = 200 * time.Millisecond // how long one check of the store counts
+	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without the caller
 )
 
 var errNoAnswerYet = errors.New("it has not answered yet")
@@ -64,9 +64,9 @@ type readiness struct {
 	check func(context.Context) error
 
 	mu   sync.Mutex
-	done chan struct{} // closed when the look under way, or the last one, is over; nil: there was none
-	at   time.Time     // of the last look's end; zero: it is under way
-	err  error         // of the last look
+	done chan struct{} // closed when the check under way, or the last one, is over; nil: there was none
+	at   time.Time     // when the last check ended; zero: it is under way
+	err  error         // of the last check
 }
 
 func (r *readiness) ask() error {
@@ -87,7 +87,7 @@ func (r *readiness) ask() error {
 	return r.err
 }
 
-// look begins a look where none is under way and the last one counts no more.
+// look begins a check unless one is under way or the last one still counts.
 func (r *readiness) look() (done <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -257,7 +257,7 @@ func (req *request) answerItems(b *batchRequest) {
 	writeBody(req.ctx, fasthttp.StatusOK, b.out)
 }
 
-// clipID returns an id to be repeated in an answer; one that is no id is repeated as far as it makes sense.
+// clipID returns an id to be repeated in an answer; an invalid one is repeated as far as it makes sense.
 func clipID(id []byte) string {
 	if len(id) > tracker.MaxIDBytes {
 		id = id[:tracker.MaxIDBytes]

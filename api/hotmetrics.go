@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// hotMetrics counts what single beats count, in stripes, since a counter that all cores write to costs each of
-// them more than the rest of the handler. It gives them to Prometheus under the names of their families.
+// hotMetrics counts what single beats count, in stripes, since a counter that all cores write to costs each of them more than
+// the rest of the handler. It exposes them to Prometheus under the names of their families.
 type hotMetrics struct {
 	stripes [32]hotStripe
 	taken   atomic.Uint32
@@ -74,7 +74,7 @@ func (h *hotMetrics) inFlight() (n int64) {
 	return n
 }
 
-// Describe says nothing of the families that the collectors of the other routes describe.
+// Describe leaves out the families that the collectors of the other routes describe.
 func (h *hotMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- h.skew }
 
 func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
@@ -95,7 +95,7 @@ func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 	h.collectSkew(ch)
 }
 
-// cumulative returns buckets as Prometheus wants them, each with all below it, and the count of all; the last one has what
+// cumulative returns buckets in Prometheus's form, each including all below it, and the count of all; the last bucket holds what
 // is beyond every bound.
 func cumulative(bounds []time.Duration, buckets []uint64) (upTo map[float64]uint64, count uint64) {
 	upTo = make(map[float64]uint64, len(bounds))

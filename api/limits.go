@@ -22,7 +22,7 @@ type admission struct {
 	refused  func()
 }
 
-// enter lets one in, or returns the refusal when there is no room. Who was let in must leave.
+// enter lets one request in, or returns the refusal when there is no room. Whoever was let in must leave.
 func (a *admission) enter() *refusal {
 	if a.underWay.Add(1) <= a.limit {
 		return nil
@@ -35,12 +35,12 @@ func (a *admission) enter() *refusal {
 
 func (a *admission) leave() { a.underWay.Add(-1) }
 
-// yields reports whether a route gives way to heartbeats. A claim judges itself: one that waits for work takes no time.
+// yields reports whether a route yields to heartbeats. A claim decides for itself: one that waits for work takes no time.
 func (r *route) yields() bool {
 	return r.access == forControl || r.access == forWorker && r.op != opWorkerHeartbeat && r.op != opClaim
 }
 
-// shortWait is less than what a claim must be ready to wait to be no burden.
+// shortWait is how short a claim's wait must be for the claim to count as a burden.
 const shortWait = time.Second
 
 // tenantLimit gives each tenant a token bucket for one kind of request, so that one tenant's flood leaves the others'
@@ -85,19 +85,19 @@ func newTenantLimit(setting, what string, perSecond int, since time.Time, refuse
 	}
 }
 
-// take takes one from the tenant's bucket, or returns the refusal when it is empty. At may point to the bucket where it was found
+// take takes one from the tenant's bucket, or returns the refusal when it is empty. `at` may point to the bucket where it was found
 // before; nil: it is looked for.
 func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.Time) *refusal {
 	return l.takeOf(tenant, at, now, 1, burst)
 }
 
-// owe takes n more for a request that was let in: what is not there is owed, and refused of the next ones. So a request that
+// owe takes n more for a request that was let in: what is not there is owed, and deducted from the next ones. So a request that
 // is worth more than a second's share is neither free nor refused for ever.
 func (l *tenantLimit) owe(tenant string, n int, now time.Time) {
 	l.takeOf(tenant, nil, now, int64(n), math.MaxInt64/2)
 }
 
-// takeOf takes n, when that leaves the bucket full at most ahead of now.
+// takeOf takes n, if that leaves the bucket full at most `ahead` from now.
 func (l *tenantLimit) takeOf(tenant string, at *atomic.Pointer[bucket], now time.Time, n, ahead int64) *refusal {
 	if l == nil || n == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // A worker may show its own token instead of an attempt's, for attempts that were dispatched to it.
 
-// errNotTask refuses a good token of another kind; a worker's gets a second look.
+// errNotTask refuses a good token of another kind; a worker's is then examined once more.
 var errNotTask = forbidden("The token is not a task's; use the taskToken of the task's envelope")
 
 // errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know of them.
@@ -56,7 +56,7 @@ func notOpened(a *tracker.Attempt) *refusal {
 	return nil
 }
 
-// asWorker does what a worker asks for. Where the store has lost the worker's record, it is taken up from its token first.
+// asWorker does what a worker asks for. If the store has lost the worker's record, it is adopted from its token first.
 func (req *request) asWorker(do func() error) error {
 	err := do()
 	if tracker.CodeOf(err) != tracker.WorkerNotFound || !req.who.worker() || len(req.who.claims.Record) == 0 {

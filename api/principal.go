@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// principal is whoever a request comes from: what its token says, verified once and then remembered, with what requests
-// need of it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
+// principal is whoever a request comes from: what its token says, verified once and then remembered, and what requests derive
+// from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
 type principal struct {
 	claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
 	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
@@ -41,8 +41,8 @@ func (p *principal) worker() bool { return p.claims != nil && p.claims.Kind == t
 // control reports whether the principal has a role.
 func (p *principal) control() bool { return p.claims != nil && p.claims.Kind == token.KindControl }
 
-// authenticate returns the principal that a token stands for, nearly always from the cache, or 401 for one that does not
-// hold. The token may be borrowed.
+// authenticate returns the principal that a token stands for, nearly always from the cache, or 401 if the token does not hold.
+// The token may be borrowed.
 func (s *Server) authenticate(bearer []byte, now time.Time, count *hotStripe) (*principal, *refusal) {
 	if p := s.tokens.Get(bearer, now.UnixMilli()); p != nil {
 		count.cacheHits.Add(1)
@@ -73,7 +73,7 @@ func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
 	return p, nil
 }
 
-// authenticate finds out whom the request comes from. It is called once for a request.
+// authenticate finds out who the request comes from. It is called once per request.
 func (req *request) authenticate() *refusal {
 	who, r := req.s.authenticate(req.wire.bearer(), req.now, &req.s.metrics.hot.stripes[0])
 	if r != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// parseQuery reads the query and refuses parameters that the route does not take.
+// parseQuery reads the query and refuses parameters that the route does not have.
 func (req *request) parseQuery(raw string) error {
 	if raw == "" {
 		return nil
@@ -50,7 +50,7 @@ func clip(s string) string {
 	return s
 }
 
-// parameters reads a query and keeps the first refusal.
+// parameters reads a query and keeps its first refusal.
 type parameters struct {
 	url.Values
 	err error
@@ -123,7 +123,7 @@ const (
 	maxPageSize     = 100
 )
 
-// pageSize is clamped to 1 to 100; what is not an integer is refused.
+// pageSize clamps to 1 to 100; anything that is not an integer is refused.
 func (p *parameters) pageSize() int {
 	if !p.Has("pageSize") {
 		return defaultPageSize

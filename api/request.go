@@ -29,7 +29,7 @@ type request struct {
 
 func (req *request) local() time.Time { return req.s.local(req.ctx) }
 
-// context is what the Tracker gets. It does not end with the client's connection: fasthttp does not tell, and a
+// context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
 // transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival.
 func (req *request) context() context.Context { return arrived(context.Background(), req.ctx) }
 
@@ -45,7 +45,7 @@ var (
 	contentTypeJSONUT = []byte("application/json; charset=utf-8")
 )
 
-// checkContentType refuses bodies that say that they are something else than JSON, or compressed.
+// checkContentType refuses bodies that claim to be anything but JSON, or to be compressed.
 func checkContentType(h *fasthttp.RequestHeader) *refusal {
 	if len(h.ContentEncoding()) > 0 {
 		return errContentType

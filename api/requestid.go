@@ -28,7 +28,7 @@ func (r *requestIDs) init() {
 	r.prefix = "req_" + base32.HexEncoding.EncodeToString(b[:])[:10] + "-"
 }
 
-// setRequestID gives the answer its id: the request's own when that is sane, else a new one.
+// setRequestID sets the answer's id: the request's own when that is sane, else a new one.
 func (s *Server) setRequestID(ctx *fasthttp.RequestCtx, own []byte) {
 	if saneRequestID(own) {
 		ctx.Response.Header.SetCanonical(headerRequestIDBytes, own)

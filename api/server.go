@@ -115,7 +115,7 @@ func (s *Server) setBounds() {
 	s.tenantCalls = newTenantLimit("tenant-calls-per-second", "calls", s.cfg.TenantCalls, start(), counted("tenant_calls"))
 }
 
-// Serve answers the API's requests until Shutdown, then gives nil.
+// Serve answers the API's requests until Shutdown, then returns nil.
 func (s *Server) Serve(ln net.Listener) error {
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
@@ -123,7 +123,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	return s.http.Serve(s.bounded(ln, s.watch, s.cfg.MaxConns, s.cfg.TLS != nil))
 }
 
-// ServeAdmin answers AdminHandler's requests until Shutdown, then gives nil.
+// ServeAdmin answers AdminHandler's requests until Shutdown, then returns nil.
 func (s *Server) ServeAdmin(ln net.Listener) error {
 	return s.admin.Serve(s.bounded(ln, s.adminWatch, maxAdminConns, true))
 }
@@ -157,7 +157,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 
-// now is Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
+// now returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
 func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
@@ -165,7 +165,7 @@ func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
 	return s.local(ctx).Add(s.tracker.Skew())
 }
 
-// local is this process's time, for what is counted here alone.
+// local returns this process's time, for what is counted here alone.
 func (s *Server) local(ctx *fasthttp.RequestCtx) time.Time {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
@@ -176,7 +176,7 @@ func (s *Server) local(ctx *fasthttp.RequestCtx) time.Time {
 	return time.Now()
 }
 
-// protocolError answers what never becomes a request.
+// protocolError answers what never becomes a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
@@ -204,7 +204,7 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	s.writeRefusal(ctx, r)
 }
 
-// fasthttpLogger sends fasthttp's own words to the log, as debugging: they are about clients' connections.
+// fasthttpLogger sends fasthttp's own messages to the log, at debug level: they are about clients' connections.
 type fasthttpLogger struct{ log *slog.Logger }
 
 func (l fasthttpLogger) Printf(format string, args ...any) {

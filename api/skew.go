@@ -13,16 +13,16 @@ var skewBuckets = [...]time.Duration{
 	time.Hour,
 }
 
-// maxSkew is what a worker's time adds to the sum at most: one clock that is years off is not to hide all others.
+// maxSkew is the most that one worker's time adds to the sum: one clock that is years off must not hide all the others.
 const maxSkew = 24 * time.Hour
 
-// skewCount counts how far the times that workers say in callbacks are from the store's when these were received.
+// skewCount counts how far the times that workers report in callbacks are from the store's when these were received.
 type skewCount struct {
 	millis  atomic.Uint64
 	buckets [len(skewBuckets) + 1]atomic.Uint64
 }
 
-// observe counts a worker's time; one that is zero was not said.
+// observe counts a worker's time; a zero time was not reported.
 func (c *skewCount) observe(said, received time.Time) {
 	if !said.IsZero() {
 		c.observeMs(said.UnixMilli(), received)

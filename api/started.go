@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// started answers POST /v1/tasks/{taskId}/started. Again on the running attempt it has the same answer.
+// started answers POST /v1/tasks/{taskId}/started. Called again for the running attempt it gives the same answer.
 func (req *request) started() (int, any, error) {
 	var body v1.StartedRequest
 	if err := req.lenient(&body); err != nil {
@@ -40,7 +40,7 @@ func (req *request) started() (int, any, error) {
 	return fasthttp.StatusOK, nil, nil
 }
 
-// report checks what every callback says about itself.
+// report checks what every callback reports about itself.
 func (req *request) report(attempt int, worker string, at time.Time) (tracker.Report, error) {
 	if attempt < 1 {
 		return tracker.Report{}, invalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")

@@ -10,9 +10,9 @@ import (
 	v1 "github.com/lubdub-io/lubdub/api/v1"
 )
 
-// wire is what one pass over a request's raw headers finds. fasthttp serves several things that a front end
-// must not (two framings of one body, folded headers) and keeps no trace of them after parsing, so the raw
-// headers are looked at. The slices borrow the request.
+// wire is what one pass over a request's raw headers finds. fasthttp serves several things that a front end must not (two
+// framings of one body, folded headers) and keeps no trace of them after parsing, so the raw headers are examined. The slices
+// borrow the request.
 type wire struct {
 	authorization []byte
 	requestID     []byte
@@ -88,7 +88,7 @@ func header(line []byte, name string) ([]byte, bool) {
 	return v, true
 }
 
-// ambiguous reports whether another hop might read the request differently: then it ends here, and so does the
+// ambiguous reports whether another hop might read the request differently: then the request ends here, and so does the
 // connection.
 func (w *wire) ambiguous() bool {
 	return w.folded || w.encodings > 0 && (w.encodings > 1 || w.lengths > 0 || !w.chunked)

@@ -71,7 +71,7 @@ func (req *request) registrationKey(body *v1.RegisterWorkerRequest) (string, err
 	}
 }
 
-// registrationHash is the same for registrations that say the same.
+// registrationHash is the same for registrations with the same content.
 func registrationHash(body v1.RegisterWorkerRequest) (string, error) {
 	body.RegistrationID = "" // it may have come as a header before
 	return hashOf(body)

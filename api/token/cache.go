@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// Cache remembers verified tokens, each with a value that was made of its claims. It is a fixed table of sets of eight: a
-// look-up reads one cache line of tags and follows one pointer, takes no lock and allocates nothing. A token's place comes
-// from the end of its signature, which is as random as a hash and costs nothing; what decides is the comparison of the whole
-// token. None is found past its expiry. Whoever calls Put has verified the token; a cache belongs to one Keyring, so that
-// what a key has signed is forgotten with it.
+// Cache remembers verified tokens, each with a value derived from its claims. It is a fixed table of sets of eight: a look-up
+// reads one cache line of tags and follows one pointer, takes no lock and allocates nothing. A token's place comes from the end
+// of its signature, which is as random as a hash and costs nothing; what decides is the comparison of the whole token. No token
+// is found past its expiry. Whoever calls Put has verified the token; a cache belongs to one Keyring, so that what a key has
+// signed is forgotten with it.
 type Cache[T any] struct {
 	sets    []set[T]
 	mask    uint64
@@ -21,7 +21,7 @@ type Cache[T any] struct {
 	evictions atomic.Uint64
 }
 
-// Entry is a remembered token. Value stands in it, not behind a pointer: with many tokens a look-up waits for each line of
+// Entry is a remembered token. Value is stored in it, not behind a pointer: with many tokens a look-up waits for each line of
 // memory that it touches.
 type Entry[T any] struct {
 	Token   string // an own copy, not a request's

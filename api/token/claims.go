@@ -93,7 +93,7 @@ func (k *Keyring) sign(c *Claims, iat, exp time.Time) (string, error) {
 
 var errToken = errors.New("the token does not hold")
 
-// Verify returns what a token says that holds at the given time. Why one does not hold is for tests: clients are never told.
+// Verify returns the claims of a token that holds at the given time. Why one does not hold is for tests: clients are never told.
 func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	if len(token) == 0 || len(token) > MaxBytes {
 		return nil, errToken
@@ -114,8 +114,8 @@ func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	return &c, nil
 }
 
-// Verifications returns how many tokens were verified, whatever came of it: each costs ten times what a beat does, so
-// callers keep a Cache in front of it.
+// Verifications returns how many tokens were verified, successfully or not: each costs ten times what a beat does, so callers
+// keep a Cache in front of it.
 func (k *Keyring) Verifications() uint64 { return k.verified.Load() }
 
 // keyOf returns the key of a token. An unknown kid must be an error: an empty key would verify a token that was

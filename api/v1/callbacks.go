@@ -45,7 +45,7 @@ func (c ErrorCategory) Valid() bool {
 
 // StartedRequest is the body of POST /v1/tasks/{taskId}/started.
 type StartedRequest struct {
-	// Attempt is the attempt that the token was given for.
+	// Attempt is the attempt that the token was issued for.
 	Attempt int `json:"attempt"`
 	// WorkerID names the worker.
 	WorkerID string `json:"workerId,omitempty"`
@@ -67,7 +67,7 @@ type StartedResponse struct {
 
 // HeartbeatRequest is the body of POST /v1/tasks/{taskId}/heartbeat.
 type HeartbeatRequest struct {
-	// Attempt is the attempt that the token was given for.
+	// Attempt is the attempt that the token was issued for.
 	Attempt int `json:"attempt"`
 	// WorkerID names the worker.
 	WorkerID string `json:"workerId,omitempty"`
@@ -120,8 +120,8 @@ type HeartbeatsResponse struct {
 	ServerTime Time `json:"serverTime"`
 }
 
-// HeartbeatResult is what became of one beat: Status is the HTTP status that the beat alone would have got,
-// and the fields are those of its answer.
+// HeartbeatResult is the outcome of one beat: Status is the HTTP status that the beat alone would have got, and the fields are
+// those of its answer.
 type HeartbeatResult struct {
 	TaskID string `json:"taskId"`
 	// Status is 200, or a status of the error table.
@@ -150,7 +150,7 @@ type HeartbeatResult struct {
 
 // CompletedRequest is the body of POST /v1/tasks/{taskId}/completed.
 type CompletedRequest struct {
-	// Attempt is the attempt that the token was given for.
+	// Attempt is the attempt that the token was issued for.
 	Attempt int `json:"attempt"`
 	// WorkerID names the worker.
 	WorkerID string `json:"workerId,omitempty"`
@@ -167,7 +167,7 @@ type CompletedRequest struct {
 	Error *TaskError `json:"error,omitempty"`
 	// CancelledDuringPhase says where a cancel met the work.
 	CancelledDuringPhase string `json:"cancelledDuringPhase,omitempty"`
-	// PartialProgress is any JSON value that tells how far the work came before its cancel.
+	// PartialProgress is any JSON value that says how far the work had come before its cancel.
 	PartialProgress json.RawMessage `json:"partialProgress,omitempty"`
 }
 
@@ -191,7 +191,7 @@ type CompletedResponse struct {
 	FinalState State `json:"finalState"`
 	// ServerTime is the store's clock.
 	ServerTime Time `json:"serverTime"`
-	// WillRetry tells that another attempt follows.
+	// WillRetry reports that another attempt follows.
 	WillRetry bool `json:"willRetry,omitempty"`
 	// NextAttempt is its number.
 	NextAttempt int `json:"nextAttempt,omitempty"`

@@ -52,10 +52,10 @@ type Error struct {
 	ExpectedAttempt int `json:"expectedAttempt,omitempty"`
 	// ReceivedAttempt is the attempt that the call was for.
 	ReceivedAttempt int `json:"receivedAttempt,omitempty"`
-	// Considered is how many workers a selection looked at.
+	// Considered is how many workers a selection considered.
 	Considered *int `json:"considered,omitempty"`
-	// Rejected is how many of them fell at each filter.
+	// Rejected is how many of them each filter removed.
 	Rejected *Rejected `json:"rejected,omitempty"`
-	// RequestID is told with a 500 only; every answer has it in its X-Request-Id header.
+	// RequestID is given with a 500 only; every answer has it in its X-Request-Id header.
 	RequestID string `json:"requestId,omitempty"`
 }

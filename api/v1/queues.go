@@ -28,7 +28,7 @@ type Queue struct {
 	Queue       string `json:"queue"`
 	TenantID    string `json:"tenantId"`
 	WorkspaceID string `json:"workspaceId"`
-	// Paused tells that nothing is handed out.
+	// Paused reports that nothing is handed out.
 	Paused bool `json:"paused"`
 	// Depth is how many tasks could be claimed now; those that wait for their backoff or notBefore do not count.
 	Depth int `json:"depth"`
@@ -42,7 +42,7 @@ type Queue struct {
 	Types []QueueType `json:"types"`
 	// Workers counts the queue's workers by status.
 	Workers QueueWorkers `json:"workers"`
-	// Created tells, when a queue is paused, that nothing was known of it before: perhaps its name is mistyped.
+	// Created reports, when a queue is paused, that nothing was known of it before: perhaps its name is mistyped.
 	Created bool `json:"created,omitempty"`
 }
 

@@ -18,15 +18,15 @@ type Version struct {
 
 // ReleaseRequest is the body of POST /v1/system:release.
 type ReleaseRequest struct {
-	// DurationMs is for how long the mass expiry brake holds nothing in this tenant and workspace; absent: 10 minutes.
+	// DurationMs is how long the mass expiry brake spares nothing in this tenant and workspace; absent: 10 minutes.
 	DurationMs *int64 `json:"durationMs,omitempty"`
 }
 
 // ReleaseResponse is the answer to POST /v1/system:release.
 type ReleaseResponse struct {
-	// TasksReleased were held and expire now unless they beat.
+	// TasksReleased were spared and expire now unless they beat.
 	TasksReleased int `json:"tasksReleased"`
-	// WorkersReleased were held and go OFFLINE now unless they beat.
+	// WorkersReleased were spared and go OFFLINE now unless they beat.
 	WorkersReleased int  `json:"workersReleased"`
 	ReleasedUntil   Time `json:"releasedUntil"`
 }

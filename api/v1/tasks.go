@@ -97,7 +97,7 @@ type RetryPolicy struct {
 
 // CreateTasksRequest is the body of POST /v1/tasks:batch.
 type CreateTasksRequest struct {
-	// Tasks are 1 to 1,000 creations; each has its own fate.
+	// Tasks are 1 to 1,000 creations; each has its own outcome.
 	Tasks []CreateTasksItem `json:"tasks"`
 }
 
@@ -205,8 +205,8 @@ type Task struct {
 	CancelReason    *string `json:"cancelReason"`
 	// Reason is why the task FAILED.
 	Reason *string `json:"reason"`
-	// RetriesExhausted tells that a retry might have helped the task that FAILED, but its policy allows no more; absent
-	// when it is not so, as when the error was not retryable.
+	// RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent
+	// otherwise, as when the error was not retryable.
 	RetriesExhausted bool            `json:"retriesExhausted,omitempty"`
 	Output           json.RawMessage `json:"output"`
 	Metrics          json.RawMessage `json:"metrics"`
@@ -235,7 +235,7 @@ type Task struct {
 	Losses               int             `json:"losses"`
 	CancelledDuringPhase string          `json:"cancelledDuringPhase,omitempty"`
 	PartialProgress      json.RawMessage `json:"partialProgress,omitempty"`
-	// Payload and resources are told by GET /v1/tasks/{taskId} only.
+	// Payload and Resources are returned by GET /v1/tasks/{taskId} only.
 	Payload   json.RawMessage `json:"payload,omitempty"`
 	Resources json.RawMessage `json:"resources,omitempty"`
 }
@@ -255,7 +255,7 @@ type HistoryEntry struct {
 	WorkerID     *string `json:"workerId"`
 	DispatchedAt Time    `json:"dispatchedAt"`
 	StartedAt    Time    `json:"startedAt"`
-	// LastHeartbeatAt is when the attempt was heard last; null when it never was.
+	// LastHeartbeatAt is when the attempt last beat; null when it never did.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
 	// CompletedAt is what the worker's own clock said when it completed the attempt.
 	CompletedAt Time `json:"completedAt,omitzero"`
@@ -269,7 +269,7 @@ type HistoryEntry struct {
 	// Metrics are at most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's.
 	Metrics   json.RawMessage `json:"metrics,omitempty"`
 	WillRetry bool            `json:"willRetry,omitempty"`
-	// RetriesExhausted tells that the attempt was worth a retry, but the task's policy allows no more.
+	// RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more.
 	RetriesExhausted bool `json:"retriesExhausted,omitempty"`
 	// Evidence is what Lubdub's verdict rests on; null when the worker ended the attempt itself.
 	Evidence *Evidence `json:"evidence"`
@@ -290,10 +290,10 @@ type Evidence struct {
 	DetectionLagMs int64 `json:"detectionLagMs"`
 	// Sweeper names the process that found it; each has one name.
 	Sweeper string `json:"sweeper"`
-	// WorkerReason is why an attempt was lost with its worker: that one's statusReason, or NOT_IN_INVENTORY when it lives
-	// and two of its inventories running did not list the attempt. The times above are then the worker's.
+	// WorkerReason is why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and
+	// two of its inventories in a row did not list the attempt. The times above are then the worker's.
 	WorkerReason string `json:"workerReason,omitempty"`
-	// MassExpiryHeld tells that the mass expiry brake had held it, so that it had one timeout more.
+	// MassExpiryHeld reports that the mass expiry brake had spared it, so that it had one timeout more.
 	MassExpiryHeld bool `json:"massExpiryHeld,omitempty"`
 }
 
@@ -308,7 +308,7 @@ type TaskList struct {
 
 // CancelRequest is the body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel.
 type CancelRequest struct {
-	// Reason is told to the worker as cancelReason.
+	// Reason is passed to the worker as cancelReason.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -71,8 +71,8 @@ type WorkerHeartbeatRequest struct {
 	CompletedDelta int64 `json:"completedDelta,omitempty"`
 	// FailedDelta is how many failed since then.
 	FailedDelta int64 `json:"failedDelta,omitempty"`
-	// Tasks are all the attempts that it has, where it lists them: at most its maxConcurrent, and 1,000 that have ended
-	// without its knowing. An attempt that two beats running miss is lost.
+	// Tasks are all the attempts that it has, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its
+	// knowing. An attempt that two beats in a row miss is lost.
 	Tasks []WorkerTaskItem `json:"tasks,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type WorkerHeartbeatResponse struct {
 	Accepted bool `json:"accepted"`
 	// ShouldDrain asks the worker to claim nothing more, to finish what it holds and to deregister.
 	ShouldDrain bool `json:"shouldDrain"`
-	// DrainDeadline is when what it still holds is given to others.
+	// DrainDeadline is when what it still holds is handed to others.
 	DrainDeadline Time `json:"drainDeadline,omitzero"`
 	// CancelTasks are attempts to stop gracefully. They are repeated until their delivery is recorded.
 	CancelTasks []CancelTask `json:"cancelTasks"`
@@ -130,7 +130,7 @@ type DeregisterRequest struct {
 
 // ReasonRequest is the body of what needs no more than a reason.
 type ReasonRequest struct {
-	// Reason is shown with the worker where it ends, and told in the event.
+	// Reason is shown with the worker where it ends, and recorded in the event.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -138,7 +138,7 @@ type ReasonRequest struct {
 type DrainRequest struct {
 	// Reason is shown with the worker.
 	Reason string `json:"reason,omitempty"`
-	// DeadlineMs is after how long what is still held is given to others; absent: never.
+	// DeadlineMs is how long until what is still held is handed to others; absent: never.
 	DeadlineMs *int64 `json:"deadlineMs,omitempty"`
 }
 
@@ -248,7 +248,7 @@ type Machine struct {
 // MachineDrain is the drain of a machine.
 type MachineDrain struct {
 	Since Time `json:"since"`
-	// Deadline is when what its workers still held at the drain is given to others.
+	// Deadline is when what its workers still held at the drain is handed to others.
 	Deadline Time    `json:"deadline"`
 	Reason   *string `json:"reason"`
 }
@@ -311,7 +311,7 @@ type SweepResponse struct {
 	Results SweepResults `json:"results"`
 }
 
-// SweepResults tells what a sweep did.
+// SweepResults says what a sweep did.
 type SweepResults struct {
 	Zombies      SweptTasks   `json:"zombies"`
 	StaleWorkers SweptWorkers `json:"staleWorkers"`

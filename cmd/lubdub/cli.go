@@ -41,7 +41,7 @@ func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*c
 	})
 }
 
-// loadConfig returns what could be made of the configuration also when there are mistakes in it.
+// loadConfig returns what could be made of the configuration even when there are mistakes in it.
 func loadConfig(in config.Input) (*config.Loaded, error) {
 	cfg, err := config.Load(in)
 	if err != nil {
@@ -50,8 +50,8 @@ func loadConfig(in config.Input) (*config.Loaded, error) {
 	return cfg, nil
 }
 
-// flagsSet lists the flags that stand on the command line. The order of sources is the config package's business,
-// so kong is told of no variable and no resolver: its own order puts files over variables.
+// flagsSet lists the flags that stand on the command line. The order of sources is the config package's business, so kong knows
+// no variable and no resolver: its own order puts files over variables.
 func flagsSet(k *kong.Context) (names []string) {
 	for _, p := range k.Path {
 		if p.Flag != nil && !p.Resolved {
@@ -66,7 +66,7 @@ type mistake struct{ error }
 
 func (m *mistake) Unwrap() error { return m.error }
 
-// run is main without the process around it. It gives the exit code.
+// run is main without the process around it. It returns the exit code.
 func (a *app) run(args []string) (code int) {
 	var c cli
 	a.badFlags, a.strays = map[string]string{}, nil
@@ -115,7 +115,7 @@ func (a *app) run(args []string) (code int) {
 	return exitFailed
 }
 
-// leaveEnums lets the configuration judge which words a setting may have: kong would end with the first wrong one.
+// leaveEnums lets the configuration judge which words a setting may have: kong would stop at the first wrong one.
 func leaveEnums(model *kong.Application) {
 	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok && flag.Tag.Type == "setting" {
@@ -125,9 +125,9 @@ func leaveEnums(model *kong.Application) {
 	})
 }
 
-// parse reads the command line. Flags that do not exist, and arguments that no command takes, are collected, not only the
-// first one; a command that loads the configuration tells them with all other mistakes, and of any other command they are
-// the error.
+// parse reads the command line. Flags that do not exist, and arguments that no command takes, are all collected, not only the
+// first; a command that loads the configuration reports them with all other mistakes, and of any other command they are the
+// error.
 func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	k, err := parser.Parse(args)
 	for stray := strayIn(err); stray != ""; stray = strayIn(err) {
@@ -170,8 +170,8 @@ var (
 	strayArgument = regexp.MustCompile(`^unexpected argument ([^\s,=]+)`)
 )
 
-// strayIn returns what of the command line kong's error calls unknown, or "". Without a command that loads the configuration
-// an argument is what was meant for one.
+// strayIn returns the part of the command line that kong's error calls unknown, or "". Without a command that loads the
+// configuration an argument is what was meant for one.
 func strayIn(err error) string {
 	failed := new(kong.ParseError)
 	if !errors.As(err, &failed) {
@@ -186,7 +186,7 @@ func strayIn(err error) string {
 	return ""
 }
 
-// without leaves an argument out, and what seems to be its value when it is a flag.
+// without leaves out an argument, and what seems to be its value when it is a flag.
 func without(args []string, stray string) []string {
 	for i, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); name != stray {
@@ -222,7 +222,7 @@ func helpFor(args []string, model *kong.Application) string {
 	return "--help"
 }
 
-// parseSetting reads a flag with the parser that reads variables and files. What cannot be read is told by the
+// parseSetting reads a flag with the parser that reads variables and files. What cannot be read is reported by the
 // configuration, with its other mistakes. A number below zero is a value, though it looks like a flag.
 func (a *app) parseSetting(k *kong.DecodeContext, target reflect.Value) error {
 	if next := k.Scan.Peek(); !next.IsValue() && !belowZero.MatchString(next.String()) {

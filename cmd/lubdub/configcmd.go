@@ -30,7 +30,7 @@ func (c *configPrintCmd) Run(a *app, k *kong.Context) error {
 
 type configCheckCmd struct{ settings }
 
-// Run looks at everything that can be judged without Redis.
+// Run checks everything that can be judged without Redis.
 func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	cfg, err := c.load(a, k, nil)
 	found := []error{unwrapped(err)}
@@ -46,7 +46,7 @@ func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	return err
 }
 
-// unwrapped takes the mark of a mistake off, so that all of them can be marked together.
+// unwrapped removes the mark of a mistake, so that all of them can be marked together.
 func unwrapped(err error) error {
 	if m := new(mistake); errors.As(err, &m) {
 		return m.error

@@ -67,8 +67,8 @@ func (c *healthCmd) Run(a *app) error {
 	return err
 }
 
-// healthPage returns the page to ask of what was named: a health page, or a server, with or without a path that all of its
-// pages lie under.
+// healthPage returns the page to request for a given argument: a health page, or a server, with or without a path that all of
+// its pages lie under.
 func healthPage(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -82,8 +82,8 @@ func healthPage(text string) (string, error) {
 	return u.String(), nil
 }
 
-// sameCertificate trusts the very certificate that the server is configured with, whatever name it is for, and shows it
-// where the server wants one of its clients' CA: then that must have signed it.
+// sameCertificate trusts the very certificate that the server is configured with, whatever name it is for, and presents it where
+// the server requires one of its clients' CA: then that must have signed it.
 func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
-// errNoKey says how to make a key: it is the first thing that everyone meets.
+// errNoKey says how to make a key: it is the first error that everyone meets.
 var errNoKey = errors.New("there is no signing key, and without one no token can be made or checked. Make one and keep it:\n" +
 	`  export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"` + "\n" +
 	"or put the same text into a file and name it with --signing-keys-file. ('lubdub dev' needs none.)")
@@ -42,8 +42,8 @@ func keyring(cfg *config.Loaded) (*token.Keyring, error) {
 	return nil, &mistake{fmt.Errorf("%s: %s", from, hideKeys(err.Error(), text))}
 }
 
-// hideKeys takes every piece of a key out of a message. One that was written without its kid may stand where the
-// kid is expected, and be quoted as such.
+// hideKeys removes every piece of a key from a message. One that was written without its kid may stand where the kid is
+// expected, and be quoted as such.
 func hideKeys(message, keys string) string {
 	const shortest = 12 // what is shorter is no key; a kid may be
 	for _, piece := range strings.FieldsFunc(keys, func(r rune) bool { return strings.ContainsRune(",= \t\r\n", r) }) {

@@ -22,8 +22,8 @@ func newLogger(w io.Writer, cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// redisLog takes what go-redis would write to standard error by itself, in a form of its own. It repeats what the
-// tracker says about an outage, for each connection.
+// redisLog takes what go-redis would otherwise write to standard error, in a form of its own. It repeats what the tracker says
+// about an outage, for each connection.
 type redisLog struct{ *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, args ...any) {

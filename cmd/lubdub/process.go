@@ -140,11 +140,11 @@ func listen(setting, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// findPublicURL is what workers are told to call.
+// findPublicURL returns the URL that workers are told to call.
 func (p *process) findPublicURL() string {
 	if p.cfg.PublicURL != "" || p.listener == nil {
 		if p.cfg.PublicURL == "" {
-			return "http://127.0.0.1" // a sweeper makes no envelopes, and the admin pages do not tell it
+			return "http://127.0.0.1" // a sweeper makes no envelopes, and the admin pages do not show it
 		}
 		return p.cfg.PublicURL
 	}
@@ -178,7 +178,7 @@ func (p *process) adminHosts() []string {
 	return append(p.cfg.AdminNames(), host)
 }
 
-// apiURL is where a client on this machine finds the API; empty without the role.
+// apiURL returns where a client on this machine finds the API; empty without the role.
 func (p *process) apiURL() string {
 	if p.listener == nil {
 		return ""
@@ -187,7 +187,7 @@ func (p *process) apiURL() string {
 	return baseURL(p.listener, host, p.tls != nil)
 }
 
-// line is the one line that tells that the process is there.
+// line returns the one line that announces that the process is up.
 func (p *process) line() string {
 	what := "sweeping"
 	if p.listener != nil {

@@ -26,7 +26,7 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	s := &services{api: func() {}, keepTime: func() {}, sweeper: func() {}, tracker: func() {}}
 	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
 	if p.cfg.Roles.API {
-		_ = p.tracker.Tick() // tells Redis's clock before the first token is judged; where it fails, so does all else
+		_ = p.tracker.Tick() // learns Redis's clock before the first token is judged; where it fails, so does all else
 		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
 		s.api = g.Start("API listener", s.listener(p.listener, p.api.Serve))
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// screen writes lines and, below them, one status line. On a terminal the status is redrawn in place; elsewhere
-// it is a line among the others, told less often.
+// screen writes lines and, below them, one status line. On a terminal the status is redrawn in place; elsewhere it is a line
+// among the others, printed less often.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -27,7 +27,7 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-// pace is how often a status is worth telling.
+// pace is how often a status is worth printing.
 func (s *screen) pace() time.Duration {
 	if s.terminal {
 		return 200 * time.Millisecond

@@ -88,7 +88,7 @@ func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *
 	return c.play(ctx, screen, f)
 }
 
-// play lets the fleet run and tells its counts meanwhile, then its summary.
+// play lets the fleet run and prints its counts meanwhile, then its summary.
 func (c *devCmd) play(ctx context.Context, screen *screen, f *fleet.Fleet) error {
 	played := make(chan struct{})
 	go func() { defer close(played); f.Run(ctx, c.For) }()

@@ -24,7 +24,7 @@ func init() {
 // source is the commit that a program was built from. Its fields are empty when that is unknown.
 type source struct{ commit, date string }
 
-// noted returns what the go command has noted. A tree with changes of its own is no commit: it is told as 1a2b3c4-dirty.
+// noted returns what the go command has noted. A tree with changes of its own is no commit: it is shown as 1a2b3c4-dirty.
 func noted(info *debug.BuildInfo) (s source) {
 	if info == nil {
 		return s

@@ -2,7 +2,7 @@ package capacity
 
 import "fmt"
 
-// advise tells what limits the deployment first and what to set for it.
+// advise says what limits the deployment first and what to set for it.
 func (p *Plan) advise(f *Fleet, c *Costs) {
 	say := func(format string, args ...any) { p.Advice = append(p.Advice, fmt.Sprintf(format, args...)) }
 	memory := p.RedisMemoryBytes / f.RedisMemory

@@ -76,7 +76,7 @@ func parseCosts(text []byte) (*Costs, error) {
 	return &c, c.check()
 }
 
-// check holds that nothing was left out: a cost of zero would promise a fleet for nothing.
+// check refuses costs from which something was left out: a cost of zero would promise a fleet for nothing.
 func (c *Costs) check() error {
 	var errs []error
 	positive := map[string]float64{

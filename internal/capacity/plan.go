@@ -290,9 +290,9 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 	}
 }
 
-// flushes tells how beats travel. Each replica has one flush under way to each primary, and the next gathers meanwhile.
-// In a Cluster a flush is one call for each shard that it has beats for. So a beat waits at most until a flush of each
-// replica is through; and the longer flushes wait, the more beats they carry.
+// flushes works out how beats travel. Each replica has one flush under way to each primary, and the next gathers meanwhile. In a
+// Cluster a flush is one call for each shard that it has beats for. So a beat waits at most until a flush of each replica is
+// through; and the longer flushes wait, the more beats they carry.
 func (p *Plan) flushes(f *Fleet, c *Costs) {
 	lanes := float64(p.APIReplicas)
 	shards := 1.0 // one server takes a flush in one call

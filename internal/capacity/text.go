@@ -109,7 +109,7 @@ func (p *Plan) headline(f *Fleet) string {
 		percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
 }
 
-// dealt says of how many deployments a line speaks.
+// dealt says how many deployments a line is about.
 func (p *Plan) dealt(line string) string {
 	if p.Deployments > 1 {
 		return fmt.Sprintf("%d deployments, each of %s", p.Deployments, line)

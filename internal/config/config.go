@@ -70,7 +70,7 @@ type Config struct {
 // Embedded is the value of Config.Redis that asks for a Redis inside the process.
 const Embedded = "embedded"
 
-// Default is the configuration of a process to which nothing was said.
+// Default returns the configuration of a process that was given no settings.
 func Default() *Config {
 	c := &Config{}
 	for _, f := range Fields() {

@@ -35,8 +35,8 @@ func fromKubernetes(name, value string) bool {
 		strings.Contains(name, "_UDP_") || strings.Contains(name, "_SCTP_") || servicePortBare.MatchString(value)
 }
 
-// applyEnviron lays the LUBDUB_* variables over what is loaded so far. An empty one counts as not set, as it is
-// what a compose file makes of a variable that is missing.
+// applyEnviron lays the LUBDUB_* variables over what is loaded so far. An empty one counts as not set, since that is what a
+// compose file makes of a missing variable.
 func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 	known := []string{EnvConfig}
 	byEnv := map[string]Field{}

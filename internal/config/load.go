@@ -18,7 +18,7 @@ const (
 	FromFlag
 )
 
-// Source tells where a value came from.
+// Source says where a value came from.
 type Source struct {
 	Layer Layer
 	Where string // LUBDUB_LISTEN, lubdub.yaml:3, --listen
@@ -42,9 +42,9 @@ type Input struct {
 	File     string            // the YAML file; empty: what LUBDUB_CONFIG says, else none
 	Environ  []string          // as os.Environ gives it
 	Flags    *Config           // values of the flags
-	FlagsSet []string          // names of the flags that were given; the others in Flags are not looked at
+	FlagsSet []string          // names of the flags that were given; the others in Flags are ignored
 	BadFlags map[string]string // what is wrong with the values of flags that could not be read, by name
-	Problems []string          // other mistakes, which are told with those that Load finds
+	Problems []string          // other mistakes, which are reported with those that Load finds
 	Defaults map[string]string // other defaults than Config's, by name
 }
 
@@ -55,12 +55,12 @@ type Loaded struct {
 	sources map[string]Source
 }
 
-// Source tells where the value of a setting came from.
+// Source returns where the value of a setting came from.
 func (l *Loaded) Source(name string) Source { return l.sources[name] }
 
-// Load lays flags over environment over file over defaults, and checks the result. The error tells every
-// problem at once, one a line; it never holds a secret. With an error comes what could be made of the rest, so that
-// more of it can be looked at; nothing must be done with it.
+// Load lays flags over environment over file over defaults, and checks the result. The error reports every problem at once, one
+// a line; it never holds a secret. With an error comes what could be made of the rest, so that more of it can be checked; it
+// must not be used for anything else.
 func Load(in Input) (*Loaded, error) {
 	l := &Loaded{Config: *Default(), sources: map[string]Source{}}
 	ps := problems(slices.Clone(in.Problems))

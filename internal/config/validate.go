@@ -86,7 +86,7 @@ func (l *Loaded) text(name string) string {
 	return f.Text(&l.Config)
 }
 
-// check holds one field against the bounds in its tags.
+// check compares one field with the bounds in its tags.
 func (f Field) check(c *Config) error {
 	if len(f.Enum) > 0 {
 		if v := f.Text(c); !slices.Contains(f.Enum, v) {
@@ -154,7 +154,7 @@ var redisSchemes = []string{
 	"redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 }
 
-// checkRedis looks at the scheme only: the store knows the rest of its URLs, and says so when it is opened.
+// checkRedis checks the scheme only: the store knows the rest of its URLs, and says so when it is opened.
 func checkRedis(text string) error {
 	if text == Embedded {
 		return nil

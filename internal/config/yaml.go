@@ -10,9 +10,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// applyYAML lays a file over what is loaded so far. The file is one flat mapping from setting to value; it is
-// walked as a tree, not decoded into the struct, so that every mistake can be told with its line and every value
-// goes through the same parser as a flag.
+// applyYAML lays a file over what is loaded so far. The file is one flat mapping from setting to value; it is walked as a tree,
+// not decoded into the struct, so that every mistake can be reported with its line and every value goes through the same parser
+// as a flag.
 func (l *Loaded) applyYAML(name string, text []byte) (ps problems) {
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {

@@ -55,7 +55,7 @@ func sbom(info *debug.BuildInfo, name, version, date, sum string) *cdx.BOM {
 	return bom
 }
 
-// module is a Go module by its package URL, whose rules want small letters.
+// module returns a Go module with its package URL, whose rules require lower case.
 func module(kind cdx.ComponentType, path, version string) cdx.Component {
 	purl := "pkg:golang/" + strings.ToLower(path) + "@" + url.QueryEscape(version) + "?type=module"
 	return cdx.Component{Type: kind, BOMRef: purl, Name: path, Version: version, PackageURL: purl}

@@ -13,8 +13,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Caps for a deployment on an embedded Redis. It runs a few thousand scripts a second, so a queue that a real
-// one would empty in a moment holds requests for seconds here; with these, overload is told early, as 503.
+// Caps for a deployment on an embedded Redis. It runs a few thousand scripts a second, so a queue that a real one would empty in
+// a moment holds requests for seconds here; with these, overload is reported early, as 503.
 const (
 	MaxPendingBeats = 1024
 	MaxPendingCalls = 256
@@ -51,11 +51,11 @@ func Start() (*Redis, error) {
 	return r, nil
 }
 
-// Keys expire at most about this much too early or too late, or longer where looking at them takes a hundredth of it.
+// ageStep is about how much too early or too late keys may expire, or longer where scanning them takes a hundredth of it.
 const ageStep = 100 * time.Millisecond
 
-// age lets keys expire with the clock, as in a real Redis; miniredis of itself does so only when a test says so. Its own
-// ClockTTL would look at every key in every command: a show of a minute had four fifths of its time go there.
+// age lets keys expire with the clock, as in a real Redis; miniredis by itself does so only when a test says so. Its own
+// ClockTTL would scan every key in every command: a show of a minute had four fifths of its time go there.
 func (r *Redis) age() {
 	timer := time.NewTimer(ageStep)
 	defer timer.Stop()

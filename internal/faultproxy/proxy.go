@@ -25,17 +25,17 @@ type Proxy struct {
 	closed bool
 }
 
-// Fate is what becomes of a request.
+// Fate is what happens to a request.
 type Fate int
 
 const (
 	Pass        Fate = iota
-	LoseRequest      // the server never hears of it, and the connection is cut
-	CutShort         // the server hears half of it, and the connection is cut
-	LoseReply        // the server executes it, the client never hears of that, and the connection is cut
+	LoseRequest      // the server never gets it, and the connection is cut
+	CutShort         // the server gets half of it, and the connection is cut
+	LoseReply        // the server executes it, the client never gets the reply, and the connection is cut
 )
 
-// Start lets a proxy to the target listen on a free port of the loopback until the test ends.
+// Start runs a proxy to the target on a free loopback port until the test ends.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,9 +48,9 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Judge has a function say what becomes of whatever clients write from now on; it sees each piece as it was written,
-// which is one request or one pipeline as long as that is below 32 KiB. Nil lets everything pass. It may be called
-// from several goroutines at once.
+// Judge has a function decide what happens to whatever clients write from now on; it sees each piece as it was written, which is
+// one request or one pipeline as long as that is below 32 KiB. Nil lets everything pass. It may be called from several
+// goroutines at once.
 func (p *Proxy) Judge(judge func(request []byte) Fate) {
 	if judge == nil {
 		p.judge.Store(nil)
@@ -59,7 +59,7 @@ func (p *Proxy) Judge(judge func(request []byte) Fate) {
 	p.judge.Store(&judge)
 }
 
-// Delay holds up everything that the server says by so much from now on.
+// Delay holds up everything that the server sends by so much from now on.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
 // Pause lets nothing pass in either direction until Resume; connections stay open, and new ones are taken.
@@ -175,7 +175,7 @@ func (l *link) cut() {
 	})
 }
 
-// pump carries what one end says to the other, as far as judge lets it.
+// pump carries what one end sends to the other, as far as judge lets it.
 func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)) {
 	defer func() {
 		l.cut()

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// delays measures how long this process itself is kept from running: what shares the machine with the show, and with a
-// server in the same process, delays all that either does. It is measured in two ways, and the one that tells of more
-// counts. A goroutine that wants to run every few milliseconds notes how much later than that it does; and where the
-// system tells for how long threads were ready and did not run, the share of that in the time that they wanted stands for
-// everything that was done meanwhile.
+// delays measures how long this process itself is kept from running: what shares the machine with the show, and with a server in
+// the same process, delays all that either does. It is measured in two ways, and the larger result counts. A goroutine that
+// wants to run every few milliseconds notes how much later than that it does; and where the system reports for how long threads
+// were ready and did not run, the share of that in the time that they wanted stands for everything that was done meanwhile.
 type delays struct {
 	threads func() (ran, waited time.Duration, ok bool) // of all threads since the process began; nil: unknown
 
@@ -80,7 +79,7 @@ func (d *delays) note(due, ran time.Time) {
 	d.longest, d.total = max(d.longest, ran.Sub(due)), d.total+ran.Sub(due)
 }
 
-// within tells for how long of a time the process was held up.
+// within returns for how long of a time the process was held up.
 func (d *delays) within(from, until time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +115,8 @@ func (d *delays) starved(from, until time.Time) time.Duration {
 	return time.Duration(float64(until.Sub(from)) * float64(waited) / float64(ran+waited))
 }
 
-// threadTimes asks Linux, which tells it of each thread in nanoseconds: those in which it ran, and those in which it was
-// ready to. Elsewhere nothing tells it.
+// threadTimes asks Linux, which reports for each thread, in nanoseconds, how long it ran and how long it was ready to. Other
+// systems do not report it.
 func threadTimes() (ran, waited time.Duration, ok bool) {
 	files, err := filepath.Glob("/proc/self/task/*/schedstat")
 	if err != nil {

@@ -35,7 +35,7 @@ type Options struct {
 	Judged func(Verdict)     // called with each verdict, one at a time; nil: nobody
 	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: nobody
 	Told   func(string)      // called with each mishap, in words; nil: nobody
-	Only   func(string) bool // tells which behaviours are played; nil: all
+	Only   func(string) bool // says which behaviours are played; nil: all
 }
 
 // Fleet plays tasks against a server. Make it with New.
@@ -96,9 +96,9 @@ func New(o Options) *Fleet {
 // RunID is the run that all tasks of the fleet belong to.
 func (f *Fleet) RunID() string { return f.opts.RunID }
 
-// Run starts tasks for a while, or until ctx ends when create is 0, then waits until each that was started has
-// been judged. When ctx ends it stops at once and what is under way is not judged. Nothing else ends it: what goes
-// amiss is told and counted, the show goes on, and Summary.Check says whether it proves anything.
+// Run starts tasks for a while, or until ctx ends when create is 0, then waits until each that was started has been judged. When
+// ctx ends it stops at once and what is under way is not judged. Nothing else ends it: what goes amiss is logged and counted,
+// the show goes on, and Summary.Check says whether it proves anything.
 func (f *Fleet) Run(ctx context.Context, create time.Duration) {
 	defer f.opts.Client.CloseIdleConnections()
 	measured, stop := context.WithCancel(ctx)
@@ -173,7 +173,7 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	}
 }
 
-// judge holds what became of a task against what had to, counts it and tells it.
+// judge compares what became of a task with what had to, counts it and reports it.
 func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 	v := f.opts.Bounds.Judge(p.expect, seen)
 	v.TaskID, v.Behaviour = p.task, behaviour
@@ -182,8 +182,8 @@ func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 	return v
 }
 
-// amiss tells of a call that did not go as it should, after which the show goes on. Where there was no answer, or one
-// that asks to come again, it proves nothing; any other answer is Lubdub's fault.
+// amiss records a call that did not go as it should, after which the show goes on. Where there was no answer, or one that asks
+// to come again, it proves nothing; any other answer is Lubdub's fault.
 func (f *Fleet) amiss(what string, err error) {
 	if again(err) {
 		f.tell(fmt.Sprintf("%s: %v", what, err))
@@ -192,7 +192,7 @@ func (f *Fleet) amiss(what string, err error) {
 	f.blame(what, "", "%v", err)
 }
 
-// tell tells of a mishap that proves nothing, neither for Lubdub nor against it.
+// tell reports a mishap that proves nothing, neither for Lubdub nor against it.
 func (f *Fleet) tell(text string) {
 	f.tally.mishaps.Add(1)
 	if f.opts.Told != nil {
@@ -202,7 +202,7 @@ func (f *Fleet) tell(text string) {
 	}
 }
 
-// blame counts and tells what Lubdub did wrong that is no verdict about a task.
+// blame counts and reports what Lubdub did wrong that is no verdict about a task.
 func (f *Fleet) blame(what, id, format string, args ...any) {
 	v := Verdict{Behaviour: what, TaskID: id}
 	v.wrongf(format, args...)
@@ -219,7 +219,7 @@ func (f *Fleet) publish(v Verdict) {
 	f.opts.Judged(v)
 }
 
-// checkRun holds the server's own count of the run against the fleet's: no task may be lost or there twice. What a mishap
+// checkRun compares the server's own count of the run with the fleet's: no task may be lost or be there twice. What a mishap
 // left unknown may be counted either way.
 func (f *Fleet) checkRun(ctx context.Context) {
 	const what = "count of the run"

@@ -41,10 +41,10 @@ type Seen struct {
 	Timeout time.Duration // of its heartbeat
 	// Complaints are answers that the script did not foresee.
 	Complaints []string
-	// Delay tells for how long of a time this process was kept from running; nil: never.
+	// Delay returns for how long of a time this process was kept from running; nil: never.
 	Delay func(from, until time.Time) time.Duration
 	// Excused reports whether an attempt may have been taken from a registered worker that meant to live: one that may have been
-	// silent for its timeout, or went without a word, or never heard of the attempt; nil: none may.
+	// silent for its timeout, or left without a word, or never knew of the attempt; nil: none may.
 	Excused func(v1.HistoryEntry) bool
 	// Unread is why the task was not read back although there may be one; empty: it was.
 	Unread string
@@ -87,7 +87,7 @@ type Bounds struct {
 // DefaultBounds are what Lubdub promises.
 var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond, Credit: 50 * time.Millisecond}
 
-// Judge holds what became of a task against what had to.
+// Judge compares what became of a task with what had to.
 func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	v := Verdict{}
 	for _, c := range seen.Complaints {
@@ -98,7 +98,7 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 		switch {
 		case seen.Unread != "" && (len(v.Wrong) == 0 || seen.Silence >= seen.Timeout):
 			v.Unclear, v.Wrong = seen.Unread, nil // complaints of a worker that was late itself are about that
-		case len(v.Wrong) > 0: // that tells more
+		case len(v.Wrong) > 0: // that says more
 		default:
 			v.wrongf("the task is gone")
 		}

@@ -31,7 +31,7 @@ func (k Kill) String() string {
 		k.WorkerID, k.Held, milliseconds(k.Lag), milliseconds(k.Delay), k.Recovered, milliseconds(k.Took))
 }
 
-// kill has a worker claim many jobs, never lets it be heard again, and judges what becomes of them.
+// kill has a worker claim many jobs, silences it for good, and judges what becomes of them.
 func (p *pool) kill(ctx context.Context, number int) {
 	f := p.fleet
 	register := v1.RegisterWorkerRequest{
@@ -163,7 +163,7 @@ func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Ti
 	return k
 }
 
-// checkVictim holds what the registry says of the killed one against what happened.
+// checkVictim compares what the registry says of the killed worker with what happened.
 func (p *pool) checkVictim(ctx context.Context, victim *worker) {
 	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.Patience)
 	defer cancel()

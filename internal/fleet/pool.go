@@ -74,7 +74,7 @@ func (p *pool) luck() *rand.Rand {
 
 func (p *pool) queue(name string) string { return name + "-" + p.fleet.opts.RunID }
 
-// employ keeps a place filled until on ends: a worker that was refused is told of, and another registers in its place.
+// employ keeps a place filled until `on` ends: a worker that was refused is reported, and another registers in its place.
 func (p *pool) employ(ctx, on context.Context, r v1.RegisterWorkerRequest) {
 	beating, claiming := p.luck(), p.luck()
 	p.working.Go(func() {
@@ -204,8 +204,8 @@ func (p *pool) feed(ctx context.Context, create time.Duration, jobs *sync.WaitGr
 	}
 }
 
-// create makes jobs that wait in a queue, again and again while some of them are answered so. It gives no ids when they
-// could not be made; that is told.
+// create makes jobs that wait in a queue, again and again while some of them are answered so. It returns no ids when they could
+// not be made; that is reported.
 func (p *pool) create(ctx context.Context, queue string, n int) []string {
 	f := p.fleet
 	backoff, limit := int64(jobBackoff), jobStart.Milliseconds()
@@ -281,7 +281,7 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 	return v
 }
 
-// forget drops what was kept of a job, and tells of attempts that no worker heard of.
+// forget drops what was kept of a job, and reports attempts that no worker knew of.
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {

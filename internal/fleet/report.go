@@ -93,7 +93,7 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// String tells the verdict in one line.
+// String returns the verdict in one line.
 func (v Verdict) String() string {
 	b := &strings.Builder{}
 	about := []string{v.TaskID, v.Behaviour, outcome(v.State, v.Reason)}

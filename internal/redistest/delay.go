@@ -2,7 +2,7 @@ package redistest
 
 import "time"
 
-// OwnDelay measures how late this process is by itself until the result is called, which tells the longest such delay.
+// OwnDelay measures how late this process is by itself; most ends the measurement and returns the longest such delay.
 func OwnDelay() (most func() time.Duration) {
 	var worst time.Duration
 	over, ended := make(chan struct{}), make(chan struct{})

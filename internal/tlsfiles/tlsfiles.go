@@ -15,8 +15,8 @@ import (
 // MinVersion is the oldest TLS that is spoken.
 const MinVersion = tls.VersionTLS12
 
-// Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients that show
-// a certificate of it are let in.
+// Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients that present a
+// certificate signed by it are let in.
 func Server(cert, key, clientCA string, log *slog.Logger) (*tls.Config, error) {
 	f, err := follow(cert, key, clientCA, log)
 	if err != nil {
@@ -83,7 +83,7 @@ type files struct {
 	paths []string
 	load  func() (*tls.Config, error)
 	log   *slog.Logger
-	every time.Duration // at most so often they are looked at
+	every time.Duration // at most so often they are checked
 
 	mu      sync.Mutex
 	config  *tls.Config
@@ -92,7 +92,7 @@ type files struct {
 	broken  bool // they changed into something that cannot be used
 }
 
-// look is what tells that a file has changed.
+// look is what shows that a file has changed.
 type look struct {
 	size    int64
 	changed time.Time

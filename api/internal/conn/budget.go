@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Budget bounds the memory of request bodies, all connections together. fasthttp makes room for a whole body as
-// soon as a header announces one, so that some thousand connections which announce 4 MiB each and never send them would
-// take all there is. It then reads into that room, past its own buffer: by the length of such a read a connection knows
-// how much it is. Small bodies are not counted: connections are bounded, and so are those.
+// Budget bounds the memory of request bodies over all connections. fasthttp allocates a whole body as soon as a header announces
+// one, so some thousand connections which announce 4 MiB each and never send them would take all there is. It then reads into
+// that memory, past its own buffer: by the length of such a read a connection knows how much it is. Small bodies are not
+// counted: connections are bounded, and so are those.
 type Budget struct {
 	limit   int64
 	held    atomic.Int64
@@ -24,13 +24,13 @@ func (b *Budget) Held() int64 { return b.held.Load() }
 // Limit returns how many bytes may be reserved.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// smallBody need not be reserved.
+// smallBody is up to which size a body need not be reserved.
 const smallBody = 16 << 10
 
 // ErrNoRoom is what a connection reads when there is no room for its body.
 var ErrNoRoom = errors.New("no room for the body")
 
-// reserve is told that the connection is about to read into room of n bytes.
+// reserve is called when the connection is about to read into n bytes of memory.
 func (c *Conn) reserve(n int) error {
 	more := c.bodyRead + int64(n) - c.body.Load()
 	if more <= 0 {

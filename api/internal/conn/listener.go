@@ -27,9 +27,8 @@ type Bound struct {
 	Starved  func(error)     // called for each try to take a connection that found no file descriptor
 }
 
-// Listener bounds the connections of a server. When all are taken, the one that has been idle longest and has shown
-// no valid token gives its place to the next; where there is none, the next is refused at once. It outlives a lack of file
-// descriptors.
+// Listener bounds the connections of a server. When all are in use, the one that has been idle longest and has shown no valid
+// token gives way to the next; if there is none, the next is refused at once. It survives a lack of file descriptors.
 type Listener struct {
 	net.Listener
 	watch *Watch
@@ -53,8 +52,8 @@ func (w *Watch) Listen(ln net.Listener, b Bound) *Listener {
 	return l
 }
 
-// StopListening closes the watch's listeners, those that are still to come too: a server that is stopped before it serves
-// must not serve then.
+// StopListening closes the watch's listeners, and those still to come: a server that is stopped before it serves must not serve
+// then.
 func (w *Watch) StopListening() error {
 	w.mu.Lock()
 	w.deaf = true
@@ -101,8 +100,8 @@ const (
 	starvedMost  = time.Second
 )
 
-// accept takes the next connection. Where the process or the machine has no file descriptor left for it, a stranger's is
-// cut, and it is tried again.
+// accept takes the next connection. If the process or the machine has no file descriptor left for it, a stranger's is cut, and
+// accept tries again.
 func (l *Listener) accept() (net.Conn, error) {
 	for wait := starvedFirst; ; wait = min(2*wait, starvedMost) {
 		c, err := l.Listener.Accept()
@@ -118,7 +117,7 @@ func (l *Listener) accept() (net.Conn, error) {
 	}
 }
 
-// starvedOfFiles reports whether there may be room for the connection later. To fasthttp such errors end the server.
+// starvedOfFiles reports whether the connection may be accepted later. fasthttp ends the server on such errors.
 func starvedOfFiles(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, lack) {

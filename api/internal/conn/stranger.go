@@ -40,8 +40,8 @@ const candidates = 256
 // walkPause is the least time between two walks that find nobody.
 const walkPause = 20 * time.Millisecond
 
-// cutStranger cuts the stranger that has waited longest for its next request, and reports whether there was one. Who has a
-// request under way keeps its place.
+// cutStranger cuts the stranger that has waited longest for its next request, and reports whether there was one. A connection
+// with a request under way keeps its place.
 func (w *Watch) cutStranger() bool {
 	w.strangersMu.Lock()
 	defer w.strangersMu.Unlock()
@@ -86,7 +86,7 @@ func (c *Conn) since() int64 {
 	return max(c.came, c.write.at.Load()-int64(c.watch.writeTimeout))
 }
 
-// cut ends a connection that waits for bytes: what it reads from now on is why. It is told once.
+// cut ends a connection that waits for bytes: what it reads from now on is why. It takes effect once.
 func (c *Conn) cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()
@@ -94,7 +94,7 @@ func (c *Conn) cut(why *Cut) bool {
 	return w.cut(c, why)
 }
 
-// cut is c.cut for who holds w.mu.
+// cut does what Conn.cut does, for a caller that holds w.mu.
 func (w *Watch) cut(c *Conn, why *Cut) bool {
 	if _, there := w.conns[c]; !there || !c.why.CompareAndSwap(nil, why) {
 		return false
@@ -107,7 +107,7 @@ func (w *Watch) cut(c *Conn, why *Cut) bool {
 // arrivalGrace is how long a stopping server waits for requests that are still on their way.
 const arrivalGrace = time.Second
 
-// StopReading cuts, from arrivalGrace on and until done, whoever waits for bytes: a request that has not arrived whole needs no answer.
+// StopReading cuts, from arrivalGrace on and until done, whoever waits for bytes: an incomplete request needs no answer.
 func (w *Watch) StopReading(done <-chan struct{}) {
 	for wait := arrivalGrace; ; wait = 100 * time.Millisecond {
 		select {

@@ -92,7 +92,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// Close closes the connection, and gives back what its body held.
+// Close closes the connection, and releases what its body held.
 func (c *Conn) Close() error {
 	c.watch.remove(c)
 	if held := c.body.Swap(0); held != 0 {
@@ -188,7 +188,7 @@ func (w *Watch) run(empty <-chan struct{}) {
 	}
 }
 
-// cutsAtOnce are let pass before others have their turn. Clients that came together are due together, and each cut wakes
+// cutsAtOnce are let pass before others get their turn. Clients that came together are due together, and each cut wakes
 // a goroutine, sends an answer and often brings a new connection: thousands at once would hold up heartbeats.
 const (
 	cutsAtOnce = 4

@@ -103,7 +103,7 @@ func (s *Scanner) Str() (lit []byte, escaped, ok bool) {
 	return nil, false, false
 }
 
-// plainByte says what stands for itself in a string.
+// plainByte holds which bytes stand for themselves in a string.
 var plainByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 0x20 && c != '"' && c != '\\'
