@@ -10,7 +10,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
-	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // Batches, lists, runs, and what must survive.
@@ -138,16 +137,13 @@ func TestContractQueueTasksGoBackToTheirQueue(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher),
-			`{"taskId":"a","queue":"q","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,`+
+			`{"taskId":"a","queue":"default","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"initialBackoffMs":60000,`+
 				`"maxBackoffMs":60000}}`).want(201)
-		made, err := l.tr.Dispatch(context.Background(), tracker.Scope{Tenant: "acme", Workspace: "prod"}, "a", 0, "w1")
-		if err != nil {
-			t.Fatal(err)
+		claimed := l.claim(l.register(mailer), "")
+		if len(claimed) != 1 || claimed[0].TaskID != "a" {
+			t.Fatalf("%+v", claimed)
 		}
-		envelope, err := l.s.envelope(made.Envelope)
-		if err != nil {
-			t.Fatal(err)
-		}
+		envelope := &claimed[0]
 		l.call(envelope, "started", `{"attempt":1}`).want(200)
 		l.call(envelope, "completed", seedFailed).want(200).contains(`{"finalState":"FAILED","willRetry":true,"nextAttempt":2}`)
 		task := l.get("a")

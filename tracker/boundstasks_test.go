@@ -56,10 +56,11 @@ func (b *bounds) largeTasks() {
 			n.TaskID, n.RunID, n.Queue, n.Type, n.HeartbeatTimeout = id, longest("run", 0), queue, kind, 0
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: tracker.MaxRetryAttempts, MaxLosses: 3, Multiplier: 1}
 		})
-	}
-	b.failOften(ids[0], worker)
-	for _, id := range ids[1:] {
-		b.copyHistory(ids[0], id)
+		if len(ids) == 1 {
+			b.failOften(id, queue, worker)
+		} else {
+			b.copyHistory(ids[0], id)
+		}
 	}
 	for claimed := 0; claimed < larges; {
 		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
@@ -82,14 +83,16 @@ func (b *bounds) largeTasks() {
 	}
 }
 
-// failOften fails a task until its history is full.
-func (b *bounds) failOften(id, worker string) {
+// failOften fails a task, the only one in its queue, until its history is full.
+func (b *bounds) failOften(id, queue, worker string) {
 	b.Helper()
 	var first *tracker.Attempt
 	for n := range tracker.MaxHistory + 1 {
-		made, err := b.Dispatch(b.Ctx, big, id, n, worker)
-		b.check("dispatch", err)
-		a := made.Envelope.Attempt
+		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: 1})
+		if err != nil || len(got) != 1 || got[0].Task.ID != id {
+			b.Fatalf("failure %d: claimed %v (%v), want %s", n, trackertest.IDs(got), err, id)
+		}
+		a := got[0].Attempt
 		b.MustBeat(a, string(longReport))
 		_, err = b.Complete(b.Ctx, a, tracker.Completion{Outcome: tracker.Failed,
 			Error: json.RawMessage(`{"category":"TIMEOUT","message":` + string(trackertest.Text(150<<10)) +

@@ -187,15 +187,16 @@ func TestRetries(t *testing.T) {
 			n.HeartbeatTimeout = 2 * time.Second
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: time.Second, Multiplier: 3, MaxBackoff: time.Minute}
 		})
+		worker := h.MustRegister().WorkerID
 		dispatch := func(from int) *tracker.Attempt {
-			c, err := h.Dispatch(h.Ctx, trackertest.Scope, "t1", from, "w1")
-			if err != nil || c.Envelope.Attempt.Number != from+1 {
-				h.Fatalf("dispatch from %d: %+v %v", from, c, err)
+			a := h.MustHand("t1", worker)
+			if a.Number != from+1 {
+				h.Fatalf("from %d: %+v", from, a)
 			}
-			if _, err := h.Start(h.Ctx, c.Envelope.Attempt, tracker.Report{}); err != nil {
+			if _, err := h.Start(h.Ctx, a, tracker.Report{}); err != nil {
 				h.Fatal(err)
 			}
-			return c.Envelope.Attempt
+			return a
 		}
 		a := dispatch(0)
 		h.MustBeat(a, "\tw1\t30\t\"x\"")
@@ -208,8 +209,10 @@ func TestRetries(t *testing.T) {
 			h.Fatalf("next at %v, want %v; %+v", task.NextAttemptAt, want, task)
 		}
 		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
-		_, err := h.Dispatch(h.Ctx, trackertest.Scope, "t1", 1, "w1")
-		h.WantCode(err, tracker.AlreadyTerminal)
+		early, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+		if err != nil || len(early) != 0 {
+			h.Fatalf("before its time: %v %v", trackertest.IDs(early), err)
+		}
 		h.Advance(time.Second)
 		if r := h.MustSweep(); r.Ready != 1 {
 			h.Fatalf("%+v", r)

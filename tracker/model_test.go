@@ -36,6 +36,7 @@ func TestModel(t *testing.T) {
 			m := &machine{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{}}
 			m.now = s.Clock.Now()
 			m.must(rt, tr.Tick())
+			m.hire(rt)
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
 	})
@@ -69,15 +70,33 @@ type modelTask struct {
 	fenced   bool           // the current attempt was given up on request
 }
 
+const manyTasks = 12
+
 type machine struct {
 	tr      *tracker.Tracker
 	store   *redistest.Store
 	sweeper *tracker.Sweeper
+	worker  string        // that claims
+	heard   time.Duration // shard time when it has beaten last
 	tasks   map[string]*modelTask
 	n       int
 	now     time.Time
 	L       time.Duration // shard time since the start, the same in every shard: all are ticked together
 }
+
+// hire registers a worker that can run all tasks.
+func (m *machine) hire(rt *rapid.T) {
+	n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", nil, manyTasks })
+	for i := range manyTasks {
+		n.Types = append(n.Types, modelID(i+1))
+	}
+	m.must(rt, n.Validate())
+	r, err := m.tr.Register(rt.Context(), n)
+	m.must(rt, err)
+	m.worker = r.WorkerID
+}
+
+func modelID(n int) string { return fmt.Sprintf("t%02d", n) }
 
 func (m *machine) must(rt *rapid.T, err error) {
 	if err != nil {
@@ -98,12 +117,12 @@ func (m *machine) pick(rt *rapid.T) *modelTask {
 }
 
 func (m *machine) Create(rt *rapid.T) {
-	if m.n >= 12 {
+	if m.n >= manyTasks {
 		rt.Skip("enough tasks")
 	}
 	m.n++
 	k := &modelTask{
-		id: fmt.Sprintf("t%02d", m.n), queue: rapid.Bool().Draw(rt,
+		id: modelID(m.n), queue: rapid.Bool().Draw(rt,
 			"queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
 		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
 		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
@@ -120,7 +139,7 @@ func (m *machine) Create(rt *rapid.T) {
 	}
 	n.StartTimeout = 3 * time.Second
 	if k.queue {
-		n.Queue, n.Type = "q", "x"
+		n.Queue, n.Type = "q", k.id
 		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
 			MaxLosses:      rapid.IntRange(0, 2).Draw(rt, "maxLosses"),
 			InitialBackoff: 500 * time.Millisecond, Multiplier: 2, MaxBackoff: 1500 * time.Millisecond}
@@ -334,17 +353,18 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 	k.state, k.reason, k.readyAt = tracker.Queued, "", time.Time{}
 }
 
-func (m *machine) Dispatch(rt *rapid.T) {
+// Claim has the worker ask for one task, by its type, which no other task has.
+func (m *machine) Claim(rt *rapid.T) {
 	k := m.pick(rt)
-	c, err := m.tr.Dispatch(rt.Context(), trackertest.Scope, k.id, k.attempt, "w9")
-	switch {
-	case k.state != tracker.Queued:
-		m.code(rt, "dispatch", err, tracker.AttemptMismatch)
-	case k.readyAt.After(m.now):
-		m.code(rt, "dispatch before its time", err, tracker.AlreadyTerminal)
-	default:
-		m.code(rt, "dispatch", err, "")
-		m.dispatched(k, c.Envelope.Attempt)
+	got, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",
+		Types: []string{k.id}, Max: 1})
+	m.must(rt, err)
+	waits := k.state == tracker.Queued && !k.readyAt.After(m.now)
+	if (len(got) == 1) != waits || waits && got[0].Task.ID != k.id {
+		rt.Fatalf("claimed %v, the model says that %s waits: %v", trackertest.IDs(got), k.id, waits)
+	}
+	if waits {
+		m.dispatched(k, got[0].Attempt)
 	}
 }
 
@@ -368,6 +388,11 @@ func (m *machine) Outage(rt *rapid.T) {
 }
 
 func (m *machine) sweep(rt *rapid.T) {
+	if m.L-m.heard > 5*time.Second {
+		m.heard = m.L
+		_, err := m.tr.BeatWorker(rt.Context(), trackertest.Scope, m.worker, tracker.WorkerBeat{})
+		m.must(rt, err)
+	}
 	_, err := m.sweeper.RunOnce(rt.Context())
 	m.must(rt, err)
 	for _, k := range m.tasks {

@@ -1,12 +1,10 @@
--- Purpose: makes the next attempt of a task: dispatches it (pushed tasks, and a queued task to the worker that takes
---   it), or puts a queue task back into its queue at once.
+-- Purpose: makes the next attempt of a task: dispatches a pushed task, or puts a queue task back into its queue at once.
 -- Guarantees: the old attempt is fenced in the same step; the same request again changes nothing and is told so; a
 --   succeeded or cancelled task stays as it is. What is told of the task is as of this step: nobody gets the envelope
 --   of an attempt that somebody else has asked for since.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
--- ARGV: 1 scope, 2 id, 3 from attempt, 4 fence of the new attempt, 5 token life s, 6 start timeout ms, 7 worker that
---   takes a queued task, or '' when the attempt is asked for
+-- ARGV: 1 scope, 2 id, 3 from attempt, 4 fence of the new attempt, 5 token life s, 6 start timeout ms
 -- Reply: {OK or REPEATED, wall ms, the view of the task (lib/view.lua)} or {MISMATCH, wall ms, current attempt} or
 --   {TERMINAL, wall ms, state} or {REFUSED, wall ms, 'deadline'|'pending'} or {NOT_FOUND}
 -- Cost: O(log n), at most one event
@@ -19,24 +17,16 @@
 --#include lib/view.lua
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if not task.f then return {NOT_FOUND} end
-local f, from, fence, worker = task.f, tonumber(ARGV[3]), ARGV[4], ARGV[7]
+local f, from = task.f, tonumber(ARGV[3])
 local L = shard_time(CLOCK)
 
-local to = {fence = fence, life = ARGV[5], start = ARGV[6], worker = worker ~= '' and worker or nil}
-
-if worker ~= '' then
-  if f.s ~= 'Q' then return {MISMATCH, now, f.a} end
-  if f.a ~= from or f.n and tonumber(f.n) > now then return {REFUSED, now, 'pending'} end
-  dispatch(task, L, to)
-  return {OK, now, view(task, 'all')}
-end
 if f.a == from + 1 then return {REPEATED, now, view(task, 'all')} end
 if f.a ~= from then return {MISMATCH, now, f.a} end
 if f.s == 'S' or f.s == 'C' then return {TERMINAL, now, f.s} end
 if f.x and tonumber(f.x) <= now then return {REFUSED, now, 'deadline'} end
 if f.cr and f.s ~= 'F' then return {REFUSED, now, 'pending'} end
 if not f.q then
-  dispatch(task, L, to)
+  dispatch(task, L, {fence = ARGV[4], life = ARGV[5], start = ARGV[6]})
   return {OK, now, view(task, 'all')}
 end
 if f.s == 'Q' then

@@ -33,13 +33,11 @@ func TestFence(t *testing.T) {
 func TestNothingIsRetriedUnderCancel(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
+		worker := h.MustRegister().WorkerID
 		for _, id := range []string{"fails", "dies"} {
 			h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
-			c, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1")
-			if err != nil {
-				h.Fatal(err)
-			}
-			if err := h.MustBeat(c.Envelope.Attempt, "").Err; err != nil {
+			a := h.MustHand(id, worker)
+			if err := h.MustBeat(a, "").Err; err != nil {
 				h.Fatal(err)
 			}
 			if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, ""); err != nil {
@@ -51,7 +49,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 				h.WantState(id, tracker.Failed, tracker.HeartbeatTimeout)
 				continue
 			}
-			done, err := h.Complete(h.Ctx, c.Envelope.Attempt, tracker.Completion{
+			done, err := h.Complete(h.Ctx, a, tracker.Completion{
 				Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 			if err != nil || done.WillRetry {
 				h.Fatalf("%+v %v", done, err)

@@ -77,17 +77,14 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 		}
 		// A set that was dropped comes back with its attempt; who remembers it, and who does not, finds it silent.
 		for i, s := range []*tracker.Sweeper{h.Sweeper, remembers, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_new"})} {
-			made, err := h.Dispatch(h.Ctx, trackertest.Scope, waits.ID, i, "w1")
-			if err != nil {
-				h.Fatal(err)
-			}
-			if _, err := h.Start(h.Ctx, made.Envelope.Attempt, tracker.Report{}); err != nil {
+			a := h.MustHand(waits.ID, h.MustRegister().WorkerID)
+			if _, err := h.Start(h.Ctx, a, tracker.Report{}); err != nil {
 				h.Fatal(err)
 			}
 			for range 2 {
 				h.Advance(8 * time.Second)
 				h.MustBeat(live, "")
-				if err := h.MustBeat(made.Envelope.Attempt, "").Err; err != nil {
+				if err := h.MustBeat(a, "").Err; err != nil {
 					h.Fatalf("time %d: %v", i, err)
 				}
 			}
@@ -112,27 +109,27 @@ func TestATimeoutThatIsUsedAgainStays(t *testing.T) {
 		wait := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue = "t1", "default" }).Task
 		h.MustSweep()
 		h.Advance(time.Minute)
-		var made *tracker.Created
-		used := false
+		worker := h.MustRegister().WorkerID
+		var made []*tracker.Envelope
 		trackertest.After(h.Tracker, "peek_beats", func() {
-			if used {
+			if made != nil {
 				return
 			}
-			used = true
 			var err error
-			if made, err = h.Dispatch(h.Ctx, trackertest.Scope, wait.ID, 0, "w1"); err != nil {
-				h.Error(err)
+			made, err = h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: wait.Queue, Max: 1})
+			if err != nil || len(made) != 1 {
+				h.Errorf("%v %v", trackertest.IDs(made), err)
 				return
 			}
-			if _, err := h.Start(h.Ctx, made.Envelope.Attempt, tracker.Report{}); err != nil {
+			if _, err := h.Start(h.Ctx, made[0].Attempt, tracker.Report{}); err != nil {
 				h.Error(err)
 			}
 		})
 		h.MustSweep()
-		if timeouts, sets := timeouts(h); !used || !slices.Equal(timeouts, []string{"2000"}) || len(sets) != 1 {
+		if timeouts, sets := timeouts(h); len(made) != 1 || !slices.Equal(timeouts, []string{"2000"}) || len(sets) != 1 {
 			h.Fatalf("%v %v", timeouts, sets)
 		}
-		if err := h.MustBeat(made.Envelope.Attempt, "").Err; err != nil {
+		if err := h.MustBeat(made[0].Attempt, "").Err; err != nil {
 			h.Fatal(err)
 		}
 	})

@@ -12,25 +12,15 @@ import (
 // NextAttempt makes the attempt after `from` and fences `from` at once. A pushed task is dispatched and comes with its envelope;
 // a queue task goes back to its queue. The same call again gets the same answer.
 func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string, from int) (*model.Created, error) {
-	ctx = s.store.Within(ctx, 0)
-	return s.nextAttempt(ctx, "attempt", s.store.Ref(scope, id), from, "")
-}
-
-// Dispatch hands a queued task to a worker: its next attempt, counted from the one that ended last (0: none).
-func (s *Service) Dispatch(ctx context.Context, scope model.Scope, id string, from int, workerID string) (*model.Created, error) {
-	ctx = s.store.Within(ctx, 0)
-	return s.nextAttempt(ctx, "dispatch", s.store.Ref(scope, id), from, workerID)
-}
-
-func (s *Service) nextAttempt(ctx context.Context, op string, r *schema.TaskRef, from int, worker string) (*model.Created, error) {
+	const op = "attempt"
+	ctx, r := s.store.Within(ctx, 0), s.store.Ref(scope, id)
 	before, err := s.get(ctx, op, r, Listed)
 	if err != nil {
 		return nil, err
 	}
 	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
 	c := s.nextAttemptCall(r, &attemptArgs{
-		from: from, fence: model.NewFence(), tokenLife: life,
-		startTimeout: startTimeout(before.Queue, before.StartTimeout, life), workerID: worker,
+		from: from, fence: model.NewFence(), tokenLife: life, startTimeout: startTimeout(before.Queue, before.StartTimeout, life),
 	})
 	s.store.DoDurably(ctx, op, c)
 	if c.Err != nil {
@@ -41,7 +31,7 @@ func (s *Service) nextAttempt(ctx context.Context, op string, r *schema.TaskRef,
 		return nil, reply.refusal(op, from, before.State)
 	}
 	v := reply.task
-	if v.Queue != "" && worker == "" {
+	if v.Queue != "" {
 		s.holdings.TellWorkers(ctx, r.Shard)
 		return &model.Created{Task: v.Task}, nil
 	}

@@ -23,15 +23,13 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: tries, MaxLosses: 3, Multiplier: 1}
 		}).Task.ID
 		attempts := make([]*tracker.Attempt, 0, tries)
+		worker := h.MustRegister().WorkerID
 		for n := range tries {
 			text := strings.Repeat("a", n%3) + strings.Repeat([]string{"x", "\\", "ü", "\x01", "😀", "\u2028"}[n%6], 20_000)
 			err, _ := json.Marshal(map[string]any{"category": "TIMEOUT", "message": text, "stackTrace": text, "retryable": true, "more": text})
-			made, failed := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
-			if failed != nil {
-				h.Fatal(failed)
-			}
-			attempts = append(attempts, made.Envelope.Attempt)
-			done, failed := h.Complete(h.Ctx, made.Envelope.Attempt,
+			a := h.MustHand(id, worker)
+			attempts = append(attempts, a)
+			done, failed := h.Complete(h.Ctx, a,
 				tracker.Completion{Outcome: tracker.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
 			if failed != nil || done.WillRetry != (n < tries-1) {
 				h.Fatalf("failure %d: %+v %v", n+1, done, failed)
@@ -57,11 +55,12 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
 			}
 		}
+		other := h.Replica() // which did not serve the claims, and asks the store
 		for n, a := range attempts[tries-tracker.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
 			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
 				h.Fatalf("repeat %d: %v", n, err)
 			}
-			own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", []tracker.OwnedAttempt{{TaskID: id, Number: a.Number}})
+			own, err := other.Owned(h.Ctx, trackertest.Scope, worker, []tracker.OwnedAttempt{{TaskID: id, Number: a.Number}})
 			if err != nil || own[0] == nil || own[0].Fence != a.Fence {
 				h.Fatalf("attempt %d: %+v %v", a.Number, own[0], err)
 			}
@@ -73,16 +72,13 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
+		worker := h.MustRegister().WorkerID
 		fails := func(id string) {
 			h.MustCreate(func(n *tracker.NewTask) {
 				n.TaskID, n.Queue, n.HeartbeatTimeout, n.Deadline = id, "default", 0, h.Store.Clock.Now().Add(10*time.Second)
 				n.Retry = &tracker.RetryPolicy{MaxAttempts: 3, InitialBackoff: time.Minute, Multiplier: 1, MaxBackoff: time.Minute}
 			})
-			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1")
-			if err != nil {
-				h.Fatal(err)
-			}
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt,
+			if _, err := h.Complete(h.Ctx, h.MustHand(id, worker),
 				tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`),
 					Retryable: true}); err != nil {
 				h.Fatal(err)
@@ -117,13 +113,11 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: 100, Multiplier: 1}
 		}).Task.ID
 		const tries = 40
+		worker := h.MustRegister().WorkerID
 		lost := map[int]bool{3: true, 4: true, 17: true, 39: true}
 		for n := range tries {
-			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
-			if err != nil {
-				h.Fatal(err)
-			}
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+			a := h.MustHand(id, worker)
+			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
 			if history := strings.Replace(trackertest.TaskRecord(h.Tracker, trackertest.Scope, id), ":task:", ":history:", 1); lost[n+1] {
@@ -132,8 +126,9 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 				}
 			}
 		}
+		other := h.Replica() // which did not serve the claims, and asks the store
 		for n := 1; n <= tries+1; n++ {
-			own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", []tracker.OwnedAttempt{{TaskID: id, Number: n}})
+			own, err := other.Owned(h.Ctx, trackertest.Scope, worker, []tracker.OwnedAttempt{{TaskID: id, Number: n}})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -153,11 +148,11 @@ func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 			names = append(names, tracker.OwnedAttempt{TaskID: fmt.Sprint("t", n%120), Number: 1})
 		}
 		id := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout = "t7", "default", 0 }).Task.ID
-		if _, err := h.Dispatch(h.Ctx, trackertest.Scope, id, 0, "w1"); err != nil {
-			h.Fatal(err)
-		}
-		calls := trackertest.RecordCalls(h.Tracker, "owned")
-		own, err := h.Owned(h.Ctx, trackertest.Scope, "w1", names)
+		worker := h.MustRegister().WorkerID
+		h.MustHand(id, worker)
+		other := h.Replica() // which did not serve the claim, and asks the store
+		calls := trackertest.RecordCalls(other.Tracker, "owned")
+		own, err := other.Owned(h.Ctx, trackertest.Scope, worker, names)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -188,12 +183,9 @@ func TestNoBackoffStaysNone(t *testing.T) {
 			n.Queue, n.HeartbeatTimeout = "default", 0
 			n.Retry = &tracker.RetryPolicy{MaxAttempts: tracker.MaxRetryAttempts, Multiplier: tracker.MaxMultiplier, MaxBackoff: tracker.MaxTimeout}
 		}).Task.ID
+		worker := h.MustRegister().WorkerID
 		for n := range tries {
-			made, err := h.Dispatch(h.Ctx, trackertest.Scope, id, n, "w1")
-			if err != nil {
-				h.Fatalf("after %d failures: %v", n, err)
-			}
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+			if _, err := h.Complete(h.Ctx, h.MustHand(id, worker), tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
 			if task := h.MustGet(id); !task.NextAttemptAt.IsZero() {

@@ -198,12 +198,11 @@ type attemptArgs struct {
 	fence        string // of the new one
 	tokenLife    time.Duration
 	startTimeout time.Duration
-	workerID     string // that takes a queued task; "": the attempt is asked for
 }
 
 func (s *Service) nextAttemptCall(r *schema.TaskRef, a *attemptArgs) *store.Call {
 	return store.NewCall(r.Shard, s.scripts.nextAttempt, s.KeysOf(r), r.Scope.String(), r.ID,
-		a.from, a.fence, int64(a.tokenLife/time.Second), model.Millis(a.startTimeout), a.workerID)
+		a.from, a.fence, int64(a.tokenLife/time.Second), model.Millis(a.startTimeout))
 }
 
 // attemptReply is what next_attempt.lua answers.

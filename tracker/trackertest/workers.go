@@ -53,6 +53,16 @@ func (h *Harness) MustRegister(change ...func(*tracker.NewWorker)) *tracker.Regi
 	return r
 }
 
+// MustHand has a worker claim a task of the harness's scope, of all those in its queue the only one that the worker can run.
+func (h *Harness) MustHand(id, worker string) *tracker.Attempt {
+	h.Helper()
+	got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: Scope, WorkerID: worker, Queue: h.MustGet(id).Queue, Max: 1})
+	if err != nil || len(got) != 1 || got[0].Task.ID != id {
+		h.Fatalf("%s claims %v (%v), want %s", worker, IDs(got), err, id)
+	}
+	return got[0].Attempt
+}
+
 func (h *Harness) MustWorker(id string) *tracker.Worker {
 	h.Helper()
 	w, err := h.Worker(h.Ctx, Scope, id)
