@@ -55,7 +55,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
 			}
 		}
-		other := h.Replica() // which did not serve the claims, and asks the store
+		other := h.Replica()                                    // which did not serve the claims, and asks the store
 		for n, a := range attempts[tries-tracker.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
 			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
 				h.Fatalf("repeat %d: %v", n, err)
