@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show mutants
+.PHONY: help run demo build check test dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -45,7 +45,7 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 30m ./...
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-cron mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -83,6 +83,9 @@ test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one
 
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
+
+test-cron: ## 10,000 random cron expressions fire when npm's croner says, over five years each; needs node and npm; about 8 minutes
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron
 
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants

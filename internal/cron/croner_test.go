@@ -1,0 +1,136 @@
+package cron_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/cron"
+)
+
+var update = flag.Bool("update", false, "ask croner anew for testdata/croner.jsonl")
+
+// known is one line of testdata/croner.jsonl.
+type known struct {
+	Cron string `json:"cron"`
+	Walk walk   `json:"walk"`
+	Says walked `json:"says"`
+}
+
+const (
+	cronerVersion = "11.0.1"
+	golden        = "testdata/croner.jsonl"
+)
+
+// cases are random expressions with what is to be asked of each.
+func cases(t *testing.T, n int, seed uint64) (mine []string, asked []walk) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range n {
+		ours, croners := expression(r)
+		s, err := cron.Parse(ours)
+		if err != nil {
+			t.Fatalf("%q is refused: %v", ours, err)
+		}
+		mine, asked = append(mine, ours), append(asked, walkOf(r, croners, s))
+	}
+	return mine, asked
+}
+
+// askCroner has croner walk. It is fetched with npm into a folder beside the go command's cache.
+func askCroner(t *testing.T, asked []walk) []walked {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(cache, "lubdub-tests", "croner-"+cronerVersion)
+	if _, err := os.Stat(filepath.Join(folder, "node_modules", "croner")); err != nil {
+		install := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder, "croner@"+cronerVersion)
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("npm install: %v: %s", err, out)
+		}
+	}
+	script, err := os.ReadFile("testdata/croner.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "walk.mjs") // modules are looked for beside the script
+	if err := os.WriteFile(program, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	for _, w := range asked {
+		if err := json.NewEncoder(&lines).Encode(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := exec.Command("node", program)
+	node.Stdin, node.Stderr = &lines, os.Stderr
+	out, err := node.Output()
+	if err != nil {
+		t.Fatalf("node: %v", err)
+	}
+	var says []walked
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		var w walked
+		if err := json.Unmarshal(s.Bytes(), &w); err != nil {
+			t.Fatal(err)
+		}
+		says = append(says, w)
+	}
+	if len(says) != len(asked) {
+		t.Fatalf("croner answered %d of %d", len(says), len(asked))
+	}
+	return says
+}
+
+func hold(t *testing.T, ours string, w walk, says walked) {
+	t.Helper()
+	s, err := cron.Parse(ours)
+	if err != nil {
+		t.Fatalf("%q is refused: %v", ours, err)
+	}
+	if got := w.by(s); got != says {
+		t.Errorf("%q (%q to croner) from %v: %+v, croner has %+v", ours, w.Cron, w.Starts[0], got, says)
+	}
+}
+
+// Fires are those that npm's croner has, which joins the day fields by AND as well: 300 random expressions, five years each.
+// TestLongCroner has 10,000, with croner at hand; -update fetches it too.
+func TestFiresAreCroners(t *testing.T) {
+	if *update {
+		mine, asked := cases(t, 300, 1)
+		var out bytes.Buffer
+		for i, says := range askCroner(t, asked) {
+			if err := json.NewEncoder(&out).Encode(known{mine[i], asked[i], says}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Open(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	n := 0
+	for s := bufio.NewScanner(file); s.Scan(); n++ {
+		var k known
+		if err := json.Unmarshal(s.Bytes(), &k); err != nil {
+			t.Fatal(err)
+		}
+		hold(t, k.Cron, k.Walk, k.Says)
+	}
+	if n != 300 {
+		t.Errorf("%d expressions, want 300", n)
+	}
+}

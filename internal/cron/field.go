@@ -1,0 +1,186 @@
+package cron
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// field is one of the seven of an expression.
+type field struct {
+	name     string
+	ordinal  string
+	min, max int
+	names    []string // of the values from min on, in three letters or in full; nil: it has none
+	question bool     // ? stands for every value, as * does
+	example  string
+}
+
+var fields = [...]field{
+	{name: "seconds", ordinal: "1st", min: 0, max: 59, example: "0,30"},
+	{name: "minutes", ordinal: "2nd", min: 0, max: 59, example: "*/15"},
+	{name: "hours", ordinal: "3rd", min: 0, max: 23, example: "9-17"},
+	{name: "day of month", ordinal: "4th", min: 1, max: 31, question: true, example: "1,15"},
+	{name: "month", ordinal: "5th", min: 1, max: 12, example: "JAN-MAR", names: []string{
+		"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+	}},
+	{name: "day of week", ordinal: "6th", min: 1, max: 7, question: true, example: "MON-FRI", names: []string{
+		"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+	}},
+	{name: "year", ordinal: "7th", min: 1970, max: 2100, example: "2030-2040"},
+}
+
+// Places of fields among the seven.
+const (
+	second = iota
+	minute
+	hour
+	dayOfMonth
+	month
+	dayOfWeek
+	year
+)
+
+// values are those that a field allows, each as its distance from the field's least one.
+type values []bool
+
+// all reports whether every value is allowed.
+func (v values) all() bool {
+	for _, is := range v {
+		if !is {
+			return false
+		}
+	}
+	return true
+}
+
+// text writes them as go-cron reads them; shift is added to each.
+func (f *field) text(v values, shift int) string {
+	if v.all() {
+		return "*"
+	}
+	var parts []string
+	for i := 0; i < len(v); i++ {
+		if !v[i] {
+			continue
+		}
+		from := i
+		for i+1 < len(v) && v[i+1] {
+			i++
+		}
+		part := strconv.Itoa(f.min + from + shift)
+		if i > from {
+			part += "-" + strconv.Itoa(f.min+i+shift)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ",")
+}
+
+// parse reads a field: a list of values, ranges and steps.
+func (f *field) parse(text string) (values, error) {
+	v := make(values, f.max-f.min+1)
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, step, err := f.part(part)
+		if err != nil {
+			return nil, f.wrong(text, err)
+		}
+		for n := from; n <= to; n += step {
+			v[n-f.min] = true
+		}
+	}
+	return v, nil
+}
+
+// part reads one part of a list: *, ?, a, a-b, and each of these but ? with /step.
+func (f *field) part(text string) (from, to, step int, err error) {
+	span, every, stepped := strings.Cut(text, "/")
+	first, last, isRange := strings.Cut(span, "-")
+	switch {
+	case text == "":
+		return 0, 0, 0, fmt.Errorf("a value is missing")
+	case span == "*":
+		from, to = f.min, f.max
+	case span == "?" && !f.question:
+		return 0, 0, 0, fmt.Errorf("? is for the two day fields; use *")
+	case span == "?" && stepped:
+		return 0, 0, 0, fmt.Errorf("? takes no step; use *")
+	case span == "?":
+		from, to = f.min, f.max
+	default:
+		if from, err = f.value(first); err != nil {
+			return 0, 0, 0, err
+		}
+		if to = from; stepped {
+			to = f.max
+		}
+		if isRange {
+			if to, err = f.value(last); err != nil {
+				return 0, 0, 0, err
+			}
+		}
+	}
+	if from > to {
+		return 0, 0, 0, fmt.Errorf("a range does not go past the end; write %s-%d,%d-%s", first, f.max, f.min, last)
+	}
+	step = 1
+	if stepped {
+		step, err = f.step(every)
+	}
+	return from, to, step, err
+}
+
+func (f *field) step(text string) (int, error) {
+	n, ok := number(text)
+	if most := f.max - f.min + 1; !ok || n < 1 || n > most {
+		return 0, fmt.Errorf("the step behind / is a number from 1 to %d, not %q", most, clip(text))
+	}
+	return n, nil
+}
+
+// value reads a number or a name.
+func (f *field) value(text string) (int, error) {
+	for i, name := range f.names {
+		if lower := strings.ToLower(text); lower == name || lower == name[:3] {
+			return f.min + i, nil
+		}
+	}
+	n, ok := number(text)
+	switch {
+	case !ok && f.names != nil:
+		return 0, fmt.Errorf("%q is neither a number nor a name such as %s", clip(text), strings.ToUpper(f.names[0][:3]))
+	case !ok:
+		return 0, fmt.Errorf("%q is no number", clip(text))
+	case (n < f.min || n > f.max) && f.ordinal == fields[dayOfWeek].ordinal:
+		return 0, fmt.Errorf("%d is not within 1–7; 1 is SUN and 7 is SAT", n)
+	case n < f.min || n > f.max:
+		return 0, fmt.Errorf("%d is not within %d–%d", n, f.min, f.max)
+	}
+	return n, nil
+}
+
+// number reads digits only: no sign, no more than a year has.
+func number(text string) (int, bool) {
+	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+// clip returns as much of what somebody wrote as a message may show.
+func clip(text string) string {
+	if len(text) > 32 {
+		return text[:32]
+	}
+	return text
+}
+
+func (f *field) wrong(text string, why error) error {
+	return &Error{Field: f.name, Message: fmt.Sprintf("has %q as %s, its %s field: %v; right would be for example %q",
+		clip(text), f.name, f.ordinal, why, f.example)}
+}
+
+// count returns how many of the values below a bound are in the set.
+func count(set uint64, below int) int { return bits.OnesCount64(set & (1<<below - 1)) }
