@@ -1,4 +1,4 @@
--- Purpose: hears one attempt: its `started`, or a beat of an attempt that beat.lua did not find live.
+-- Purpose: takes a sign of life of one attempt: its `started`, or a beat of one that beat.lua did not find live.
 -- Guarantees: only the current attempt is heard; a dispatched one becomes RUNNING; a running one is beaten again; one
 --   that the store lost is adopted from its token, unless its worker has ended: then it is lost with the others that
 --   this one held; nothing is written for any other.

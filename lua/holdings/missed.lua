@@ -1,4 +1,4 @@
--- Purpose: remembers which attempts a worker's inventory missed, and tells which ones two of its beats running miss.
+-- Purpose: remembers which attempts a worker's inventory missed, and returns which ones two of its beats in a row miss.
 -- Guarantees: an attempt that an inventory lists, or that has ended, is forgotten. Beats that were under way together
 --   count as one: what a beat misses counts only if it was received after the one before had come to this script, and
 --   so could know what that one's answer said, whichever order they come in. While a claim of the worker is under way,

@@ -1,4 +1,4 @@
--- Purpose: tells which attempts were dispatched to a worker, and all that their tokens would say.
+-- Purpose: returns which attempts were dispatched to a worker, and all that their tokens would say.
 -- Guarantees: writes nothing.
 -- KEYS: for each attempt lubdub:{shard}:task:<scope>/<id>, …:history:<scope>/<id>
 -- ARGV: 1 worker, then the number of each attempt

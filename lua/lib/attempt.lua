@@ -15,7 +15,7 @@ local function judge(task, attempt, fence)
   return TERMINAL, f.s
 end
 
--- Takes up an attempt that the store has lost: a verified token whose record is missing or older proves it.
+-- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
 -- was pushed), deadline (0: none).
 local function know(task, L, token)

@@ -8,7 +8,7 @@ local FORGET = 100 -- entries that are over, a call
 local over = redis.call('ZRANGEBYSCORE', BRAKED, '-inf', '(' .. string.format('%.0f', L), 'LIMIT', 0, FORGET)
 if #over > 0 then redis.call('ZREM', BRAKED, unpack(over)) end
 
--- Tells whether an entry is not over.
+-- Reports whether an entry still stands.
 local function stands(entry) return (tonumber(redis.call('ZSCORE', BRAKED, entry)) or 0) > L end
 
 local function remember_until(entry, at) redis.call('ZADD', BRAKED, string.format('%.0f', at), entry) end

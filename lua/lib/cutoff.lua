@@ -13,7 +13,7 @@ local function longest_slow(period, timeouts, workerbeats, of_workers)
   return math.min(tonumber(period), longest)
 end
 
--- Hears that a replica keeps the shard's time, and whether it may be cut off from its clients: then it stands in the
+-- Records that a replica keeps the shard's time, and whether it may be cut off from its clients: then it stands in the
 -- set a second time, under its mark. Returns the replicas, and whether all of them may be.
 local function hear_replica(replicas, id, cut_off, window)
   redis.call('ZADD', replicas, now, id)

@@ -35,7 +35,7 @@ local function forget_result(task)
   redis.call('HDEL', task.doc, unpack(RESULT))
 end
 
--- Tells whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff; or
+-- Returns whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff; or
 -- nil, and true when it has allowed all that it does.
 local function retry_after(task, loss)
   local f = task.f

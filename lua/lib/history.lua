@@ -29,7 +29,7 @@ local function unpack_ended(entry)
 end
 
 -- Returns the entry, or nil. It stands as far from the end as its number is from the current one's unless the store
--- lost some, so the first look is there; the others halve what is left. `current`: number of the task's attempt;
+-- lost some, so that place is tried first; further tries halve what is left. `current`: number of the task's attempt;
 -- `state`: that of the task, whose live attempt has no entry.
 local function entry_of(history, attempt, current, state)
   local newest, oldest = 1, LONGEST_HISTORY -- counted from the end

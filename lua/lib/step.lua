@@ -1,4 +1,4 @@
--- Purpose: the one writer of shard time; beats, empty beats and slow_clock call it before they write anything. Needs
+-- Purpose: the one writer of shard time; beats, empty beats and slowclock.lua call it before they write anything. Needs
 -- clock.
 --#include lib/outage.lua
 local WRITE_AFTER_MS = 50
@@ -63,7 +63,7 @@ end
 
 -- Moves shard time on and returns it with the wall ms since it was last written. A clock written less than 50 ms
 -- ago is left as it is: everyone computes the same time from it, and a write for every batch would cost each of its
--- beats. `write_after` is given by who must write it sooner. Of a clock that was not there the gap is -1.
+-- beats. `write_after` is given by whoever must write it sooner. Of a clock that was not there the gap is -1.
 local function step(clock, outages, write_after)
   local c = redis.call('HMGET', clock, 'L', 'm', 'h')
   local L, m = tonumber(c[1]), tonumber(c[2])

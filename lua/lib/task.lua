@@ -67,7 +67,7 @@ local function beat_of(task, score)
   return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
 
--- Tells whether the brake has spared the attempt since that beat.
+-- Reports whether the brake has spared the attempt since that beat.
 local function was_spared(task, score)
   return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
 end
@@ -82,7 +82,7 @@ local function size_entry(task, z)
   return '~' .. tenant .. '/' .. string.sub(z, 1, 1) .. '/' .. workspace .. '/' .. task.id
 end
 
--- Tells whether a size is listed.
+-- Reports whether a size is listed.
 local function is_listed(z) return z and string.sub(z, 1, 1) ~= '-' end
 
 -- Counts bytes that the task takes from now on, or fewer than before.
@@ -135,7 +135,7 @@ local function remember(task, report, ended)
   if more ~= 0 then weigh(task, more) end
 end
 
--- Hears the dispatched attempt for the first time.
+-- Starts the dispatched attempt: it is heard for the first time.
 local function begin(task, L, worker)
   local f, member = task.f, member_of(task)
   f.b = NOW

@@ -3,7 +3,7 @@
 local GLANCED = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i'} -- fields of the record that filters of lists look at
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 
--- The named fields that there are, as HGETALL gives all of them.
+-- The named fields that there are, as HGETALL returns all of them.
 local function some(key, names)
   local values, pairs_of = redis.call('HMGET', key, unpack(names)), {}
   for i, name in ipairs(names) do

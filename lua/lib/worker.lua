@@ -41,7 +41,7 @@ local function open_worker(first, scope, id)
   return w
 end
 
--- Tells the claims of the worker that wait: they get nothing more.
+-- Wakes the claims of the worker that wait: they get nothing more.
 local function stop_claims(w) wake_worker(w.name) end
 
 local function emit(w, type, data)
@@ -153,14 +153,14 @@ local function note_stale(w, key)
   return times == FLAPPING and '{"staleCount24h":' .. times .. '}' or nil
 end
 
--- Tells whether the mass expiry brake has spared the worker since its last beat.
+-- Reports whether the mass expiry brake has spared the worker since its last beat.
 local function was_spared(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
 -- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
 -- the mass expiry brake put in its place.
 local function sign_of(f) return math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0) end
 
--- When a worker must next be looked at, in shard time: when it will be late, or, late already, when it will be lost.
+-- When a worker must next be checked, in shard time: when it will be late, or, late already, when it will be lost.
 local function look_at(f)
   return sign_of(f) + (f.la and tonumber(f.t) or math.floor(1.5 * f.i))
 end

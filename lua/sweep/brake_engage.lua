@@ -1,4 +1,4 @@
--- Purpose: tells once that the mass expiry brake spares what goes silent in a scope, in the shard where the scope is
+-- Purpose: records once that the mass expiry brake spares what goes silent in a scope, in the shard where the scope is
 --   at home.
 -- Guarantees: one event for each time that the brake engages, however many sweepers spare and for however long; none
 --   while an operator's release stands.

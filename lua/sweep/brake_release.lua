@@ -1,4 +1,4 @@
--- Purpose: keeps the mass expiry brake from holding anything of a scope in one shard for a while.
+-- Purpose: keeps the mass expiry brake from sparing anything of a scope in one shard for a while.
 -- Guarantees: whatever asks to be spared after this is not; what is spared already is let go by brake_tasks.lua and
 --   brake_workers.lua. Repeating it sets the time anew.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked

@@ -5,7 +5,7 @@
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, then …:beats:<timeoutMs> of each timeout
 -- ARGV: 1 percent of a timeout from which on an attempt counts as silent, 2 entries to leave out, 3 limit, then the
 --   timeouts, ms
--- Reply: {entries looked at, scope, attempts of it, …}
+-- Reply: {entries examined, scope, attempts of it, …}
 -- Cost: O(limit × log n); at most 250 a call
 --#include lib/clock.lua
 --#include lib/member.lua

@@ -1,4 +1,4 @@
--- Purpose: holds entries of one set against the tasks' records, and these against everything that must know of them,
+-- Purpose: compares entries of one set with the tasks' records, and these with everything that must know of them,
 --   and repairs what differs.
 -- Guarantees: all is judged again in this step, so a transition that comes in between is never undone; what fits is
 --   left alone; each repair is an event. Nothing is ended earlier than it would have been: a timer that was lost runs
@@ -37,7 +37,7 @@ local function ensure(task, what, key, score, member)
   repaired(task, what)
 end
 
--- Tells whether the record stands behind an entry.
+-- Reports whether the record stands behind an entry.
 local function justified(task, entry)
   local f = task.f
   if not f then return false end
@@ -119,7 +119,7 @@ local function check(task)
   if f.s ~= 'Q' and held_by(task) then ensure(task, 'missing_held', HELD, 0, held_entry(task)) end
 end
 
--- Tells whether an attempt has lost its worker for good. A store that lost the worker's record has perhaps lost a live
+-- Reports whether an attempt has lost its worker for good. A store that lost the worker's record has perhaps lost a live
 -- one: then only what has no timeout of its own, and was silent for as long as a worker may be, is taken.
 local function forsaken(task, ended)
   if ended ~= '2' then return ended == '1' end

@@ -1,5 +1,5 @@
--- Purpose: holds entries about workers against their records, and these against everything that must know of them, and
---   repairs what differs: lists, machines, looks, drains, recoveries.
+-- Purpose: compares entries about workers with their records, and these with everything that must know of them, and
+--   repairs what differs: lists, machines, checks, drains, recoveries.
 -- Guarantees: all is judged again in this step; what fits is left alone; each repair is an event.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, where the entry stands (workers,
@@ -53,7 +53,7 @@ local function check_machine(w)
   ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
 end
 
--- Tells whether a worker that registered on a drained machine has that to wait for, or was just about to be resumed.
+-- Reports whether a worker that registered on a drained machine still has that to wait for, or was just about to be resumed.
 local function waits(w)
   local m = redis.call('HMGET', w.machine, 'ds', 'rs')
   return m[1] or m[2] and now - m[2] < RESUMING_MS

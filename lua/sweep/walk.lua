@@ -1,4 +1,4 @@
--- Purpose: reads a stretch of one sorted set, hash or set, for a walk over all of it, and tells who sweeps the shard.
+-- Purpose: reads a stretch of one sorted set, hash or set, for a walk over all of it, and returns who sweeps the shard.
 -- Guarantees: writes nothing; a walk from cursor 0 until it is 0 again sees whatever was there all the time.
 -- KEYS: 1 the key to walk over, 2 lubdub:{shard}:sweepers
 -- ARGV: 1 ZSCAN, HSCAN or SSCAN, 2 cursor, 3 entries, about

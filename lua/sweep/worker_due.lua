@@ -4,7 +4,7 @@
 --   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
 --   machine, unless that is drained.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
--- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is looked at again, then for each worker scope, id, entry, when
+-- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is checked again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
 -- Reply: for each worker 0 (nothing), 1 (offline now) or 2 (removed) and its machine
 -- Cost: O(log n + shards) for each; at most 25 a call

@@ -1,4 +1,4 @@
--- Purpose: tells which workers have ended and are not being recovered: whatever they still hold nobody will end.
+-- Purpose: returns which workers have ended and are not being recovered: whatever they still hold nobody will end.
 -- Guarantees: writes nothing. Both are for good: an OFFLINE worker never comes back, and one without a record registers
 --   anew, as another. A recovery that is under way is entered in the step that ends the worker.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:recoveries, then …:worker:<scope>/<id> of each worker

@@ -1,4 +1,4 @@
--- Purpose: looks at workers that are due for it: the late are told of, those that were silent for their timeout end.
+-- Purpose: checks workers that are due for it: late ones are reported, those silent for their timeout end.
 -- Guarantees: silence is judged again against shard time, so a beat that came in between wins; two sweepers cannot
 --   take the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A
 --   worker whose last beat is not on record is stale.

@@ -1,8 +1,8 @@
--- Purpose: looks for workers that are not OFFLINE and that no sweeper will ever look at, because the store lost their
---   entry among those to look at.
+-- Purpose: finds workers that are not OFFLINE and that no sweeper will ever check, because the store lost their
+--   entry among those to check.
 -- Guarantees: writes nothing; what it lists must be taken by a script that checks again (worker_expire.lua).
 -- KEYS: 1 lubdub:{shard}:workers, 2 …:workerbeats
--- ARGV: 1 entry after which to begin, or '', 2 limit of entries to look at
+-- ARGV: 1 entry after which to begin, or '', 2 limit of entries to examine
 -- Reply: {entry to go on after, or '' at the end, {<scope>/<worker>}}
 -- Cost: O(limit × log n)
 local found, last = {}, ''

@@ -3,7 +3,7 @@
 -- KEYS: for each shard lubdub:{shard}:clock, …:workerbeats, …:workerdue, …:recoveries, …:sweepers. On Cluster a call is
 --   about one shard only.
 -- ARGV: none
--- Reply: wall ms, then for each shard {shard time ms, first look at a worker in shard time ms, first due in wall ms,
+-- Reply: wall ms, then for each shard {shard time ms, first check of a worker in shard time ms, first due in wall ms,
 --   first recovery in wall ms, {sweepers}}
 -- Cost: O(sweepers)
 --#include lib/clock.lua

@@ -2,7 +2,7 @@
 --   many workers at once less work than a count for each (loads.lua).
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:held, 2 …:ready
--- ARGV: 1 limit of entries to look at, then <scope>/<queue> of each queue
+-- ARGV: 1 limit of entries to examine, then <scope>/<queue> of each queue
 -- Reply: {1, for each worker that has any its id, how many attempts it holds and how many tasks wait for it}, or {0}
 --   when there is more than the limit
 -- Cost: O(limit)

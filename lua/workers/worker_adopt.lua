@@ -1,4 +1,4 @@
--- Purpose: takes up a worker whose record the store has lost, from what its token says: a verified token proves that it
+-- Purpose: adopts a worker whose record the store has lost, from what its token says: a verified token proves that it
 --   was registered.
 -- Guarantees: a worker that has a record is left alone; adoption counts as a beat; when its identity has been
 --   registered anew meanwhile, the worker is superseded in the same step, and its recovery entered.

@@ -1,4 +1,4 @@
--- Purpose: hears a worker, and with it every task of its that has no timeout of its own.
+-- Purpose: lands a beat of a worker, and with it of every task it holds that has no timeout of its own.
 -- Guarantees: one write of liveness however many tasks it holds; an OFFLINE worker is told so and nothing is written;
 --   totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
 --   written; a worker whose drain has ended it before it was told is told so once, as

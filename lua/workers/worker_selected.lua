@@ -1,6 +1,6 @@
 -- Purpose: notes that a worker was selected and, for a placement, reserves its place until the task stands in the
 --   queue.
--- Guarantees: only an ONLINE worker is noted; a reservation that nobody gives back ends by itself.
+-- Guarantees: only an ONLINE worker is noted; a reservation that nobody returns ends by itself.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
 -- ARGV: 1 name of the reservation or '', 2 its life ms
 -- Reply: {code, reserved by others, when it was selected before, wall ms, or ''}
