@@ -35,6 +35,21 @@ func (p *principal) task() *tracker.Attempt {
 	return &p.attempt
 }
 
+// actor names in events and logs who bears the token: the subject of a control token, or its role where it has none that may
+// stand there; the worker. A task's token was given to whoever runs the task: what comes of it names the worker anyway. nil:
+// nobody.
+func (p *principal) actor() string {
+	switch {
+	case p == nil || p.claims == nil:
+		return ""
+	case p.claims.Kind == token.KindWorker:
+		return p.claims.Worker
+	case token.ValidSubject(p.claims.Subject):
+		return p.claims.Subject
+	}
+	return "role:" + string(p.claims.Role)
+}
+
 // worker reports whether the principal is a registered worker.
 func (p *principal) worker() bool { return p.claims != nil && p.claims.Kind == token.KindWorker }
 

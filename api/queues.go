@@ -124,7 +124,7 @@ func (req *request) claimTasks() (int, any, error) {
 	}
 	var tasks []*tracker.Envelope
 	if err := req.asWorker(func() (err error) {
-		tasks, err = req.s.tracker.Claim(arrived(req.s.running, req.ctx), r)
+		tasks, err = req.s.tracker.Claim(req.during(req.s.running), r)
 		return err
 	}); err != nil {
 		return 0, nil, err

@@ -30,8 +30,17 @@ type request struct {
 func (req *request) local() time.Time { return req.s.local(req.ctx) }
 
 // context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
-// transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival.
-func (req *request) context() context.Context { return arrived(context.Background(), req.ctx) }
+// transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival, and
+// tells in events who acts.
+func (req *request) context() context.Context { return req.during(context.Background()) }
+
+// during is the same for what must not outlive ctx.
+func (req *request) during(ctx context.Context) context.Context {
+	if by := req.who.actor(); by != "" {
+		ctx = tracker.WithActor(ctx, by)
+	}
+	return arrived(ctx, req.ctx)
+}
 
 func arrived(ctx context.Context, r *fasthttp.RequestCtx) context.Context {
 	if at := r.Time(); !at.IsZero() {

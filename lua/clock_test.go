@@ -28,7 +28,7 @@ func TestShardTime(t *testing.T) {
 		ctx := context.Background()
 		eval := func(name string, keys []string, args ...any) []any {
 			t.Helper()
-			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Slice()
+			r, err := s.Eval(ctx, name, keys, args...).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestTurnsAfterTheClockWasPutBack(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tick := func(replica string) any {
 			t.Helper()
-			r, err := s.Client.Eval(context.Background(), s.Scripts.Get("tick").Source, tickKeys(), replica, 2000, 1).Slice()
+			r, err := s.Eval(context.Background(), "tick", tickKeys(), replica, 2000, 1).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}

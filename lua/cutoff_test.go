@@ -36,8 +36,7 @@ func (k *keptTime) tick(replica string) int64 {
 	if n := len(replica) - 1; replica[n] == '!' {
 		replica, cutOff = replica[:n], period
 	}
-	source := k.store.Scripts.Get("tick").Source
-	r, err := k.store.Client.Eval(context.Background(), source, tickKeys(), replica, 2000, 1, period, 0, cutOff).Slice()
+	r, err := k.store.Eval(context.Background(), "tick", tickKeys(), replica, 2000, 1, period, 0, cutOff).Slice()
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -54,8 +53,7 @@ func (k *keptTime) uses(timeoutMs int) {
 
 func (k *keptTime) read() int64 {
 	k.Helper()
-	source := k.store.Scripts.Get("find").Source
-	r, err := k.store.Client.Eval(context.Background(), source, []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
+	r, err := k.store.Eval(context.Background(), "find", []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -140,7 +138,7 @@ func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 		k := &keptTime{T: t, store: s}
 		cutOffFor := func(ms int) {
 			t.Helper()
-			_, err := s.Client.Eval(context.Background(), s.Scripts.Get("tick").Source, tickKeys(), "a", 2000, 1, period, 700, ms).Slice()
+			_, err := s.Eval(context.Background(), "tick", tickKeys(), "a", 2000, 1, period, 700, ms).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func (h *heardTask) create() {
 func (h *heardTask) beat() {
 	h.Helper()
 	keys := []string{key("clock"), key("outages"), key("progress"), key("cancels"), key("beats:60000")}
-	r, err := h.store.Client.Eval(context.Background(), h.store.Scripts.Get("beat").Source, keys, 1<<20, h.member()).Slice()
+	r, err := h.store.Eval(context.Background(), "beat", keys, 1<<20, h.member()).Slice()
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func (h *heardTask) off() time.Duration {
 		keys = append(keys, key(name+h.id))
 	}
 	keys = append(keys, key("run:a/b/"+h.id), key("beats:60000"))
-	r, err := h.store.Client.Eval(context.Background(), h.store.Scripts.Get("get").Source, keys, "a/b", h.id, "glance").Slice()
+	r, err := h.store.Eval(context.Background(), "get", keys, "a/b", h.id, "glance").Slice()
 	if err != nil {
 		h.Fatal(err)
 	}

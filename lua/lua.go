@@ -23,6 +23,7 @@ type Script struct {
 	Name   string // the file's name without .lua, e.g. "beat"
 	Source string // what EVAL and SCRIPT LOAD get
 	SHA    string // lower-case hex SHA-1 of Source, what EVALSHA gets
+	Events bool   // it writes events: its last argument, besides those that its header names, is who acts
 }
 
 // Set is every script by the name of its operation.
@@ -94,9 +95,12 @@ func (s *Set) For(d Deployment) *Set {
 	return set
 }
 
+// takesActor is how lib/event.lua takes who acts.
+const takesActor = "actor = table.remove(ARGV)"
+
 func newScript(name, src string) *Script {
 	sum := sha1.Sum([]byte(src))
-	return &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:])}
+	return &Script{Name: name, Source: src, SHA: hex.EncodeToString(sum[:]), Events: strings.Contains(src, takesActor)}
 }
 
 // Names lists the scripts, sorted.

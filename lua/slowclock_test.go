@@ -18,7 +18,7 @@ func TestHold(t *testing.T) {
 		ctx := context.Background()
 		eval := func(name string, keys []string, args ...any) any {
 			t.Helper()
-			r, err := s.Client.Eval(ctx, s.Scripts.Get(name).Source, keys, args...).Result()
+			r, err := s.Eval(ctx, name, keys, args...).Result()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,13 +42,13 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 		hired := trackertest.StoredEvent{Subject: w1, Queue: "q", Worker: w1, Machine: "host-w1"}
 		machine := trackertest.StoredEvent{Subject: "host-w1", Queue: "q", Worker: w1, Machine: "host-w1"}
 		want := []trackertest.StoredEvent{
-			by(t1, "task.created", 0, "", ""), by(t1, "task.dispatched", 1, w1, ""), by(t1, "task.started", 1, w1, ""),
+			by(t1, "task.created", 0, "", ""), by(t1, "task.dispatched", 1, w1, w1), by(t1, "task.started", 1, w1, ""),
 			by(t1, "task.retrying", 1, w1, swept),
 			by(trackertest.StoredEvent{Subject: "t2"}, "task.created", 1, "", ""), by(trackertest.StoredEvent{Subject: "t2"}, "task.dispatched", 1,
 				"", ""),
 			by(trackertest.StoredEvent{Subject: "t2"}, "task.started", 1, "w1", ""), by(trackertest.StoredEvent{Subject: "t2"}, "task.succeeded", 1,
 				"w1", ""),
-			by(hired, "worker.registered", 0, w1, ""), by(hired, "worker.offline", 0, w1, swept), by(hired, "worker.recovered", 0, w1, ""),
+			by(hired, "worker.registered", 0, w1, ""), by(hired, "worker.offline", 0, w1, swept), by(hired, "worker.recovered", 0, w1, swept),
 			by(machine, "machine.online", 0, w1, ""), by(machine, "machine.offline", 0, w1, swept),
 		}
 		for range c.Shards() {

@@ -171,6 +171,7 @@ var (
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport
 	ArrivedAt          = store.ArrivedAt
+	WithActor          = model.WithActor
 	CheckDepth         = model.CheckDepth
 	CheckReason        = workers.CheckReason
 	CodeOf             = model.CodeOf

@@ -2,6 +2,7 @@ package token
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,15 @@ type Control struct {
 	Tenant    string        // an id or Wildcard
 	Workspace string        // an id or Wildcard
 	Queue     string        // with RoleEnroll only; empty: any queue
+	Subject   string        // who bears it, as events and logs are to say; empty: they name the role
 	TTL       time.Duration // at least a second
 }
+
+// subject has no colon, so that none looks like the name of a role.
+var subject = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+/-]{0,127}$`)
+
+// ValidSubject reports whether s may stand in events and logs as who acts.
+func ValidSubject(s string) bool { return subject.MatchString(s) }
 
 // Check returns what is wrong with the token that c describes, or nil.
 func (c Control) Check() error {
@@ -46,6 +54,9 @@ func (c Control) Check() error {
 		return fmt.Errorf("the workspace %q is neither a valid id nor %s", c.Workspace, Wildcard)
 	case c.Queue != "" && (c.Role != RoleEnroll || !validID(c.Queue)):
 		return fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
+	case c.Subject != "" && !ValidSubject(c.Subject):
+		return fmt.Errorf("the subject %.140q cannot stand in events and logs; use 1 to 128 letters, digits and . _ - @ + /, "+
+			"beginning with a letter or digit", c.Subject)
 	case c.TTL < time.Second:
 		return fmt.Errorf("the token's life %s is shorter than a second", c.TTL)
 	}
@@ -59,7 +70,9 @@ func (k *Keyring) MintControl(c Control, now time.Time) (token string, expires t
 	}
 	iat := now.Truncate(time.Second)
 	exp := iat.Add(c.TTL.Truncate(time.Second))
-	token, err = k.sign(&Claims{Kind: KindControl, Role: c.Role, Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue}, iat, exp)
+	claims := &Claims{Kind: KindControl, Role: c.Role, Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue}
+	claims.Subject = c.Subject
+	token, err = k.sign(claims, iat, exp)
 	return token, exp, err
 }
 

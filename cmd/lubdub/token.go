@@ -15,6 +15,7 @@ type tokenCmd struct {
 	Tenant    string        `default:"default" help:"Tenant that it is for; '*' for all."`
 	Workspace string        `default:"default" help:"Workspace that it is for; '*' for all."`
 	Queue     string        `placeholder:"QUEUE" help:"Queue that an enroll token is tied to."`
+	Subject   string        `placeholder:"NAME" help:"Who bears it: events and logs say so of what comes of it. Without one they name the role."`
 	TTL       time.Duration `name:"ttl" default:"1h" help:"How long it holds."`
 
 	File            string `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
@@ -23,7 +24,7 @@ type tokenCmd struct {
 
 // Run prints the token and nothing else, so that it can be put into a variable.
 func (c *tokenCmd) Run(a *app, k *kong.Context) error {
-	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, TTL: c.TTL}
+	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, Subject: c.Subject, TTL: c.TTL}
 	if err := wanted.Check(); err != nil { // a key would not help
 		return &mistake{err}
 	}

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -20,6 +21,15 @@ type Store struct {
 	Client  *redis.Client // for assertions; it may do everything
 	Clock   *Clock        // wall time as scripts see it
 	Scripts *lua.Set      // what Options.Scripts wants, so that they see that clock
+}
+
+// Eval runs a script by its name, as of nobody known where it writes events.
+func (s *Store) Eval(ctx context.Context, name string, keys []string, args ...any) *redis.Cmd {
+	script := s.Scripts.Get(name)
+	if script.Events {
+		args = append(slices.Clone(args), "")
+	}
+	return s.Client.Eval(ctx, script.Source, keys, args...)
 }
 
 // Option changes what a store is like.

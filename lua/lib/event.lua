@@ -3,8 +3,10 @@
 --#include lib/digits.lua
 local EVENTS_KEPT = '10000' -- in the stream of a shard, about: a setting, which For puts in (lua.go)
 
--- Who does what this call tells of; a sweeper, of its verdicts and repairs. Empty: the script is not told.
-local actor = ''
+-- Who does what this call tells of: the last argument of every script that writes events, which the store adds to all of
+-- them, so that their headers leave it out. A sweeper's verdicts and repairs are its own, whoever asked for the sweep. Empty:
+-- it is not known.
+local actor = table.remove(ARGV)
 
 -- `of`: what is known of the scope, the subject and its attempt, and of the run, the queue, the kind (a task's type),
 -- the worker and the machine that filters ask for; `data`: the rest as JSON object, nil for none.

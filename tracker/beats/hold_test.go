@@ -14,7 +14,7 @@ import (
 func shardTime(h *trackertest.Harness, id string) int64 {
 	h.Helper()
 	clock := fmt.Sprintf("lubdub:{%d}:clock", h.ShardOf(trackertest.Scope, id))
-	r, err := h.Store.Client.Eval(h.Ctx, h.Store.Scripts.Get("find").Source, []string{clock, "none"}, "L", 0, 0, 0).Slice()
+	r, err := h.Store.Eval(h.Ctx, "find", []string{clock, "none"}, "L", 0, 0, 0).Slice()
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -290,7 +290,7 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 	for i, group := range groups {
 		calls[i] = c.queues.claimCall(c.WorkerID, c.mark, group)
 	}
-	c.queues.store.DoAll(ctx, "claim", calls)
+	c.queues.store.DoAll(model.WithActor(ctx, c.WorkerID), "claim", calls)
 	got := map[*schema.ReadyEntry]*model.Envelope{}
 	var failed error
 	unknown := 0

@@ -100,7 +100,7 @@ func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 		if err := h.Store.Client.ZAdd(h.Ctx, key, many...).Err(); err != nil {
 			h.Fatal(err)
 		}
-		reply, err := h.Store.Client.Eval(h.Ctx, h.Store.Scripts.Get("find").Source, []string{clock, key}, "L", 0, 0, 500).Slice()
+		reply, err := h.Store.Eval(h.Ctx, "find", []string{clock, key}, "L", 0, 0, 500).Slice()
 		if err != nil || len(reply[2].([]any)) != 500 {
 			h.Fatalf("%d found: %v", len(reply[2].([]any)), err)
 		}

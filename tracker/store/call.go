@@ -11,6 +11,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/lane"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
@@ -24,6 +25,7 @@ type Call struct {
 	Until  time.Time // when its caller must have its answer; zero: it waits as long as a round trip takes
 
 	waiter *lane.Waiter // told when it has its fate
+	signed bool         // who acts stands at the end of Argv
 }
 
 // NewCall makes a call of a script, which declares keys.
@@ -49,7 +51,20 @@ func FirstError(calls []*Call) error {
 // Exec runs calls in one round trip to one node, past its lanes, and sets each call's reply or error. A script that the node
 // does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to another node is
 // asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
-func (s *Store) Exec(ctx context.Context, n *Node, calls []*Call) { s.execWith(ctx, n, calls, nil) }
+func (s *Store) Exec(ctx context.Context, n *Node, calls []*Call) {
+	sign(ctx, calls)
+	s.execWith(ctx, n, calls, nil)
+}
+
+// sign tells scripts that write events who acts.
+func sign(ctx context.Context, calls []*Call) {
+	by := model.ActorOf(ctx)
+	for _, c := range calls {
+		if c.Script.Events && !c.signed {
+			c.Argv, c.signed = append(c.Argv, by), true
+		}
+	}
+}
 
 // execWith lets no call succeed for which the guarantee does not hold; nil: none is asked for.
 func (s *Store) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {

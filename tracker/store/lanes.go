@@ -47,6 +47,7 @@ func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
 
 // Post puts a call into the lane of its node. Nobody waits for it or learns what became of it.
 func (s *Store) Post(c *Call) {
+	sign(context.Background(), []*Call{c})
 	c.waiter, c.Until = lane.NewOwnWaiter(), s.Deadline(context.Background())
 	c.waiter.Expect(1) // it holds the one signal
 	_ = s.Node(c.Shard).calls.Put(c)
@@ -56,6 +57,7 @@ func (s *Store) doAllIn(ctx context.Context, op string, calls []*Call, in func(*
 	if len(calls) == 0 {
 		return
 	}
+	sign(ctx, calls)
 	w := lane.NewWaiter(len(calls))
 	latest := s.Deadline(ctx)
 	for _, c := range calls {

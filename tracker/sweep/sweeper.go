@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -24,6 +25,7 @@ type SweeperOptions struct {
 // rank only to save work. Its parts look after their own locks; no field of its own changes.
 type Sweeper struct {
 	service    *Service
+	id         sweeperID
 	log        *slog.Logger
 	beside     *beside
 	tasks      *taskSweep
@@ -53,7 +55,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	known := newTimeouts(s.store.Shards())
 	b := newBrake(s, id, known)
 	return &Sweeper{
-		service: s, log: s.log, beside: aside,
+		service: s, id: id, log: s.log, beside: aside,
 		tasks:      newTaskSweep(s, id, known, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
 		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
@@ -91,6 +93,7 @@ func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, 
 // tasks beside workers, so that a long round over one kind delays no verdict on the other. Redis's trouble is logged, counted
 // and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
+	ctx = s.acting(ctx)
 	var running sync.WaitGroup
 	defer s.beside.running.Wait()
 	defer running.Wait()
@@ -142,6 +145,7 @@ func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep func(context
 
 // RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
+	ctx = s.acting(ctx)
 	defer s.beside.running.Wait()
 	var total SweepResult
 	for n, shards := range s.service.store.ByNode() {
@@ -171,5 +175,13 @@ func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 
 // Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
 func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
-	return s.reconciler.walkOnce(ctx)
+	return s.reconciler.walkOnce(s.acting(ctx))
+}
+
+// acting names the sweeper in events, where nobody has asked it to act.
+func (s *Sweeper) acting(ctx context.Context) context.Context {
+	if model.ActorOf(ctx) != "" {
+		return ctx
+	}
+	return model.WithActor(ctx, string(s.id))
 }

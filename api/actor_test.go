@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+)
+
+// acts lists the events of all shards but the stores' own as "<type> <by>".
+func (l *live) acts() map[string]int {
+	l.t.Helper()
+	seen := map[string]int{}
+	for shard := range 4 {
+		entries, err := l.store.Client.XRange(context.Background(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Values["scope"] != "" {
+				seen[fmt.Sprint(e.Values["type"], " ", e.Values["by"])]++
+			}
+		}
+	}
+	return seen
+}
+
+// Each event says whose act it was: the subject of the token, else its role; the worker; the sweeper of what nobody asked for.
+func TestContractEventsSayWhoActed(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		named := func(role token.Role, subject string) string {
+			return l.controlOf(token.Control{Role: role, Subject: subject, TTL: time.Hour})
+		}
+		var w v1.RegisterWorkerResponse
+		l.do("POST", "/v1/workers", named(roleEnroll, "ansible"), `{"queue":"q","types":["x"],"machineId":"m1"}`).want(201).into(&w)
+		l.do("POST", "/v1/tasks", named(roleDispatcher, "ann@example.com"), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
+		var claimed v1.ClaimResponse
+		l.do("POST", "/v1/queues/q/claim", w.WorkerToken, `{}`).want(200).into(&claimed)
+		l.call(&claimed.Tasks[0], "started", `{"attempt":1}`).want(200)
+		l.do("POST", "/v1/tasks/t1/cancel", named(roleOperator, "bob"), `{}`).want(202)
+		l.call(&claimed.Tasks[0], "completed", `{"attempt":1,"outcome":"CANCELLED"}`).want(200)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t2"}`).want(201)
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", named(roleOperator, "carol"), `{}`).want(200)
+		l.pass(40 * time.Second)
+		for range 3 {
+			l.sweep()
+		}
+		seen := l.acts()
+		for _, want := range []string{
+			"worker.registered ansible", "machine.online ansible", "task.created ann@example.com", "task.dispatched " + w.WorkerID,
+			"task.started ", "task.cancel_requested bob", "task.cancelled ", "task.created role:dispatcher",
+			"task.dispatched role:dispatcher", "worker.draining carol", "worker.offline swp_test",
+		} {
+			if seen[want] == 0 {
+				t.Errorf("no event %q among %v", want, seen)
+			}
+		}
+	})
+}
+
+// What others signed with our keys may have any subject; it must not reach events.
+func TestSubjectsThatCannotStandInEvents(t *testing.T) {
+	t.Parallel()
+	for _, subject := range []string{"", "a b", "role:admin", "a\nb", "-a", strings.Repeat("a", 129)} {
+		c := &token.Claims{Kind: token.KindControl, Role: roleOperator}
+		c.Subject = subject
+		if by := (&principal{claims: c}).actor(); by != "role:operator" {
+			t.Errorf("%q acts as %q", subject, by)
+		}
+	}
+	if err := (token.Control{Role: roleOperator, Tenant: "a", Workspace: "b", Subject: "a b", TTL: time.Hour}).Check(); err == nil {
+		t.Error("a token is made for a subject that events cannot tell")
+	}
+}
