@@ -48,6 +48,7 @@ type fakeTask struct {
 	limit   *time.Timer // start, run or deadline
 	grace   *time.Timer
 	running bool
+	dropped bool // an attempt of it was given to a worker that has not heard of it
 }
 
 func newFake() *fake {

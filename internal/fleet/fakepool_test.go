@@ -29,7 +29,7 @@ type fakePool struct {
 	stranger   bool          // verdicts name another worker
 	unsaid     bool          // a dead worker's beat is answered as if it lived
 	noEnroll   bool          // nobody may register
-	drop       bool          // every tenth attempt is given to a worker that never hears of it
+	drop       bool          // every tenth attempt is given to a worker that never hears of it, and none of a job twice
 	hasty      bool          // attempts that have started are ended by their start timeout
 	noClaims   bool          // every claim is answered 503
 	unsure     bool          // every other claim is done and answered 503
@@ -181,7 +181,8 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 		t.Attempt++
 		t.State = v1.Dispatched
 		w.held[t] = true
-		if f.pool.given++; f.pool.drop && f.pool.given%10 == 0 {
+		if f.pool.given++; f.pool.drop && f.pool.given%10 == 0 && !t.dropped {
+			t.dropped = true // thrice would take longer than a job is waited for
 			t.limit = f.startTimeout(w, t, time.Duration(*t.request.StartTimeoutMs)*time.Millisecond)
 			continue
 		}
