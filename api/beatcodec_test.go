@@ -145,6 +145,7 @@ func checkBeat(t *testing.T, body []byte) {
 }
 
 func TestDecodeBeatAgreesWithEncodingJSON(t *testing.T) {
+	t.Parallel()
 	for _, s := range beatSeeds {
 		checkBeat(t, []byte(s))
 	}
@@ -219,6 +220,7 @@ func orNullRaw(raw json.RawMessage) json.RawMessage {
 }
 
 func TestLongMessagesAreCutWhole(t *testing.T) {
+	t.Parallel()
 	for name, unit := range map[string]string{
 		"plain": "x", "two bytes": "é", "four bytes": "😀", "escape": `\n`, "unicode escape": `\u00e9`, "surrogates": `\ud83d\ude00`,
 		"lone surrogate": `\ud83d`,

@@ -62,6 +62,7 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 
 // What a tenant may send is counted by this process's clock: that Redis's is set back refuses nobody.
 func TestASteppedClockDoesNotLockATenantOut(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.TenantBeats, c.Now = 5, nil })
 	e.readClock = func() time.Time { return time.Now().Add(e.fake.skew) }
 	for _, skew := range []time.Duration{time.Hour, 0, -time.Hour} {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestCreateHandsEveryFieldOn(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{
 		"taskId":"t1","runId":"r1","taskKey":"raw/events ü","assetId":"a1","tenantId":"acme","workspaceId":"prod","type":"send_email",
@@ -46,6 +47,7 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 }
 
 func TestCreatePins(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q","workerId":"w1"}`).want(201)
 	if got := e.fake.lastCreated(); got.WorkerID != "w1" {
@@ -56,6 +58,7 @@ func TestCreatePins(t *testing.T) {
 }
 
 func TestCreateFillsDefaults(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.do("POST", "/v1/tasks", e.control(roleDispatcher),
 		`{"taskKey":null,"retry":null,"deadline":null,"labels":null,"payload":null,"heartbeatTimeoutMs":null}`).want(201).
@@ -72,6 +75,7 @@ func TestCreateFillsDefaults(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	one, tenant, all := e.control(roleAdmin), e.controlFor(roleAdmin, "acme", token.Wildcard),
 		e.controlFor(roleAdmin, token.Wildcard, token.Wildcard)
@@ -115,6 +119,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	calls := []struct{ method, path, body string }{
 		{"GET", "/v1/tasks", ""}, {"GET", "/v1/tasks/task_1", ""}, {"GET", "/v1/runs/run_1", ""},
@@ -132,6 +137,7 @@ func TestRoles(t *testing.T) {
 }
 
 func TestIdempotencyHashesMeaning(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	hash := func(body, key string) string {
 		t.Helper()
@@ -171,6 +177,7 @@ func TestIdempotencyHashesMeaning(t *testing.T) {
 }
 
 func TestTheSameAttemptGetsTheSameEnvelope(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	first := e.do("POST", "/v1/tasks", e.control(roleAdmin), `{"taskId":"t"}`, "Idempotency-Key", "k").want(201)
 	e.advance(5 * time.Minute)
@@ -180,6 +187,7 @@ func TestTheSameAttemptGetsTheSameEnvelope(t *testing.T) {
 }
 
 func TestBatchOfCreations(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.create = func(n tracker.NewTask) (*tracker.Created, error) {
 		switch n.TaskID {
@@ -232,6 +240,7 @@ func TestBatchOfCreations(t *testing.T) {
 }
 
 func TestNextAttempt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.nextAttempt = func(s tracker.Scope, id string, from int) (*tracker.Created, error) {
 		made := fakeCreated(tracker.NewTask{Scope: s, TaskID: id}, from+1)

@@ -106,6 +106,7 @@ func (e *env) taken(c *client) {
 
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
 func TestStrangersCannotHoldAllConnections(t *testing.T) {
+	t.Parallel()
 	const most = 8
 	for name, hold := range map[string]func(*client){
 		"silent":      func(*client) {},
@@ -154,6 +155,7 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 
 // Every way of showing a token counts, and who has shown one does not give way.
 func TestWhoHasShownATokenStays(t *testing.T) {
+	t.Parallel()
 	e := newDoor(t)
 	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
 		&tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
@@ -202,6 +204,7 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 
 // A stranger's request that is under way is not cut.
 func TestARequestUnderWayKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	e := newDoor(t, func(c *Config) { c.MaxConns = 2 })
 	begun, finish := make(chan struct{}, 2), make(chan struct{})
 	e.fake.ready = func() error { begun <- struct{}{}; <-finish; return nil }
@@ -221,6 +224,7 @@ func TestARequestUnderWayKeepsItsPlace(t *testing.T) {
 
 // The operators' listener is bounded too: who is idle longest gives way.
 func TestTheAdminListenerIsBounded(t *testing.T) {
+	t.Parallel()
 	env := newEnv(t, func(c *Config) { c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -251,6 +255,7 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 
 // What has not arrived whole needs no answer: it does not hold up a server's end; what has is answered.
 func TestHalfARequestDoesNotDelayTheEnd(t *testing.T) {
+	t.Parallel()
 	e := newDoor(t, func(c *Config) { c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour })
 	begun, finish := make(chan struct{}), make(chan struct{})
 	end := sync.OnceFunc(func() { close(finish) })
@@ -301,6 +306,7 @@ func (l *starvedListener) Accept() (net.Conn, error) {
 
 // A lack of file descriptors passes: neither listener ends of it.
 func TestALackOfFilesEndsNoListener(t *testing.T) {
+	t.Parallel()
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		t.Run(lack.Error(), func(t *testing.T) {
 			e := newEnv(t)

@@ -14,6 +14,7 @@ import (
 
 // Every code of the domain has its row.
 func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		err    error
 		status int
@@ -105,6 +106,7 @@ func wantRetryAfter(seconds string) func(*testing.T, *v1.Error, http.Header) {
 
 // Bad bodies, at every route that takes one, are 400 with words, and nothing reaches the domain.
 func TestBadBodies(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(*tracker.Beat) { t.Error("a bad beat reached the domain") }
 	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
@@ -137,6 +139,7 @@ func TestBadBodies(t *testing.T) {
 }
 
 func TestContentTypes(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for kind, status := range map[string]int{
 		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON;charset=UTF-8": 200,
@@ -163,6 +166,7 @@ func TestContentTypes(t *testing.T) {
 }
 
 func TestWrongFieldsAreNamed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	admin, task := e.control(roleAdmin), e.task()
 	long := strings.Repeat("x", 600)
@@ -260,6 +264,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 
 // Workers may be newer than the server.
 func TestCallbacksSkipUnknownFields(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for op, body := range map[string]string{
 		"started": `{"attempt":1,"x":{"y":[1]}}`, "heartbeat": `{"attempt":1,"x":{"y":[1]}}`,
@@ -278,6 +283,7 @@ func TestPathsThatAreNotThere(t *testing.T) {
 }
 
 func TestAPanicIsA500AndTheServerLives(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(*tracker.Beat) { panic("boom") }
 	e.fake.get = func(tracker.Scope, string) (*tracker.Task, error) { panic("boom") }

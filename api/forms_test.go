@@ -14,6 +14,7 @@ import (
 
 // A route's limit does not depend on how its path is written.
 func TestOneLimitHoweverAPathIsWritten(t *testing.T) {
+	t.Parallel()
 	for _, r := range routes {
 		plain := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.pattern, "x1")
 		want := bodyLimit([]byte(r.method), []byte(plain))
@@ -58,6 +59,7 @@ func routeOf(method, target string, want *route) error {
 
 // A body that says that it is compressed, or no JSON, is read nowhere.
 func TestNoEncodedBodyIsRead(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	beats := 0
 	e.fake.beat = func(*tracker.Beat) { beats++ }
@@ -98,6 +100,7 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 
 // A flood of late results is counted one by one, and fills no disk.
 func TestLateResultsAreLoggedInBounds(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
 		return tracker.Completed{}, &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Failed}

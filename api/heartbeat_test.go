@@ -14,6 +14,7 @@ import (
 )
 
 func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, c := range []struct{ interval, timeout, want time.Duration }{
 		{30 * time.Second, 90 * time.Second, 30 * time.Second}, {time.Second, 2 * time.Second, time.Second},
@@ -36,6 +37,7 @@ func wantDelivered(t *testing.T, e *env, want int) {
 // The grace period begins with the first reply that carried the cancel, so the Tracker must hear of it: once
 // for each such reply, after it was handed over, and never for one that could not be.
 func TestDeliveredCancelsAreTold(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var delivered atomic.Bool
 	e.fake.beat = func(b *tracker.Beat) { b.Cancel = &tracker.Cancel{Reason: "r", Delivered: delivered.Load()} }
@@ -73,6 +75,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 func (w *brokenWriter) Flush() error { return errors.New("broken") }
 
 func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
+	t.Parallel()
 	f := &fakeTracker{}
 	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {
 		d := &delivery{body: []byte("{}"), told: func() { f.CancelDelivered(testAttempt()) }}
@@ -83,6 +86,7 @@ func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
 }
 
 func TestManyBeatsInOneRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true
 	var reports []string
@@ -164,6 +168,7 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 }
 
 func TestAFullBatchIsTaken(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var n atomic.Int64
 	e.fake.beat = func(*tracker.Beat) { n.Add(1) }

@@ -72,7 +72,7 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 		},
 	}
 	t.Cleanup(func() {
-		e.client.CloseIdleConnections()
+		e.hangUp()
 		if err := e.s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -81,6 +81,17 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 		}
 	})
 	return e
+}
+
+// hangUp closes the client's connections and lets the server see it: whom Shutdown finds it waits for in steps of 100 ms.
+func (e *env) hangUp() {
+	e.client.CloseIdleConnections()
+	for range 1000 {
+		if e.s.http.GetOpenConnectionsCount() <= 0 {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 func testKeys(t testing.TB) *token.Keyring {

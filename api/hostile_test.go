@@ -111,8 +111,10 @@ func forged(secret []byte, header, claims map[string]any) func(*env) string {
 }
 
 func TestTrapsOfTheLibraries(t *testing.T) {
+	t.Parallel()
 	for _, c := range traps {
 		t.Run(c.trap, func(t *testing.T) {
+			t.Parallel()
 			e := newEnv(t, impatient)
 			addr := e.listen()
 			got := send(t, addr, c.request(e))
@@ -175,6 +177,7 @@ func dial(t *testing.T, addr string) net.Conn {
 // Trap: RequestCtx and every slice of it die with the handler. A remembered token must not change with the next request
 // of its connection: another user's door would open.
 func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	addr := e.listen()
 	c := dial(t, addr)
@@ -209,6 +212,7 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 // Trap: Shutdown waits for ever, ctx.Done() does not fire when the client goes. Here it is bounded by its context, closes
 // idle connections, and a client that has gone leaves nothing behind.
 func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	addr := e.listen()
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -231,6 +235,7 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 
 // Slow and silent connections end by their timeouts however they dawdle, and heartbeats beside them go on.
 func TestConnectionsThatDawdleAreCutOff(t *testing.T) {
+	t.Parallel()
 	for name, dawdle := range map[string]func(t *testing.T, c net.Conn){
 		"nothing is sent": func(t *testing.T, c net.Conn) {},
 		"idle after a request": func(t *testing.T, c net.Conn) {

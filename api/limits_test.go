@@ -18,6 +18,7 @@ func ofTenant(tenant string) func(*tracker.Attempt) {
 
 // One tenant's flood is refused beyond its share, the others' beats are not touched, and the share refills.
 func TestATenantThatBeatsTooMuchLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.TenantBeats = 5 })
 	loud, quiet := e.task(ofTenant("loud")), e.task(ofTenant("quiet"))
 	beat := func(token string) *answer { return e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }
@@ -44,6 +45,7 @@ func TestATenantThatBeatsTooMuchLeavesTheOthersAlone(t *testing.T) {
 
 // Each callback counts as a beat, whoever's token brings it, and so does each beat of a batch.
 func TestWhatCountsAsATenantsBeat(t *testing.T) {
+	t.Parallel()
 	for name, send := range map[string]func(*env) (status int){
 		"started": func(e *env) int { return e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).status },
 		"completed": func(e *env) int {
@@ -79,6 +81,7 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 
 // Each creation of a batch counts, and what is refused is not created.
 func TestCreationsOfABatchCountOneByOne(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.TenantCalls = 3 })
 	var answer struct{ Results []struct{ Status int } }
 	e.do("POST", "/v1/tasks:batch", e.controlFor(roleAdmin, "*", "*"),
@@ -96,6 +99,7 @@ func TestCreationsOfABatchCountOneByOne(t *testing.T) {
 
 // However many cores take at the same time, a tenant gets its share and no more.
 func TestATenantsBucketUnderRaces(t *testing.T) {
+	t.Parallel()
 	l := newTenantLimit("s", "w", 1000, fakeTime, func() {})
 	var taken atomic.Int64
 	var wg sync.WaitGroup
@@ -117,6 +121,7 @@ func TestATenantsBucketUnderRaces(t *testing.T) {
 
 // Tenants are forgotten when there are many, but never what they have taken, also not by tokens that remember a bucket.
 func TestTenantsAreForgottenWithoutAGift(t *testing.T) {
+	t.Parallel()
 	l := newTenantLimit("s", "w", 1, fakeTime, func() {})
 	var remembered, rested atomic.Pointer[bucket]
 	now := fakeTime.Add(2 * time.Second)
@@ -213,6 +218,7 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 
 // A tenant that has as much as it may is told 429 and when to come again, of a batch too; a replica that is full says 503.
 func TestTooMuchOfATenantIsNotThisReplicasTrouble(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		tooMany bool
 		status  int

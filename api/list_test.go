@@ -13,6 +13,7 @@ import (
 )
 
 func TestListFilters(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var got tracker.TaskFilter
 	e.fake.list = func(f tracker.TaskFilter) (*tracker.TaskPage, error) {
@@ -34,6 +35,7 @@ func TestListFilters(t *testing.T) {
 }
 
 func TestBadQueriesAreNamed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.list = func(tracker.TaskFilter) (*tracker.TaskPage, error) {
 		t.Error("a bad query reached the domain")
@@ -59,6 +61,7 @@ func TestBadQueriesAreNamed(t *testing.T) {
 }
 
 func TestPageSizeIsClamped(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true // the validator's integers end at 64 bits
 	var got int
@@ -77,6 +80,7 @@ func TestPageSizeIsClamped(t *testing.T) {
 }
 
 func TestPagesWalkTheWholeListAndKeepToTheirFilter(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var all []string
 	for i := range 25 {
@@ -124,6 +128,7 @@ func TestPagesWalkTheWholeListAndKeepToTheirFilter(t *testing.T) {
 
 // The task of the contract, field by field.
 func TestTaskViewIsTheContractsTask(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	at := func(s int) time.Time { return fakeTime.Add(time.Duration(s) * time.Second) }
 	e.fake.get = func(s tracker.Scope, id string) (*tracker.Task, error) {
@@ -171,6 +176,7 @@ func TestTaskViewIsTheContractsTask(t *testing.T) {
 }
 
 func TestRunsCountEveryState(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.do("GET", "/v1/runs/run_1", e.control(roleViewer), "").want(200).
 		contains(`{"runId":"run_1","tenantId":"acme","workspaceId":"prod","totalCount":2,"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":2,` +
@@ -180,6 +186,7 @@ func TestRunsCountEveryState(t *testing.T) {
 }
 
 func TestCancelTellsTheReason(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.do("POST", "/v1/tasks/task_1/cancel", e.control(roleOperator),
 		`{"reason":"user \"x\" asked"}`).want(202).contains(`{"taskId":"task_1","cancelRequested":true,"cancelReason":"user \"x\" asked"}`)

@@ -24,6 +24,7 @@ var requestBodies = []struct {
 
 // Every field of every body goes by its exact name, and is said once: encoding/json takes any case, and of two the last.
 func TestNamesAreExactAndComeOnce(t *testing.T) {
+	t.Parallel()
 	fields := 0
 	for _, body := range requestBodies {
 		typ := reflect.TypeOf(body.typ)
@@ -125,6 +126,7 @@ func misspelt(name string) []string {
 
 // What decides about a task is what its field says, however many look like it.
 func TestAnOutcomeInAnotherCaseDecidesNothing(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var got tracker.Completion
 	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
@@ -158,6 +160,7 @@ func TestAnOutcomeInAnotherCaseDecidesNothing(t *testing.T) {
 
 // A beat's fields come once, as those of every body.
 func TestABeatSaysEachFieldOnce(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true
 	beats := 0

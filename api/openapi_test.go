@@ -19,6 +19,7 @@ import (
 var update = flag.Bool("update", false, "write openapi.json")
 
 func TestOpenAPIIsUpToDate(t *testing.T) {
+	t.Parallel()
 	want := buildOpenAPI(t)
 	if *update {
 		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
@@ -43,6 +44,7 @@ func loadOpenAPI(t *testing.T) *openapi3.T {
 func loadDoc() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(OpenAPI) }
 
 func TestOpenAPIIsValid(t *testing.T) {
+	t.Parallel()
 	doc := loadOpenAPI(t)
 	if doc.OpenAPI != "3.1.0" {
 		t.Errorf("version %s", doc.OpenAPI)
@@ -53,6 +55,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 }
 
 func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
+	t.Parallel()
 	var want, got []string
 	for _, r := range routes {
 		want = append(want, r.String())

@@ -16,6 +16,7 @@ import (
 // While the control plane is full, its requests are refused at once, before token and body cost anything, and the
 // workers' go on.
 func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxControl = 2 })
 	begun, finish := make(chan struct{}), make(chan struct{})
 	e.fake.create = func(n tracker.NewTask) (*tracker.Created, error) {
@@ -50,6 +51,7 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 }
 
 func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
+	t.Parallel()
 	var firm []string
 	for _, r := range routes {
 		if !r.yields() {
@@ -86,6 +88,7 @@ func (e *env) bodiesHeld(want int64) {
 // Bodies that are announced and not sent take the memory that they may, and one more is refused; beats are not. However
 // a request ends, what it held is given back.
 func TestAnnouncedBodiesAreBounded(t *testing.T) {
+	t.Parallel()
 	const size = 1 << 20
 	for name, header := range map[string]string{
 		"length":  fmt.Sprintf("Content-Length: %d\r\n\r\n", size),
@@ -122,6 +125,7 @@ func TestAnnouncedBodiesAreBounded(t *testing.T) {
 }
 
 func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 << 20 })
 	pad := strings.Repeat(" ", 1<<20)
 	for range 10 { // on one connection that is kept alive
@@ -133,6 +137,7 @@ func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
 
 // A client that goes between two chunks gets no answer, with which what it held would be given back.
 func TestABodyThatIsGivenUpIsGivenBack(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	const size = 1 << 20
 	c := e.dialAndAnnounce(fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2))

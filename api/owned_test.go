@@ -62,6 +62,7 @@ func TestContractWorkerTokenCallbacks(t *testing.T) {
 
 // What the store may have lost is no verdict: the worker comes again, or shows the attempt's own token.
 func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.doubts = true
 	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",

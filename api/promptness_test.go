@@ -140,6 +140,7 @@ func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status 
 // Whatever the route: while Redis hangs the answer comes within one and a half redis-timeouts, and is 503 with
 // Retry-After where the store was needed; in the first moment, when nobody knows yet, and later.
 func TestEveryRouteAnswersInTimeWhileRedisHangs(t *testing.T) {
+	t.Parallel()
 	p := newPrompt(t)
 	if err := p.server.Freeze(); err != nil {
 		t.Fatal(err)
@@ -166,6 +167,7 @@ func TestEveryRouteAnswersInTimeWhileRedisHangs(t *testing.T) {
 // Operations that take several round trips to a Redis that takes long for each add them up, and are in time all the same;
 // afterwards all is as ever.
 func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
+	t.Parallel()
 	for _, delay := range []time.Duration{promptTimeout * 2 / 5, promptTimeout * 4 / 5} {
 		t.Run(delay.String(), func(t *testing.T) {
 			p := newPrompt(t)

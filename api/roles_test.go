@@ -32,6 +32,7 @@ var openedBy = map[string]string{
 
 // Every role and every kind of token against every operation: what is not in the table above must be put there.
 func TestEveryRoleAgainstEveryOperation(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
@@ -104,6 +105,7 @@ func (e *env) expired(t *testing.T) string {
 
 // A refusal names the roles that would do, and the role that only submits is known wherever roles are.
 func TestRolesAreNamed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	submitter := e.control(roleSubmitter)
 	if r := e.do("GET", "/v1/workers", submitter, "").refused(403, "forbidden"); !contains(r.Message, "submitter",

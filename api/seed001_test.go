@@ -13,6 +13,7 @@ import (
 // behaves so is shown by the contract suite; here the wire is.
 
 func TestSeed001Started(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.start = func(a *tracker.Attempt, r tracker.Report) (tracker.Acknowledged, error) {
 		want := tracker.Report{WorkerID: "worker-abc123", ReportedAt: time.Date(2025, 1, 15, 10, 0, 0, 0, time.UTC)}
@@ -28,6 +29,7 @@ func TestSeed001Started(t *testing.T) {
 }
 
 func TestSeed001StartedAfterCancel(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
 		return tracker.Acknowledged{}, &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Cancelled, Message: "x"}
@@ -36,6 +38,7 @@ func TestSeed001StartedAfterCancel(t *testing.T) {
 }
 
 func TestSeed001Heartbeat(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(b *tracker.Beat) {
 		if want := "1736935500000\tworker-abc123\t45\t\"Processing partition 5 of 10\""; b.Report != want {
@@ -49,6 +52,7 @@ func TestSeed001Heartbeat(t *testing.T) {
 }
 
 func TestSeed001HeartbeatWithCancel(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(b *tracker.Beat) { b.Cancel = &tracker.Cancel{Reason: "user_requested"} }
 	a := e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), seedHeartbeat).want(200).contains(seedHeartbeatCancel)
@@ -58,6 +62,7 @@ func TestSeed001HeartbeatWithCancel(t *testing.T) {
 }
 
 func TestSeed001HeartbeatOfAZombie(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(b *tracker.Beat) {
 		b.Err = &tracker.Error{Code: tracker.Expired, Reason: tracker.HeartbeatTimeout, State: tracker.Failed, Message: "x"}
@@ -66,6 +71,7 @@ func TestSeed001HeartbeatOfAZombie(t *testing.T) {
 }
 
 func TestSeed001Succeeded(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
 		if c.Outcome != tracker.Succeeded || c.WorkerID != "worker-abc123" || c.Error != nil || c.Retryable {
@@ -82,6 +88,7 @@ func TestSeed001Succeeded(t *testing.T) {
 }
 
 func TestSeed001Failed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
 		if c.Outcome != tracker.Failed || c.Category != "USER_CODE" || !c.Retryable {
@@ -95,6 +102,7 @@ func TestSeed001Failed(t *testing.T) {
 }
 
 func TestSeed001Cancelled(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
 		if c.Outcome != tracker.Cancelled || c.CancelledDuringPhase != "processing" {
@@ -107,6 +115,7 @@ func TestSeed001Cancelled(t *testing.T) {
 }
 
 func TestSeed001LateResult(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
 		return tracker.Completed{}, &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, State: tracker.Succeeded}
@@ -119,6 +128,7 @@ func TestSeed001LateResult(t *testing.T) {
 
 // Section 8: the envelope has every field, in camelCase.
 func TestSeed001TaskEnvelope(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{
 		"taskId":"task_01HGW5N7XHJM4GX29KZRXQP6N9","runId":"run_01HGW5N7XHJM4GX29KZRXQP6N8","assetId":"asset_1","taskKey":"raw.events",
@@ -138,6 +148,7 @@ func TestSeed001TaskEnvelope(t *testing.T) {
 
 // Section 6: each category with its default, which the report's own word beats.
 func TestSeed001ErrorCategories(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	var got tracker.Completion
 	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
@@ -160,6 +171,7 @@ func TestSeed001ErrorCategories(t *testing.T) {
 
 // Section 2: a method other than POST on a callback does nothing.
 func TestSeed001CallbacksArePosts(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, op := range []string{"started", "heartbeat", "completed"} {
 		a := e.do(http.MethodGet, "/v1/tasks/task_1/"+op, e.task(), "")

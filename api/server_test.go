@@ -17,6 +17,7 @@ import (
 )
 
 func TestHealthPages(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	asked := 0
 	e.fake.ready = func() error { asked++; return nil }
@@ -39,6 +40,7 @@ func TestHealthPages(t *testing.T) {
 
 // The store's trouble is that of all replicas: a balancer that sent nobody anywhere for it would cut off what goes on.
 func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.ready = func() error { return errors.New("dial tcp: secret") }
 	for _, path := range []string{"/readyz", "/healthz"} {
@@ -51,6 +53,7 @@ func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
 
 // A store that hangs does not let the health pages hang, and is asked by one at a time, however many look.
 func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	thaw := make(chan struct{})
 	var asked atomic.Int64
@@ -74,6 +77,7 @@ func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 }
 
 func TestDrainingSwitchesReadinessOffOnly(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.s.SetDraining()
 	if a := e.do("GET", "/readyz", "", "").want(503).contains(`{"status":"draining"}`); a.header.Get("Retry-After") != "1" {
@@ -84,6 +88,7 @@ func TestDrainingSwitchesReadinessOffOnly(t *testing.T) {
 }
 
 func TestShutdownLetsRequestsEnd(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
 	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
@@ -106,6 +111,7 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 }
 
 func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
 	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
@@ -123,6 +129,7 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxConns = 1 })
 	first, err := e.ln.Dial()
 	if err != nil {
@@ -150,6 +157,7 @@ func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {
 }
 
 func TestMetricsHaveNoIDs(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
@@ -209,6 +217,7 @@ func (e *env) metric(name string) float64 {
 }
 
 func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
 	good := Config{Tracker: &fakeTracker{}, Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/"}
 	s, err := New(good)
 	if err != nil {
@@ -234,6 +243,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // A server that is stopped before it has begun to serve does not begin then: whoever started it would wait for ever.
 func TestAStoppedServerDoesNotServe(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	if err := e.s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)

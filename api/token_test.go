@@ -40,6 +40,7 @@ func goodClaims(now time.Time) map[string]any {
 }
 
 func TestTokensThatDoNotHoldAre401(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	secret := []byte(strings.Repeat("1", token.MinKeyBytes))
 	header := map[string]any{"alg": "HS256", "typ": "JWT", "kid": "k1"}
@@ -118,6 +119,7 @@ func TestTokensThatDoNotHoldAre401(t *testing.T) {
 }
 
 func TestAuthorizationHeaderIsReadStrictly(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	token := e.task()
 	for name, c := range map[string]struct {
@@ -142,6 +144,7 @@ func TestAuthorizationHeaderIsReadStrictly(t *testing.T) {
 }
 
 func TestATaskTokenOpensItsAttemptOnly(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(b *tracker.Beat) { t.Errorf("a foreign token reached the domain: %+v", b.Attempt) }
 	for _, op := range []string{"heartbeat", "started", "completed"} {
@@ -157,6 +160,7 @@ func TestATaskTokenOpensItsAttemptOnly(t *testing.T) {
 }
 
 func TestMintingATaskTokenIsDeterministic(t *testing.T) {
+	t.Parallel()
 	k := testKeys(t)
 	a := testAttempt()
 	a.IssuedAt = fakeTime.Add(400 * time.Millisecond)
@@ -181,6 +185,7 @@ func TestMintingATaskTokenIsDeterministic(t *testing.T) {
 }
 
 func TestBeatsRenewTheTokenInItsLastThird(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	token := e.task()
 	beat := func(token string) (string, string) {
@@ -215,6 +220,7 @@ func TestBeatsRenewTheTokenInItsLastThird(t *testing.T) {
 }
 
 func TestTokensThatMustNotBeRenewedAreNot(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	token, _, err := mintTask(e.keys, testAttempt(), time.Hour, false)
 	if err != nil {
@@ -228,6 +234,7 @@ func TestTokensThatMustNotBeRenewedAreNot(t *testing.T) {
 
 // The cache must not keep what belongs to a request: fasthttp writes the next one over it.
 func TestTokenCacheHoldsItsOwnCopies(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	mine, other := e.task(), e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
 	for range 3 {
@@ -242,6 +249,7 @@ func TestTokenCacheHoldsItsOwnCopies(t *testing.T) {
 
 // Only HS256 opens anything: a token that is signed in good order by another algorithm, with the right key, does not.
 func TestOnlyHS256Opens(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for alg, want := range map[*jwt.SigningMethodHMAC]int{jwt.SigningMethodHS256: 200, jwt.SigningMethodHS384: 401,
 		jwt.SigningMethodHS512: 401} {

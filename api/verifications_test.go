@@ -11,6 +11,7 @@ import (
 
 // A request's token is verified once, whatever the route and whoever sends it; and not at all when the cache knows it.
 func TestATokenIsVerifiedOnce(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
@@ -61,6 +62,7 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 
 // What the cache knows ends with its token, of every kind, and does not outlive the key that signed it.
 func TestARememberedTokenEnds(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.owns = true
 	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())

@@ -10,6 +10,7 @@ import (
 
 // What fasthttp serves and a front end must not.
 func TestAmbiguousRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.fake.beat = func(*tracker.Beat) { t.Error("an ambiguous request reached the domain") }
 	auth := "Host: x\nAuthorization: Bearer " + e.task() + "\n"
@@ -57,6 +58,7 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 }
 
 func TestMethodsThatAreNoneAre405(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, line := range []string{"get /livez", "PRI *", "OPTIONS *", "BREW /livez", "DELETE /v1/tasks/task_1", "OPTIONS /v1/tasks",
 		"CONNECT /livez", "TRACE /livez"} {
@@ -68,6 +70,7 @@ func TestMethodsThatAreNoneAre405(t *testing.T) {
 }
 
 func TestTooMuchIsRefusedBySize(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	auth := "Host: x\nAuthorization: Bearer " + e.task() + "\n"
 	for path, limit := range map[string]int{
@@ -97,12 +100,14 @@ func TestTooMuchIsRefusedBySize(t *testing.T) {
 }
 
 func TestBodiesUpToTheLimitAreTaken(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	body := `{"attempt":1}` + strings.Repeat(" ", 256<<10-13)
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), body).want(200)
 }
 
 func TestEncodedPathsThatMeanNoHarmWork(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	got := e.raw("POST /v1/tasks%3Abatch HTTP/1.1\nHost: x\nConnection: close\nAuthorization: Bearer " + e.control(roleAdmin) +
 		"\nContent-Length: 14\n\n{\"tasks\":[{}]}")
@@ -118,6 +123,7 @@ func TestEncodedPathsThatMeanNoHarmWork(t *testing.T) {
 }
 
 func TestRequestIDs(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for own, echoed := range map[string]bool{
 		"abc-123": true, "req:1/2=3": true, strings.Repeat("x", 128): true,
