@@ -66,6 +66,19 @@ func (c *client) status() (int, string) {
 	return res.StatusCode, string(b)
 }
 
+// over tells whether the server has answered or closed the connection unasked.
+func (c *client) over() bool {
+	c.t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+		c.t.Fatal(err)
+	}
+	_, err := c.in.Peek(1)
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		c.t.Fatal(err)
+	}
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // ends waits until the server has closed the connection, and gives what came before.
 func (c *client) ends() string {
 	c.t.Helper()
@@ -99,9 +112,11 @@ func (e *env) waitingOf(w *conn.Watch, n int) {
 // taken waits until the server has taken a connection and waits for its bytes.
 func (e *env) taken(c *client) {
 	e.t.Helper()
-	own := func(a net.Addr) bool { return a.String() == c.LocalAddr().String() }
-	until(e.t, func() bool { return slices.ContainsFunc(e.s.watch.Waiting(), own) },
-		func() string { return "the server has not taken a connection" })
+	until(e.t, func() bool { return e.takenBy(e.s.watch, c) }, func() string { return "the server has not taken a connection" })
+}
+
+func (e *env) takenBy(w *conn.Watch, c *client) bool {
+	return slices.ContainsFunc(w.Waiting(), func(a net.Addr) bool { return a.String() == c.LocalAddr().String() })
 }
 
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
@@ -236,11 +251,14 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 	for range maxAdminConns {
 		conns = append(conns, e.dial())
 	}
-	for range 2 * maxAdminConns { // some may find nobody to cut just then
-		e.waitingOf(e.s.adminWatch, maxAdminConns)
-		e.dial()
-	}
+	e.waitingOf(e.s.adminWatch, maxAdminConns)
 	for _, c := range conns {
+		until(t, func() bool { // a newcomer may find nobody to cut just then, and is the one that goes
+			newcomer := e.dial()
+			until(t, func() bool { return newcomer.over() || e.takenBy(e.s.adminWatch, newcomer) },
+				func() string { return "a newcomer is neither taken nor refused" })
+			return c.over()
+		}, func() string { return "who is idle longest does not give way" })
 		c.ends()
 	}
 	e.waitingOf(e.s.adminWatch, maxAdminConns)

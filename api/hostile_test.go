@@ -161,6 +161,9 @@ func send(t *testing.T, addr, request string) string {
 	return string(b)
 }
 
+// patience is more than any answer here takes; it is only waited for when something is broken.
+const patience = 30 * time.Second
+
 func dial(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -168,7 +171,7 @@ func dial(t *testing.T, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return c

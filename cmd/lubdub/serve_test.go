@@ -188,13 +188,27 @@ func TestStopAnswersWhatIsUnderWay(t *testing.T) {
 	}
 }
 
+// A request that Redis holds up is given up at the end; one that has not arrived whole would have been cut by then, or not yet.
 func TestStopHasATimeout(t *testing.T) {
 	t.Parallel()
-	r := serveEmbedded(t, "--shutdown-timeout", "1s")
-	api, _ := r.urls()
-	half(t, api, quickTask)
-	createRunning(t, api)
+	redis := redistest.StartServer(t)
+	r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "1m", "--roles", "api",
+		"--shutdown-timeout", "1s"}, anyPort...)...)
+	api, admin := r.urls()
+	token := adminToken(t)
+	if err := redis.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = ask("POST", api+"/v1/tasks", token, quickTask) }() // until the process ends
+	until(t, "the request is under way", func() bool {
+		_, page := ask("GET", admin+"/metrics", "", "")
+		return strings.Contains(page, "\nlubdub_http_requests_in_flight 1\n")
+	})
 	r.signal(syscall.SIGTERM)
+	until(t, "the operators' pages go, which go last", func() bool { status, _ := ask("GET", admin+"/livez", "", ""); return status == 0 })
+	if err := redis.Thaw(); err != nil { // or the end would take as long as redis-timeout
+		t.Fatal(err)
+	}
 	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "requests were still running after shutdown-timeout (1s)") {
 		t.Errorf("it ended with %d: %s", code, r.errs)
 	}
