@@ -7,7 +7,7 @@
 -- ARGV: 1 sweeper, 2 retention ms, then scope, id and entry for each task
 -- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed), 4 (removed) or 5 (to be placed) and the
 --   lag in ms
--- Cost: O(log n) for each; at most 50 a call
+-- Cost: O(log n) for each; at most 16 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua

@@ -10,7 +10,7 @@
 --   8 timeout ms of workers, then for each task scope, id, its entry and what became of the worker that the entry names
 --   (1 it is OFFLINE, 2 it has no record, else '')
 -- Reply: for each task {what was repaired}
--- Cost: O(log n) for each, and its events; at most 50 a call
+-- Cost: O(log n) for each, and its events; at most 25 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua

@@ -5,7 +5,7 @@
 -- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, where the entry stands (workers,
 --   workerbeats, workerdue, recoveries; machineworkers of that machine; machine: it is the machine's own) and the entry
 -- Reply: for each worker {what was repaired}
--- Cost: O(log n + shards) for each; at most 50 a call
+-- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
 local L = shard_time(CLOCK)

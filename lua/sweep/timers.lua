@@ -5,7 +5,7 @@
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 sweeper, 2 retention ms, 3 default cancel grace ms, then scope, id and timer for each task
 -- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms
--- Cost: O(log n) for each; at most 50 a call
+-- Cost: O(log n) for each; at most 16 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
