@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -37,7 +38,7 @@ func (b *bounds) largeWorkers() {
 		_, err := b.Workers(b.Ctx, f)
 		b.check("workers", err)
 	}
-	for _, strategy := range tracker.Placements {
+	for _, strategy := range model.Placements {
 		s := tracker.Selector{Scope: big, Queue: queue, Type: types[1], Strategy: strategy}
 		b.check("selector", s.Validate())
 		_, err := b.Select(b.Ctx, s)

@@ -165,8 +165,6 @@ const (
 var (
 	AttemptInDoubt     = beats.AttemptInDoubt
 	DefaultRetryPolicy = model.DefaultRetryPolicy
-	Filters            = model.Filters
-	Placements         = model.Placements
 	States             = model.States
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport
@@ -175,7 +173,6 @@ var (
 	CheckDepth         = model.CheckDepth
 	CheckReason        = workers.CheckReason
 	CodeOf             = model.CodeOf
-	RoundTimeout       = model.RoundTimeout
 )
 
 // ValidID reports whether s may be an id.

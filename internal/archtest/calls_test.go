@@ -3,18 +3,20 @@ package archtest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 // What a script is given and what it answers is said in one place of each room: scripts.go and its siblings. The batcher builds
-// its arguments itself, since a beat must allocate nothing, and the store runs what it is given.
+// its arguments itself, since a beat must allocate nothing, and reads its replies; the store runs what it is given.
 func TestScriptsAreCalledInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("../../tracker/*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	called := 0
+	position := regexp.MustCompile(`\.(Int|Str|Time|List|At)\([\w+*/ -]+\)`) // of a reply
+	called, read := 0, 0
 	for _, path := range files {
 		room, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 		if strings.HasSuffix(name, "_test.go") || room == "trackertest" || room == "store" {
@@ -31,8 +33,14 @@ func TestScriptsAreCalledInOnePlace(t *testing.T) {
 				t.Errorf("%s/%s has %s, which stands in the room's scripts.go", room, name, what)
 			}
 		}
+		for _, what := range position.FindAllString(string(text), -1) {
+			read++
+			if !strings.HasPrefix(name, "scripts") && name != "batch.go" {
+				t.Errorf("%s/%s reads %s of a reply; the room's scripts.go makes it a struct with names", room, name, what)
+			}
+		}
 	}
-	if called < 50 {
-		t.Fatalf("only %d scripts are called", called)
+	if called < 50 || read < 100 {
+		t.Fatalf("only %d scripts are called, and %d parts of replies read", called, read)
 	}
 }

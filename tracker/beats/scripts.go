@@ -68,15 +68,15 @@ func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call
 	}
 	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention),
 		schema.KeptError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.KeptMetrics(c.Metrics))
-	args = AppendDoc(args, schema.DocOutput, string(c.Output))
-	args = AppendDoc(args, schema.DocMetrics, string(c.Metrics))
-	args = AppendDoc(args, schema.DocPhase, c.CancelledDuringPhase)
-	args = AppendDoc(args, schema.DocPartial, string(c.PartialProgress))
+	args = appendDoc(args, schema.DocOutput, string(c.Output))
+	args = appendDoc(args, schema.DocMetrics, string(c.Metrics))
+	args = appendDoc(args, schema.DocPhase, c.CancelledDuringPhase)
+	args = appendDoc(args, schema.DocPartial, string(c.PartialProgress))
 	return store.NewCall(a.Shard, s.scripts.complete, s.callbackKeys(a), args...)
 }
 
-// AppendDoc adds a field of the task's document to a script's arguments unless it is empty.
-func AppendDoc(args []any, field, value string) []any {
+// appendDoc adds a field of the task's document to a script's arguments unless it is empty.
+func appendDoc(args []any, field, value string) []any {
 	if value == "" {
 		return args
 	}

@@ -35,7 +35,7 @@ func (s *Service) heldCall(shard int, scope model.Scope, worker, after string, l
 func (s *Service) fenceCall(shard int, worker string, limit int, loss bool, ended model.WorkerReason) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.fence, []string{k.Fences, k.Held},
-		worker, model.Millis(fenceLife), limit, Flag(loss), string(ended))
+		worker, model.Millis(fenceLife), limit, schema.Flag(loss), string(ended))
 }
 
 // missedCall remembers what an inventory of a worker missed, entries of held; readEntries reads which of them the previous one
@@ -157,8 +157,8 @@ func (s *Service) recoverCall(by string, held []Holding, e lostEvidence) *store.
 	k := s.store.Keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(held)), k.Fixed...)
 	args := []any{
-		by, model.Millis(s.opts.FinishedRetention), Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent),
-		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), Flag(e.spared), schema.MillisOrEmpty(e.due),
+		by, model.Millis(s.opts.FinishedRetention), schema.Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent),
+		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), schema.Flag(e.spared), schema.MillisOrEmpty(e.due),
 	}
 	for _, h := range held {
 		keys = k.OfTask(keys, h.Ref.Scope, h.Ref.ID, h.Ref.Run, h.Ref.TimeoutMs)
@@ -199,14 +199,6 @@ func (s *Service) unpinCall(shard int, worker string, waiting []*schema.ReadyEnt
 		args = append(args, e.Ref.Scope.String(), e.Ref.ID, worker)
 	}
 	return store.NewCall(shard, s.scripts.unpin, keys, args...)
-}
-
-// Flag is a script's argument for yes and no: "1" or "".
-func Flag(is bool) string {
-	if is {
-		return "1"
-	}
-	return ""
 }
 
 // orEmpty is a script's argument for a duration: ms, or "" for none.

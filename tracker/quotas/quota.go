@@ -33,8 +33,8 @@ type limit struct {
 type quota struct {
 	limits []limit
 
-	mu sync.Mutex
-	of *lru.Cache[string, *Usage]
+	mu sync.Mutex                 // so that a tenant has one usage
+	of *lru.Cache[string, *Usage] // by tenant
 }
 
 // counter counts what a tenant has of each that a quota bounds.
@@ -53,11 +53,11 @@ func newQuota(limits ...limit) *quota {
 
 // Usage is what a tenant has, as this replica knows it.
 type Usage struct {
-	mu       sync.Mutex
-	counted  []int64 // at the last count; nil: never
-	admitted []int64 // by this replica, ever
-	settled  []int64 // of these, what stood in the store or never will
-	base     []int64 // of these, what stood in the store when the last count began
+	mu       sync.Mutex // guards all that follows
+	counted  []int64    // at the last count; nil: never
+	admitted []int64    // by this replica, ever
+	settled  []int64    // of these, what stood in the store or never will
+	base     []int64    // of these, what stood in the store when the last count began
 	at       time.Time
 	took     time.Duration
 	counting chan struct{} // closed when the count that is under way is over

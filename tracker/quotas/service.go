@@ -18,7 +18,8 @@ type Options struct {
 	Registerer    prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service holds tenants to what they may have. Its methods may be called from any goroutine.
+// Service holds tenants to what they may have. Its methods may be called from any goroutine: none of its fields is changed once
+// New has returned, and the quotas have locks of their own.
 type Service struct {
 	store   *store.Store
 	opts    Options

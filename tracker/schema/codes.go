@@ -16,6 +16,12 @@ const (
 	CodeRefused
 )
 
+// What scripts about a worker answer besides; lua/lib/workercodes.lua says the same.
+const (
+	CodeOffline  int64 = 20
+	CodeDraining int64 = 21
+)
+
 // Results of the scripts that take what is due.
 const (
 	TookNothing int64 = iota

@@ -12,18 +12,22 @@ import (
 
 // The integers that scripts answer are written twice, in Lua and in Go.
 func TestCodesMatchLua(t *testing.T) {
-	text, err := os.ReadFile("../../lua/lib/codes.lua")
-	if err != nil {
-		t.Fatal(err)
+	var names, values []string
+	for _, file := range []string{"codes.lua", "workercodes.lua"} {
+		text, err := os.ReadFile("../../lua/lib/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`(?m)^local ([A-Z_, ]+) = ([0-9, ]+)$`).FindStringSubmatch(string(text))
+		if m == nil {
+			t.Fatalf("lib/%s has no line of codes", file)
+		}
+		names, values = append(names, strings.Split(m[1], ", ")...), append(values, strings.Split(m[2], ", ")...)
 	}
-	m := regexp.MustCompile(`(?m)^local ([A-Z_, ]+) = ([0-9, ]+)$`).FindStringSubmatch(string(text))
-	if m == nil {
-		t.Fatal("lib/codes.lua has no line of codes")
-	}
-	names, values := strings.Split(m[1], ", "), strings.Split(m[2], ", ")
 	want := map[string]int64{
 		"OK": CodeOK, "MISMATCH": CodeMismatch, "ENDED": CodeEnded, "TERMINAL": CodeTerminal, "NOT_FOUND": CodeNotFound,
 		"EXISTS": CodeExists, "REPEATED": CodeRepeated, "REFUSED": CodeRefused,
+		"OFFLINE": CodeOffline, "DRAINING": CodeDraining,
 	}
 	if len(names) != len(want) || len(values) != len(names) {
 		t.Fatalf("%d names, %d values, want %d", len(names), len(values), len(want))

@@ -38,6 +38,14 @@ func LabelsHash(labels map[string]string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
+// Flag is a script's argument for yes and no: "1" or "".
+func Flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return ""
+}
+
 // MillisOrEmpty returns ms since the epoch; the zero time is "".
 func MillisOrEmpty(t time.Time) string {
 	if t.IsZero() {

@@ -259,7 +259,7 @@ func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *sc
 	var calls []*store.Call
 	var lists []workerList
 	for list, last := range after {
-		calls = append(calls, c.service.scripts.listWorkersCall(list.shard, scope, list.letter, last, page))
+		calls = append(calls, c.service.listWorkersCall(list.shard, scope, list.letter, last, page))
 		lists = append(lists, list)
 	}
 	if err := c.execEvery(ctx, calls); err != nil {
@@ -267,7 +267,7 @@ func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *sc
 	}
 	var reads []*store.Call
 	for i, list := range lists {
-		ids := readList(calls[i].Reply, 0)
+		ids := readList(calls[i].Reply, 1)[0]
 		if len(ids) < page {
 			delete(after, list)
 		} else {

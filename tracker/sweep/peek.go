@@ -66,10 +66,11 @@ func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	p := &peeked{t: t, r: r, idle: map[int][]string{}, next: maxNap}
 	looks := map[int]shardLook{}
 	for i, group := range groups {
-		for j, shard := range group {
-			if c := calls[i]; c.Err == nil {
-				looks[shard] = p.look(shard, c.Reply.Int(0), readPeek(c.Reply.List(1+j)))
-			}
+		if calls[i].Err != nil {
+			continue
+		}
+		for j, dues := range readPeek(calls[i].Reply, len(group)) {
+			looks[group[j]] = p.look(group[j], dues)
 		}
 	}
 	if err := store.FirstError(calls); err != nil {
@@ -103,15 +104,15 @@ type shardLook struct {
 	grace     time.Duration
 }
 
-func (p *peeked) look(shard int, now int64, dues shardDues) shardLook {
-	l := shardLook{shard: shard, now: now, time: dues.time, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
+func (p *peeked) look(shard int, dues shardDues) shardLook {
+	l := shardLook{shard: shard, now: dues.now, time: dues.time, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
 	if p.isOver(l, dues.timer-l.time) {
 		p.todo = append(p.todo, overdue{shard: shard, set: timersSet, grace: l.grace})
 	}
-	if p.isOver(l, dues.due-now) {
+	if p.isOver(l, dues.due-l.now) {
 		p.todo = append(p.todo, overdue{shard: shard, set: dueSet, grace: l.grace})
 	}
-	if p.isOver(l, dues.notice-now) {
+	if p.isOver(l, dues.notice-l.now) {
 		p.outboxes = append(p.outboxes, outbox{shard, l.grace})
 	}
 	if p.t.timeouts.learn(shard, dues.timeouts) {

@@ -175,7 +175,7 @@ func (p *placing) one(ctx context.Context, r *schema.TaskRef, as store.Reply, pl
 	if v == nil || v.State != model.Queued || v.WorkerID != "" {
 		return
 	}
-	now, wanted := as.Time(0), &model.Selector{
+	now, wanted := v.Now, &model.Selector{
 		Scope: v.Scope, Queue: v.Queue, Type: v.Type, Runtime: v.Runtime, Labels: v.WorkerLabels, Strategy: v.Placement,
 	}
 	if p.vacancies.holds(wanted, now) {

@@ -150,16 +150,16 @@ func (s *Service) machineMembers(ctx context.Context, shard int, machines []work
 	const limit = 100 // of each status; a machine has few
 	calls := make([]*store.Call, len(machines))
 	for i, m := range machines {
-		calls[i] = s.scripts.listMachineCall(shard, schema.TaskName(m.ref.Scope, m.ref.Machine), limit)
+		calls[i] = s.listMachineCall(shard, schema.TaskName(m.ref.Scope, m.ref.Machine), limit)
 	}
 	if err := s.bulk(ctx, "reconcile", calls); err != nil {
 		return nil, err
 	}
 	for i, m := range machines {
-		for at, letter := range workerLetters {
-			for _, id := range readList(calls[i].Reply, at) {
+		for status, ids := range readList(calls[i].Reply, len(workerLetters)) {
+			for _, id := range ids {
 				ref := &schema.WorkerRef{Scope: m.ref.Scope, ID: id, Shard: shard, Machine: m.ref.Machine}
-				found = append(found, workerEntry{ref, "machineworkers", letter + "/" + id})
+				found = append(found, workerEntry{ref, "machineworkers", workerLetters[status:status+1] + "/" + id})
 			}
 		}
 	}

@@ -19,7 +19,6 @@ type scripts struct {
 	census, censusSilent, censusSpared, censusWorkers                   *lua.Script // the same
 	workerPeek, workerExpire, workerDue, workerDrains, workerProbed     *lua.Script // scripts_workers.go
 	walk, repairTasks, repairWorkers, workerEnded, workerMissing, repin *lua.Script // scripts_repair.go
-	list                                                                *lua.Script // of the room of workers
 }
 
 func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
@@ -35,16 +34,7 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 		workerDrains: set.Get("worker_drains"), workerProbed: set.Get("worker_probed"),
 		walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
 		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"),
-		list: set.Get("list"),
 	}
-}
-
-// flag is how scripts are told yes or no.
-func flag(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return ""
 }
 
 // sentinel is the entry of a set that keeps it from being absent.
@@ -61,6 +51,7 @@ func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *sto
 
 // shardDues is when what stands first in the sets of a shard is due.
 type shardDues struct {
+	now      int64 // wall ms
 	time     int64 // shard time, ms
 	timer    int64 // in shard time, ms
 	due      int64 // wall ms
@@ -69,10 +60,17 @@ type shardDues struct {
 	timeouts []string // in use, ms, and the sentinel
 }
 
-func readPeek(r store.Reply) shardDues {
-	return shardDues{
-		time: r.Int(0), timer: r.Int(1), due: r.Int(2), notice: r.Int(3), sweepers: r.List(4).Strings(), timeouts: r.List(5).Strings(),
+// readPeek reads what is said of so many shards.
+func readPeek(re store.Reply, shards int) []shardDues {
+	all := make([]shardDues, shards)
+	for i := range all {
+		r := re.List(1 + i)
+		all[i] = shardDues{
+			now: re.Int(0), time: r.Int(0), timer: r.Int(1), due: r.Int(2), notice: r.Int(3),
+			sweepers: r.List(4).Strings(), timeouts: r.List(5).Strings(),
+		}
 	}
+	return all
 }
 
 // peekBeatsCall is for sets of those shards that one call may be about.

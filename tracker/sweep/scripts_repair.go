@@ -7,6 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 func (s *scripts) walkCall(shard int, set, scan, cursor string, entries int) *store.Call {
@@ -108,20 +109,22 @@ func readWorkerMissing(r store.Reply) (after string, names []string) {
 }
 
 // listWorkersCall lists workers of a scope in a shard that have a status, by its letter.
-func (s *scripts) listWorkersCall(shard int, scope model.Scope, letter, after string, limit int) *store.Call {
-	return store.NewCall(shard, s.list, []string{s.keys[shard].Workers}, scope.String()+"/", letter, after, limit, "")
+func (s *Service) listWorkersCall(shard int, scope model.Scope, letter, after string, limit int) *store.Call {
+	return s.workers.ListCall(shard, []string{s.store.Keys[shard].Workers},
+		workers.ListArgs{Prefix: scope.String() + "/", States: letter, After: after, Limit: limit})
 }
 
 // workerLetters are those of all statuses of workers.
-var workerLetters = [...]string{"N", "D", "F"}
+const workerLetters = "NDF"
 
 // listMachineCall lists the workers of a machine, of each status so many.
-func (s *scripts) listMachineCall(shard int, machine string, limit int) *store.Call {
-	return store.NewCall(shard, s.list, []string{s.keys[shard].MachineWorkers(machine)}, "", "NDF", "", limit, "")
+func (s *Service) listMachineCall(shard int, machine string, limit int) *store.Call {
+	return s.workers.ListCall(shard, []string{s.store.Keys[shard].MachineWorkers(machine)},
+		workers.ListArgs{States: workerLetters, Limit: limit})
 }
 
-// readList returns the ids of one of the statuses that were asked for, in their order.
-func readList(r store.Reply, status int) []string { return r.List(status).Strings() }
+// readList returns the ids of each of so many statuses that were asked for.
+func readList(r store.Reply, statuses int) [][]string { return workers.ReadList(r, 1, statuses)[0].IDs }
 
 // repinCall is for a task whose keys these are.
 func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {

@@ -35,10 +35,10 @@ func readWorkerPeek(r store.Reply) workerDues {
 func (s *scripts) workerExpireCall(by sweeperID, retention time.Duration, probing bool, workers []dueWorker) *store.Call {
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]
-	keys, args := slices.Clone(k.OfWorkers), []any{string(by), model.Millis(retention), len(s.keys), flag(probing)}
+	keys, args := slices.Clone(k.OfWorkers), []any{string(by), model.Millis(retention), len(s.keys), schema.Flag(probing)}
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
-		args = append(args, w.ref.Scope.String(), w.ref.ID, flag(!w.spared))
+		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.spared))
 	}
 	return store.NewCall(shard, s.workerExpire, keys, args...)
 }
@@ -70,7 +70,7 @@ func (s *scripts) workerDueCall(retention, again time.Duration, workers []dueWor
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
 		d := drains[w.ref]
-		args = append(args, w.ref.Scope.String(), w.ref.ID, w.entry, d.began, flag(d.empty))
+		args = append(args, w.ref.Scope.String(), w.ref.ID, w.entry, d.began, schema.Flag(d.empty))
 	}
 	return store.NewCall(shard, s.workerDue, keys, args...)
 }

@@ -28,6 +28,7 @@ const (
 // View is a task as a script read it at one moment, with what only the domain needs.
 type View struct {
 	*model.Task
+	Now   time.Time // when it was read
 	Fence string
 	Life  time.Duration // of the current attempt's token
 
@@ -43,7 +44,7 @@ func NewView(r *schema.TaskRef, read *ViewReply) *View {
 	task := &model.Task{Scope: r.Scope, ID: r.ID, RunID: r.Run}
 	fromRecord(task, f)
 	fromDocument(task, read.Document)
-	v := &View{Task: task, Fence: f[schema.TaskFence], Life: model.DefaultTokenTTL, Placement: f[schema.TaskPlacement]}
+	v := &View{Task: task, Now: read.Now, Fence: f[schema.TaskFence], Life: model.DefaultTokenTTL, Placement: f[schema.TaskPlacement]}
 	if l := schema.Atoi(f[schema.TaskTokenLife]); l > 0 {
 		v.Life = time.Duration(l) * time.Second
 	}

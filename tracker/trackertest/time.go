@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // AllTimeouts returns those that a heartbeat timeout may be rounded to, two for each shard of two.
 func AllTimeouts() (all []time.Duration) {
-	for d := tracker.MinTimeout; d <= tracker.MaxTimeout; d = tracker.RoundTimeout(d + time.Millisecond) {
+	for d := tracker.MinTimeout; d <= tracker.MaxTimeout; d = model.RoundTimeout(d + time.Millisecond) {
 		all = append(all, d)
 		if d == tracker.MaxTimeout {
 			break

@@ -103,9 +103,9 @@ func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
 		return nil
 	case schema.CodeNotFound:
 		return NoWorker(op)
-	case model.CodeOffline:
+	case schema.CodeOffline:
 		return &model.Error{Code: WorkerOffline, Op: op, Reason: model.Reason(reason), Message: offlineMessage(reason)}
-	case model.CodeDraining:
+	case schema.CodeDraining:
 		return &model.Error{Code: WorkerDraining, Op: op,
 			Message: "the worker is draining and gets no new tasks; let it finish what it holds and deregister"}
 	}

@@ -79,7 +79,7 @@ func (s *Service) RetireWorker(
 	if err != nil {
 		return nil, err
 	}
-	if code := readStatus(reply).code; code != schema.CodeOK && code != model.CodeOffline { // OFFLINE already is as good
+	if code := readStatus(reply).code; code != schema.CodeOK && code != schema.CodeOffline { // OFFLINE already is as good
 		return nil, WorkerRefusal(op, code, "")
 	}
 	s.holdings.RecoverNow(ctx, scope, id)

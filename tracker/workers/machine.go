@@ -131,7 +131,7 @@ func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope
 func newMachine(scope model.Scope, id string, re *machineReply) *Machine {
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
-		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales, Flapping: re.stales >= FlappingCount,
+		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales, Flapping: re.stales >= flappingCount,
 	}
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -72,9 +71,9 @@ type statusArgs struct {
 // statusCall drains a worker, takes a drain back, or ends the worker at once (worker_status.lua).
 func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 	return store.NewCall(r.Shard, s.scripts.status, s.WorkerKeys(r),
-		r.Scope.String(), r.ID, string(a.action), string(a.end), deadlineOrEmpty(a.deadline), holdings.Flag(a.bySelf),
-		s.store.Shards(), model.Millis(s.opts.OfflineRetention), holdings.Flag(a.loss), a.given, jsonOrNull(a.given),
-		holdings.Flag(a.withMachine))
+		r.Scope.String(), r.ID, string(a.action), string(a.end), deadlineOrEmpty(a.deadline), schema.Flag(a.bySelf),
+		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.given, jsonOrNull(a.given),
+		schema.Flag(a.withMachine))
 }
 
 type statusReply struct {

@@ -66,7 +66,7 @@ type Reserved struct {
 func ReadReserved(re store.Reply) Reserved {
 	r := Reserved{
 		Code: re.Int(0), At: re.Time(1), Places: int(re.Int(2)), Queue: re.Str(4), MachineID: re.Str(5),
-		Types: SplitNames(re.Str(6)), Runtimes: SplitNames(re.Str(7)),
+		Types: splitNames(re.Str(6)), Runtimes: splitNames(re.Str(7)),
 		Reason: model.WorkerReason(re.Str(9)), Ended: re.Str(10), Lost: re.Int(11) == 1,
 	}
 	schema.Unmarshal(re.Str(8), &r.Labels)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -29,7 +30,7 @@ func nobody(h *trackertest.Harness, err error, code tracker.Code, considered int
 	if !errors.As(err, &e) {
 		h.Fatalf("no counts in %v", err)
 	}
-	for _, f := range tracker.Filters {
+	for _, f := range model.Filters {
 		if e.Rejected[f] != rejected[f] {
 			h.Fatalf("%s: %d, want %d; %v", f, e.Rejected[f], rejected[f], e.Rejected)
 		}
@@ -199,7 +200,7 @@ func TestPlacementOfABatch(t *testing.T) {
 		for i := range 3 {
 			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 2 })
 		}
-		for _, strategy := range tracker.Placements {
+		for _, strategy := range model.Placements {
 			var batch []tracker.NewTask
 			for range 2 {
 				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}

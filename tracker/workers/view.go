@@ -72,8 +72,8 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		Hostname:       f[schema.WorkerHostname],
 		PID:            schema.Atoi(f[schema.WorkerPID]),
 		Version:        f[schema.WorkerVersion],
-		Types:          SplitNames(f[schema.WorkerTypes]),
-		Runtimes:       SplitNames(f[schema.WorkerRuntimes]),
+		Types:          splitNames(f[schema.WorkerTypes]),
+		Runtimes:       splitNames(f[schema.WorkerRuntimes]),
 		ProbeURL:       f[schema.WorkerProbeURL],
 		Status:         model.StatusOf(f[schema.WorkerStatus]),
 		StatusReason:   endedFor(f),
@@ -130,16 +130,16 @@ func endedFor(f map[string]string) string {
 	return cmp.Or(given, f[schema.WorkerReason])
 }
 
-// SplitNames returns the names of a record, which stand comma-separated there.
-func SplitNames(names string) []string {
+// splitNames returns the names of a record, which stand comma-separated there.
+func splitNames(names string) []string {
 	if names == "" {
 		return nil
 	}
 	return strings.Split(names, ",")
 }
 
-// FlappingCount is how often a worker or machine must go stale within a day to be called flapping.
-const FlappingCount = 3
+// flappingCount is how often a worker or machine must go stale within a day to be called flapping.
+const flappingCount = 3
 
 // complete adds what other keys know of workers: what they hold in every shard, and how often they went stale.
 func (s *Service) complete(ctx context.Context, op string, workers []*model.Worker) error {
@@ -162,7 +162,7 @@ func (s *Service) complete(ctx context.Context, op string, workers []*model.Work
 		stales := readDayCounts(calls[i].Reply)
 		for j, w := range group {
 			w.StaleCount = stales[j]
-			w.Flapping = w.StaleCount >= FlappingCount
+			w.Flapping = w.StaleCount >= flappingCount
 		}
 	}
 	setLoads()

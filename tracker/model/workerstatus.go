@@ -1,11 +1,5 @@
 package model
 
-// What scripts about a worker answer besides the codes of tasks; lua/lib/workercodes.lua says the same.
-const (
-	CodeOffline  int64 = 20
-	CodeDraining int64 = 21
-)
-
 // WorkerStatus is what a worker may do.
 type WorkerStatus string
 
