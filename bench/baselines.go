@@ -86,7 +86,7 @@ type ownReport struct {
 	ServerCPUSeconds *float64 `json:"serverCpuSeconds"`
 }
 
-// self runs a baseline that drives itself and gives what it reports.
+// self runs a baseline that drives itself and returns what it reports.
 func (b *bench) self(ctx context.Context, name, path string, args ...string) (r ownReport, err error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = b.environ()
@@ -108,7 +108,7 @@ func (b *bench) self(ctx context.Context, name, path string, args ...string) (r 
 	return r, nil
 }
 
-// perOp is CPU seconds as µs per operation.
+// perOp returns CPU seconds as µs per operation.
 func (r *ownReport) perOp(seconds *float64) *float64 {
 	if seconds == nil {
 		return nil

@@ -11,11 +11,11 @@ import (
 )
 
 // floorTasks is how many tasks the floor is measured with: so many that neither side's sets fit into the processor's
-// caches, as in production. With few, what a script costs at all weighs more; that is told too, beside the bars.
+// caches, as in production. With few, what a script costs at all weighs more; that is reported too, beside the bars.
 const floorTasks = 100_000
 
 // runFloor sets what a beat costs Redis against the least that it could cost. One batch at a time is under way on
-// either side, so that a flush carries 100 beats and no more; the metrics tell whether it did.
+// either side, so that a flush carries 100 beats and no more; the metrics show whether it did.
 func runFloor(ctx context.Context, b *bench, s *report.Scenario) error {
 	few, err := b.fewTasks(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func runFloor(ctx context.Context, b *bench, s *report.Scenario) error {
 	return nil
 }
 
-// overFloor runs Lubdub and then the floor, and gives the ratio of what they cost Redis.
+// overFloor runs Lubdub and then the floor, and returns the ratio of what they cost Redis.
 func (b *bench) overFloor(ctx context.Context, s *report.Scenario, f *fixture, redis *proc.Redis, round int, variant string,
 	progress bool) (ours report.Run, r *float64, err error) {
 	pool, err := load.Dial(ctx, f.address(), 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// background is beats on the tracked tasks while something else is looked at.
+// background is beats on the tracked tasks while something else is measured.
 type background struct {
 	began  time.Time // by the wall's clock, as verdicts are
 	cancel func()    // may be called again
@@ -34,7 +34,7 @@ func (b *bench) beatMeanwhile(ctx context.Context, c *crowd, perSecond float64) 
 	return g
 }
 
-// stop ends the beats and gives what they were like.
+// stop ends the beats and returns what they were like.
 func (g *background) stop() (report.Run, load.Result, error) {
 	g.cancel()
 	<-g.done

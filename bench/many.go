@@ -45,7 +45,7 @@ func (b *bench) fillMany(ctx context.Context) (*crowd, error) {
 	return c, nil
 }
 
-// runPopulate fills a deployment with the tracked tasks and looks at what they take in Redis.
+// runPopulate fills a deployment with the tracked tasks and measures what they take up in Redis.
 func runPopulate(ctx context.Context, b *bench, s *report.Scenario) error {
 	c, err := b.manyTasks(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type kind struct {
 	sampled []string
 }
 
-// sampled keys of a kind are measured; the fixed keys of all shards are fewer, so of these each is.
+// sampledKeys is how many keys of a kind are measured; the fixed keys of all shards are fewer, so each of these is.
 const sampledKeys = 2000
 
 // memoryByKind asks Redis for the size of keys. A key is lubdub:{shard}:kind, with more after another colon for

@@ -126,7 +126,7 @@ func rssOf(pid int) float64 {
 	return float64(bytes) / (1 << 20)
 }
 
-// verdicts tells admitted requests from refused ones.
+// verdicts keeps the latencies of admitted requests apart from those of refused ones.
 type verdicts struct {
 	mu                sync.Mutex
 	admitted, refused load.Histogram

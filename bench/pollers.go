@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// runPollers has workers wait for tasks that do not come, and looks at what that costs above what the deployment costs
+// runPollers has workers wait for tasks that do not come, and measures what that costs above what the deployment costs
 // at rest.
 func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 	site, err := b.workers(ctx)

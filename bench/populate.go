@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/load"
 )
 
-// populated tells how tasks came to run.
+// populated holds the results of the loads that created the tasks and started them.
 type populated struct {
 	create, start load.Result
 }
@@ -61,7 +61,7 @@ func complete(r load.Result, n int, what string) error {
 	return fmt.Errorf("only %d of %d tasks were %s: %s", r.Beats, n, what, refusals(r.NotOK))
 }
 
-// nearly lets one in twenty be missing, and tells of it: filling a store as fast as it goes may overload it for a
+// nearly lets one in twenty be missing, and notes it: filling a store as fast as it goes may overload it for a
 // moment, and a million tasks less some are as good.
 func (b *bench) nearly(r load.Result, n int, what string) error {
 	err := complete(r, n, what)

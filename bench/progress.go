@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/load"
 )
 
-// progress tells whoever waits what goes on: on a terminal one line that is written over and over, elsewhere a line
+// progress shows whoever waits what is going on: on a terminal one line that is written over and over, elsewhere a line
 // for each step.
 type progress struct {
 	mu       sync.Mutex
@@ -35,7 +35,7 @@ func (p *progress) scenario(title string) {
 	fmt.Fprintln(p.w, title)
 }
 
-// step tells what comes next.
+// step shows what comes next.
 func (p *progress) step(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ const redisClock = "redis.call('TIME')"
 // Load composes the scripts as production runs them: the clock is Redis's own.
 func Load() *Set { return compose(files, redisClock) }
 
-// LoadWithClock composes the scripts with another source of wall time: a Lua expression that gives
+// LoadWithClock composes the scripts with another source of wall time: a Lua expression that returns
 // {seconds, microseconds} as TIME does. It is for tests, which step and freeze the clock; a test over
 // the import graph holds that only internal/redistest calls it.
 func LoadWithClock(expr string) *Set { return compose(files, expr) }
@@ -58,7 +58,8 @@ func (s *Set) Get(name string) *Script {
 	return sc
 }
 
-// What differs between deployments stands once in the scripts, in lib/wake.lua and lib/event.lua, and For puts it in.
+// wakeChannel and eventsKept are what differs between deployments. It stands once in the scripts, in lib/wake.lua and
+// lib/event.lua, and For replaces it.
 const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wait
 
 func eventsKept(n int) string { return fmt.Sprintf("EVENTS_KEPT = '%d'", n) }

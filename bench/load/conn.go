@@ -18,7 +18,7 @@ type conn struct {
 
 	out  []byte // the request
 	in   []byte // what was read
-	r, w int    // of in: from r to w nobody has looked at it yet
+	r, w int    // of in: from r to w it has not been read yet
 
 	beats, answers atomic.Int64 // of the run under way, for the progress line
 }

@@ -177,7 +177,7 @@ func (p *Pool) Run(ctx context.Context, l Load) (Result, error) {
 	return res, err
 }
 
-// watch tells the progress and ends what does not end by itself.
+// watch reports the progress and ends what does not end by itself.
 func (p *Pool) watch(r *run, cancel func(), ended <-chan struct{}) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

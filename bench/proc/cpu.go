@@ -13,7 +13,7 @@ import (
 // CPU is what a process had used at one moment.
 type CPU struct {
 	total   time.Duration            // of all its threads, also of those that have ended; in ticks of 10 ms
-	threads map[string]time.Duration // of each living one, to the nanosecond; nil: the kernel does not tell
+	threads map[string]time.Duration // of each living one, to the nanosecond; nil: the kernel does not say
 }
 
 // tick is the unit of /proc/<pid>/stat: USER_HZ is 100 on every architecture that Go knows.

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// Machine tells what this one is, as far as it says.
+// Machine describes this machine, as far as the system says.
 func Machine() report.Machine {
 	m := report.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

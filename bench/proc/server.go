@@ -21,7 +21,7 @@ type Server struct {
 
 var aURL = regexp.MustCompile(`http://[0-9a-zA-Z.:\[\]-]+`)
 
-// StartServer starts a program that tells in one line of standard output where it listens. env is the child's whole
+// StartServer starts a program that prints in one line of standard output where it listens. env is the child's whole
 // environment.
 func StartServer(ctx context.Context, name, path string, env []string, args ...string) (*Server, error) {
 	cmd := exec.Command(path, args...)

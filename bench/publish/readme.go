@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// What stands between the marks in the README is made from a report.
+// begin and end are the marks in the README between which everything is made from a report.
 const begin, end = "<!-- bench -->\n", "<!-- /bench -->\n"
 
 // showIn puts a report between the marks of a README; nil leaves nothing there.

@@ -152,7 +152,7 @@ func summary(r *Report) string {
 	return text
 }
 
-// String tells what a machine is, as far as it is known.
+// String says what a machine is, as far as it is known.
 func (m *Machine) String() string {
 	machine := fmt.Sprintf("%d cores, %s/%s", m.Cores, m.OS, m.Arch)
 	if m.CPU != "" {

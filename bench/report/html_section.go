@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// cpuPlot stacks what a beat costs server and Redis, way by way; "" when no run tells.
+// cpuPlot stacks what a beat costs server and Redis, way by way; "" when no run says.
 func cpuPlot(scenarios []Scenario, head string) template.HTML {
 	var groups []barGroup
 	for i := range scenarios {
@@ -32,7 +32,7 @@ func cpuPlot(scenarios []Scenario, head string) template.HTML {
 		[]string{"server", "Redis"}, []int{1, 2}, groups, head)
 }
 
-// ratePlot shows what each way takes at most; "" when no run tells.
+// ratePlot shows what each way takes at most; "" when no run says.
 func ratePlot(scenarios []Scenario) template.HTML {
 	var groups []barGroup
 	for i := range scenarios {

@@ -90,7 +90,7 @@ func programName(program string) string {
 	return program
 }
 
-// together tells how many beats travel at once.
+// together says how many beats travel at once.
 func together(program string, beats int) string {
 	if program == "zadd" {
 		return number(float64(beats)) + " members a command"
@@ -121,7 +121,7 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// runName tells a run from the others of its scenario.
+// runName names a run so that it differs from the others of its scenario.
 func runName(r *Run) string {
 	name := programName(r.Program)
 	if r.Variant != "" {

@@ -92,7 +92,7 @@ type Bar struct {
 	// Rounds are the values of each round.
 	Rounds  []float64 `json:"rounds,omitempty"`
 	Verdict Verdict   `json:"verdict"`
-	// Note tells why it was not measured, or what to know about the number.
+	// Note says why it was not measured, or what to know about the number.
 	Note string `json:"note,omitempty"`
 }
 

@@ -150,7 +150,7 @@ func (p *play) patience() time.Duration {
 	return p.fleet.opts.Patience
 }
 
-// settle waits for the end of the task and gives what is seen then. The error is the context's.
+// settle waits for the end of the task and returns what is seen then. The error is the context's.
 func (p *play) settle(ctx context.Context) (Seen, error) {
 	s := Seen{Timeout: p.timeout, Complaints: p.complaints, Delay: p.fleet.delays.within, Excused: p.excused}
 	for _, r := range p.runners {

@@ -102,7 +102,7 @@ func (l *lab) tryRight(chosen []mutant) error {
 	return nil
 }
 
-// try plants one bug and gives the first test that failed; "": none did.
+// try plants one bug and returns the first test that failed; "": none did.
 func (l *lab) try(m mutant) (caught string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -207,7 +207,7 @@ func (l *lab) build(pkg, overlay string) (binary string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: test timed out`)
 
-// test runs tests and gives the first that failed. The model-based ones have a fifth of their usual share: most bugs show
+// test runs tests and returns the first that failed. The model-based ones have a fifth of their usual share: most bugs show
 // within a few lives.
 func (l *lab) test(pkg, binary, tests string, limit time.Duration, environ ...string) (failed string, output []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// cutOff judges whether balancers may have cut clients off from this replica.
+//
 // Balancers send no clients to a replica that they consider unhealthy, and learn of its recovery only at their next health
 // check. Until then their clients' beats are lost before any replica could see them, while empty beats would keep shard time
 // running. So with each empty beat a replica says whether it may be cut off from its clients, and a shard whose replicas all say

@@ -91,7 +91,7 @@ func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	return key.(string)
 }
 
-// Keys of tasks, by TaskName, and of what belongs to them.
+// Task and those below are the keys of tasks, by TaskName, and of what belongs to them.
 func (k *ShardKeys) Task(name string) string { return k.prefix + "task:" + name }
 
 func (k *ShardKeys) Doc(name string) string { return k.prefix + "doc:" + name }
@@ -110,7 +110,7 @@ func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }
 
-// Notices for a worker, and what its last inventory missed, live in the worker's shard.
+// Notices are for a worker, and Missed is what its last inventory missed; both live in the worker's shard.
 func (k *ShardKeys) Notices(name string) string { return k.prefix + "notices:" + name }
 
 func (k *ShardKeys) Missed(name string) string { return k.prefix + "missed:" + name }
@@ -183,7 +183,7 @@ func TasksOf(runID string) []string {
 	return []string{"task_" + rest, rest}
 }
 
-// Keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
+// Worker and those below are the keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
 // machine's status can change in the same script as its last worker's.
 func (k *ShardKeys) Worker(name string) string { return k.prefix + "worker:" + name }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A report travels and is stored packed: <reportedMs> TAB <worker> TAB <pct> TAB <message>, each part empty
-// when the worker did not say it. TAB cannot occur in any part: ids have no such character and compact JSON
-// text escapes it. PackSep is that TAB.
+// PackSep separates the parts of a report, which travels and is stored packed: <reportedMs> TAB <worker> TAB <pct> TAB <message>,
+// each part empty when the worker did not say it. TAB cannot occur in any part: ids have no such character and compact JSON
+// text escapes it.
 const PackSep = "\t"
 
 // AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid worker id, a JSON

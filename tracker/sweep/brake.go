@@ -128,7 +128,7 @@ type sparing[T any] struct {
 	silence  func(T) (model.Scope, time.Duration) // whose it is, and the timeout that is over
 	pieces   func([]T) [][]T                      // for one call each
 	call     func([]T) *store.Call
-	answered func(T, brakeAnswer) // is told of each, but for those that an error leaves in doubt
+	answered func(T, brakeAnswer) // is called for each, but for those that an error leaves in doubt
 }
 
 // judge asks the brake about those that are silent. Those of scopes in which it does not spare it lets through.

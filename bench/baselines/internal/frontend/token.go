@@ -22,7 +22,7 @@ type Claims struct {
 	NextMs    int64  `json:"hbi"`
 }
 
-// Verify judges a token and gives what it says.
+// Verify judges a token and returns what it says.
 type Verify func(token []byte) (*Claims, error)
 
 var errToken = errors.New("the token does not hold")
