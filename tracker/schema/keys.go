@@ -183,8 +183,8 @@ func TasksOf(runID string) []string {
 	return []string{"task_" + rest, rest}
 }
 
-// Worker and those below are the keys of workers and machines. They live in the shard of the machine, which the worker's id embeds, so that a
-// machine's status can change in the same script as its last worker's.
+// Worker and those below are the keys of workers and machines. They live in the shard of the machine, which the worker's id
+// embeds, so that a machine's status can change in the same script as its last worker's.
 func (k *ShardKeys) Worker(name string) string { return k.prefix + "worker:" + name }
 
 func (k *ShardKeys) Reserved(name string) string { return k.prefix + "reserved:" + name }
