@@ -1,6 +1,9 @@
 package v1
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Outcome is how a worker says that an attempt ended.
 type Outcome string
@@ -34,14 +37,7 @@ func (c ErrorCategory) Retryable() bool {
 }
 
 // Valid reports whether c is one of the six.
-func (c ErrorCategory) Valid() bool {
-	for _, k := range ErrorCategories {
-		if c == k {
-			return true
-		}
-	}
-	return false
-}
+func (c ErrorCategory) Valid() bool { return slices.Contains(ErrorCategories, c) }
 
 // StartedRequest is the body of POST /v1/tasks/{taskId}/started.
 type StartedRequest struct {
