@@ -48,6 +48,7 @@ var otherRelease = sync.OnceValues(func() (string, error) {
 // 503 now and then: what was acknowledged stands, whoever beats lives, whoever dies is found, and what he held another one
 // ends.
 func TestReleasesBesideEachOther(t *testing.T) {
+	skipIfShort(t)
 	if out, err := exec.Command("git", "cat-file", "-e", *besideCommit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; "+
 			"fetch all of it (git fetch --unshallow): %v %s", *besideCommit, err, out)
