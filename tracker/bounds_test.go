@@ -58,7 +58,7 @@ func TestEveryScriptIsBounded(t *testing.T) {
 	b.fillShards()
 	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
-	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds} {
+	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds, b.events} {
 		act()
 		limit = max(limit, b.limit())
 	}

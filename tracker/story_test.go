@@ -404,4 +404,5 @@ func (c *story) readers() {
 	})
 	c.sure("machine", func() error { _, err := c.Machine(c.Ctx, trackertest.Scope, "host-w1"); return err })
 	c.sure("queues", func() error { _, err := c.Queues(c.Ctx, trackertest.Scope); return err })
+	c.sure("events", func() error { _, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Size: 100, Back: true}); return err })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
@@ -18,6 +19,7 @@ import (
 // The services of the rooms, under names that can be embedded side by side.
 type (
 	storeService    = store.Store
+	eventsService   = events.Service
 	beatsService    = beats.Service
 	holdingsService = holdings.Service
 	quotasService   = quotas.Service
@@ -31,6 +33,7 @@ type (
 // error they return is an *Error.
 type Tracker struct {
 	*storeService
+	*eventsService
 	*beatsService
 	*holdingsService
 	*quotasService
@@ -63,6 +66,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 
 // furnish makes the rooms above the store, each from those below it that it needs.
 func furnish(s *store.Store, o *Options) *Tracker {
+	e := events.New(s, events.Options{Registerer: o.Registerer})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,
 		WorkerTimeout: o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier),
@@ -83,7 +87,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	return &Tracker{s, b, h, q, w, ta, qu, sw}
+	return &Tracker{s, e, b, h, q, w, ta, qu, sw}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -31,6 +32,11 @@ type (
 	Envelope       = model.Envelope
 	Error          = model.Error
 	EvictionError  = store.EvictionError
+	Event          = events.Event
+	EventFilter    = events.Filter
+	EventGap       = events.Gap
+	EventPage      = events.Page
+	EventQuery     = events.Query
 	Evidence       = model.Evidence
 	FieldError     = model.FieldError
 	Filter         = model.Filter
@@ -102,12 +108,14 @@ const (
 	HeartbeatTimeout         = model.HeartbeatTimeout
 	IdempotencyMismatch      = model.IdempotencyMismatch
 	Invalid                  = model.Invalid
+	InvalidCursor            = events.InvalidCursor
 	InvalidID                = model.InvalidID
 	Late                     = model.Late
 	Lost                     = model.Lost
 	MachineNotFound          = workers.MachineNotFound
 	MaxClaim                 = queues.MaxClaim
 	MaxClaimWait             = queues.MaxClaimWait
+	MaxEventPage             = events.MaxPage
 	MaxHistory               = model.MaxHistory
 	MaxIDBytes               = model.MaxIDBytes
 	MaxKeptError             = model.MaxKeptError
@@ -165,6 +173,7 @@ const (
 var (
 	AttemptInDoubt     = beats.AttemptInDoubt
 	DefaultRetryPolicy = model.DefaultRetryPolicy
+	EventTypes         = model.EventTypes
 	States             = model.States
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport

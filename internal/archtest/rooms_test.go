@@ -14,11 +14,12 @@ import (
 var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
 
 // rooms are the packages of tracker from the bottom up: each may know those before it, but for what `apart` says.
-var rooms = []string{"lane", "model", "schema", "store", "beats", "quotas", "holdings", "workers", "tasks", "queues", "sweep"}
+var rooms = []string{"lane", "model", "schema", "store", "events", "beats", "quotas", "holdings", "workers", "tasks", "queues", "sweep"}
 
 // apart has pairs of rooms that do not know each other though one stands above the other.
 var apart = [][2]string{
-	{"lane", "model"}, {"lane", "schema"}, {"beats", "quotas"}, {"quotas", "holdings"},
+	{"events", "beats"}, {"events", "quotas"}, {"events", "holdings"}, {"events", "workers"}, {"events", "tasks"}, {"events", "queues"},
+	{"lane", "events"}, {"lane", "model"}, {"lane", "schema"}, {"beats", "quotas"}, {"quotas", "holdings"},
 	{"beats", "queues"}, {"quotas", "queues"}, {"quotas", "sweep"}, {"queues", "sweep"},
 }
 

@@ -30,6 +30,7 @@ type schemaStep struct {
 // never changed; the next one is one more entry.
 var schemaSteps = []schemaStep{
 	{name: "say the version"},
+	{name: "name the deployment", run: func(ctx context.Context, s *Store) error { return s.nameDeployment(ctx) }},
 }
 
 // storedSchema is what the store says of itself.
@@ -128,7 +129,7 @@ func (s *Store) lookAtSchema(ctx context.Context, steps []schemaStep) {
 	case is.least > len(steps):
 		s.giveUp(s.tooNew(is, len(steps)),
 			"a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
-	default:
-		_ = s.bringForward(ctx, steps, is.version)
+	case s.bringForward(ctx, steps, is.version) == nil:
+		_ = s.learnDeployment(ctx)
 	}
 }

@@ -66,6 +66,8 @@ type Store struct {
 	stop     context.CancelFunc // ends the watches
 	watching sync.WaitGroup     // what watches for eviction and for newer versions
 
+	deployment atomic.Pointer[string] // its name, as it was last read
+
 	unsettled []atomic.Int64 // by shard: when it was last found between two nodes, or without one, ms
 }
 
@@ -109,6 +111,9 @@ func (s *Store) Begin(ctx context.Context) error {
 		return err
 	}
 	if err := s.settleSchema(ctx, schemaSteps); err != nil {
+		return err
+	}
+	if err := s.learnDeployment(ctx); err != nil {
 		return err
 	}
 	s.eviction.at, s.eviction.byMap = time.Now(), s.byShard.Load()

@@ -34,7 +34,7 @@ func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
 func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
-		wantSchema(t, s, "a new store", "1", "0")
+		wantSchema(t, s, "a new store", "2", "0")
 		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		if err := h.Close(h.Ctx); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 		}
 		before := s.Dump(t)
 		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
-		wantSchema(t, s, "a store from before", "1", "0")
+		wantSchema(t, s, "a store from before", "2", "0")
 		after := s.Dump(t)
 		delete(before, meta)
 		delete(after, meta)
@@ -159,7 +159,7 @@ func TestManyBringAStoreForwardAtOnce(t *testing.T) {
 func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ran []string
-		made := steps(&ran, 0, 0)
+		made := steps(&ran, 0, 0, 0)
 		trackertest.FailCalls(h.Tracker, "schema", true, func(i int) bool { return i == 0 })
 		if err := h.SettleSchema(h.Ctx, made); tracker.CodeOf(err) != tracker.Unavailable {
 			h.Errorf("the answer was lost: %v", err)
@@ -167,7 +167,7 @@ func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 		if err := h.SettleSchema(h.Ctx, made); err != nil {
 			h.Error(err)
 		}
-		wantSchema(h, h.Store, "again", "2", "0")
+		wantSchema(h, h.Store, "again", "3", "0")
 	})
 }
 
@@ -198,7 +198,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 				t.Errorf("it was changed:\n%v\n%v", before, after)
 			}
 		}
-		refused(set("schema", 7, "least", 6), "version 7", "version 6 or newer", "knows 1", "docs/upgrades.md")
+		refused(set("schema", 7, "least", 6), "version 7", "version 6 or newer", "knows 2", "docs/upgrades.md")
 		refused(set("schema", "new"), meta, `"new"`)
 		refused(set("schema", 7, "least", -1), meta, `"-1"`)
 
@@ -222,15 +222,15 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 			}
 			h.LookAtSchema()
 		}
-		brought(2, 1)
+		brought(3, 2)
 		if err := h.BrokenBy(); err != nil {
 			h.Fatalf("it ends though it may run: %v", err)
 		}
 		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
 		}
-		brought(3, 2)
-		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 3 of the stored format") {
+		brought(4, 3)
+		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 4 of the stored format") {
 			h.Errorf("it ends by %v", err)
 		}
 		count := trackertest.CountScripts(h.Tracker)
@@ -259,11 +259,11 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 		}
 		h.MustTick()
 		h.LookAtSchema()
-		want := map[string]string{"shards": "2", "schema": "1", "least": "0"}
+		want := map[string]string{"shards": "2", "schema": "2", "least": "0", "id": h.Deployment()}
 		if got := h.Store.Client.HGetAll(h.Ctx, meta).Val(); !maps.Equal(got, want) {
 			h.Errorf("meta is %v", got)
 		}
-		made := []store.SchemaStep{{}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
+		made := []store.SchemaStep{{}, {}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
 		err := h.SettleSchema(h.Ctx, made)
 		if err == nil || !strings.Contains(err.Error(), "start again") || h.Store.Client.Exists(h.Ctx, meta).Val() > 0 {
 			h.Errorf("lost in a step: %v", err)
@@ -274,7 +274,7 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 // A running replica looks by itself.
 func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 2, "least", 2).Err(); err != nil {
+		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 3, "least", 3).Err(); err != nil {
 			h.Fatal(err)
 		}
 		select {
@@ -290,14 +290,14 @@ func TestTheVersionOfACluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
 	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8})
 	var ran []string
-	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 2)); err != nil {
+	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(ran, ", "); got != "step 2, step 3" {
+	if got := strings.Join(ran, ", "); got != "step 3, step 4" {
 		t.Errorf("ran %q", got)
 	}
 	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
-	if err == nil || !strings.Contains(err.Error(), "version 3 of the stored format") {
+	if err == nil || !strings.Contains(err.Error(), "version 4 of the stored format") {
 		t.Errorf("opened: %v", err)
 	}
 }

@@ -1,0 +1,55 @@
+-- Purpose: reads what has happened in some shards, from where a reader has come to.
+-- Guarantees: writes nothing. A shard is read from the entry that the reader has seen last, which comes first where it is
+--   still there; so the reader sees that nothing is missing in between.
+-- KEYS: lubdub:{shard}:events of each shard. On Cluster a call is about one shard only
+-- ARGV: 1 how many entries to read at most, 2 the same of one shard, then for each shard where to begin: '' at its first
+--   entry, an entry's id at that one, '>' and an id at the first that is not before it, '<' and an id backwards from the
+--   first that is not behind it, '<+' from the newest
+-- Reply: wall ms, then for each shard {how it goes on, {entries}, 1 where there may be more}: 0 as asked; 1 there are no
+--   entries from there any more, since they were trimmed, so these are the first that are left; 2 that entry is not there
+--   though older ones are, since the store has lost writes, so these are the first that are left; 3 it was not read, since
+--   there was enough before it
+-- Cost: O(entries), at most 256 of up to 5 KB, and one for each shard
+--#include lib/clock.lua
+local CONTINUED, TRIMMED, LOST, UNREAD = 0, 1, 2, 3
+local left, each = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local function range(key, from, count) return redis.call('XRANGE', key, from, '+', 'COUNT', count) end
+
+local function newer(a, b)
+  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
+  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
+  if a_ms ~= b_ms then return tonumber(a_ms) > tonumber(b_ms) end
+  return tonumber(a_seq) > tonumber(b_seq)
+end
+
+-- Tells whether entries from an id on are not there any more. A shard begins with an event that says so.
+local function trimmed_before(key, id)
+  local first = range(key, '-', 1)[1]
+  return first and first[2][2] ~= 'system.shard_started' and newer(first[1], id)
+end
+
+-- Returns how the shard goes on, its entries, and whether there may be more of them.
+local function read(key, from, count)
+  local function told(how, entries, most) return how, entries, #entries >= (most or count) and 1 or 0 end
+  if from == '' then return told(CONTINUED, range(key, '-', count)) end
+  local mark, id = string.match(from, '^([<>])(.*)$')
+  if mark == '<' then return told(CONTINUED, redis.call('XREVRANGE', key, id, '-', 'COUNT', count)) end
+  if mark == '>' then return told(trimmed_before(key, id) and TRIMMED or CONTINUED, range(key, id, count)) end
+  local found = range(key, from, count + 1)
+  if found[1] and found[1][1] == from then return told(CONTINUED, found, count + 1) end
+  local first = range(key, '-', 1)[1]
+  if not first or newer(first[1], from) then return told(TRIMMED, found) end
+  return told(LOST, range(key, '-', count))
+end
+
+local reply = {now}
+for i, key in ipairs(KEYS) do
+  local how, entries, more = UNREAD, {}, 1
+  if left > 0 then
+    how, entries, more = read(key, ARGV[2 + i], math.min(left, each))
+    left = left - #entries
+  end
+  reply[#reply + 1] = {how, entries, more}
+end
+return reply

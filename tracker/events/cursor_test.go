@@ -1,0 +1,73 @@
+package events_test
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A cursor is taken where it was made, and refused where it was changed, belongs to another deployment or to the other order.
+func TestCursorsAreChecked(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s)
+		h.MustCreate()
+		ask := func(after string, back bool) (string, error) {
+			p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2, After: after, Back: back})
+			if err != nil {
+				return "", err
+			}
+			return p.Next, nil
+		}
+		good, err := ask("", false)
+		if err != nil || !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(good) {
+			t.Fatalf("%q, %v", good, err)
+		}
+		if _, err := ask(good, false); err != nil {
+			t.Error(err)
+		}
+		_, err = ask(good, true)
+		h.WantCode(err, tracker.InvalidCursor)
+		raw, _ := base64.RawURLEncoding.DecodeString(good)
+		for i := range raw {
+			for _, bit := range []byte{1, 128} {
+				bad := append([]byte(nil), raw...)
+				bad[i] ^= bit
+				_, err := ask(base64.RawURLEncoding.EncodeToString(bad), false)
+				h.WantCode(err, tracker.InvalidCursor)
+			}
+			_, err := ask(base64.RawURLEncoding.EncodeToString(raw[:i]), i%2 == 0)
+			if i > 0 {
+				h.WantCode(err, tracker.InvalidCursor)
+			}
+		}
+		for _, bad := range []string{"x", "NOW", "2026-01-15", "evt_000_1_0", good + "=", good + "A", strings.Repeat("A", 100_000), "\x00"} {
+			_, err := ask(bad, false)
+			h.WantCode(err, tracker.InvalidCursor)
+		}
+		if err := s.Client.HSet(h.Ctx, "lubdub:{0}:meta", "id", "dep_another").Err(); err != nil {
+			t.Fatal(err)
+		}
+		other := h.Replica()
+		_, err = other.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2, After: good})
+		h.WantCode(err, tracker.InvalidCursor)
+	})
+}
+
+// A store keeps its name, and gets it again from those who run when it is lost.
+func TestADeploymentKeepsItsName(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		name := h.Deployment()
+		if !strings.HasPrefix(name, "dep_") || h.Replica().Deployment() != name {
+			t.Fatalf("named %q, another replica says %q", name, h.Replica().Deployment())
+		}
+		h.Empty()
+		trackertest.Until(t, func() bool { return h.Store.Client.HGet(h.Ctx, "lubdub:{0}:meta", "id").Val() == name })
+	})
+}

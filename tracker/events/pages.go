@@ -1,0 +1,203 @@
+package events
+
+import (
+	"context"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// MaxPage is how many events a page has at most.
+const MaxPage = 100
+
+// How much is read for one page, so that a filter which little passes takes no longer than others.
+const (
+	mostRead   = 10_000 // entries
+	firstReads = 16     // of each shard at first, so that a page of all shards reads little that it does not show
+)
+
+// Query asks for a page of events.
+type Query struct {
+	Filter
+	After string // a cursor, now, or a time in RFC 3339; "": before the first event, going back behind the newest
+	Back  bool   // newest first
+	Size  int    // 1 to MaxPage
+}
+
+// Page is what a Query gets.
+type Page struct {
+	Events []*Event // resolved, in the order of their times; those of one shard in that of their stream
+	Next   string   // cursor behind them; there is always one
+	Gap    *Gap     // nil: nothing is missing
+}
+
+// Events returns the page that a query asks for. It may be short though there is more, where little passes the filter.
+func (s *Service) Events(ctx context.Context, q Query) (*Page, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	ctx = s.store.Within(ctx, 0)
+	at, err := s.Begin(ctx, "after", q.After, q.Back)
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{service: s, query: q, at: at, shards: q.Filter.shards(s.store), buffers: map[int][]*Event{}, more: map[int]bool{}}
+	if w.shards == nil {
+		w.shards = everyShard(s.store)
+	}
+	for _, shard := range w.shards {
+		w.more[shard] = true
+	}
+	page, err := w.page(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page.Next = s.Cursor(w.at, q.Back)
+	return page, nil
+}
+
+func everyShard(s *store.Store) []int {
+	all := make([]int, s.Shards())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Begin returns where a reader begins: at a cursor, now, at a time, or "", which is at the first event, going back at the
+// newest. field names the text in refusals.
+func (s *Service) Begin(ctx context.Context, field, after string, back bool) (Positions, error) {
+	switch {
+	case after == "" && !back:
+		return everywhere(s.store.Shards(), Position{}), nil
+	case after == "" || after == "now" && back:
+		return everywhere(s.store.Shards(), Position{kind: atNewest}), nil
+	case after == "now":
+		return s.Now(ctx)
+	}
+	if t, err := time.Parse(time.RFC3339, after); err == nil {
+		return everywhere(s.store.Shards(), AtTime(t)), nil
+	}
+	return s.ParseCursor(field, after, back)
+}
+
+// Now returns the positions behind everything that has happened.
+func (s *Service) Now(ctx context.Context) (Positions, error) {
+	at := make(Positions, s.store.Shards())
+	looks, err := s.read(ctx, everyShard(s.store), 1, func(int) Position { return Position{kind: atNewest} }, true)
+	for _, l := range looks {
+		if len(l.Events) > 0 {
+			at[l.Shard] = l.At
+		}
+	}
+	return at, err
+}
+
+// walk goes over some shards at once, in the order of times.
+type walk struct {
+	service *Service
+	query   Query
+	at      Positions // behind what was taken out of the buffers
+	shards  []int
+	buffers map[int][]*Event // by shard: read, and not taken yet
+	more    map[int]bool     // by shard: there may be more to read
+	read    int              // entries
+	gap     *Gap
+}
+
+func (w *walk) page(ctx context.Context) (*Page, error) {
+	p := &Page{Events: []*Event{}}
+	for ofEach := firstReads; len(p.Events) < w.query.Size; ofEach = min(2*ofEach, readOfEach) {
+		if err := w.fill(ctx, ofEach); err != nil {
+			return nil, err
+		}
+		for e := w.take(); e != nil; e = w.take() {
+			if w.query.Match(e) {
+				if p.Events = append(p.Events, e); len(p.Events) == w.query.Size {
+					break
+				}
+			}
+		}
+		if !w.wants() || w.read >= mostRead || w.service.store.IsLate(ctx, nil) {
+			break
+		}
+	}
+	if w.query.MachineID == "" {
+		if err := w.service.Resolve(ctx, p.Events); err != nil {
+			return nil, err
+		}
+	}
+	w.holdStill()
+	p.Gap = w.gap
+	return p, nil
+}
+
+// wants reports whether there is a shard of which nothing is left to take and more may be read.
+func (w *walk) wants() bool {
+	for _, shard := range w.shards {
+		if len(w.buffers[shard]) == 0 && w.more[shard] {
+			return true
+		}
+	}
+	return false
+}
+
+// fill reads those shards on.
+func (w *walk) fill(ctx context.Context, ofEach int) error {
+	for w.wants() && w.read < mostRead {
+		var empty []int
+		for _, shard := range w.shards {
+			if len(w.buffers[shard]) == 0 && w.more[shard] {
+				empty = append(empty, shard)
+			}
+		}
+		looks, err := w.service.read(ctx, empty, ofEach, func(shard int) Position { return w.at[shard] }, w.query.Back)
+		if err != nil {
+			return err
+		}
+		for _, l := range looks {
+			w.buffers[l.Shard], w.more[l.Shard] = l.Events, l.More
+			w.read += 1 + len(l.Events)
+			if w.gap = w.gap.and(l.Gap); l.Lost {
+				w.at[l.Shard] = Position{}
+			}
+			if w.query.MachineID != "" {
+				if err := w.service.Resolve(ctx, l.Events); err != nil {
+					return err
+				}
+			}
+		}
+		if w.service.store.IsLate(ctx, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// take returns the next event of all shards; nil: a shard must be read on first, or there is no more.
+func (w *walk) take() *Event {
+	if w.wants() {
+		return nil
+	}
+	next := -1
+	for _, shard := range w.shards {
+		if b := w.buffers[shard]; len(b) > 0 && (next < 0 || (b[0].Ms < w.buffers[next][0].Ms) != w.query.Back && b[0].Ms != w.buffers[next][0].Ms) {
+			next = shard
+		}
+	}
+	if next < 0 {
+		return nil
+	}
+	e := w.buffers[next][0]
+	w.buffers[next], w.at[next] = w.buffers[next][1:], e.At
+	return e
+}
+
+// holdStill has shards of which nothing was taken go back from where they were read, not from their newest event then.
+func (w *walk) holdStill() {
+	for _, shard := range w.shards {
+		if b := w.buffers[shard]; w.at[shard].kind == atNewest && len(b) > 0 {
+			w.at[shard] = Position{Ms: b[0].At.Ms, Seq: b[0].At.Seq + 1, kind: atEntry}
+		}
+	}
+}

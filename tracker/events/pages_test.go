@@ -1,0 +1,332 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func stream(shard int) string { return fmt.Sprintf("lubdub:{%d}:events", shard) }
+
+// storedIDs are the ids of all events, by shard, in the order of the streams.
+func storedIDs(t testing.TB, c redis.Cmdable, shards int) (ids [][]string) {
+	t.Helper()
+	for shard := range shards {
+		entries, err := c.XRange(context.Background(), stream(shard), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var of []string
+		for _, e := range entries {
+			of = append(of, fmt.Sprintf("evt_%03x_%s", shard, strings.Replace(e.ID, "-", "_", 1)))
+		}
+		ids = append(ids, of)
+	}
+	return ids
+}
+
+// pages follows a query to its end.
+func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*tracker.Event, gaps []*tracker.EventGap, next string) {
+	t.Helper()
+	for {
+		p, err := tr.Events(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Gap != nil {
+			gaps = append(gaps, p.Gap)
+		}
+		if p.Next == "" {
+			t.Fatal("a page without a next")
+		}
+		if len(p.Events) == 0 {
+			return all, gaps, p.Next
+		}
+		all, q.After = append(all, p.Events...), p.Next
+	}
+}
+
+func idsOf(all []*tracker.Event) (ids []string) {
+	for _, e := range all {
+		ids = append(ids, e.ID())
+	}
+	return ids
+}
+
+// happenings has all kinds of things happen.
+func happenings(c *trackertest.Crew) {
+	c.Hire("w1", func(n *tracker.NewWorker) { n.Version = "1.2.3" })
+	for i := range 20 {
+		c.MustQueue(fmt.Sprint("t", i), "x", func(n *tracker.NewTask) { n.RunID = "nightly" })
+	}
+	for i, e := range c.MustClaim("w1", 10) {
+		if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+			c.Fatal(err)
+		}
+		if i%2 == 0 {
+			if _, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				c.Fatal(err)
+			}
+		}
+	}
+	c.Running(func(n *tracker.NewTask) { n.TaskID = "pushed" })
+	c.Advance(31 * time.Second)
+	for range 3 {
+		c.MustSweep()
+	}
+}
+
+// Pages of any size tell everything that the streams hold, once, each shard's in its order, and the same backwards.
+func TestPagesTellEverything(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		happenings(c)
+		want := storedIDs(c, c.Store.Client, c.Shards())
+		for _, size := range []int{1, 7, 100} {
+			for _, back := range []bool{false, true} {
+				all, gaps, _ := pages(c, c.Tracker, tracker.EventQuery{Size: size, Back: back})
+				if len(gaps) > 0 {
+					c.Errorf("a gap where nothing is missing: %+v", gaps[0])
+				}
+				got := make([][]string, c.Shards())
+				for _, e := range all {
+					got[e.Shard] = append(got[e.Shard], e.ID())
+				}
+				for shard := range got {
+					if back {
+						slices.Reverse(got[shard])
+					}
+					if !slices.Equal(got[shard], want[shard]) {
+						c.Errorf("pages of %d, back %v: shard %d has %d events, of which %d were told", size, back, shard, len(want[shard]), len(got[shard]))
+					}
+				}
+				if back {
+					slices.Reverse(all)
+				}
+				if !slices.IsSortedFunc(all, func(a, b *tracker.Event) int { return int(a.Ms - b.Ms) }) {
+					c.Errorf("pages of %d, back %v are not in the order of time", size, back)
+				}
+			}
+		}
+	})
+}
+
+// Every filter finds what it says and nothing else.
+func TestEventsAreFiltered(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		happenings(c)
+		w1 := c.IDs["w1"]
+		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100})
+		for name, test := range map[string]struct {
+			filter tracker.EventFilter
+			wanted func(e *tracker.Event) bool
+		}{
+			"tenant":    {tracker.EventFilter{Tenant: "acme"}, func(e *tracker.Event) bool { return e.Scope.Tenant == "acme" }},
+			"workspace": {tracker.EventFilter{Tenant: "acme", Workspace: "prod"}, func(e *tracker.Event) bool { return e.Scope == trackertest.Scope }},
+			"elsewhere": {tracker.EventFilter{Tenant: "acme", Workspace: "other"}, func(*tracker.Event) bool { return false }},
+			"type":      {tracker.EventFilter{Types: []string{"task.created"}}, func(e *tracker.Event) bool { return e.Type == "task.created" }},
+			"types": {tracker.EventFilter{Types: []string{"task.retrying", "worker.*"}}, func(e *tracker.Event) bool {
+				return e.Type == "task.retrying" || strings.HasPrefix(e.Type, "worker.")
+			}},
+			"subject": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "t3"}, func(e *tracker.Event) bool { return e.Subject == "t3" }},
+			"worker's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: w1},
+				func(e *tracker.Event) bool { return e.Subject == w1 }},
+			"machine's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "host-w1"},
+				func(e *tracker.Event) bool { return e.Subject == "host-w1" }},
+			"run":     {tracker.EventFilter{RunID: "nightly"}, func(e *tracker.Event) bool { return e.RunID == "nightly" }},
+			"own run": {tracker.EventFilter{RunID: "run_pushed"}, func(e *tracker.Event) bool { return e.Subject == "pushed" }},
+			"queue":   {tracker.EventFilter{Queue: "q"}, func(e *tracker.Event) bool { return e.Queue == "q" }},
+			"kind":    {tracker.EventFilter{TaskType: "x"}, func(e *tracker.Event) bool { return e.TaskType == "x" }},
+			"worker":  {tracker.EventFilter{WorkerID: w1}, func(e *tracker.Event) bool { return e.WorkerID == w1 }},
+			"machine": {tracker.EventFilter{MachineID: "host-w1"}, func(e *tracker.Event) bool { return e.WorkerID == w1 || e.Subject == "host-w1" }},
+		} {
+			var want []string
+			for _, e := range all {
+				if test.wanted(e) {
+					want = append(want, e.ID())
+				}
+			}
+			got, _, _ := pages(c, c.Tracker, tracker.EventQuery{Filter: test.filter, Size: 3})
+			if !slices.Equal(idsOf(got), want) || len(want) == 0 && name != "elsewhere" {
+				c.Errorf("%s: %d events, want %d", name, len(got), len(want))
+			}
+		}
+		_, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Filter: tracker.EventFilter{Types: []string{"task.made"}}, Size: 1})
+		c.WantCode(err, tracker.Invalid)
+		if !strings.Contains(err.Error(), "task.created, task.dispatched") {
+			c.Errorf("an unknown type is refused without the list: %v", err)
+		}
+	})
+}
+
+// An event says whom and what it is about without a second read, with the worker's machine and version.
+func TestEventsOnTheWire(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		happenings(c)
+		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100, Filter: tracker.EventFilter{Types: []string{"task.retrying", "worker.offline"}}})
+		if len(all) < 2 {
+			c.Fatalf("%d events", len(all))
+		}
+		for _, e := range all {
+			text := string(e.AppendJSON(nil))
+			var is map[string]any
+			if err := json.Unmarshal([]byte(text), &is); err != nil {
+				c.Fatalf("%s: %v", text, err)
+			}
+			want := map[string]any{"id": e.ID(), "type": e.Type, "tenantId": "acme", "workspaceId": "prod", "subject": e.Subject, "queue": "q",
+				"workerId": c.IDs["w1"], "machineId": "host-w1", "version": "1.2.3"}
+			if e.Type == "task.retrying" {
+				want["attempt"], want["runId"], want["taskType"] = 1.0, "nightly", "x"
+				want["cause"], want["by"] = "WORKER_LOST", e.By
+			} else {
+				want["cause"], want["by"] = "HEARTBEAT_TIMEOUT", "swp_test"
+				if is["data"].(map[string]any)["lastHeartbeatAt"] != "2026-01-15T10:00:00.000Z" {
+					c.Errorf("%s has no time of the last heartbeat", text)
+				}
+			}
+			if at, err := time.Parse(time.RFC3339, is["time"].(string)); err != nil || at.UnixMilli() != e.Ms {
+				c.Errorf("%s has the time %v: %v", text, is["time"], err)
+			}
+			for name, value := range want {
+				if is[name] != value {
+					c.Errorf("%s: %s is %v, want %v", text, name, is[name], value)
+				}
+			}
+		}
+	})
+}
+
+// Who goes on from a cursor whose event is not kept any more is told so; who goes on from one that is misses nothing.
+func TestAGapIsTold(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
+		h.MustCreate()
+		p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2})
+		if err != nil || len(p.Events) != 2 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		seen := p.Events[1]
+		for range 10 {
+			h.MustCreate()
+		}
+		go1 := func(after string) ([]*tracker.Event, []*tracker.EventGap) {
+			all, gaps, _ := pages(t, h.Tracker, tracker.EventQuery{After: after, Size: 5})
+			return all, gaps
+		}
+		stored := storedIDs(t, s.Client, 1)[0]
+		if all, gaps := go1(p.Next); len(gaps) > 0 || !slices.Equal(idsOf(all), stored[2:]) {
+			t.Errorf("%d events and gaps %v, want %d and none", len(all), gaps, len(stored)-2)
+		}
+		early := time.UnixMilli(int64(seen.At.Ms) - 1000).UTC().Format(time.RFC3339Nano)
+		if all, gaps := go1(early); len(gaps) > 0 || len(all) != len(stored) {
+			t.Errorf("from before the first event: %d events and gaps %v, want %d and none", len(all), gaps, len(stored))
+		}
+		if err := s.Client.XTrimMaxLen(h.Ctx, stream(0), 5).Err(); err != nil {
+			t.Fatal(err)
+		}
+		left := storedIDs(t, s.Client, 1)[0]
+		all, gaps := go1(p.Next)
+		if len(gaps) != 1 || !slices.Equal(gaps[0].Shards, []int{0}) || gaps[0].From != seen.At.Time() || gaps[0].To != all[0].At.Time() {
+			t.Errorf("the gap is %+v", gaps)
+		}
+		if !slices.Equal(idsOf(all), left) {
+			t.Errorf("%d events behind the gap, want %d", len(all), len(left))
+		}
+		if _, gaps := go1(early); len(gaps) != 1 {
+			t.Errorf("from a time before the first event that is left: gaps %v", gaps)
+		}
+		if _, gaps, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 5}); len(gaps) > 0 {
+			t.Errorf("from the first event that is left: a gap %+v", gaps[0])
+		}
+	})
+}
+
+// Where the store has lost writes that a reader had seen, and goes on without them, it is told all that there is: nothing is
+// missed, and what comes twice has the same id.
+func TestLostWritesHideNothing(t *testing.T) {
+	t.Parallel()
+	for name, rest := range map[string][]string{
+		"older entries only": {"1-0", "2-0"},
+		"a gap":              {"1-0", "2-0", "9-0"},
+		"the same id":        {"1-0", "2-0", "5-0", "9-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+				h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
+				write := func(what string, ids ...string) {
+					if err := s.Client.Del(h.Ctx, stream(0)).Err(); err != nil {
+						t.Fatal(err)
+					}
+					for _, id := range ids {
+						subject := id
+						if id == "5-0" {
+							subject = what
+						}
+						if err := s.Client.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0), ID: id,
+							Values: []any{"type", "task.created", "time", "1", "scope", "a/b", "subject", subject}}).Err(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				write("before", "1-0", "2-0", "5-0")
+				all, _, next := pages(t, h.Tracker, tracker.EventQuery{Size: 2})
+				if len(all) != 3 {
+					t.Fatalf("%v", idsOf(all))
+				}
+				write("after", rest...)
+				all, gaps, next := pages(t, h.Tracker, tracker.EventQuery{Size: 2, After: next})
+				if want := storedIDs(t, s.Client, 1)[0]; len(gaps) > 0 || !slices.Equal(idsOf(all), want) {
+					t.Errorf("told %v, want %v; gaps %v", idsOf(all), want, gaps)
+				}
+				if all, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 2, After: next}); len(all) > 0 {
+					t.Errorf("and again: %v", idsOf(all))
+				}
+			})
+		})
+	}
+}
+
+// After now comes what happens from now on, after a time what has happened since.
+func TestAfterNowAndATime(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.MustCreate()
+		p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 100, After: "now"})
+		if err != nil || len(p.Events) > 0 {
+			t.Fatalf("%v, %v", p, err)
+		}
+		before, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100})
+		h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "later" })
+		all, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: p.Next})
+		if len(all) != 2 || all[0].Subject != "later" {
+			t.Errorf("after now: %v", idsOf(all))
+		}
+		newest := slices.MaxFunc(before, func(a, b *tracker.Event) int { return int(a.At.Ms) - int(b.At.Ms) })
+		at := newest.At.Time().Format(time.RFC3339Nano)
+		all, _, _ = pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: at})
+		for _, e := range all {
+			if e.At.Ms <= newest.At.Ms {
+				t.Errorf("after %s: %s", at, e.ID())
+			}
+		}
+		all, _, _ = pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: at, Back: true})
+		for _, e := range all {
+			if e.At.Ms >= newest.At.Ms {
+				t.Errorf("back from %s: %s", at, e.ID())
+			}
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package events
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Position is where a reader stands in one shard. The zero Position is before the shard's first entry.
+type Position struct {
+	Ms, Seq uint64 // of an entry's id
+	Mark    uint16 // hash of what that entry says: another one may have its id once the store has lost writes
+	kind    kind
+}
+
+// kind is what a Position is.
+type kind uint8
+
+const (
+	atStart  kind = iota // before the first entry
+	atEntry              // behind an entry that was seen; going back, before it
+	atTime               // behind all of that ms; going back, before it
+	atNewest             // going back only: behind the newest entry
+)
+
+// AtTime is the position behind everything that happened until t, going back before all that happened since, by the clock of the shard's server.
+func AtTime(t time.Time) Position {
+	return Position{Ms: uint64(max(0, t.UnixMilli())), kind: atTime}
+}
+
+// IsStart reports whether the position is before the shard's first entry.
+func (p Position) IsStart() bool { return p.kind == atStart }
+
+// ID is the entry's id as Redis writes it.
+func (p Position) ID() string {
+	return strconv.FormatUint(p.Ms, 10) + "-" + strconv.FormatUint(p.Seq, 10)
+}
+
+// Time is when the entry was written, by the clock of the server on which the shard was then; zero at the start.
+func (p Position) Time() time.Time {
+	if p.kind == atStart || p.kind == atNewest {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(p.Ms)).UTC()
+}
+
+// Before reports whether p is before q in the order of a stream.
+func (p Position) Before(q Position) bool {
+	if p.kind == atStart || q.kind == atStart {
+		return p.kind == atStart && q.kind != atStart
+	}
+	return p.Ms < q.Ms || p.Ms == q.Ms && p.Seq < q.Seq
+}
+
+// forwards is the position as read.lua takes it.
+func (p Position) forwards() string {
+	switch p.kind {
+	case atEntry:
+		return p.ID()
+	case atTime:
+		return ">" + strconv.FormatUint(p.Ms+1, 10) + "-0"
+	}
+	return ""
+}
+
+// backwards is the position as read.lua takes it when it goes back: from the entry before it.
+func (p Position) backwards() string {
+	switch {
+	case p.kind == atNewest:
+		return "<+"
+	case p.kind == atStart || p.Ms == 0:
+		return "<0-0" // there is nothing before it
+	case p.kind == atEntry && p.Seq > 0:
+		return "<" + Position{Ms: p.Ms, Seq: p.Seq - 1}.ID()
+	}
+	return "<" + strconv.FormatUint(p.Ms-1, 10) // without a number: the last of that ms
+}
+
+// parseID reads an entry's id.
+func parseID(id string) (ms, seq uint64, ok bool) {
+	a, b, ok := strings.Cut(id, "-")
+	ms, err := strconv.ParseUint(a, 10, 64)
+	seq, err2 := strconv.ParseUint(b, 10, 64)
+	return ms, seq, ok && err == nil && err2 == nil
+}
+
+// Positions are where a reader stands in every shard.
+type Positions []Position
+
+// everywhere are the positions of a reader that stands alike in all shards.
+func everywhere(shards int, p Position) Positions {
+	all := make(Positions, shards)
+	for i := range all {
+		all[i] = p
+	}
+	return all
+}

@@ -1,0 +1,127 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Look is what one read of a shard has shown.
+type Look struct {
+	Shard  int
+	From   Position // where it began
+	Events []*Event // oldest first; going back newest first
+	At     Position // where the reader stands now
+	Gap    *Gap     // what was next is not there any more; nil: nothing is missing
+	Lost   bool     // the store has lost writes that the reader had seen: it begins again with the first entry that is left
+	More   bool     // there may be more now
+}
+
+// Gap is what a reader misses: it was kept no longer than the settings say.
+type Gap struct {
+	From, To time.Time // from where the reader stood to the first event that is left
+	Shards   []int
+}
+
+// ReadNode reads shards of one node on in one round trip, past the lanes, each from where it stands. Events are not resolved.
+func (s *Service) ReadNode(ctx context.Context, n *store.Node, shards []int, at func(shard int) Position) ([]Look, error) {
+	r := s.newRead(shards, readOfEach, at, false)
+	s.store.Exec(ctx, n, r.calls)
+	return r.looks(), store.FirstError(r.calls)
+}
+
+// Read reads some shards on in the lanes that give way to all others, each from where it stands. Events are not resolved.
+func (s *Service) Read(ctx context.Context, shards []int, at func(shard int) Position) ([]Look, error) {
+	return s.read(ctx, shards, readOfEach, at, false)
+}
+
+func (s *Service) read(ctx context.Context, shards []int, ofEach int, at func(shard int) Position, back bool) ([]Look, error) {
+	r := s.newRead(shards, ofEach, at, back)
+	s.store.DoBulk(ctx, "events", r.calls)
+	return r.looks(), store.FirstError(r.calls)
+}
+
+// reading is one read of some shards.
+type reading struct {
+	back   bool
+	at     func(shard int) Position
+	groups [][]int // of shards, one for each call
+	calls  []*store.Call
+}
+
+func (s *Service) newRead(shards []int, ofEach int, at func(shard int) Position, back bool) *reading {
+	r := &reading{back: back, at: at, groups: s.store.Together(shards)}
+	for _, group := range r.groups {
+		r.calls = append(r.calls, s.readCall(group, ofEach, func(shard int) string {
+			if back {
+				return at(shard).backwards()
+			}
+			return at(shard).forwards()
+		}))
+	}
+	return r
+}
+
+// looks returns what the calls that went through say of each of their shards.
+func (r *reading) looks() (all []Look) {
+	for i, c := range r.calls {
+		if c.Err != nil {
+			continue
+		}
+		for j, shard := range r.groups[i] {
+			all = append(all, r.look(shard, readRead(c.Reply.List(1+j))))
+		}
+	}
+	return all
+}
+
+func (r *reading) look(shard int, reply readReply) Look {
+	from := r.at(shard)
+	l := Look{Shard: shard, From: from, At: from, More: reply.more, Lost: reply.how == lost}
+	if reply.how == unread {
+		return l
+	}
+	for _, entry := range reply.entries {
+		fields, _ := entry.([]any)
+		if e := parse(shard, fields); e != nil {
+			l.Events = append(l.Events, e)
+		}
+	}
+	if !r.back && from.kind == atEntry && reply.how == continued {
+		if len(l.Events) == 0 || l.Events[0].At.Mark != from.Mark {
+			return Look{Shard: shard, From: from, Lost: true, More: true} // another entry has the id of the one that was seen
+		}
+		l.Events = l.Events[1:]
+	}
+	if n := len(l.Events); n > 0 {
+		l.At = l.Events[n-1].At
+	} else if l.Lost {
+		l.At = Position{}
+	}
+	if reply.how == trimmed && len(l.Events) > 0 {
+		l.Gap = &Gap{From: from.Time(), To: l.Events[0].At.Time(), Shards: []int{shard}}
+	}
+	return l
+}
+
+// and returns the gap that two are together; nil is none.
+func (g *Gap) and(other *Gap) *Gap {
+	if g == nil || other == nil {
+		if g == nil {
+			return other
+		}
+		return g
+	}
+	both := &Gap{From: g.From, To: g.To, Shards: append(slices.Clone(g.Shards), other.Shards...)}
+	if other.From.Before(both.From) {
+		both.From = other.From
+	}
+	if other.To.After(both.To) {
+		both.To = other.To
+	}
+	slices.Sort(both.Shards)
+	both.Shards = slices.Compact(both.Shards)
+	return both
+}

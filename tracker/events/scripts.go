@@ -1,0 +1,69 @@
+package events
+
+import (
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+type scripts struct {
+	read, hosts *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{read: set.Get("read"), hosts: set.Get("hosts")}
+}
+
+// How much one script reads: 256 entries of up to 5 KB.
+const (
+	readAtOnce = 256 // in all
+	readOfEach = 128 // of one shard, where it reads several
+)
+
+// readCall reads some shards of which one call may be, each from where a position says.
+func (s *Service) readCall(shards []int, ofEach int, from func(shard int) string) *store.Call {
+	keys, args := make([]string, len(shards)), []any{readAtOnce, ofEach}
+	for i, shard := range shards {
+		keys[i] = s.store.Keys[shard].Events
+		args = append(args, from(shard))
+	}
+	return store.NewCall(shards[0], s.scripts.read, keys, args...)
+}
+
+// continuity is how a shard goes on from where a reader stood; lua/events/read.lua has the same numbers.
+type continuity int64
+
+const (
+	continued continuity = iota
+	trimmed              // what was next is not there any more
+	lost                 // the store has lost writes that the reader had seen
+	unread               // there was enough in other shards
+)
+
+// readReply is what read.lua answers of one shard. Where it goes on from an entry that entry is the first.
+type readReply struct {
+	how     continuity
+	entries store.Reply
+	more    bool // there may be
+}
+
+func readRead(r store.Reply) readReply {
+	return readReply{how: continuity(r.Int(0)), entries: r.List(1), more: r.Int(2) == 1}
+}
+
+// hostsAtOnce is how many workers one script looks up.
+const hostsAtOnce = 200
+
+// hostsCall looks workers of one shard up.
+func (s *Service) hostsCall(refs []*schema.WorkerRef) *store.Call {
+	shard := refs[0].Shard
+	keys := make([]string, len(refs))
+	for i, r := range refs {
+		keys[i] = s.store.Keys[shard].Worker(schema.TaskName(r.Scope, r.ID))
+	}
+	return store.NewCall(shard, s.scripts.hosts, keys)
+}
+
+// readHost returns machine and version of the i-th worker; no machine: there is no such worker.
+func readHost(r store.Reply, i int) host { return host{machine: r.Str(2 * i), version: r.Str(2*i + 1)} }

@@ -1,0 +1,43 @@
+package events_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// Every type that scripts tell is one that filters know, and the other way round.
+func TestAllTypesOfEventsAreKnown(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../lua/*/*.lua")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d scripts, %v", len(files), err)
+	}
+	told := map[string]bool{}
+	for _, outcome := range []string{"succeeded", "failed", "cancelled"} { // of complete.lua
+		told["task."+outcome] = true
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`'((?:task|worker|machine|schedule|queue|webhook|token|system)\.[a-z_]+)'`).FindAllSubmatch(text, -1) {
+			told[string(m[1])] = true
+		}
+	}
+	for kind := range told {
+		if !slices.Contains(tracker.EventTypes, kind) {
+			t.Errorf("%s is told, and model.EventTypes does not know it", kind)
+		}
+	}
+	for _, kind := range tracker.EventTypes {
+		if !told[kind] {
+			t.Errorf("nothing tells %s", kind)
+		}
+	}
+}

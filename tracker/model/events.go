@@ -1,0 +1,32 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// EventTypes are all types of events, those of each family together. What a script or a program tells has its type here.
+var EventTypes = []string{
+	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
+	"task.succeeded", "task.failed", "task.cancelled",
+	"worker.registered", "worker.late", "worker.draining", "worker.resumed", "worker.offline", "worker.recovered",
+	"worker.flapping", "worker.identity_conflict",
+	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
+	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.adopted", "system.repaired",
+}
+
+// CheckEventTypes refuses what is neither a type of events nor a family of them, such as task.*.
+func CheckEventTypes(field string, asked []string) error {
+	for _, a := range asked {
+		family, whole := strings.CutSuffix(a, ".*")
+		known := slices.ContainsFunc(EventTypes, func(t string) bool {
+			return t == a || whole && family != "" && strings.HasPrefix(t, family+".")
+		})
+		if !known {
+			return &Error{Code: Invalid, Op: "validate", Cause: &FieldError{field}, Message: fmt.Sprintf(
+				"%s names %.64q, which is no type of events; use these, or a family such as task.*: %s", field, a, strings.Join(EventTypes, ", "))}
+		}
+	}
+	return nil
+}
