@@ -19,8 +19,9 @@ func (b *bounds) events() {
 		for i := range 600 {
 			worker := fmt.Sprintf("wkr_%s%03X", ulid.Make(), shard)
 			pipe.XAdd(b.Ctx, &redis.XAddArgs{Stream: fmt.Sprintf("lubdub:{%d}:events", shard), Values: []any{"type", "task.cancel_requested",
-				"time", b.Store.Clock.Now().UnixMilli(), "scope", big.String(), "subject", longest("task", i), "attempt", 1, "run", longest("run", i),
-				"queue", longest("queue", i), "kind", longest("type", i), "worker", worker, "machine", "", "by", longest("by", i), "data", data}})
+				"time", b.Store.Clock.Now().UnixMilli(), "scope", big.String(), "subject", longest("task", i),
+				"attempt", 1, "run", longest("run", i), "queue", longest("queue", i), "kind", longest("type", i), "worker", worker, "machine", "",
+				"by", longest("by", i), "data", data}})
 		}
 		b.exec(pipe)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // Event is one thing that has happened. What is not known of it is empty. Machine and version of a task's worker are known
@@ -35,20 +34,18 @@ type Event struct {
 // ID names the event for good: what is read twice has the same.
 func (e *Event) ID() string { return fmt.Sprintf("evt_%03x_%d_%d", e.Shard, e.At.Ms, e.At.Seq) }
 
-// parse reads an entry of a stream as read.lua hands it over: its id, and names and values. What is no event of ours is nil.
-func parse(shard int, entry store.Reply) *Event {
-	ms, seq, ok := parseID(entry.Str(0))
+// parse reads an entry of a stream. What is no event of ours is nil.
+func parse(shard int, entry storedEvent) *Event {
+	ms, seq, ok := parseID(entry.id)
 	if !ok {
 		return nil
 	}
 	e := &Event{Shard: shard, At: Position{Ms: ms, Seq: seq, kind: atEntry}}
-	fields := entry.List(1)
-	mark := fnvBasis
-	about := false
-	for i := 0; i+1 < len(fields); i += 2 {
-		value := fields.Str(i + 1)
+	mark, about := fnvBasis, false
+	for i := 0; i+1 < len(entry.words); i += 2 {
+		name, value := entry.words[i], entry.words[i+1]
 		mark = fnv(mark, value)
-		switch fields.Str(i) {
+		switch name {
 		case "type":
 			e.Type = value
 		case "time":

@@ -181,7 +181,7 @@ func (w *walk) take() *Event {
 	}
 	next := -1
 	for _, shard := range w.shards {
-		if b := w.buffers[shard]; len(b) > 0 && (next < 0 || (b[0].Ms < w.buffers[next][0].Ms) != w.query.Back && b[0].Ms != w.buffers[next][0].Ms) {
+		if len(w.buffers[shard]) > 0 && (next < 0 || w.precedes(w.buffers[shard][0], w.buffers[next][0])) {
 			next = shard
 		}
 	}
@@ -191,6 +191,14 @@ func (w *walk) take() *Event {
 	e := w.buffers[next][0]
 	w.buffers[next], w.at[next] = w.buffers[next][1:], e.At
 	return e
+}
+
+// precedes reports whether a comes before b in the order of the query.
+func (w *walk) precedes(a, b *Event) bool {
+	if w.query.Back {
+		a, b = b, a
+	}
+	return a.Ms < b.Ms
 }
 
 // holdStill has shards of which nothing was taken go back from where they were read, not from their newest event then.

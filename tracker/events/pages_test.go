@@ -132,14 +132,16 @@ func TestEventsAreFiltered(t *testing.T) {
 			filter tracker.EventFilter
 			wanted func(e *tracker.Event) bool
 		}{
-			"tenant":    {tracker.EventFilter{Tenant: "acme"}, func(e *tracker.Event) bool { return e.Scope.Tenant == "acme" }},
-			"workspace": {tracker.EventFilter{Tenant: "acme", Workspace: "prod"}, func(e *tracker.Event) bool { return e.Scope == trackertest.Scope }},
+			"tenant": {tracker.EventFilter{Tenant: "acme"}, func(e *tracker.Event) bool { return e.Scope.Tenant == "acme" }},
+			"workspace": {tracker.EventFilter{Tenant: "acme", Workspace: "prod"},
+				func(e *tracker.Event) bool { return e.Scope == trackertest.Scope }},
 			"elsewhere": {tracker.EventFilter{Tenant: "acme", Workspace: "other"}, func(*tracker.Event) bool { return false }},
 			"type":      {tracker.EventFilter{Types: []string{"task.created"}}, func(e *tracker.Event) bool { return e.Type == "task.created" }},
 			"types": {tracker.EventFilter{Types: []string{"task.retrying", "worker.*"}}, func(e *tracker.Event) bool {
 				return e.Type == "task.retrying" || strings.HasPrefix(e.Type, "worker.")
 			}},
-			"subject": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "t3"}, func(e *tracker.Event) bool { return e.Subject == "t3" }},
+			"subject": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "t3"},
+				func(e *tracker.Event) bool { return e.Subject == "t3" }},
 			"worker's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: w1},
 				func(e *tracker.Event) bool { return e.Subject == w1 }},
 			"machine's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "host-w1"},
@@ -149,7 +151,8 @@ func TestEventsAreFiltered(t *testing.T) {
 			"queue":   {tracker.EventFilter{Queue: "q"}, func(e *tracker.Event) bool { return e.Queue == "q" }},
 			"kind":    {tracker.EventFilter{TaskType: "x"}, func(e *tracker.Event) bool { return e.TaskType == "x" }},
 			"worker":  {tracker.EventFilter{WorkerID: w1}, func(e *tracker.Event) bool { return e.WorkerID == w1 }},
-			"machine": {tracker.EventFilter{MachineID: "host-w1"}, func(e *tracker.Event) bool { return e.WorkerID == w1 || e.Subject == "host-w1" }},
+			"machine": {tracker.EventFilter{MachineID: "host-w1"},
+				func(e *tracker.Event) bool { return e.WorkerID == w1 || e.Subject == "host-w1" }},
 		} {
 			var want []string
 			for _, e := range all {
@@ -175,7 +178,8 @@ func TestEventsOnTheWire(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		happenings(c)
-		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100, Filter: tracker.EventFilter{Types: []string{"task.retrying", "worker.offline"}}})
+		ended := tracker.EventFilter{Types: []string{"task.retrying", "worker.offline"}}
+		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100, Filter: ended})
 		if len(all) < 2 {
 			c.Fatalf("%d events", len(all))
 		}

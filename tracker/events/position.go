@@ -23,7 +23,8 @@ const (
 	atNewest             // going back only: behind the newest entry
 )
 
-// AtTime is the position behind everything that happened until t, going back before all that happened since, by the clock of the shard's server.
+// AtTime is the position behind everything that happened until t, going back before all that happened since, by the clock of
+// the shard's server.
 func AtTime(t time.Time) Position {
 	return Position{Ms: uint64(max(0, t.UnixMilli())), kind: atTime}
 }

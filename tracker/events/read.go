@@ -71,7 +71,7 @@ func (r *reading) looks() (all []Look) {
 			continue
 		}
 		for j, shard := range r.groups[i] {
-			all = append(all, r.look(shard, readRead(c.Reply.List(1+j))))
+			all = append(all, r.look(shard, readRead(c.Reply, j)))
 		}
 	}
 	return all
@@ -84,8 +84,7 @@ func (r *reading) look(shard int, reply readReply) Look {
 		return l
 	}
 	for _, entry := range reply.entries {
-		fields, _ := entry.([]any)
-		if e := parse(shard, fields); e != nil {
+		if e := parse(shard, entry); e != nil {
 			l.Events = append(l.Events, e)
 		}
 	}

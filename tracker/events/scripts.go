@@ -41,15 +41,29 @@ const (
 	unread               // there was enough in other shards
 )
 
+// storedEvent is an entry of a stream: its id, and names and values after each other.
+type storedEvent struct {
+	id    string
+	words []string
+}
+
 // readReply is what read.lua answers of one shard. Where it goes on from an entry that entry is the first.
 type readReply struct {
 	how     continuity
-	entries store.Reply
+	entries []storedEvent
 	more    bool // there may be
 }
 
-func readRead(r store.Reply) readReply {
-	return readReply{how: continuity(r.Int(0)), entries: r.List(1), more: r.Int(2) == 1}
+// readRead returns what is said of the i-th shard of a call.
+func readRead(re store.Reply, i int) readReply {
+	of := re.List(1 + i)
+	entries := of.List(1)
+	reply := readReply{how: continuity(of.Int(0)), entries: make([]storedEvent, len(entries)), more: of.Int(2) == 1}
+	for j := range entries {
+		entry := entries.List(j)
+		reply.entries[j] = storedEvent{id: entry.Str(0), words: entry.List(1).Strings()}
+	}
+	return reply
 }
 
 // hostsAtOnce is how many workers one script looks up.

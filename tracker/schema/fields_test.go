@@ -58,7 +58,7 @@ var keysOfFile = map[string]map[string]string{
 var ofGoOnly = map[string][]string{
 	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal, TaskNotBefore},
 	ofDoc:    {DocPayload, DocResources},
-	ofWorker: {WorkerName, WorkerHostname, WorkerPID, WorkerVersion},
+	ofWorker: {WorkerName, WorkerHostname, WorkerPID},
 }
 
 // Scripts and Go name the same fields, and the scripts' headers list them.
