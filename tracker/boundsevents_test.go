@@ -25,7 +25,8 @@ func (b *bounds) events() {
 		}
 		b.exec(pipe)
 	}
-	for _, f := range []tracker.EventFilter{{}, {MachineID: "host-1"}, {Tenant: big.Tenant, Workspace: big.Workspace, Subject: longest("task", 1)}} {
+	one := tracker.EventFilter{Tenant: big.Tenant, Workspace: big.Workspace, Subject: longest("task", 1)}
+	for _, f := range []tracker.EventFilter{{}, {MachineID: "host-1"}, one} {
 		_, err := b.Tracker.Events(b.Ctx, tracker.EventQuery{Filter: f, Size: 100, Back: true})
 		b.check("events", err)
 	}
