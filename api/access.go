@@ -11,7 +11,7 @@ type permissions uint8
 
 const (
 	mayReadTasks permissions = 1 << iota // and runs
-	mayRead                              // workers, machines and queues
+	mayRead                              // workers, machines, queues and events
 	mayCancel
 	mayCreate
 	mayOperate

@@ -63,6 +63,8 @@ type Tracker interface {
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
+	Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error)
+
 	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }

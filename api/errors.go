@@ -59,6 +59,7 @@ func forbidden(message string) *refusal {
 var statusOf = map[tracker.Code]int{
 	tracker.Invalid:             fasthttp.StatusBadRequest,
 	tracker.InvalidID:           fasthttp.StatusBadRequest,
+	tracker.InvalidCursor:       fasthttp.StatusBadRequest,
 	tracker.NotFound:            fasthttp.StatusNotFound,
 	tracker.RunNotFound:         fasthttp.StatusNotFound,
 	tracker.Exists:              fasthttp.StatusConflict,
@@ -156,7 +157,7 @@ func messageOf(op string, e *tracker.Error) string {
 		return "Something went wrong here that is not your fault; please report it with the request id"
 	case e.Message == "":
 		return defaultMessage[e.Code]
-	case e.Code == tracker.Invalid || e.Code == tracker.InvalidID: // begins with a field's name
+	case e.Code == tracker.Invalid || e.Code == tracker.InvalidID || e.Code == tracker.InvalidCursor: // begins with a field's name
 		return e.Message
 	}
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]

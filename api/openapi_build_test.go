@@ -94,7 +94,11 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		names = append([]string{"tenantId", "workspaceId"}, names...)
 	}
 	for _, name := range names {
-		params = append(params, queryParams[name])
+		if own, ok := ownQueryParams[r.op][name]; ok {
+			params = append(params, own)
+		} else {
+			params = append(params, queryParams[name])
+		}
 	}
 	if says, ok := map[string]string{
 		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
@@ -298,8 +302,11 @@ func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request
 }
 
 func (b *openAPIBuilder) itemSchema(t reflect.Type) any {
-	if t.Kind() == reflect.String {
+	switch t.Kind() {
+	case reflect.String:
 		return obj{"type": "string"}
+	case reflect.Int:
+		return obj{"type": "integer"}
 	}
 	if t == reflect.TypeFor[json.RawMessage]() { // results of a batch of creations
 		return obj{

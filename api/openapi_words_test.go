@@ -17,6 +17,7 @@ var tags = []any{
 	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and " +
 		"their machines."},
 	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
+	obj{"name": "events", "description": "What has happened to tasks, workers and machines."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
 
@@ -248,6 +249,13 @@ var opWords = map[string]words{
 			"answered 429.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
 	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{},
 		optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opEvents: {
+		tag: "events", summary: "What has happened",
+		description: "A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: " +
+			"nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, " +
+			"and a stream an event of that name. Pages may be short where little passes the filter.",
+		answers: map[int]any{200: v1.EventList{}},
+	},
 	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.",
 		answers: map[int]any{200: v1.Health{}}},
 	"readyz": {
@@ -285,6 +293,28 @@ var queryParams = map[string]obj{
 	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
 }
 
+// ownQueryParams are those that one operation understands otherwise than the others.
+var ownQueryParams = map[string]map[string]obj{
+	opEvents: {
+		"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.", idSchema(false)),
+		"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
+		"type": {
+			"name": "type", "in": "query", "description": "Only events of this type, or family of types such as task.*. Several with commas.",
+			"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": false,
+		},
+		"subject": queryParam("subject", "Only what is about this task, worker, machine or the like: its timeline. One shard is read.",
+			idSchema(false)),
+		"runId":     queryParam("runId", "Only what is about tasks of this run.", idSchema(false)),
+		"taskType":  queryParam("taskType", "Only what is about tasks of this type.", idSchema(false)),
+		"workerId":  queryParam("workerId", "Only what is about this worker and its attempts.", idSchema(false)),
+		"machineId": queryParam("machineId", "Only what is about this machine, its workers and their attempts.", idSchema(false)),
+		"after": queryParam("after", "Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in "+
+			"RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now.", obj{"type": "string"}),
+		"order": queryParam("order", "Oldest or newest first; then after is where to go back from. A cursor goes on in its own order.",
+			obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
+	},
+}
+
 var enums = map[string][]any{
 	"State":         {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
 	"WorkerStatus":  {"ONLINE", "DRAINING", "OFFLINE"},
@@ -294,13 +324,13 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true,
+	"machineId": true, "taskType": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true,
 	"runtime": true, "workerId": true, "registrationId": true,
 }
 
 // neverNull are times that are always there.
 var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true,
-	"registeredAt": true}
+	"registeredAt": true, "time": true, "from": true, "to": true}
 
 // noFields is the body of a call that takes none: {} or nothing.
 type noFields struct{}

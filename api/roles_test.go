@@ -27,6 +27,8 @@ var openedBy = map[string]string{
 
 	opClaim: "w", opListQueues: "voda", opGetQueue: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
 
+	opEvents: "voda",
+
 	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
 }
 

@@ -65,6 +65,8 @@ const (
 	opGetQueue    = "getQueue"
 	opPauseQueue  = "pauseQueue"
 	opResumeQueue = "resumeQueue"
+
+	opEvents = "listEvents"
 )
 
 // route is one operation. The table of them is also what the OpenAPI document is held against.
@@ -168,6 +170,13 @@ var routes = []*route{
 	{
 		method: "POST", pattern: "/v1/queues/{queue}/resume", op: opResumeQueue,
 		access: forControl, needs: mayOperate, handle: (*request).resumeQueue,
+	},
+
+	{
+		method: "GET", pattern: "/v1/events", op: opEvents, access: forControl, needs: mayRead, handle: (*request).events,
+		query: []string{
+			"type", "subject", "runId", "queue", "taskType", "workerId", "machineId", "after", "order", "pageSize",
+		},
 	},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},

@@ -4,6 +4,7 @@ package v1
 const (
 	CodeInvalidRequest      = "invalid_request"        // 400: a field, parameter or header is wrong; Field names it
 	CodeInvalidID           = "invalid_id"             // 400: an id does not match [A-Za-z0-9][A-Za-z0-9._-]{0,127}
+	CodeInvalidCursor       = "invalid_cursor"         // 400: a cursor of events that is not one of this deployment's
 	CodeInvalidJSON         = "invalid_json"           // 400: the body is not one JSON value of the right kind
 	CodeUnknownField        = "unknown_field"          // 400: control plane only; Field names it
 	CodeUnauthorized        = "unauthorized"           // 401: no token, or none that holds
