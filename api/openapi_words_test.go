@@ -296,7 +296,8 @@ var queryParams = map[string]obj{
 // ownQueryParams are those that one operation understands otherwise than the others.
 var ownQueryParams = map[string]map[string]obj{
 	opEvents: {
-		"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.", idSchema(false)),
+		"tenantId": queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.",
+			idSchema(false)),
 		"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
 		"type": {
 			"name": "type", "in": "query", "description": "Only events of this type, or family of types such as task.*. Several with commas.",
@@ -324,8 +325,8 @@ var enums = map[string][]any{
 }
 
 var idFields = map[string]bool{
-	"machineId": true, "taskType": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true, "queue": true,
-	"runtime": true, "workerId": true, "registrationId": true,
+	"taskType": true, "machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true,
+	"queue": true, "runtime": true, "workerId": true, "registrationId": true,
 }
 
 // neverNull are times that are always there.

@@ -139,6 +139,10 @@ func (r *refusingTracker) Claim(context.Context, tracker.ClaimRequest) ([]*track
 	return nil, r.err
 }
 
+func (r *refusingTracker) Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error) {
 	return nil, r.err
 }
