@@ -12,9 +12,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// services are the running parts of a process. Each field stops its part and returns when it has stopped.
+// services are the running parts of a process. Each field stops its part.
 type services struct {
-	admin, api, keepTime, sweeper, tracker func()
+	admin, api, keepTime, sweeper, tracker lifecycle.Stop
 
 	stopping atomic.Bool
 }
@@ -23,7 +23,8 @@ type services struct {
 // and stopped as it should. Serving is called once requests are answered.
 func (p *process) run(ctx context.Context, serving func()) error {
 	g := lifecycle.NewGroup(ctx)
-	s := &services{api: func() {}, keepTime: func() {}, sweeper: func() {}, tracker: func() {}}
+	none := func(context.Context) error { return nil }
+	s := &services{api: none, keepTime: none, sweeper: none, tracker: none}
 	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
 	if p.cfg.Roles.API {
 		_ = p.tracker.Tick() // learns Redis's clock before the first token is judged; where it fails, so does all else
@@ -62,6 +63,9 @@ func (s *services) listener(l net.Listener, serve func(net.Listener) error) func
 	}
 }
 
+// aMoment is for what waits for nobody: it ends as soon as it is told, however much of shutdown-timeout others took.
+const aMoment = time.Second
+
 // stop ends the process in the order in which nothing is lost: first nobody is sent here any more, then what is
 // under way is answered, then what was answered is in Redis.
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
@@ -73,7 +77,8 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.ShutdownTimeout)
 	defer cancel()
-	s.sweeper() // another one takes its shards over at once
+	swept := make(chan error, 1)
+	go func() { swept <- s.sweeper(limit) }() // another one takes its shards over at once
 	s.stopping.Store(true)
 	var errs []error
 	if err := p.api.Shutdown(limit); err != nil {
@@ -84,11 +89,14 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}
-	s.api()
-	s.admin()
-	s.keepTime()
-	s.tracker()
-	if err := p.tracker.Close(limit); err != nil {
+	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
+	defer done()
+	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last)} {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w after shutdown-timeout (%v); Redis may not answer", err, p.cfg.ShutdownTimeout))
+		}
+	}
+	if err := p.tracker.Close(last); err != nil {
 		errs = append(errs, fmt.Errorf("the last heartbeats may not have reached Redis: %w", err))
 	}
 	if p.redis != nil {

@@ -33,10 +33,12 @@ func (g *Group) Err() error {
 	return nil
 }
 
+// Stop ends a service and waits until it has returned, or until limit ends, which is an error. It may be called again.
+type Stop func(limit context.Context) error
+
 // Start runs a service. It gets a context of its own, which ends when the returned stop is called and not when
-// the group's does: services are stopped one after the other. Stop waits until the service has returned, and
-// may be called again.
-func (g *Group) Start(name string, run func(context.Context) error) (stop func()) {
+// the group's does: services are stopped one after the other.
+func (g *Group) Start(name string, run func(context.Context) error) Stop {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(g.ctx))
 	ended := make(chan struct{})
 	g.wg.Go(func() {
@@ -50,9 +52,19 @@ func (g *Group) Start(name string, run func(context.Context) error) (stop func()
 		}
 		g.fail(&serviceError{name, err})
 	})
-	return func() {
+	return func(limit context.Context) error {
 		cancel()
-		<-ended
+		select {
+		case <-ended:
+			return nil
+		case <-limit.Done():
+		}
+		select {
+		case <-ended: // in time after all
+			return nil
+		default:
+			return fmt.Errorf("the %s had not ended", name)
+		}
 	}
 }
 

@@ -66,9 +66,11 @@ func TestGroupStopsInOrder(t *testing.T) {
 	if len(order) != 0 {
 		t.Error("services must go on until they are stopped")
 	}
-	stopB()
-	stopA()
-	stopA()
+	for _, stop := range []Stop{stopB, stopA, stopA} {
+		if err := stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
 	g.Wait()
 	if len(order) != 2 || order[0] != "b" || order[1] != "a" || g.Err() != nil {
 		t.Errorf("%v, %v", order, g.Err())
@@ -90,7 +92,7 @@ func TestGroupEndsWithAService(t *testing.T) {
 			if g.Err() == nil || name == "with an error" && (!errors.Is(g.Err(), broken) || g.Err().Error() != "this: broken") {
 				t.Error(g.Err())
 			}
-			stop()
+			_ = stop(context.Background())
 			g.Wait()
 		})
 	}
@@ -100,14 +102,35 @@ func TestGroupEndsWithAService(t *testing.T) {
 func TestGroupErrorAtStop(t *testing.T) {
 	g := NewGroup(context.Background())
 	stop := g.Start("a", waits)
-	stop()
+	_ = stop(context.Background())
 	if g.Err() != nil {
 		t.Error(g.Err())
 	}
 	stop = g.Start("b", func(ctx context.Context) error { <-ctx.Done(); return errors.New("lost something") })
-	stop()
+	_ = stop(context.Background())
 	if g.Err() == nil {
 		t.Error("an error at the stop was swallowed")
+	}
+	g.Wait()
+}
+
+// What hangs does not hold up the end: stop says what it was, and whoever else is to end is stopped too.
+func TestStopWaitsNoLongerThanItsLimit(t *testing.T) {
+	g := NewGroup(context.Background())
+	release := make(chan struct{})
+	hangs := g.Start("hanging", func(context.Context) error { <-release; return nil })
+	ends := g.Start("other", waits)
+	limit, over := context.WithCancel(context.Background())
+	over()
+	if err := hangs(limit); err == nil || err.Error() != "the hanging had not ended" {
+		t.Error(err)
+	}
+	if err := ends(context.Background()); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	if err := hangs(context.Background()); err != nil {
+		t.Error(err)
 	}
 	g.Wait()
 }
