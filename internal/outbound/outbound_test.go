@@ -1,0 +1,151 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func opened(cidrs ...string) *Poster {
+	o := Options{AllowHTTP: true}
+	for _, c := range cidrs {
+		o.Allow = append(o.Allow, netip.MustParsePrefix(c))
+	}
+	return New(o)
+}
+
+// What is no URL that may be called is refused when it is saved, with what to do instead.
+func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
+	t.Parallel()
+	strict := New(Options{})
+	for url, says := range map[string]string{
+		"":                             "not a URL",
+		"example.com/hook":             "not a URL",
+		"https://":                     "not a URL",
+		"mailto:a@example.com":         "not a URL",
+		"ftp://8.8.8.8/":               "https://",
+		"http://8.8.8.8/":              "webhook-allow-http",
+		"https://user:secret@8.8.8.8/": "credentials",
+		"https://token@8.8.8.8/":       "credentials",
+		"https://8.8.8.8/#part":        "fragment",
+		"https://8.8.8.8/#":            "fragment",
+		"https://8.8.8.8/ a":           "not a URL",
+		"https://8.8.8.8/" + strings.Repeat("a", maxURL): "longer",
+		"https://127.0.0.1/":                             "webhook-allow-cidrs",
+		"https://127.1.2.3:8443/":                        "webhook-allow-cidrs",
+		"https://localhost/":                             "webhook-allow-cidrs",
+		"https://10.1.2.3/":                              "webhook-allow-cidrs",
+		"https://172.16.0.1/":                            "webhook-allow-cidrs",
+		"https://192.168.1.1/":                           "webhook-allow-cidrs",
+		"https://100.64.0.1/":                            "webhook-allow-cidrs",
+		"https://169.254.169.254/latest":                 "webhook-allow-cidrs",
+		"https://168.63.129.16/":                         "webhook-allow-cidrs",
+		"https://0.0.0.0/":                               "webhook-allow-cidrs",
+		"https://255.255.255.255/":                       "webhook-allow-cidrs",
+		"https://224.0.0.1/":                             "webhook-allow-cidrs",
+		"https://[::1]/":                                 "webhook-allow-cidrs",
+		"https://[::]/":                                  "webhook-allow-cidrs",
+		"https://[fe80::1]/":                             "webhook-allow-cidrs",
+		"https://[fd00:ec2::254]/":                       "webhook-allow-cidrs",
+		"https://[::ffff:127.0.0.1]/":                    "webhook-allow-cidrs",
+		"https://[::ffff:169.254.169.254]/":              "webhook-allow-cidrs",
+		"https://[64:ff9b::7f00:1]/":                     "webhook-allow-cidrs", // NAT64
+		"https://[64:ff9b:1::a00:1]/":                    "webhook-allow-cidrs",
+		"https://[2002:7f00:1::]/":                       "webhook-allow-cidrs", // 6to4
+		"https://[2001:0:4136:e378::3fff:1]/":            "webhook-allow-cidrs", // Teredo
+		"https://[::127.0.0.1]/":                         "webhook-allow-cidrs",
+	} {
+		if err := strict.Check(t.Context(), url); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.60q: %v, want %q", url, err, says)
+		}
+	}
+	for _, url := range []string{"https://8.8.8.8/hook?a=b", "https://[2606:4700:4700::1111]:8443/", "https://name.invalid/hook"} {
+		if err := strict.Check(t.Context(), url); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for _, url := range []string{"http://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "http://10.9.8.7:1/"} {
+		if err := opened("127.0.0.0/8", "10.9.0.0/16").Check(t.Context(), url); err != nil {
+			t.Errorf("%s, in a range that is open: %v", url, err)
+		}
+	}
+	if err := opened("10.9.0.0/16").Check(t.Context(), "http://10.10.0.1/"); !errors.Is(err, ErrAddress) {
+		t.Errorf("beside an open range: %v", err)
+	}
+}
+
+// A name is judged by what it stands for when it is dialled: what it stood for when it was saved proves nothing.
+func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
+	t.Parallel()
+	called := false
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
+	defer s.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
+	for _, host := range []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]"} {
+		_, _, err := opened().Post(t.Context(), "http://"+net.JoinHostPort(strings.Trim(host, "[]"), port)+"/", nil, nil)
+		if !errors.Is(err, ErrAddress) {
+			t.Errorf("%s: %v, want it refused", host, err)
+		}
+	}
+	if called {
+		t.Error("it was called")
+	}
+	for address, want := range map[string]error{"8.8.8.8:25": nil, "[64:ff9b::a00:1]:443": ErrAddress, "169.254.169.254:80": ErrAddress} {
+		if err := opened().judgeDialled("tcp", address, nil); !errors.Is(err, want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if opened().judgeDialled("tcp", "name.example:80", nil) == nil {
+		t.Error("a name was let through unresolved")
+	}
+	if status, _, err := opened("127.0.0.0/8", "::1/128").Post(t.Context(), "http://localhost:"+port, nil, nil); status != 200 || err != nil {
+		t.Errorf("in a range that is open: %d %v", status, err)
+	}
+}
+
+// An answer is bounded, a redirect is not followed, a proxy of the environment is not asked, and errors tell nothing of the URL.
+func TestWhatIsPosted(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	var got http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/target", http.StatusTemporaryRedirect)
+		case "/endless":
+			for _, err := w.Write(make([]byte, 1<<20)); err == nil; _, err = w.Write(make([]byte, 1<<20)) {
+			}
+		case "/target":
+			t.Error("a redirect was followed")
+		default:
+			got = r.Header.Clone()
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = w.Write([]byte("no"))
+		}
+	}))
+	defer s.Close()
+	p := opened("127.0.0.0/8")
+	status, excerpt, err := p.Post(t.Context(), s.URL+"/hook", map[string]string{"webhook-id": "a"}, []byte("{}"))
+	if status != http.StatusTeapot || string(excerpt) != "no" || err != nil || got.Get("Webhook-Id") != "a" {
+		t.Errorf("%d %q %v %v", status, excerpt, err, got)
+	}
+	if status, _, err := p.Post(t.Context(), s.URL+"/moved", nil, nil); status != http.StatusTemporaryRedirect || err != nil {
+		t.Errorf("moved: %d %v", status, err)
+	}
+	if _, excerpt, err := p.Post(t.Context(), s.URL+"/endless", nil, nil); len(excerpt) != MaxExcerpt || err != nil {
+		t.Errorf("endless: %d bytes, %v", len(excerpt), err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, url := range []string{"http://127.0.0.1:1/?token=abc", "http://name.invalid/?token=abc"} {
+		for _, ctx := range []context.Context{t.Context(), ended} {
+			if _, _, err := p.Post(ctx, url, nil, nil); err == nil || strings.Contains(err.Error(), "abc") || strings.Contains(err.Error(), "127.") {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+	}
+}
