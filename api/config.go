@@ -52,6 +52,10 @@ type Tracker interface {
 	Sweep(context.Context) (tracker.SweepResult, error)
 	Release(ctx context.Context, scope tracker.Scope, lasts time.Duration) (*tracker.Released, error)
 
+	Revoke(context.Context, tracker.Revocation) error
+	// HeedRevocations has f told of all tokens that were taken back and which of that is new, now and whenever it changes.
+	HeedRevocations(f func(all, news []tracker.Revocation))
+
 	// Owned returns nil for attempts that are not the worker's.
 	Owned(ctx context.Context, scope tracker.Scope, workerID string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error)
 	// Notified records that a reply which carried all the notices was handed to the connection. It does not block.

@@ -24,6 +24,10 @@ type fakeTracker struct {
 	owns        bool // workers own every attempt that they name
 	doubts      bool // the store has lost writes
 
+	heed   func(all, news []tracker.Revocation)
+	revoke func(tracker.Revocation) error
+	naming func() // before Attempt answers; nil: nothing
+
 	skew      time.Duration
 	mu        sync.Mutex
 	named     int // how often Attempt was asked
@@ -33,9 +37,26 @@ type fakeTracker struct {
 
 func (f *fakeTracker) Skew() time.Duration { return f.skew }
 
+// Revoke is heeded at once.
+func (f *fakeTracker) Revoke(_ context.Context, r tracker.Revocation) error {
+	if f.revoke != nil {
+		return f.revoke(r)
+	}
+	f.heed([]tracker.Revocation{r}, []tracker.Revocation{r})
+	return nil
+}
+
+func (f *fakeTracker) HeedRevocations(heed func(all, news []tracker.Revocation)) {
+	f.heed = heed
+	heed(nil, nil)
+}
+
 var fakeTime = time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)
 
 func (f *fakeTracker) Attempt(a tracker.Attempt) *tracker.Attempt {
+	if f.naming != nil {
+		f.naming()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.named++

@@ -228,6 +228,16 @@ var opWords = map[string]words{
 		request: v1.ReleaseRequest{}, optionalBody: true, requestExamples: []example{{"half an hour", `{"durationMs":1800000}`}},
 		answers: map[int]any{200: v1.ReleaseResponse{}},
 	},
+	opRevoke: {
+		tag: "system", summary: "Take tokens back",
+		description: "Those that were issued until now, or until issuedBefore, are answered 401 by this server at once and by all within 2 s; " +
+			"what is issued later holds. A worker whose token does not hold registers again, if its enroll token does; until then nobody hears " +
+			"it. It stands for as long as such a token may hold. At most 10,000 stand at a time, 1,000 of them of one tenant: one more is " +
+			"answered 429.",
+		request: v1.RevokeTokensRequest{}, requestExamples: []example{{"somebody left", `{"subject":"ann@example.com"}`},
+			{"a machine was broken into", `{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000","issuedBefore":"2025-01-15T10:00:00Z"}`}},
+		answers: map[int]any{200: v1.RevokeTokensResponse{}},
+	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
 		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are " +

@@ -69,7 +69,7 @@ func (s *Server) authenticate(bearer []byte, now time.Time, count *hotStripe) (*
 func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
 	text := string(bearer) // the cache outlives the request
 	c, err := s.keys.Verify(text, now)
-	if err != nil {
+	if err != nil || s.revoked.Load().Takes(c) {
 		s.metrics.badTokens.Inc()
 		return nil, errUnauthorized
 	}
@@ -85,6 +85,11 @@ func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
 		}
 	}
 	s.tokens.Put(e, now.UnixMilli())
+	if s.revoked.Load().Takes(c) { // since it was judged: the cache may have been searched before it stood there
+		s.tokens.Drop(func(other *principal) bool { return other == p })
+		s.metrics.badTokens.Inc()
+		return nil, errUnauthorized
+	}
 	return p, nil
 }
 

@@ -21,6 +21,8 @@ type refusingTracker struct {
 
 func (r *refusingTracker) Beat(b *tracker.Beat) { b.Err = r.err }
 
+func (r *refusingTracker) Revoke(context.Context, tracker.Revocation) error { return r.err }
+
 func (r *refusingTracker) Beats(beats []*tracker.Beat) {
 	for _, b := range beats {
 		b.Err = r.err

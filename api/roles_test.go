@@ -23,7 +23,7 @@ var openedBy = map[string]string{
 	opDrainWorkers: "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
 	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opResumeMachine: "oda",
 
-	opSweep: "a", opRelease: "oda",
+	opSweep: "a", opRelease: "oda", opRevoke: "a",
 
 	opClaim: "w", opListQueues: "voda", opGetQueue: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
 

@@ -59,6 +59,7 @@ const (
 	opResumeMachine   = "resumeMachine"
 	opSweep           = "sweep"
 	opRelease         = "releaseBrake"
+	opRevoke          = "revokeTokens"
 
 	opClaim       = "claimTasks"
 	opListQueues  = "listQueues"
@@ -159,6 +160,7 @@ var routes = []*route{
 	},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*request).sweep},
 	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*request).release},
+	{method: "POST", pattern: "/v1/tokens:revoke", op: opRevoke, access: forControl, needs: mayAdmin, handle: (*request).revokeTokens},
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*request).claimTasks},
 	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*request).listQueues},

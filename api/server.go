@@ -26,6 +26,7 @@ type Server struct {
 	log     *slog.Logger
 
 	tokens  *token.Cache[principal]
+	revoked atomic.Pointer[token.Revoked]
 	metrics *metrics
 	ready   readiness
 	ids     requestIDs
@@ -64,6 +65,7 @@ func New(cfg Config) (*Server, error) {
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()
 	s.ready.check = cfg.Tracker.Ready
+	cfg.Tracker.HeedRevocations(s.heedRevocations)
 	var err error
 	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
 		return nil, fmt.Errorf("api: %w", err)

@@ -58,7 +58,8 @@ func TestEveryScriptIsBounded(t *testing.T) {
 	b.fillShards()
 	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
-	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.everythingEnds, b.events} {
+	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.manyRevocations,
+		b.everythingEnds, b.events} {
 		act()
 		limit = max(limit, b.limit())
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -43,4 +45,30 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		limit = max(limit, b.limit())
 	}
 	b.judge(calls(), limit)
+}
+
+// manyRevocations fills the list of tokens that were taken back, loses it, and puts it back.
+func (b *bounds) manyRevocations() {
+	b.Helper()
+	before := b.Store.Clock.Now().Truncate(time.Second)
+	fill := func(from, to int) {
+		var all []redis.Z
+		for i := range to - from {
+			r := tracker.Revocation{Name: longest("subject", from+i), Tenant: longest("tenant", from+i), Workspace: longest("workspace", 1)}
+			all = append(all, redis.Z{Score: float64(before.Add(tracker.MaxControlTTL).UnixMilli()),
+				Member: fmt.Sprintf("s/%s/%s/%s", r.Tenant, r.Workspace, r.Name)})
+		}
+		b.check("fill", b.Store.Client.ZAdd(b.Ctx, schema.RevocationsKey, append(all, redis.Z{Score: -float64(from + 1), Member: "!"})...).Err())
+	}
+	fill(0, revocations.MaxRevocations-100)
+	b.check("look", b.LookAtRevocations(b.Ctx))
+	b.check("lose", b.Store.Client.Del(b.Ctx, schema.RevocationsKey).Err())
+	b.check("look", b.LookAtRevocations(b.Ctx))
+	r := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: longest("tenant", 1), Workspace: "*", Name: longest("subject", 1),
+		IssuedBefore: before}
+	b.check("revoke", b.Revoke(b.Ctx, r))
+	b.check("look", b.LookAtRevocations(b.Ctx))
+	if n, err := b.Store.Client.ZCard(b.Ctx, schema.RevocationsKey).Result(); err != nil || n < revocations.MaxRevocations-100 {
+		b.Fatalf("%d revocations, %v", n, err)
+	}
 }

@@ -133,7 +133,7 @@ func (c *story) observe() map[string]string {
 	c.sure("run", func() (err error) { run, err = c.Run(c.Ctx, trackertest.Scope, "r1"); return err })
 	end["run r1"] = fmt.Sprint(run.Counts)
 	for what, n := range c.Events("") {
-		if strings.HasPrefix(what, "task.") || what == "system.repaired" || what == "system.mass_expiry_held" {
+		if strings.HasPrefix(what, "task.") || what == "system.repaired" || what == "system.mass_expiry_held" || what == "system.tokens_revoked" {
 			end["events "+what] = fmt.Sprint(n)
 		}
 	}

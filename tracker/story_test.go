@@ -39,6 +39,7 @@ func (c *story) play() {
 	c.repairs()
 	c.holds()
 	c.readers()
+	c.revokes()
 	c.goOn(2 * time.Second)
 	c.sweeps()
 }
@@ -390,6 +391,13 @@ func (c *story) holdsTime() {
 	trackertest.Until(c, func() bool { return len(slowed()) > 0 })
 	cancel()
 	c.check("keep time", <-kept)
+}
+
+// revokes takes tokens back, and looks at what was.
+func (c *story) revokes() {
+	one := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
+	c.sure("revoke", func() error { return c.Revoke(c.Ctx, one) })
+	c.sure("look at revocations", func() error { return c.LookAtRevocations(c.Ctx) })
 }
 
 // readers look at everything.

@@ -10,6 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -27,6 +28,8 @@ type (
 	tasksService    = tasks.Service
 	queuesService   = queues.Service
 	sweepService    = sweep.Service
+
+	revocationsService = revocations.Service
 )
 
 // Tracker keeps tasks and hears their beats. Its methods are those of its rooms and may be called from any goroutine. Every
@@ -41,6 +44,7 @@ type Tracker struct {
 	*tasksService
 	*queuesService
 	*sweepService
+	*revocationsService
 }
 
 // Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
@@ -57,7 +61,11 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 		return nil, err
 	}
 	t := furnish(s, &o)
-	if err := s.Begin(ctx); err != nil {
+	err = s.Begin(ctx)
+	if err == nil {
+		err = t.LookAtRevocations(ctx) // before the first token is judged
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -87,7 +95,8 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	return &Tracker{s, e, b, h, q, w, ta, qu, sw}
+	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
+	return &Tracker{s, e, b, h, q, w, ta, qu, sw, re}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.

@@ -6,6 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -58,6 +59,7 @@ type (
 	Report         = model.Report
 	Resumed        = workers.Resumed
 	RetryPolicy    = model.RetryPolicy
+	Revocation     = revocations.Revocation
 	Run            = model.Run
 	Scope          = model.Scope
 	Selection      = model.Selection
@@ -115,6 +117,7 @@ const (
 	MachineNotFound          = workers.MachineNotFound
 	MaxClaim                 = queues.MaxClaim
 	MaxClaimWait             = queues.MaxClaimWait
+	MaxControlTTL            = model.MaxControlTTL
 	MaxEventPage             = events.MaxPage
 	MaxHistory               = model.MaxHistory
 	MaxIDBytes               = model.MaxIDBytes
@@ -150,6 +153,9 @@ const (
 	QueueNotFound            = queues.QueueNotFound
 	Queued                   = model.Queued
 	Replicated               = store.Replicated
+	RevokedOfSubject         = revocations.OfSubject
+	RevokedOfTenant          = revocations.OfTenant
+	RevokedOfWorker          = revocations.OfWorker
 	RunNotFound              = model.RunNotFound
 	RunTimeout               = model.RunTimeout
 	Running                  = model.Running

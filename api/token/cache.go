@@ -121,3 +121,28 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	set.tags[victim].Store(tag)
 	set.entries[victim].Store(e)
 }
+
+// Drop forgets all tokens of whose value the function says so, and returns how many. One that is looked up meanwhile may still
+// be found.
+func (c *Cache[T]) Drop(is func(*T) bool) (dropped int) {
+	for i := range c.sets {
+		dropped += c.dropFrom(i, is)
+	}
+	return dropped
+}
+
+func (c *Cache[T]) dropFrom(i int, is func(*T) bool) (dropped int) {
+	mu := &c.writers[i%len(c.writers)]
+	mu.Lock()
+	defer mu.Unlock()
+	set := &c.sets[i]
+	for w := range ways {
+		if e := set.entries[w].Load(); e != nil && is(&e.Value) {
+			set.entries[w].Store(nil)
+			set.tags[w].Store(0)
+			c.size.Add(-1)
+			dropped++
+		}
+	}
+	return dropped
+}

@@ -13,8 +13,10 @@ const (
 
 	// MaxBytes is more than any token of ours has, with every id at its longest; a longer one does not hold.
 	MaxBytes = 3072
-	// MaxLife is how long a token that Mint makes may hold.
+	// MaxLife is how long a task's or a worker's token may hold.
 	MaxLife = 2 * time.Hour
+	// MaxControlLife is how long a control token may hold.
+	MaxControlLife = 366 * 24 * time.Hour
 )
 
 // Kind says whose a token is.
@@ -111,7 +113,28 @@ func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.endInTime(now); err != nil {
+		return nil, err
+	}
 	return &c, nil
+}
+
+// endInTime holds a token to the longest life of its kind, for which revocations stand.
+func (c *Claims) endInTime(now time.Time) error {
+	if c.IssuedAt == nil {
+		return errToken
+	}
+	longest := MaxLife
+	if c.Kind == KindControl {
+		longest = MaxControlLife
+	}
+	if latest := c.IssuedAt.Add(longest); c.ExpiresAt.After(latest) {
+		c.ExpiresAt = jwt.NewNumericDate(latest)
+	}
+	if !now.Before(c.ExpiresAt.Time) {
+		return errToken
+	}
+	return nil
 }
 
 // Verifications returns how many tokens were verified, successfully or not: each costs ten times what a beat does, so callers

@@ -34,7 +34,7 @@ type Control struct {
 	Workspace string        // an id or Wildcard
 	Queue     string        // with RoleEnroll only; empty: any queue
 	Subject   string        // who bears it, as events and logs are to say; empty: they name the role
-	TTL       time.Duration // at least a second
+	TTL       time.Duration // a second to MaxControlLife
 }
 
 // subject has no colon, so that none looks like the name of a role.
@@ -59,6 +59,8 @@ func (c Control) Check() error {
 			"beginning with a letter or digit", c.Subject)
 	case c.TTL < time.Second:
 		return fmt.Errorf("the token's life %s is shorter than a second", c.TTL)
+	case c.TTL > MaxControlLife:
+		return fmt.Errorf("the token's life %s is longer than %s, which is the most", c.TTL, MaxControlLife)
 	}
 	return nil
 }

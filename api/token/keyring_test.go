@@ -85,7 +85,7 @@ func TestIDsAndLivesAreTheDomains(t *testing.T) {
 			}
 		}
 	}
-	if MaxLife != tracker.MaxTokenTTL {
-		t.Errorf("a token may hold for %v; the domain says %v", MaxLife, tracker.MaxTokenTTL)
+	if MaxLife != tracker.MaxTokenTTL || MaxControlLife != tracker.MaxControlTTL {
+		t.Errorf("tokens may hold for %v and %v; the domain says %v and %v", MaxLife, MaxControlLife, tracker.MaxTokenTTL, tracker.MaxControlTTL)
 	}
 }

@@ -30,3 +30,28 @@ type ReleaseResponse struct {
 	WorkersReleased int  `json:"workersReleased"`
 	ReleasedUntil   Time `json:"releasedUntil"`
 }
+
+// RevokeTokensRequest is the body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId.
+type RevokeTokensRequest struct {
+	// Subject is whose control tokens do not hold any more, in the tenant and workspace of the request; with a token for all of
+	// them in all, unless the query names one.
+	Subject string `json:"subject,omitempty"`
+	// WorkerID is the worker whose own token, and the tokens of whose tasks, do not hold any more.
+	WorkerID string `json:"workerId,omitempty"`
+	// TenantID is the tenant of whose tokens, of every kind, none holds any more. It takes an admin of all its workspaces.
+	TenantID string `json:"tenantId,omitempty"`
+	// IssuedBefore is when the last of them was issued, to the second; absent: now.
+	IssuedBefore Time `json:"issuedBefore,omitzero"`
+}
+
+// RevokeTokensResponse is the answer to POST /v1/tokens:revoke: what is heeded by this server now, and by all within 2 s.
+type RevokeTokensResponse struct {
+	Subject  string `json:"subject,omitempty"`
+	WorkerID string `json:"workerId,omitempty"`
+	// TenantID is * where tokens of every tenant are meant.
+	TenantID string `json:"tenantId"`
+	// WorkspaceID is * where tokens of every workspace are meant.
+	WorkspaceID string `json:"workspaceId"`
+	// IssuedBefore is a whole second. A token that was issued in that second does not hold either.
+	IssuedBefore Time `json:"issuedBefore"`
+}

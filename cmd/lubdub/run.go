@@ -14,7 +14,7 @@ import (
 
 // services are the running parts of a process. Each field stops its part.
 type services struct {
-	admin, api, keepTime, sweeper, tracker lifecycle.Stop
+	admin, api, keepTime, revocations, sweeper, tracker lifecycle.Stop
 
 	stopping atomic.Bool
 }
@@ -24,11 +24,12 @@ type services struct {
 func (p *process) run(ctx context.Context, serving func()) error {
 	g := lifecycle.NewGroup(ctx)
 	none := func(context.Context) error { return nil }
-	s := &services{api: none, keepTime: none, sweeper: none, tracker: none}
+	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, tracker: none}
 	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
 	if p.cfg.Roles.API {
 		_ = p.tracker.Tick() // learns Redis's clock before the first token is judged; where it fails, so does all else
 		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
+		s.revocations = g.Start("revocations", p.tracker.FollowRevocations)
 		s.api = g.Start("API listener", s.listener(p.listener, p.api.Serve))
 	}
 	if p.cfg.Roles.Sweeper {
@@ -91,7 +92,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	}
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
-	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last)} {
+	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last)} {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w after shutdown-timeout (%v); Redis may not answer", err, p.cfg.ShutdownTimeout))
 		}

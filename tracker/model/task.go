@@ -59,7 +59,8 @@ const (
 	DefaultHeartbeatTimeout  = 90 * time.Second
 	DefaultCancelGrace       = 30 * time.Second
 	DefaultTokenTTL          = time.Hour
-	MaxTokenTTL              = 2 * time.Hour
+	MaxTokenTTL              = 2 * time.Hour        // of tasks' and workers' tokens
+	MaxControlTTL            = 366 * 24 * time.Hour // of control tokens
 	MinTimeout               = time.Second
 	MaxTimeout               = 24 * time.Hour
 	DefaultClaimStartTimeout = time.Minute // of queue tasks; pushed ones have their token's life

@@ -78,6 +78,9 @@ func NewShardKeys(shard int) *ShardKeys {
 // MetaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
 const MetaKey = "lubdub:{0}:meta"
 
+// RevocationsKey holds which tokens were taken back, and lives there too.
+const RevocationsKey = "lubdub:{0}:revocations"
+
 // Beats is the set in which attempts of a timeout beat.
 func (k *ShardKeys) Beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
 

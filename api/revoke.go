@@ -1,0 +1,130 @@
+package api
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// revokeTokens answers POST /v1/tokens:revoke.
+func (req *request) revokeTokens() (int, any, error) {
+	var body v1.RevokeTokensRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	r, err := req.revocation(&body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if full := req.s.tenantCalls.take(r.Tenant, nil, req.local()); full != nil {
+		return 0, nil, full
+	}
+	if r.IssuedBefore, err = req.issuedBefore(body.IssuedBefore.Time); err != nil {
+		return 0, nil, err
+	}
+	if err := req.s.tracker.Revoke(req.context(), *r); err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, &v1.RevokeTokensResponse{
+		Subject: body.Subject, WorkerID: body.WorkerID, TenantID: r.Tenant, WorkspaceID: r.Workspace, IssuedBefore: v1.At(r.IssuedBefore),
+	}, nil
+}
+
+// revocation says whose tokens are meant: of one kind, and none that the request's own token does not open.
+func (req *request) revocation(body *v1.RevokeTokensRequest) (*tracker.Revocation, error) {
+	named := 0
+	for _, name := range []string{body.Subject, body.WorkerID, body.TenantID} {
+		if name != "" {
+			named++
+		}
+	}
+	if named != 1 {
+		return nil, invalidField("subject", "The body must name whose tokens do not hold any more: one of subject, workerId and tenantId")
+	}
+	switch {
+	case body.WorkerID != "":
+		if !tracker.ValidID(body.WorkerID) {
+			return nil, invalidID("workerId")
+		}
+		tenant, err := req.half("tenantId", "", req.who.claims.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		workspace, err := req.half("workspaceId", "", req.who.claims.Workspace)
+		return &tracker.Revocation{Kind: tracker.RevokedOfWorker, Tenant: tenant, Workspace: workspace, Name: body.WorkerID}, err
+	case body.TenantID != "":
+		tenant, err := req.half("tenantId", body.TenantID, req.who.claims.Tenant)
+		if err == nil && (req.who.claims.Workspace != token.Wildcard || req.query.Has("workspaceId")) {
+			err = forbidden("To take back all tokens of a tenant takes a token of an admin of all its workspaces, and no workspaceId")
+		}
+		return &tracker.Revocation{Kind: tracker.RevokedOfTenant, Tenant: tenant, Workspace: token.Wildcard}, err
+	}
+	if !token.ValidSubject(body.Subject) {
+		return nil, invalidField("subject", "subject cannot be that of a token; use 1 to 128 letters, digits and . _ - @ + /")
+	}
+	tenant, err := req.reach("tenantId", req.who.claims.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := req.reach("workspaceId", req.who.claims.Workspace)
+	return &tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
+}
+
+// reach is half of a scope for what may be about all that the token opens.
+func (req *request) reach(field, own string) (string, error) {
+	if own == token.Wildcard && !req.query.Has(field) {
+		return own, nil
+	}
+	return req.half(field, "", own)
+}
+
+// issuedBefore returns the second up to which tokens were issued that are to be taken back: tokens tell it in such, and those
+// that Lubdub makes for workers and tasks tell the next one.
+func (req *request) issuedBefore(asked time.Time) (time.Time, error) {
+	if asked.After(req.now) {
+		return time.Time{}, invalidField("issuedBefore",
+			"issuedBefore lies in the future; tokens that are issued from now on can be taken back once they are")
+	}
+	if asked.IsZero() {
+		asked = req.now
+	}
+	second := asked.UTC().Truncate(time.Second)
+	if second.Before(asked) {
+		second = second.Add(time.Second)
+	}
+	return second, nil
+}
+
+// heedRevocations lets no token through any more that was taken back. Beats go by the cache alone, so those that may be meant are
+// dropped from it, and judged when they come again.
+func (s *Server) heedRevocations(all, news []tracker.Revocation) {
+	s.revoked.Store(revokedTokens(all)) // first: what is verified from here on is judged by it
+	fresh := revokedTokens(news)
+	s.tokens.Drop(func(p *principal) bool {
+		if p.claims != nil {
+			return fresh.MayTake(p.claims)
+		}
+		return fresh.MayTake(&token.Claims{
+			Kind: token.KindTask, Tenant: p.attempt.Scope.Tenant, Workspace: p.attempt.Scope.Workspace, Worker: p.attempt.WorkerID,
+		})
+	})
+}
+
+func revokedTokens(list []tracker.Revocation) *token.Revoked {
+	r := token.NewRevoked()
+	for _, one := range list {
+		switch one.Kind {
+		case tracker.RevokedOfTenant:
+			r.Tenant(one.Tenant, one.IssuedBefore)
+		case tracker.RevokedOfWorker:
+			r.Worker(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
+		case tracker.RevokedOfSubject:
+			r.Subject(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
+		}
+	}
+	return r
+}

@@ -1,0 +1,29 @@
+-- Purpose: takes tokens back, or puts back what the store has lost of that.
+-- Guarantees: repeating it changes nothing and tells nothing; of two revocations of the same tokens the later one stands.
+--   There are never more than the limit; those that are over make room.
+-- KEYS: 1 lubdub:{0}:revocations, 2 …:events
+-- ARGV: 1 limit of revocations, 2 data of the event as JSON, '' where it was told already, then of each revocation until
+--   when it stands, wall ms, and what it takes back
+-- Reply: {OK} or {REFUSED} when there would be more than the limit
+-- Cost: O(log n) for each, and for each that is over
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/event.lua
+--#include lib/revocations.lua
+redis.call('ZREMRANGEBYSCORE', REVOCATIONS, 1, NOW)
+local later, more = {}, 0
+for i = 3, #ARGV, 2 do
+  local stands, what = tonumber(ARGV[i]), ARGV[i + 1]
+  local stood = tonumber(redis.call('ZSCORE', REVOCATIONS, what)) or now
+  if stands > stood then
+    if stood == now then more = more + 1 end
+    later[#later + 1] = ARGV[i]
+    later[#later + 1] = what
+  end
+end
+if #later == 0 then return {OK} end
+if more > 0 and redis.call('ZCARD', REVOCATIONS) - 1 + more > tonumber(ARGV[1]) then return {REFUSED} end
+redis.call('ZADD', REVOCATIONS, unpack(later))
+set_version(math.max(now, version() + 1))
+if ARGV[2] ~= '' then write_event(KEYS[2], 'system.tokens_revoked', {}, ARGV[2]) end
+return {OK}

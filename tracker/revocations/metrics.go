@@ -1,0 +1,24 @@
+package revocations
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	standing prometheus.Gauge
+	failures prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		standing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_token_revocations", Help: "Revocations of tokens that this replica heeds.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_token_revocations_unread_total",
+			Help: "Times that this replica could not read the list of tokens that were taken back; it goes by what it knows.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(m.standing, m.failures)
+	}
+	return m
+}

@@ -1,0 +1,217 @@
+package revocations_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+type R = tracker.Revocation
+
+// replica is one that heeds what was taken back.
+type replica struct {
+	*trackertest.Harness
+	all []tracker.Revocation
+}
+
+func heeding(h *trackertest.Harness) *replica {
+	r := &replica{Harness: h}
+	h.HeedRevocations(func(all, _ []tracker.Revocation) {
+		r.all = slices.SortedFunc(slices.Values(all), func(a, b tracker.Revocation) int { return cmp.Compare(a.Name, b.Name) })
+	})
+	return r
+}
+
+func (r *replica) looks() {
+	r.Helper()
+	if err := r.LookAtRevocations(r.Ctx); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *replica) want(names ...string) {
+	r.Helper()
+	var got []string
+	for _, one := range r.all {
+		got = append(got, one.Name)
+	}
+	if !slices.Equal(got, names) {
+		r.Fatalf("heeded are %v, want %v", got, names)
+	}
+}
+
+func (r *replica) revoke(one tracker.Revocation) {
+	r.Helper()
+	if err := r.Revoke(r.Ctx, one); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *replica) told() int64 {
+	r.Helper()
+	n := int64(0)
+	events, err := r.Store.Client.XRange(r.Ctx, "lubdub:{0}:events", "-", "+").Result()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Values["type"] == "system.tokens_revoked" {
+			n++
+		}
+	}
+	return n
+}
+
+func subject(name string, before time.Time) tracker.Revocation {
+	return R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: revocations.Wildcard, Name: name, IssuedBefore: before}
+}
+
+// What one replica takes back the other learns, every field of it; the later of two stands, and to repeat one changes and tells
+// nothing.
+func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		w := R{Kind: tracker.RevokedOfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now}
+		ann := subject("ann/of+x@y.z", now.Add(-time.Minute))
+		of := R{Kind: tracker.RevokedOfTenant, Tenant: "gone", Workspace: revocations.Wildcard, IssuedBefore: now}
+		for range 2 {
+			one.revoke(w)
+			one.revoke(ann)
+			one.revoke(of)
+		}
+		other.looks()
+		for _, r := range []*replica{one, other} {
+			if want := []tracker.Revocation{of, ann, w}; !slices.Equal(r.all, want) {
+				t.Fatalf("heeded are %+v, want %+v", r.all, want)
+			}
+		}
+		if n := one.told(); n != 3 {
+			t.Errorf("%d events", n)
+		}
+		later := subject(ann.Name, now)
+		other.revoke(later)
+		one.revoke(ann) // is covered
+		one.looks()
+		if one.all[1] != later || len(one.all) != 3 || one.told() != 4 {
+			t.Errorf("%+v, %d events", one.all, one.told())
+		}
+	})
+}
+
+// A replica that cannot read the list goes by what it knows, and learns the rest later.
+func TestARevocationOutlivesTrouble(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		one.revoke(subject("ann", now))
+		other.looks()
+		down := true
+		trackertest.FailCalls(other.Tracker, "revocations", false, func(int) bool { return down })
+		one.revoke(subject("bob", now))
+		if err := other.LookAtRevocations(h.Ctx); tracker.CodeOf(err) != tracker.Unavailable {
+			t.Fatalf("%v", err)
+		}
+		other.want("ann")
+		down = false
+		other.looks()
+		other.want("ann", "bob")
+	})
+}
+
+// A store that has lost the list, or a part of it, gets it back from whoever knows it, untold.
+func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		one := heeding(h)
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		for i := range 600 {
+			one.revoke(subject(fmt.Sprintf("s%03d", i), now))
+		}
+		one.looks()
+		if err := h.Store.Client.Del(h.Ctx, schema.RevocationsKey).Err(); err != nil {
+			t.Fatal(err)
+		}
+		told := one.told()
+		one.looks()
+		other := heeding(trackertest.NewHarness(h.TB, h.Store))
+		if len(other.all) != 600 || one.told() != told {
+			t.Errorf("%d came back, %d were told", len(other.all), one.told()-told)
+		}
+	})
+}
+
+// What takes back tokens none of which holds any more is forgotten, in the store too.
+func TestRevocationsEnd(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		one.revoke(subject("ann", now))
+		one.revoke(R{Kind: tracker.RevokedOfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now})
+		other.looks()
+		h.Store.Clock.Advance(2*time.Hour - time.Millisecond)
+		other.looks()
+		other.revoke(subject("bob", now))
+		other.want("ann", "bob", "wkr_1")
+		h.Store.Clock.Advance(time.Millisecond)
+		other.looks()
+		other.revoke(subject("eve", now))
+		other.want("ann", "bob", "eve")
+		if left, err := h.Store.Client.ZRange(h.Ctx, schema.RevocationsKey, 0, -1).Result(); err != nil || len(left) != 4 {
+			t.Errorf("%v, %v", left, err)
+		}
+	})
+}
+
+// There are only so many, and of one tenant fewer, so that it keeps no other from its own.
+func TestRevocationsAreBounded(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		stands := float64(now.Add(tracker.MaxControlTTL).UnixMilli())
+		fill := func(tenant string, n int) {
+			var all []redis.Z
+			for i := range n {
+				all = append(all, redis.Z{Score: stands, Member: fmt.Sprintf("s/%s/prod/%d", tenant, i)})
+			}
+			all = append(all, redis.Z{Score: -float64(now.UnixMilli() + int64(n)), Member: "!"})
+			if err := h.Store.Client.ZAdd(h.Ctx, schema.RevocationsKey, all...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tooMany := func(err error) bool {
+			var e *tracker.Error
+			return errors.As(err, &e) && e.Code == tracker.Overloaded && e.TooMany && e.RetryAfter > 0
+		}
+		one := heeding(h)
+		fill("acme", revocations.MaxOfTenant)
+		one.looks()
+		if err := h.Revoke(h.Ctx, subject("ann", now)); !tooMany(err) {
+			t.Errorf("one more of the tenant: %v", err)
+		}
+		one.revoke(R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "7", IssuedBefore: now.Add(time.Second)})
+		other := subject("ann", now)
+		other.Tenant = "other"
+		one.revoke(other)
+		fill("all", revocations.MaxRevocations-revocations.MaxOfTenant-1)
+		other.Name = "bob"
+		if err := h.Revoke(h.Ctx, other); !tooMany(err) {
+			t.Errorf("one more than all: %v", err)
+		}
+		other.Name, other.IssuedBefore = "ann", now.Add(time.Second)
+		one.revoke(other) // it has its place
+	})
+}
