@@ -250,18 +250,27 @@ func checkExchange(t *testing.T, req *http.Request, body string, a *answer, badI
 	input := &openapi3filter.RequestValidationInput{
 		Request: again, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
-			MultiError: true},
+			MultiError: true, ExcludeRequestBody: true, ExcludeResponseBody: true}, // bodies: checkBody, which is ten times as fast
 	}
 	if a.status < 300 && !badItems {
-		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+		err := openapi3filter.ValidateRequest(context.Background(), input)
+		if err == nil && body != "" && route.Operation.RequestBody != nil {
+			err = checkBody(placeOf(route.Path, req.Method, "requestBody"), body)
+		}
+		if err != nil {
 			t.Errorf("%s %s was taken, but openapi.json refuses it: %v", req.Method, req.URL, err)
 		}
 	}
+	if req.Method == http.MethodHead {
+		return
+	}
 	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: a.status, Header: a.header,
-		Body: io.NopCloser(strings.NewReader(a.body)), Options: input.Options,
+		RequestValidationInput: input, Status: a.status, Header: a.header, Options: input.Options,
 	})
-	if err != nil && req.Method != http.MethodHead {
+	if err == nil {
+		err = checkBody(placeOfAnswer(route.Path, req.Method, a.status, route.Operation.Responses), a.body)
+	}
+	if err != nil {
 		t.Errorf("%s %s answered %d against openapi.json: %v\n%s", req.Method, req.URL, a.status, err, a.body)
 	}
 }
