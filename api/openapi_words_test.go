@@ -1,6 +1,9 @@
 package api
 
-import v1 "github.com/lubdub-io/lubdub/api/v1"
+import (
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
 
 // The words of openapi.json that are neither in the route table nor in package v1.
 
@@ -111,8 +114,9 @@ var opWords = map[string]words{
 	},
 	opList: {
 		tag: "tasks", summary: "List tasks",
-		description: "In the order of task ids. totalCount is exact for state and runId (and for none), else null; other filters work within " +
-			"bounded pages. Pages may be short, those of large tasks too: go on while there is a nextPageToken.",
+		description: "In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is " +
+			"exact for state and runId (and for none), else null; other filters work within bounded pages. Pages may be " +
+			"short, those of large tasks too: go on while there is a nextPageToken.",
 		answers: map[int]any{200: v1.TaskList{}},
 	},
 	opGet: {tag: "tasks", summary: "One task", answers: map[int]any{200: v1.Task{}}, errors: []int{404}},
@@ -183,7 +187,7 @@ var opWords = map[string]words{
 	opGetWorker: {tag: "workers", summary: "One worker", answers: map[int]any{200: v1.Worker{}}, errors: []int{404}},
 	opListWorkers: {
 		tag: "workers", summary: "List workers",
-		description: "In the order of registration. totalCount is that of all pages, whatever the filter.",
+		description: "In the order of registration, or of last heartbeats. totalCount is that of all pages, whatever the filter.",
 		answers:     map[int]any{200: v1.WorkerList{}},
 	},
 	opSelectWorker: {
@@ -285,18 +289,33 @@ func queryParam(name, description string, schema obj) obj {
 var queryParams = map[string]obj{
 	"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; required where the token says *.", idSchema(false)),
 	"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
-	"state":       queryParam("state", "Only tasks in this state.", obj{"type": "string", "enum": enums["State"]}),
-	"runId":       queryParam("runId", "Only tasks of this run.", idSchema(false)),
-	"workerId":    queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
-	"queue":       queryParam("queue", "Only what is of this queue.", idSchema(false)),
-	"type":        queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
+	"state": {
+		"name": "state", "in": "query", "description": "Only tasks in one of these states, with commas between them.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": enums["State"]}, "uniqueItems": true}, "style": "form",
+		"explode": false,
+	},
+	"reason": queryParam("reason", "Only tasks that failed for this reason.", obj{"type": "string", "enum": reasons()}),
+	"finishedAfter": queryParam("finishedAfter", "Only tasks that ended at this time or later, in the order of their ends.",
+		obj{"type": "string", "format": "date-time"}),
+	"finishedBefore": queryParam("finishedBefore", "Only tasks that ended before this time, in the order of their ends.",
+		obj{"type": "string", "format": "date-time"}),
+	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
+	"sort": queryParam("sort", "Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither.",
+		obj{"type": "string", "enum": []any{"lastHeartbeat"}}),
+	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),
+	"version":  queryParam("version", "Only workers of this version.", obj{"type": "string"}),
+	"runId":    queryParam("runId", "Only tasks of this run.", idSchema(false)),
+	"workerId": queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
+	"queue":    queryParam("queue", "Only what is of this queue.", idSchema(false)),
+	"type":     queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
 	"label": {
 		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
 		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
 	},
-	"status":      queryParam("status", "Only workers of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
-	"runtime":     queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
-	"machineId":   queryParam("machineId", "Only workers of this machine.", idSchema(false)),
+	"status":  queryParam("status", "Only workers of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
+	"runtime": queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
+	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
+		idSchema(false)),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
 	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
 	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
@@ -332,6 +351,14 @@ var enums = map[string][]any{
 	"Liveness":      {"FRESH", "LATE", "LOST"},
 	"Outcome":       {"SUCCEEDED", "FAILED", "CANCELLED"},
 	"ErrorCategory": {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+}
+
+// reasons are those for which a task may fail.
+func reasons() (words []any) {
+	for _, r := range tracker.Reasons {
+		words = append(words, string(r))
+	}
+	return words
 }
 
 var idFields = map[string]bool{

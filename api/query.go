@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -71,6 +74,15 @@ func (p *parameters) id(name string) string {
 	return id
 }
 
+// text returns a parameter that may be any text, empty when absent.
+func (p *parameters) text(name string) string {
+	text := p.Get(name)
+	if p.Has(name) && text == "" {
+		p.refuse(invalidField(name, name+" is empty; name one, or leave it out"))
+	}
+	return text
+}
+
 // wordOf returns a parameter that is one of some words, empty when absent.
 func wordOf[T ~string](p *parameters, name string, words ...T) T {
 	word := T(p.Get(name))
@@ -83,6 +95,40 @@ func wordOf[T ~string](p *parameters, name string, words ...T) T {
 	}
 	return word
 }
+
+// wordsOf returns a parameter that is one or more of some words, with commas between them; none when absent.
+func wordsOf[T ~string](p *parameters, name string, words ...T) (found []T) {
+	if !p.Has(name) {
+		return nil
+	}
+	whole := p.Values
+	for _, word := range strings.Split(whole.Get(name), ",") {
+		one := parameters{Values: url.Values{name: {word}}}
+		w := wordOf(&one, name, words...)
+		switch {
+		case one.err != nil:
+			p.refuse(one.err.(*refusal))
+		case slices.Contains(found, w):
+			p.refuse(invalidField(name, fmt.Sprintf("%s names %s twice; name it once", name, w)))
+		}
+		found = append(found, w)
+	}
+	return found
+}
+
+// time returns a parameter that is an RFC 3339 time, zero when absent.
+func (p *parameters) time(name string) time.Time {
+	var t v1.Time
+	text, _ := json.Marshal(p.Get(name))
+	if p.Has(name) && t.UnmarshalJSON(text) != nil {
+		p.refuse(invalidField(name, fmt.Sprintf("%s is %q; use a time as 2025-01-15T10:00:00.000Z, with a + percent-encoded as %%2B",
+			name, clip(p.Get(name)))))
+	}
+	return t.Time
+}
+
+// descending reports whether the order of a list is to be the other way round.
+func (p *parameters) descending() bool { return wordOf(p, "order", "asc", "desc") == "desc" }
 
 // labels returns what the label parameters say, each key=value; nil when there are none.
 func (p *parameters) labels() map[string]string {
@@ -143,8 +189,9 @@ func (p *parameters) pageSize() int {
 	return min(max(n, 1), maxPageSize)
 }
 
-// A page token is the id after which the page begins, behind eight bytes of a hash of the filter. So it holds
-// while tasks come and go, and is refused with another filter, where it would silently skip.
+// A page token is the name after which the page begins, behind eight bytes of a hash of the filter. So it holds
+// while tasks come and go, and is refused with another filter, where it would silently skip. A name is an id or, in a list
+// that is ordered by time, <wall ms in 13 digits>/<id>.
 
 const filterHashBytes = 8
 
@@ -166,11 +213,20 @@ func pageToken(filter any, after string) string {
 // afterOf returns the id after which the page of a token begins.
 func afterOf(filter any, token string) (string, *refusal) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) <= filterHashBytes || !tracker.ValidID(b[filterHashBytes:]) {
+	if err != nil || len(b) <= filterHashBytes || !isName(b[filterHashBytes:]) {
 		return "", invalidField("pageToken", "pageToken is not one of ours; use the nextPageToken of the page before, unchanged")
 	}
 	if string(b[:filterHashBytes]) != string(filterHash(filter)) {
 		return "", invalidField("pageToken", "pageToken belongs to another filter; begin again without it when a filter or the scope changes")
 	}
 	return string(b[filterHashBytes:]), nil
+}
+
+// isName reports whether a list may go by a name.
+func isName(name []byte) bool {
+	const digits = 13
+	if len(name) > digits && name[digits] == '/' && len(bytes.Trim(name[:digits], "0123456789")) == 0 {
+		name = name[digits+1:]
+	}
+	return tracker.ValidID(name)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,9 +16,17 @@ func (req *request) listQueues() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	p := parameters{Values: req.query}
+	descending := p.descending()
+	if p.err != nil {
+		return 0, nil, p.err
+	}
 	queues, err := req.s.tracker.Queues(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
+	}
+	if descending {
+		slices.Reverse(queues)
 	}
 	list := v1.QueueList{Queues: make([]v1.Queue, len(queues))}
 	for i, q := range queues {

@@ -94,7 +94,8 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/tasks:batch", op: opCreateBatch, access: forControl, needs: mayCreate, handle: (*request).createTasks},
 	{
 		method: "GET", pattern: "/v1/tasks", op: opList, access: forControl, needs: mayReadTasks, handle: (*request).listTasks,
-		query: []string{"state", "runId", "workerId", "queue", "type", "label", "liveness", "pageSize", "pageToken"},
+		query: []string{"state", "runId", "workerId", "machineId", "queue", "type", "label", "liveness", "reason", "finishedAfter",
+			"finishedBefore", "order", "pageSize", "pageToken"},
 	},
 	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayReadTasks, handle: (*request).getTask},
 	{
@@ -140,11 +141,12 @@ var routes = []*route{
 	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*request).getWorker},
 	{
 		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*request).listWorkers,
-		query: []string{"queue", "status", "type", "runtime", "machineId", "label", "liveness", "schedulable", "pageSize", "pageToken"},
+		query: []string{"queue", "status", "type", "runtime", "machineId", "name", "version", "label", "liveness", "schedulable", "sort",
+			"order", "pageSize", "pageToken"},
 	},
 	{
 		method: "GET", pattern: "/v1/machines", op: opListMachines,
-		access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"pageSize", "pageToken"},
+		access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"order", "pageSize", "pageToken"},
 	},
 	{
 		method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine,
@@ -163,7 +165,10 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/tokens:revoke", op: opRevoke, access: forControl, needs: mayAdmin, handle: (*request).revokeTokens},
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*request).claimTasks},
-	{method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*request).listQueues},
+	{
+		method: "GET", pattern: "/v1/queues", op: opListQueues, access: forControl, needs: mayRead, handle: (*request).listQueues,
+		query: []string{"order"},
+	},
 	{method: "GET", pattern: "/v1/queues/{queue}", op: opGetQueue, access: forControl, needs: mayRead, handle: (*request).getQueue},
 	{
 		method: "POST", pattern: "/v1/queues/{queue}/pause", op: opPauseQueue,

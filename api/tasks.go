@@ -39,11 +39,31 @@ func (req *request) taskFilter(p *parameters) (f tracker.TaskFilter, err error) 
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	f.State = wordOf(p, "state", tracker.States...)
+	f.States = wordsOf(p, "state", tracker.States...)
 	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
+	f.Reason = wordOf(p, "reason", tracker.Reasons...)
 	f.RunID, f.WorkerID, f.Queue, f.Type = p.id("runId"), p.id("workerId"), p.id("queue"), p.id("type")
+	f.MachineID = p.id("machineId")
 	f.Labels = p.labels()
+	f.FinishedAfter, f.FinishedBefore = p.time("finishedAfter"), p.time("finishedBefore")
+	f.Descending = p.descending()
+	if f.ByEnd() {
+		checkEnds(p, &f)
+	}
 	return f, p.err
+}
+
+// checkEnds refuses what no finished task can match.
+func checkEnds(p *parameters, f *tracker.TaskFilter) {
+	for _, state := range f.States {
+		if !state.Terminal() {
+			p.refuse(invalidField("state", fmt.Sprintf("state is %s, and finishedAfter and finishedBefore ask for finished tasks; "+
+				"leave it out, or use SUCCEEDED, FAILED or CANCELLED", state)))
+		}
+	}
+	if !f.FinishedBefore.IsZero() && !f.FinishedAfter.Before(f.FinishedBefore) {
+		p.refuse(invalidField("finishedBefore", "finishedBefore is not later than finishedAfter; nothing ends between them"))
+	}
 }
 
 // getTask answers GET /v1/tasks/{taskId}.

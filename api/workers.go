@@ -116,6 +116,9 @@ func (req *request) workerFilter(p *parameters) (f tracker.WorkerFilter, err err
 	f.Status = wordOf(p, "status", tracker.WorkerStatuses...)
 	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
 	f.Queue, f.Type, f.Runtime, f.MachineID = p.id("queue"), p.id("type"), p.id("runtime"), p.id("machineId")
+	f.Name, f.Version = p.text("name"), p.text("version")
+	f.ByLastHeartbeat = wordOf(p, "sort", "lastHeartbeat") != ""
+	f.Descending = p.descending()
 	if schedulable := wordOf(p, "schedulable", "true", "false"); schedulable != "" {
 		yes := schedulable == "true"
 		f.Schedulable = &yes

@@ -188,6 +188,8 @@ func (b *bounds) fillTenant() {
 		for i := range 2000 {
 			name := big.Tenant + "/" + longest("workspace", i+1)
 			pipe.ZAdd(b.Ctx, key("ix"), redis.Z{Member: name + "/R/" + longest("task", i)},
+				redis.Z{Member: fmt.Sprintf("}%s/%013d/%s/1/WORKER_LOST/%s/%s/%s", big, i, longest("old", i), longest("queue", 0),
+					longest("type", 0), longest("worker", 0))},
 				redis.Z{Member: fmt.Sprintf("~%s/%c/%s", big.Tenant, 'A'+i%58, longest("task", i))})
 			pipe.ZAdd(b.Ctx, key("workers"), redis.Z{Member: name + "/N/" + longest("worker", i)})
 		}

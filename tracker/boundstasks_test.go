@@ -126,7 +126,7 @@ func (b *bounds) copyHistory(from, to string) {
 func (b *bounds) readLarge(ids []string, worker string) {
 	b.Helper()
 	for _, f := range []tracker.TaskFilter{{}, {Type: "none"}, {Labels: map[string]string{"a": "b"}}, {Liveness: tracker.Fresh},
-		{RunID: longest("run", 0)}} {
+		{RunID: longest("run", 0)}, {FinishedBefore: b.Store.Clock.Now(), Descending: true}, {Descending: true}} {
 		f.Scope, f.PageSize = big, 100
 		_, err := b.List(b.Ctx, f)
 		b.check("list", err)

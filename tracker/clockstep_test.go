@@ -106,7 +106,7 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 	if found != len(dead) {
 		h.Errorf("%d of %d dead were found", found, len(dead))
 	}
-	tasks, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running})
+	tasks, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}})
 	if err != nil || tasks.Total != len(live) {
 		h.Errorf("%d of %d tasks run: %v", tasks.Total, len(live), err)
 	}

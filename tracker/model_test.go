@@ -468,7 +468,7 @@ func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
 
 // list reads the tasks in a state, or all, and compares each, and how many there are.
 func (m *machine) list(rt *rapid.T, s tracker.State) {
-	page, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, State: s, PageSize: 100})
+	page, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{s}, PageSize: 100})
 	m.must(rt, err)
 	want := 0
 	for _, k := range m.tasks {

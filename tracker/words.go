@@ -180,6 +180,7 @@ var (
 	AttemptInDoubt     = beats.AttemptInDoubt
 	DefaultRetryPolicy = model.DefaultRetryPolicy
 	EventTypes         = model.EventTypes
+	Reasons            = model.Reasons
 	States             = model.States
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport

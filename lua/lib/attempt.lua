@@ -27,8 +27,9 @@ local function know(task, L, token)
     end
     redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
     forget_result(task)
+    forget_end(task)
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
-    known.r, known.e, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil, nil
+    known.r, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil
     if known.x then redis.call('ZADD', DUE, known.x, 'd:' .. task.name) end
   else
     task.f = {c = token.issued}

@@ -10,6 +10,8 @@ local function finish(task, state, reason, retention)
     move(task, state, 'e', NOW)
     if f.r then redis.call('HDEL', task.key, 'r') end
   end
+  f.e = NOW
+  write('ZADD', IX, '0', end_entry(task))
   if f.n then
     redis.call('HDEL', task.key, 'n')
     write('ZREM', DUE, 'b:' .. task.name)
@@ -118,6 +120,7 @@ local function verdict(task, v, retention)
   local f = task.f
   actor = v.sweeper
   free_first()
+  write('ZADD', IX, '0', verdict_entry(task, v.reason))
   if v.reason ~= 'WORKER_LOST' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local heard, silent, credit = heard_at(task, score, v.L)

@@ -41,9 +41,39 @@ local function emit(task, type, data)
     queue = f.q, kind = f.y, worker = f.w}, data)
 end
 
+-- Besides by its state IX names a task by what is asked about many, behind the names of all scopes:
+--   {<scope>/<queue>/<type>/<task>, while an attempt of a queue's task is dispatched or runs, and
+--   |<scope>/<state>/<ended wall ms>/<task>, while it is finished; and each verdict upon it, for as long as its task may be
+--   kept, as }<scope>/<wall ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>.
+local function is_live(state) return state == 'D' or state == 'R' end
+
+local function running_entry(task) return '{' .. task.scope .. '/' .. task.f.q .. '/' .. (task.f.y or '') .. '/' .. task.id end
+
+local function sortable(ms) return string.format('%013.0f', tonumber(ms)) end
+
+local function end_entry(task)
+  return '|' .. task.scope .. '/' .. task.f.s .. '/' .. sortable(task.f.e) .. '/' .. task.id
+end
+
+local function verdict_entry(task, reason)
+  local f = task.f
+  return '}' .. task.scope .. '/' .. sortable(now) .. '/' .. task.id .. '/' .. digits(f.a) .. '/' .. reason .. '/'
+    .. (f.q or '') .. '/' .. (f.y or '') .. '/' .. (f.s ~= 'Q' and f.w or '')
+end
+
+-- Takes the task out of the ends, if it is there: it goes on, or is removed.
+local function forget_end(task)
+  if task.f.e then write('ZREM', IX, end_entry(task)) end
+  task.f.e = nil
+end
+
 -- Puts the task into the lists of its state, out of those of the state before (nil: it had none).
 local function index(task, from, to)
   if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end
+  forget_end(task)
+  if task.f.q and is_live(to) ~= is_live(from) then
+    if is_live(to) then write('ZADD', IX, '0', running_entry(task)) else write('ZREM', IX, running_entry(task)) end
+  end
   if to then write('ZADD', IX, '0', task.scope .. '/' .. to .. '/' .. task.id) end
   if task.f.u then
     if from then write('ZREM', task.run, from .. '/' .. task.id) end

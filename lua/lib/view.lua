@@ -1,6 +1,6 @@
 -- Purpose: everything about one task as it is at this moment, or that part of it which somebody looks at. Needs clock,
 -- shard, task and ending.
-local GLANCED = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i'} -- fields of the record that filters of lists look at
+local GLANCED = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e'} -- fields of the record that filters of lists look at
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 
 -- The named fields that there are, as HGETALL returns all of them.

@@ -17,6 +17,18 @@ local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 -- A task that finds no worker is placed again after as long as it has waited, within these bounds.
 local PLACE_AGAIN_MS, MAX_PLACE_AGAIN_MS = 1000, 30000
+local FORGET = 64 -- verdicts of a scope that are older than any task, a call
+local forgotten = {}
+
+-- Forgets the oldest verdicts of the task's scope that are past the retention, as the task is now.
+local function forget_verdicts(task)
+  if forgotten[task.scope] then return end
+  forgotten[task.scope] = true
+  local verdicts = '(}' .. task.scope .. '/'
+  local old = redis.call('ZRANGEBYLEX', IX, verdicts, verdicts .. sortable(math.max(0, now - retention)), 'LIMIT', 0, FORGET)
+  for _, entry in ipairs(old) do write('ZREM', IX, entry) end
+end
+
 local reply = {}
 for n = 1, (#ARGV - 2) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n, 3 * n + 2)
@@ -39,6 +51,7 @@ for n = 1, (#ARGV - 2) / 3 do
       lag, result = now - at, 4
       index(task, f.s, nil)
       if is_listed(f.z) then write('ZREM', IX, size_entry(task, f.z)) end
+      forget_verdicts(task)
       redis.call('DEL', task.key, task.doc, task.history)
     elseif kind == 'p' and live and f.s == 'Q' and f.pl and not f.pn then
       result = f.n and 0 or 5

@@ -37,10 +37,24 @@ local function ensure(task, what, key, score, member)
   repaired(task, what)
 end
 
--- Reports whether the record stands behind an entry.
+-- What lists and counts go by, and nothing else: it is put right without an event, for a release that knows no such lists may
+-- have written beside this one.
+local function relist(key, member)
+  if in_set(key, member) then return end
+  redis.call('ZADD', key, 0, member)
+  done[#done + 1] = 'missing_list'
+end
+
+local function is_for_lists(entry) return kind == 'ix' and string.find(entry, '^[{|}]') end
+
+-- Reports whether the record stands behind an entry, or, of a verdict, whether it is young enough.
 local function justified(task, entry)
   local f = task.f
+  local first = kind == 'ix' and string.sub(entry, 1, 1)
+  if first == '}' then return (tonumber(string.match(entry, '^[^/]*/[^/]*/(%d+)/')) or 0) > now - retention end
   if not f then return false end
+  if first == '{' then return f.q and is_live(f.s) and entry == running_entry(task) end
+  if first == '|' then return f.e and entry == end_entry(task) end
   local s = f.s
   local live, member = s == 'D' or s == 'R', member_of(task)
   if kind == 'ix' then
@@ -113,8 +127,10 @@ local function check(task)
     check_running(task)
   else
     ensure(task, 'missing_due', DUE, digits(now + retention), 'x:' .. task.name)
+    if f.e then relist(IX, end_entry(task)) end
     return
   end
+  if f.q and is_live(f.s) then relist(IX, running_entry(task)) end
   if f.x then ensure(task, 'missing_due', DUE, f.x, 'd:' .. task.name) end
   if f.s ~= 'Q' and held_by(task) then ensure(task, 'missing_held', HELD, 0, held_entry(task)) end
 end
@@ -137,7 +153,11 @@ for n = 1, (#ARGV - 8) / 4 do
   if there and there ~= 0 then
     if not justified(task, entry) then
       redis.call(hash and 'HDEL' or 'ZREM', SET, entry)
-      repaired(task, 'stray_' .. kind)
+      if is_for_lists(entry) then
+        done[#done + 1] = 'stray_list'
+      else
+        repaired(task, 'stray_' .. kind)
+      end
     elseif forsaken(task, ended) then
       repaired(task, 'held_by_ended_worker')
       verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = sweeper, L = L, retryable = true,

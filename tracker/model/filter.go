@@ -1,34 +1,55 @@
 package model
 
+import (
+	"slices"
+	"time"
+)
+
 // TaskFilter chooses tasks of one scope. Zero fields do not filter.
 type TaskFilter struct {
-	Scope    Scope
-	State    State
-	RunID    string
-	WorkerID string
-	Queue    string
-	Type     string
-	Labels   map[string]string
-	Liveness Liveness
+	Scope     Scope
+	States    []State // any of them
+	RunID     string
+	WorkerID  string
+	MachineID string // any worker of it that is still known
+	Queue     string
+	Type      string
+	Reason    Reason
+	Labels    map[string]string
+	Liveness  Liveness
 
-	PageSize int    // 1 to 100
-	After    string // task id after which the page begins; empty: from the start
+	FinishedAfter  time.Time // or then
+	FinishedBefore time.Time
+
+	Descending bool   // the order is the other way round
+	PageSize   int    // 1 to 100
+	After      string // Next of the page before; empty: from the start
 }
+
+// ByEnd reports whether the list is of finished tasks, in the order of their ends; else it is in that of ids.
+func (f *TaskFilter) ByEnd() bool { return !f.FinishedAfter.IsZero() || !f.FinishedBefore.IsZero() }
 
 // Narrows reports whether the filter asks for more than what the index counts exactly.
 func (f *TaskFilter) Narrows() bool {
-	return f.WorkerID != "" || f.Queue != "" || f.Type != "" || len(f.Labels) > 0 || f.Liveness != ""
+	return f.WorkerID != "" || f.MachineID != "" || f.Queue != "" || f.Type != "" || f.Reason != "" || len(f.Labels) > 0 ||
+		f.Liveness != "" || f.ByEnd() && f.RunID != ""
 }
 
-// Matches reports whether a task is one that the filter asks for.
+// Matches reports whether a task is one that the filter asks for, but for its machine.
 func (f *TaskFilter) Matches(t *Task) bool {
 	return HasLabels(t.Labels, f.Labels) &&
-		(f.State == "" || t.State == f.State) && // it may have moved since the index was read
-		(f.WorkerID == "" || t.WorkerID == f.WorkerID) && (f.Queue == "" || t.Queue == f.Queue) &&
-		(f.Type == "" || t.Type == f.Type) && (f.Liveness == "" || t.Liveness == f.Liveness)
+		(len(f.States) == 0 || slices.Contains(f.States, t.State)) && // it may have moved since the index was read
+		(f.RunID == "" || t.RunID == f.RunID) && (f.WorkerID == "" || t.WorkerID == f.WorkerID) &&
+		(f.Queue == "" || t.Queue == f.Queue) && (f.Type == "" || t.Type == f.Type) && (f.Reason == "" || t.Reason == f.Reason) &&
+		(f.Liveness == "" || t.Liveness == f.Liveness) && (!f.ByEnd() || f.endMatches(t.FinishedAt))
 }
 
-// TaskPage is one page of a list, in the order of task ids.
+// endMatches reports whether a task's end is among those asked for; zero: it goes on.
+func (f *TaskFilter) endMatches(end time.Time) bool {
+	return !end.IsZero() && !end.Before(f.FinishedAfter) && (f.FinishedBefore.IsZero() || end.Before(f.FinishedBefore))
+}
+
+// TaskPage is one page of a list, in the order of task ids, or of ends.
 type TaskPage struct {
 	Tasks []*Task
 	Next  string // pass it as After for the next page; empty: this was the last

@@ -44,6 +44,9 @@ const (
 	WorkerReported   Reason = "WORKER_REPORTED" // the worker itself said that it failed
 )
 
+// Reasons lists all of them.
+var Reasons = []Reason{HeartbeatTimeout, CancelTimeout, DeadlineExceeded, RunTimeout, StartTimeout, WorkerLost, WorkerReported}
+
 // Liveness is computed from the last beat whenever it is asked for; nobody reports it.
 type Liveness string
 

@@ -119,7 +119,7 @@ func TestATaskIsInOneList(t *testing.T) {
 				h.Fatalf("%+v %v", run, err)
 			}
 			for _, s := range tracker.States {
-				page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: s})
+				page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{s}})
 				if err != nil || (page.Total == 1) != (s == state) || page.Total > 1 {
 					h.Fatalf("%s: %d are counted %s: %v", state, page.Total, s, err)
 				}

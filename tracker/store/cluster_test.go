@@ -190,7 +190,8 @@ func TestCluster(t *testing.T) {
 	c.hearts.WantAlive(t)
 
 	found := trackertest.Open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // a plain URL of a node is understood
-	if page, err := found.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running}); err != nil ||
+	running := tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}}
+	if page, err := found.List(t.Context(), running); err != nil ||
 		page.Total != 192 {
 		t.Fatalf("%+v %v", page, err)
 	}

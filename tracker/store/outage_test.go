@@ -192,7 +192,7 @@ func life(t *testing.T, tr *tracker.Tracker) {
 	if _, err := tracker.NewSweeper(tr, tracker.SweeperOptions{}).RunOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	page, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Succeeded})
+	page, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Succeeded}})
 	if err != nil || page.Total != 8 {
 		t.Fatalf("%+v %v", page, err)
 	}

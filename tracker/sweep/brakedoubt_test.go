@@ -68,7 +68,7 @@ func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 					}
 					fails = false
 					h.MustSweep()
-					page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running, PageSize: 1})
+					page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}, PageSize: 1})
 					if err != nil || page.Total != 60 {
 						h.Fatalf("%+v live, %v", page, err)
 					}

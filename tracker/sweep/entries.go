@@ -32,17 +32,23 @@ func ofTimer(entry string, shard int) (taskEntry, bool) {
 	return taskNamed(scope, id, entry, shard), ok
 }
 
-// ofIndex reads <scope>/<state letter>/<task>, or ~<tenant>/<size>/<workspace>/<task>.
+// ofIndex reads <scope>/<state letter>/<task>, or one of the other entries of the index, which begin with their kind.
 func ofIndex(entry string, shard int) (taskEntry, bool) {
 	p := strings.Split(entry, "/")
-	if len(p) != 4 {
+	workspace, task, parts := 1, 3, 4
+	switch entry[:min(1, len(entry))] {
+	case schema.SizeEntry:
+		workspace = 2
+	case schema.RunningEntry, schema.EndEntry:
+		task, parts = 4, 5
+	case schema.VerdictEntry:
+		parts = 9
+	}
+	if len(p) != parts {
 		return taskEntry{}, false
 	}
-	scope := model.Scope{Tenant: p[0], Workspace: p[1]}
-	if tenant, size := strings.CutPrefix(p[0], "~"); size {
-		scope = model.Scope{Tenant: tenant, Workspace: p[2]}
-	}
-	return taskNamed(scope, p[3], entry, shard), true
+	scope := model.Scope{Tenant: strings.TrimLeft(p[0], schema.IndexKinds), Workspace: p[workspace]}
+	return taskNamed(scope, p[task], entry, shard), true
 }
 
 func ofHeld(entry string, shard int) (taskEntry, bool) {

@@ -179,7 +179,8 @@ func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 			}
 		}
 	}
-	if len(repairs) > 0 {
+	lists := repairs["missing_list"] + repairs["stray_list"] // which an older release leaves behind as well
+	if len(repairs) > 0 && (len(repairs) > 2 || lists == 0) {
 		s.log.Warn("the reconciler repaired the store; if it lost writes or something else wrote to it, "+
 			"this was to be expected, else please report it", "repairs", repairs)
 	}

@@ -94,9 +94,35 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Remove(c.Key("t1", "ix"), "acme/prod/R/t1")
 			c.Remove(c.Key("t1", "run:acme/prod/r1"), "R/t1")
 			c.WantRepairs("missing_ix", "missing_run")
-			if page, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Running, PageSize: 10}); err != nil ||
+			f := tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}, PageSize: 10}
+			if page, err := c.List(c.Ctx, f); err != nil ||
 				page.Total != 1 {
 				c.Fatalf("%+v %v", page, err)
+			}
+		},
+		"a task that no list of ends has, and lists that name it wrongly": func(c *trackertest.Crew) {
+			a := running(c)
+			if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				c.Fatal(err)
+			}
+			end := find(c.Harness, c.Key("t1", "ix"), "|acme/prod/S/")
+			c.Remove(c.Key("t1", "ix"), end)
+			c.Plant(c.Key("t1", "ix"), "|acme/prod/F/1700000000000/t1")
+			c.Plant(c.Key("t1", "ix"), "{acme/prod/q/x/t1")
+			c.Plant(c.Key("t1", "ix"), "}acme/prod/1700000000000/t1/1/WORKER_LOST/q/x/w1")
+			c.WantRepairs("missing_list", "stray_list", "stray_list", "stray_list")
+			if find(c.Harness, c.Key("t1", "ix"), "|acme") != end {
+				c.Fatal("its end is not listed again")
+			}
+		},
+		"a claimed task that no list of its queue has": func(c *trackertest.Crew) {
+			c.Hire("a")
+			a := c.MustHolding("a", 1)[0]
+			entry := find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/x/")
+			c.Remove(c.Key(a.TaskID, "ix"), entry)
+			c.WantRepairs("missing_list")
+			if find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/x/") != entry {
+				c.Fatal("it is not listed again")
 			}
 		},
 		"a size that is not listed, and sizes that nothing has": func(c *trackertest.Crew) {

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -13,19 +14,39 @@ import (
 // idPage is one page of task ids in their order, over all shards.
 type idPage struct {
 	refs   []*schema.TaskRef
+	names  []string            // of the refs, as the order goes by them
 	counts map[model.State]int // of the states that the query counts, over everything that its scope or run holds
 	next   string              // "" when this was the last page
 }
 
 // idQuery asks for ids. The order is that of ids and does not depend on state, so a page token stays right while
-// tasks come, go and move from state to state.
+// tasks come, go and move from state to state. Ends are in the order of their times: what names them begins with that.
 type idQuery struct {
-	scope  model.Scope
-	run    string // "" : all of the scope
-	states []model.State
-	count  []model.State
-	after  string
-	limit  int
+	scope   model.Scope
+	run     string // "" : all of the scope
+	ends    bool   // only of finished tasks, in the order of their ends
+	states  []model.State
+	count   []model.State
+	after   string // name
+	before  string // name; "": to the end
+	reverse bool   // the last first
+	limit   int
+}
+
+// compare is the order of the query.
+func (q *idQuery) compare(a, b string) int {
+	if q.reverse {
+		a, b = b, a
+	}
+	return strings.Compare(a, b)
+}
+
+// idIn returns the id in a name.
+func (q *idQuery) idIn(name string) string {
+	if q.ends {
+		_, name, _ = strings.Cut(name, "/")
+	}
+	return name
 }
 
 // ids merges what every shard has. Ids are spread evenly over the shards, so each is asked for its part of the page and some
@@ -43,9 +64,9 @@ func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error
 			return nil, err
 		}
 		ids = append(ids, found...)
-		slices.Sort(ids)
+		slices.SortFunc(ids, q.compare)
 		ids = slices.Compact(ids)
-		if len(ids) > q.limit && (certain == "" || ids[q.limit] <= certain) {
+		if len(ids) > q.limit && (certain == "" || q.compare(ids[q.limit], certain) <= 0) {
 			ids = ids[:q.limit]
 			page.next = ids[q.limit-1]
 			break
@@ -55,9 +76,10 @@ func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error
 		}
 		count, after, quota = nil, certain, min(q.limit+1, 2*quota)
 	}
-	for _, id := range ids {
-		page.refs = append(page.refs, s.store.Ref(q.scope, id))
+	for _, name := range ids {
+		page.refs = append(page.refs, s.store.Ref(q.scope, q.idIn(name)))
 	}
+	page.names = ids
 	return page, nil
 }
 
@@ -65,8 +87,12 @@ func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error
 // when there are none after these.
 func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []model.State, after string, quota int,
 	counts map[model.State]int) (ids []string, certain string, err error) {
-	list := workers.ListArgs{States: schema.Letters(q.states...), After: after, Limit: quota, Count: schema.Letters(count...)}
-	if q.run == "" {
+	list := workers.ListArgs{States: schema.Letters(q.states...), After: after, Before: q.before, Reverse: q.reverse, Limit: quota,
+		Count: schema.Letters(count...)}
+	switch {
+	case q.ends:
+		list.Prefix = schema.EndEntry + q.scope.String() + "/"
+	case q.run == "":
 		list.Prefix = q.scope.String() + "/"
 	}
 	groups := s.store.AllTogether()
@@ -82,7 +108,7 @@ func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []mo
 		for _, index := range workers.ReadList(c.Reply, len(groups[i]), len(q.states)) {
 			for _, of := range index.IDs {
 				ids = append(ids, of...)
-				if len(of) == quota && (certain == "" || of[quota-1] < certain) {
+				if len(of) == quota && (certain == "" || q.compare(of[quota-1], certain) < 0) {
 					certain = of[quota-1]
 				}
 			}
@@ -98,7 +124,7 @@ func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []mo
 func (s *Service) indexKeys(shards []int, q idQuery) []string {
 	keys := make([]string, len(shards))
 	for i, shard := range shards {
-		if q.run == "" {
+		if q.run == "" || q.ends {
 			keys[i] = s.store.Keys[shard].Index
 		} else {
 			keys[i] = s.store.Keys[shard].Run(q.scope, q.run)
@@ -110,6 +136,9 @@ func (s *Service) indexKeys(shards []int, q idQuery) []string {
 // ownRun finds the tasks whose run is named after them, which no run set holds.
 func (s *Service) ownRun(ctx context.Context, op string, q idQuery, page *idPage) ([]string, error) {
 	var ids []string
+	if q.ends {
+		return nil, nil
+	}
 	for _, id := range schema.TasksOf(q.run) {
 		if !model.ValidID(id) {
 			continue
@@ -126,7 +155,7 @@ func (s *Service) ownRun(ctx context.Context, op string, q idQuery, page *idPage
 		if slices.Contains(q.count, v.State) {
 			page.counts[v.State]++
 		}
-		if slices.Contains(q.states, v.State) && id > q.after {
+		if slices.Contains(q.states, v.State) && (q.after == "" || q.compare(id, q.after) > 0) {
 			ids = append(ids, id)
 		}
 	}

@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -23,22 +25,24 @@ const (
 func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage, error) {
 	ctx = s.store.Within(ctx, 0)
 	size := min(max(f.PageSize, 1), scanStep)
-	q := idQuery{scope: f.Scope, run: f.RunID, states: model.States, after: f.After, limit: size}
-	if f.State != "" {
-		q.states = []model.State{f.State}
-	}
+	q := queryFor(&f)
+	q.limit = size
 	if f.Narrows() {
 		q.limit = scanStep
-	} else {
-		q.count = q.states
 	}
 	p := &pageOf{TaskPage: model.TaskPage{Total: -1}, tasks: s, filter: &f, size: size}
+	if f.MachineID != "" {
+		var err error
+		if p.workers, err = s.workers.OfMachine(ctx, "list", f.Scope, f.MachineID); err != nil {
+			return nil, err
+		}
+	}
 	for scanned := 0; ; {
 		ids, err := s.ids(ctx, "list", q)
 		if err != nil {
 			return nil, err
 		}
-		if p.Total < 0 && !f.Narrows() {
+		if p.Total < 0 && len(q.count) > 0 {
 			p.Total = 0
 			for _, n := range ids.counts {
 				p.Total += n
@@ -55,20 +59,53 @@ func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage
 	}
 }
 
+// queryFor returns what the index can answer of a filter.
+func queryFor(f *model.TaskFilter) idQuery {
+	q := idQuery{scope: f.Scope, run: f.RunID, states: f.States, after: f.After, reverse: f.Descending, ends: f.ByEnd()}
+	if len(q.states) == 0 {
+		q.states = model.States
+	}
+	if !q.ends {
+		if !f.Narrows() {
+			q.count = q.states
+		}
+		return q
+	}
+	q.states = slices.DeleteFunc(slices.Clone(q.states), func(s model.State) bool { return !s.Terminal() })
+	low, high := "", ""
+	if !f.FinishedAfter.IsZero() {
+		low = schema.Sortable(f.FinishedAfter)
+	}
+	if !f.FinishedBefore.IsZero() {
+		high = schema.Sortable(f.FinishedBefore)
+	}
+	if q.reverse {
+		low, high = high, low
+	}
+	q.after, q.before = cmp.Or(q.after, low), high
+	return q
+}
+
 // pageOf is a page being filled.
 type pageOf struct {
 	model.TaskPage
-	tasks  *Service
-	filter *model.TaskFilter
-	size   int // tasks that it takes
-	bytes  int // that its tasks take in the store
-	full   bool
+	tasks   *Service
+	filter  *model.TaskFilter
+	workers map[string]bool // of the machine that the filter names
+	size    int             // tasks that it takes
+	bytes   int             // that its tasks take in the store
+	full    bool
+}
+
+// wants reports whether a task that was read belongs to the page.
+func (p *pageOf) wants(t *model.Task) bool {
+	return t != nil && p.filter.Matches(t) && (p.filter.MachineID == "" || p.workers[t.WorkerID])
 }
 
 // fill takes as many of the ids as fit, and notes where the next page begins. A filter reads little of each task; the rest is
 // read only of those that the page shows.
 func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
-	refs := ids.refs
+	refs, last := ids.refs, -1 // last: of the ids, that the page shows
 	if err := p.tasks.resolve(ctx, "list", refs); err != nil {
 		return err
 	}
@@ -79,7 +116,7 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 		}
 		refs = refs[:0:0]
 		for i, task := range seen.tasks {
-			if task != nil && p.filter.Matches(task) {
+			if p.wants(task) {
 				refs = append(refs, ids.refs[i])
 			}
 		}
@@ -95,16 +132,17 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 				break
 			}
 			p.bytes += read.bytes[i]
-			if task != nil && p.filter.Matches(task) {
+			if p.wants(task) {
 				p.Tasks = append(p.Tasks, task)
+				last = slices.Index(ids.refs, step[i])
 				p.full = len(p.Tasks) == p.size || p.bytes >= maxPageBytes
 			}
 		}
 		refs = refs[len(step):]
 	}
 	p.Next = ids.next
-	if last := len(p.Tasks) - 1; p.full && (ids.next != "" || p.Tasks[last].ID != ids.refs[len(ids.refs)-1].ID) {
-		p.Next = p.Tasks[last].ID
+	if p.full && (ids.next != "" || last < len(ids.refs)-1) {
+		p.Next = ids.names[last]
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		for _, c := range []struct {
 			filter tracker.TaskFilter
 			want   []string
-		}{{tracker.TaskFilter{}, all}, {tracker.TaskFilter{State: tracker.Succeeded, Type: "x"},
+		}{{tracker.TaskFilter{}, all}, {tracker.TaskFilter{States: []tracker.State{tracker.Succeeded}, Type: "x"},
 			all}, {tracker.TaskFilter{Labels: map[string]string{"team": "t1"}}, odd}} {
 			pages, read := list(c.filter)
 			if got := slices.Concat(pages...); !slices.Equal(got, c.want) {

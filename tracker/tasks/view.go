@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	glance    part = "glance" // state, attempt, worker, queue, type, liveness
+	glance    part = "glance" // state, attempt, worker, queue, type, liveness, reason, end
 	andLabels part = "labels" // these and the labels
 )
 

@@ -17,16 +17,19 @@ type WorkerFilter struct {
 	Type        string
 	Runtime     string
 	MachineID   string
+	Name        string
 	Version     string
 	Labels      map[string]string
 	Liveness    model.Liveness
 	Schedulable *bool
 
-	PageSize int    // 1 to 100
-	After    string // worker id after which the page begins; empty: from the start
+	ByLastHeartbeat bool   // the order is that of last heartbeats; else that of ids, which is that of registration
+	Descending      bool   // the other way round
+	PageSize        int    // 1 to 100
+	After           string // Next of the page before; empty: from the start
 }
 
-// WorkerPage is one page of a list, in the order of worker ids, which is that of registration.
+// WorkerPage is one page of a list.
 type WorkerPage struct {
 	Workers []*model.Worker
 	Next    string // give it as After for the next page; empty: this was the last
@@ -111,72 +114,9 @@ func (s *Service) sift(
 	return found, nil
 }
 
-// pageOf returns the part of a sorted list that comes after an id, 1 to 100 items, and the id after which the next page begins,
-// "" for none.
-func pageOf[T any](all []T, after string, size int, id func(T) string) (page []T, next string) {
-	from, _ := slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first whose id is greater
-		if id(t) <= after {
-			return -1
-		}
-		return 1
-	})
-	page = all[from:]
-	if size = min(max(size, 1), 100); len(page) > size {
-		page = page[:size]
-		next = id(page[size-1])
-	}
-	return page, next
-}
-
-// Workers returns one page of workers and counts all that match.
-func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
-	const op = "workers"
-	ctx = s.store.Within(ctx, 0)
-	statuses := model.WorkerStatuses
-	if f.Status != "" {
-		statuses = []model.WorkerStatus{f.Status}
-	}
-	refs, err := s.WorkerIDs(ctx, op, f.Scope, statuses)
-	if err != nil {
-		return nil, err
-	}
-	if f.narrows() {
-		if refs, err = s.matching(ctx, op, &f, refs); err != nil {
-			return nil, err
-		}
-	}
-	page := &WorkerPage{Total: len(refs)}
-	refs, page.Next = pageOf(refs, f.After, f.PageSize, func(r *schema.WorkerRef) string { return r.ID })
-	if page.Workers, err = s.ReadWorkers(ctx, op, refs); err != nil {
-		return nil, err
-	}
-	return page, s.complete(ctx, op, page.Workers)
-}
-
-// matching returns those of the workers that a filter names.
-func (s *Service) matching(
-	ctx context.Context, op string, f *WorkerFilter, refs []*schema.WorkerRef,
-) (found []*schema.WorkerRef, err error) {
-	workers, err := s.sift(ctx, op, refs, f.matches)
-	if err != nil {
-		return nil, err
-	}
-	if f.Schedulable != nil {
-		if err := s.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
-			return nil, err
-		}
-	}
-	for _, w := range workers {
-		if f.Schedulable == nil || *f.Schedulable == (len(w.FailedFilters()) == 0) {
-			found = append(found, s.refOf(w))
-		}
-	}
-	return found, nil
-}
-
 // narrows reports whether the filter asks for more than a scope and a status.
 func (f *WorkerFilter) narrows() bool {
-	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Version != "" || len(f.Labels) > 0 ||
+	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Name != "" || f.Version != "" || len(f.Labels) > 0 ||
 		f.Liveness != "" || f.Schedulable != nil
 }
 
@@ -184,6 +124,6 @@ func (f *WorkerFilter) narrows() bool {
 func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&
-		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Version == "" || w.Version == f.Version) &&
+		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Name == "" || w.Name == f.Name) && (f.Version == "" || w.Version == f.Version) &&
 		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness)
 }

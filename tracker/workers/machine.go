@@ -64,9 +64,10 @@ type MachinePage struct {
 
 // MachineFilter chooses machines of one scope.
 type MachineFilter struct {
-	Scope    model.Scope
-	PageSize int    // 1 to 100
-	After    string // machine after which the page begins; empty: from the start
+	Scope      model.Scope
+	Descending bool   // the order of ids is the other way round
+	PageSize   int    // 1 to 100
+	After      string // machine after which the page begins; empty: from the start
 }
 
 // Machines returns one page of machines.
@@ -78,7 +79,7 @@ func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, 
 		return nil, err
 	}
 	page := &MachinePage{Total: len(ids)}
-	ids, page.Next = pageOf(ids, f.After, f.PageSize, func(id string) string { return id })
+	ids, page.Next = pageOf(ids, f.After, f.Descending, f.PageSize, func(id string) string { return id })
 	page.Machines, err = s.readMachines(ctx, op, f.Scope, ids)
 	return page, err
 }

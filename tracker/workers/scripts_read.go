@@ -11,21 +11,27 @@ import (
 
 // ListArgs say what list.lua is to list and to count in the indexes of some shards.
 type ListArgs struct {
-	Prefix string // before the state: "<scope>/" or ""
-	States string // to list, a letter each
-	After  string // id after which to begin; "": from the start
-	Limit  int    // for each state of each shard
-	Count  string // states to count, a letter each
+	Prefix  string // before the state: "<scope>/", "|<scope>/" for ends, or ""
+	States  string // to list, a letter each
+	After   string // name after which to begin; "": from the start
+	Before  string // name before which to end; "": at the end
+	Reverse bool   // the last first
+	Limit   int    // for each state of each shard
+	Count   string // states to count, a letter each
 }
 
-// ListCall lists ids by state in the indexes that have these keys (list.lua), of the shard and of those that go with it.
+// ListCall lists names by state in the indexes that have these keys (list.lua), of the shard and of those that go with it.
 func (s *Service) ListCall(shard int, keys []string, a ListArgs) *store.Call {
-	return store.NewCall(shard, s.scripts.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count)
+	reverse := ""
+	if a.Reverse {
+		reverse = "1"
+	}
+	return store.NewCall(shard, s.scripts.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count, reverse, a.Before)
 }
 
 // Listed is what the index of one shard has.
 type Listed struct {
-	IDs    [][]string // of each state that was to be listed, in the order of ids
+	IDs    [][]string // names of each state that was to be listed, in their order
 	Counts []int      // of each state that was to be counted
 }
 

@@ -77,19 +77,26 @@ var candidateFields = []string{
 // may have very many. It returns those that are wanted, without what may be long.
 func (s *Service) ReadCandidates(
 	ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, wanted func(*model.Worker) bool,
-) (workers []*model.Worker, err error) {
+) ([]*model.Worker, error) {
+	return s.readSome(ctx, run, op, refs, queue, candidateFields, wanted)
+}
+
+// readSome reads of the workers of a queue, or of all for "", the named fields, and returns those that are wanted, without what
+// may be long.
+func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, fields []string,
+	wanted func(*model.Worker) bool) (workers []*model.Worker, err error) {
 	for page := range slices.Chunk(refs, workersAtOnce) {
 		groups := schema.WorkersByShard(page)
 		calls := make([]*store.Call, len(groups))
 		for g, group := range groups {
-			calls[g] = s.candidatesCall(group, queue, candidateFields)
+			calls[g] = s.candidatesCall(group, queue, fields)
 		}
 		run(ctx, op, calls)
 		if err := store.FirstError(calls); err != nil {
 			return nil, err
 		}
 		for g, group := range groups {
-			readCandidates(calls[g].Reply, len(group), candidateFields, func(i int, now time.Time, as stored) {
+			readCandidates(calls[g].Reply, len(group), fields, func(i int, now time.Time, as stored) {
 				if w := newWorker(group[i], now, as); w != nil && wanted(w) {
 					workers = append(workers, w.Slim())
 				}

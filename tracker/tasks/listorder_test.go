@@ -1,0 +1,168 @@
+package tasks_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// listed returns the ids of a list, page by page.
+func listed(h *trackertest.Harness, f tracker.TaskFilter) (ids []string) {
+	h.Helper()
+	f.Scope = trackertest.Scope
+	for {
+		page, err := h.List(h.Ctx, f)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, task := range page.Tasks {
+			ids = append(ids, task.ID)
+		}
+		if f.After = page.Next; f.After == "" {
+			return ids
+		}
+	}
+}
+
+// ends creates tasks that end one after the other, a second apart, in the reverse order of their ids, every third of them
+// FAILED. It returns them in the order of their ends.
+func ends(h *trackertest.Harness, n int) (ids []string) {
+	h.Helper()
+	for i := range n {
+		id := fmt.Sprintf("t%02d", n-i)
+		ids = append(ids, id)
+		outcome := tracker.Completion{Outcome: tracker.Succeeded}
+		if i%3 == 0 {
+			outcome = tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"USER_CODE"}`)}
+		}
+		if _, err := h.Complete(h.Ctx, h.Running(func(n *tracker.NewTask) { n.TaskID = id }), outcome); err != nil {
+			h.Fatal(err)
+		}
+		h.Advance(time.Second)
+	}
+	return ids
+}
+
+// A list is in the order of ids or of ends, either way round, of any states, whatever the size of its pages and however its
+// tasks are spread over shards.
+func TestListsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		const n = 12
+		began := h.Store.Clock.Now()
+		byEnd := ends(h, n)
+		h.Running(func(n *tracker.NewTask) { n.TaskID = "t99" })
+		failed := slices.DeleteFunc(slices.Clone(byEnd), func(id string) bool { return slices.Index(byEnd, id)%3 != 0 })
+		byID := append(slices.Sorted(slices.Values(byEnd)), "t99")
+		at := func(i int) time.Time { return began.Add(time.Duration(i) * time.Second) }
+		for name, c := range map[string]struct {
+			filter tracker.TaskFilter
+			want   []string
+		}{
+			"all":          {tracker.TaskFilter{}, byID},
+			"three states": {tracker.TaskFilter{States: []tracker.State{tracker.Running, tracker.Failed, tracker.Succeeded}}, byID},
+			"two states": {tracker.TaskFilter{States: []tracker.State{tracker.Running, tracker.Failed}},
+				append(slices.Sorted(slices.Values(failed)), "t99")},
+			"reason":                 {tracker.TaskFilter{Reason: tracker.WorkerReported}, slices.Sorted(slices.Values(failed))},
+			"other reason":           {tracker.TaskFilter{Reason: tracker.WorkerLost}, nil},
+			"since the beginning":    {tracker.TaskFilter{FinishedAfter: began}, byEnd},
+			"since the third":        {tracker.TaskFilter{FinishedAfter: at(2)}, byEnd[2:]},
+			"until the third":        {tracker.TaskFilter{FinishedBefore: at(2)}, byEnd[:2]},
+			"from the third on":      {tracker.TaskFilter{FinishedAfter: at(2), FinishedBefore: at(5)}, byEnd[2:5]},
+			"failed by end":          {tracker.TaskFilter{FinishedAfter: began, States: []tracker.State{tracker.Failed}}, failed},
+			"of a run":               {tracker.TaskFilter{FinishedAfter: began, RunID: "run_t07"}, []string{"t07"}},
+			"those that will finish": {tracker.TaskFilter{FinishedAfter: at(n)}, nil},
+		} {
+			for _, size := range []int{1, 5, 100} {
+				c.filter.PageSize, c.filter.Descending = size, false
+				if got := listed(h, c.filter); !slices.Equal(got, c.want) {
+					h.Errorf("%s by %d: %v, want %v", name, size, got, c.want)
+				}
+				c.filter.Descending = true
+				got := listed(h, c.filter)
+				slices.Reverse(got)
+				if !slices.Equal(got, c.want) {
+					h.Errorf("%s by %d from behind: %v, want %v", name, size, got, c.want)
+				}
+			}
+		}
+	})
+}
+
+// What ends twice stands where its last end was, and what goes on or is removed in no list of ends.
+func TestATaskHasOneEnd(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("a")
+		f := tracker.TaskFilter{FinishedAfter: c.Store.Clock.Now()}
+		c.MustQueue("q1", "x", func(n *tracker.NewTask) { n.Retry = &tracker.RetryPolicy{MaxAttempts: 1, Multiplier: 1} })
+		fail := func() {
+			e := c.MustClaim("a", 1)[0]
+			_, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"USER_CODE"}`)})
+			if err != nil {
+				c.Fatal(err)
+			}
+		}
+		fail()
+		c.Advance(time.Second)
+		ends(c.Harness, 1)
+		want := func(ids ...string) {
+			c.Helper()
+			if got := listed(c.Harness, f); !slices.Equal(got, ids) {
+				c.Fatalf("%v, want %v", got, ids)
+			}
+		}
+		want("q1", "t01")
+		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, "q1", 1); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, "t01", 1); err != nil {
+			c.Fatal(err)
+		}
+		want()
+		fail()
+		want("q1")
+		c.WantRepairs()
+		c.Store.Clock.Advance(25 * time.Hour)
+		c.MustTick()
+		c.MustSweep()
+		want()
+		for _, kind := range []string{"{", "|", "}"} {
+			for shard := range c.Shards() {
+				key := fmt.Sprintf("lubdub:{%d}:ix", shard)
+				for _, entry := range c.Store.Client.ZRange(c.Ctx, key, 0, -1).Val() {
+					if entry[:1] == kind {
+						c.Errorf("%s is left in %s", entry, key)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Tasks of a machine are those of its workers.
+func TestTasksOfAMachine(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		for _, name := range []string{"a", "b", "c"} {
+			c.Hire(name, func(n *tracker.NewWorker) {
+				n.Name = name
+				if name != "c" {
+					n.MachineID = "host"
+				}
+			})
+			c.MustHolding(name, 2)
+		}
+		got := listed(c.Harness, tracker.TaskFilter{MachineID: "host", PageSize: 3})
+		if want := []string{"a-000", "a-001", "b-000", "b-001"}; !slices.Equal(got, want) {
+			c.Fatalf("%v, want %v", got, want)
+		}
+		if got := listed(c.Harness, tracker.TaskFilter{MachineID: "nowhere"}); got != nil {
+			c.Fatalf("%v of a machine that is not there", got)
+		}
+	})
+}

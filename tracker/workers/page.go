@@ -1,0 +1,180 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// entry is a place in a list: what the order goes by, and whom it is about.
+type entry struct {
+	name string // an id, or <last heartbeat, wall ms>/<id>
+	ref  *schema.WorkerRef
+}
+
+// pageOf returns the part of a list that comes after a name, 1 to 100 items in their order, and the name after which the next
+// page begins, "" for none.
+func pageOf[T any](all []T, after string, descending bool, size int, name func(T) string) (page []T, next string) {
+	order := strings.Compare
+	if descending {
+		order = func(a, b string) int { return strings.Compare(b, a) }
+	}
+	slices.SortFunc(all, func(a, b T) int { return order(name(a), name(b)) })
+	from := 0
+	if after != "" {
+		from, _ = slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first behind it
+			if order(name(t), after) <= 0 {
+				return -1
+			}
+			return 1
+		})
+	}
+	page = all[from:]
+	if size = min(max(size, 1), 100); len(page) > size {
+		page = page[:size]
+		next = name(page[size-1])
+	}
+	return page, next
+}
+
+// Workers returns one page of workers and counts all that match. In the order of last heartbeats a worker that beats between
+// two pages may stand on both, or on neither.
+func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
+	const op = "workers"
+	ctx = s.store.Within(ctx, 0)
+	entries, err := s.entries(ctx, op, &f)
+	if err != nil {
+		return nil, err
+	}
+	page := &WorkerPage{Total: len(entries)}
+	entries, page.Next = pageOf(entries, f.After, f.Descending, f.PageSize, func(e entry) string { return e.name })
+	refs := make([]*schema.WorkerRef, len(entries))
+	for i, e := range entries {
+		refs[i] = e.ref
+	}
+	if page.Workers, err = s.ReadWorkers(ctx, op, refs); err != nil {
+		return nil, err
+	}
+	return page, s.complete(ctx, op, page.Workers)
+}
+
+// entries returns the workers that a filter names. Of each it reads only what the filter asks for.
+func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) ([]entry, error) {
+	refs, err := s.indexedFor(ctx, op, f)
+	if err != nil {
+		return nil, err
+	}
+	if !f.narrows() && !f.ByLastHeartbeat {
+		entries := make([]entry, len(refs))
+		for i, r := range refs {
+			entries[i] = entry{r.ID, r}
+		}
+		return entries, nil
+	}
+	workers, err := s.readSome(ctx, s.store.DoBulk, op, refs, f.Queue, f.fields(), f.matches)
+	if err != nil {
+		return nil, err
+	}
+	if f.Schedulable != nil {
+		if err := s.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
+			return nil, err
+		}
+	}
+	entries := make([]entry, 0, len(workers))
+	for _, w := range workers {
+		if f.Schedulable != nil && *f.Schedulable != (len(w.FailedFilters()) == 0) {
+			continue
+		}
+		r, _ := s.store.WorkerRef(w.Scope, w.ID)
+		e := entry{w.ID, r}
+		if f.ByLastHeartbeat {
+			e.name = schema.Sortable(w.LastHeartbeatAt) + "/" + w.ID
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// indexedFor returns the workers among which those that a filter names are, as an index has them.
+func (s *Service) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
+	if f.MachineID == "" {
+		statuses := model.WorkerStatuses
+		if f.Status != "" {
+			statuses = []model.WorkerStatus{f.Status}
+		}
+		return s.WorkerIDs(ctx, op, f.Scope, statuses)
+	}
+	ids, err := s.OfMachine(ctx, op, f.Scope, f.MachineID)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]*schema.WorkerRef, 0, len(ids))
+	for id := range ids {
+		if r, ok := s.store.WorkerRef(f.Scope, id); ok {
+			refs = append(refs, r)
+		}
+	}
+	return refs, nil
+}
+
+// fields are those of a worker's record that the filter and its order go by.
+func (f *WorkerFilter) fields() []string {
+	if f.Schedulable != nil {
+		return append(slices.Clone(candidateFields), schema.WorkerMachine, schema.WorkerName, schema.WorkerVersion, schema.WorkerLastBeatWall)
+	}
+	fields := []string{schema.WorkerStatus, schema.WorkerQueue}
+	for _, of := range []struct {
+		wanted bool
+		fields []string
+	}{
+		{f.Type != "", []string{schema.WorkerTypes}},
+		{f.Runtime != "", []string{schema.WorkerRuntimes}},
+		{f.MachineID != "", []string{schema.WorkerMachine}},
+		{f.Name != "", []string{schema.WorkerName}},
+		{f.Version != "", []string{schema.WorkerVersion}},
+		{len(f.Labels) > 0, []string{schema.WorkerLabels}},
+		{f.Liveness != "", []string{schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes}},
+		{f.ByLastHeartbeat, []string{schema.WorkerLastBeatWall}},
+	} {
+		if of.wanted {
+			fields = append(fields, of.fields...)
+		}
+	}
+	return fields
+}
+
+// OfMachine returns the ids of a machine's workers, those included that are OFFLINE and still known.
+func (s *Service) OfMachine(ctx context.Context, op string, scope model.Scope, machine string) (map[string]bool, error) {
+	shard, after := s.store.MachineShard(scope, machine), map[string]string{}
+	for _, status := range model.WorkerStatuses {
+		after[model.StatusCode(status)] = ""
+	}
+	ids, key := map[string]bool{}, s.store.Keys[shard].MachineWorkers(schema.TaskName(scope, machine))
+	for len(after) > 0 && len(ids) < maxWorkers {
+		var calls []*store.Call
+		var letters []string
+		for letter, last := range after {
+			letters = append(letters, letter)
+			calls = append(calls, s.ListCall(shard, []string{key}, ListArgs{States: letter, After: last, Limit: idsAtOnce}))
+		}
+		s.store.DoBulk(ctx, op, calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
+		clear(after)
+		for i, c := range calls {
+			page := ReadList(c.Reply, 1, 1)[0].IDs[0]
+			for _, id := range page {
+				ids[id] = true
+			}
+			if len(page) == idsAtOnce {
+				after[letters[i]] = page[len(page)-1]
+			}
+		}
+	}
+	return ids, nil
+}
