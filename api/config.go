@@ -68,6 +68,8 @@ type Tracker interface {
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
 	Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error)
+	// Listen returns a listener behind a cursor, which field names in refusals; "": from now on.
+	Listen(ctx context.Context, f tracker.EventFilter, field, after string) (*tracker.EventListener, error)
 
 	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
@@ -92,6 +94,7 @@ type Config struct {
 	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
 	MaxConns       int // open connections; one more is answered 503; 0: 16,384
 	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: 1,024
+	MaxStreams     int // streams of events; one more is answered 503; 0: 1,024
 	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB
 
 	// What each tenant may send a second; more is answered 429. 0: as much as it likes.
@@ -135,7 +138,7 @@ func (c *Config) setDefaults() error {
 	for _, n := range []struct {
 		field *int
 		value int
-	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}, {&c.MaxControl, 1 << 10}, {&c.MaxBodyBytes, 256 << 20},
+	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}, {&c.MaxControl, 1 << 10}, {&c.MaxStreams, 1 << 10}, {&c.MaxBodyBytes, 256 << 20},
 		{&c.TenantBeats, 0}, {&c.TenantCalls, 0}} {
 		if *n.field < 0 {
 			return errors.New("api: sizes and limits must not be negative")

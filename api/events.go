@@ -11,17 +11,24 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// events answers GET /v1/events with a page.
+// events answers GET /v1/events, with a page or a stream.
 func (req *request) events() (int, any, error) {
 	p := parameters{Values: req.query}
 	filter, err := req.eventFilter(&p)
 	if err != nil {
 		return 0, nil, err
 	}
-	q := tracker.EventQuery{Filter: filter, After: p.Get("after"), Back: wordOf(&p, "order", "asc", "desc") == "desc", Size: p.pageSize()}
-	if p.Has("after") && q.After == "" {
-		p.refuse(invalidField("after", "after is empty; use a cursor, now or a time in RFC 3339, or leave it out"))
+	if p.Has("after") && p.Get("after") == "" {
+		return 0, nil, invalidField("after", "after is empty; use a cursor, now or a time in RFC 3339, or leave it out")
 	}
+	if wantsStream(&req.ctx.Request.Header) {
+		return req.streamEvents(&p, filter)
+	}
+	return req.eventPage(&p, filter)
+}
+
+func (req *request) eventPage(p *parameters, filter tracker.EventFilter) (int, any, error) {
+	q := tracker.EventQuery{Filter: filter, After: p.Get("after"), Back: wordOf(p, "order", "asc", "desc") == "desc", Size: p.pageSize()}
 	if p.err != nil {
 		return 0, nil, p.err
 	}

@@ -111,6 +111,10 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
 		})
 	}
+	if r.op == opEvents {
+		params = append(params, obj{"name": "Last-Event-ID", "in": "header", "schema": obj{"type": "string"},
+			"description": "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after."})
+	}
 	if params != nil {
 		op["parameters"] = params
 	}
@@ -133,6 +137,10 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 			media["examples"] = examples(ex)
 		}
 		response["content"] = obj{"application/json": media}
+		if r.op == opEvents {
+			response["content"] = obj{"application/json": media, "text/event-stream": obj{"schema": obj{"type": "string"},
+				"examples": examples([]example{{"stream", exampleStream}})}}
+		}
 		responses[strconv.Itoa(status)] = response
 	}
 	for _, status := range errorStatuses(r, w) {

@@ -267,7 +267,9 @@ var opWords = map[string]words{
 		tag: "events", summary: "What has happened",
 		description: "A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: " +
 			"nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, " +
-			"and a stream an event of that name. Pages may be short where little passes the filter.",
+			"and a stream an event of that name. Pages may be short where little passes the filter. A stream says every 15 s that it is " +
+			"alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, " +
+			"with a reason: draining or token_expired.",
 		answers: map[int]any{200: v1.EventList{}},
 	},
 	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.",
@@ -321,6 +323,11 @@ var queryParams = map[string]obj{
 	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
 	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
 }
+
+// exampleStream is a stream that begins, tells one event and ends, as JSON string.
+const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata: {\"id\":\"evt_00a_1795334185916_0\",\"type\":\"task.created\",` +
+	`\"time\":\"2026-01-15T10:00:00.000Z\",\"tenantId\":\"acme\",\"workspaceId\":\"prod\",\"subject\":\"task_1\",\"data\":{}}\n\n` +
+	`event: end\nid: AQAQ…\nretry: 3104\ndata: {\"reason\":\"draining\",\"cursor\":\"AQAQ…\"}\n\n"`
 
 // ownQueryParams are those that one operation understands otherwise than the others.
 var ownQueryParams = map[string]map[string]obj{

@@ -145,6 +145,10 @@ func (r *refusingTracker) Events(context.Context, tracker.EventQuery) (*tracker.
 	return nil, r.err
 }
 
+func (r *refusingTracker) Listen(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error) {
 	return nil, r.err
 }

@@ -34,6 +34,7 @@ type Server struct {
 	beatRequests *sync.Pool
 
 	control     admission
+	streams     *eventStreams
 	tenantBeats *tenantLimit // nil: none
 	tenantCalls *tenantLimit
 
@@ -106,6 +107,9 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 func (s *Server) setBounds() {
 	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
 	s.control.limit, s.control.refused = int64(s.cfg.MaxControl), counted("control_requests")
+	s.streams = &eventStreams{
+		server: s, limit: int64(s.cfg.MaxStreams), keepAlive: keepAlive, refused: counted("event_streams"), all: map[*eventStream]struct{}{},
+	}
 	s.bodies = conn.NewBudget(int64(s.cfg.MaxBodyBytes), counted("body_bytes"))
 	s.watch = conn.NewWatch(s.cfg.ReadTimeout, s.cfg.WriteTimeout, s.cfg.IdleTimeout, s.bodies)
 	s.adminWatch = conn.NewWatch(s.cfg.ReadTimeout, adminWriteTimeout, s.cfg.IdleTimeout, nil)

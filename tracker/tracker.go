@@ -103,6 +103,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {
+		t.eventsService.Close()
 		t.queuesService.Close()
 		closed <- t.storeService.Close()
 	}()

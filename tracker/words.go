@@ -36,8 +36,10 @@ type (
 	Event          = events.Event
 	EventFilter    = events.Filter
 	EventGap       = events.Gap
+	EventListener  = events.Listener
 	EventPage      = events.Page
 	EventQuery     = events.Query
+	EventTold      = events.Told
 	Evidence       = model.Evidence
 	FieldError     = model.FieldError
 	Filter         = model.Filter
@@ -177,6 +179,7 @@ const (
 )
 
 var (
+	ErrEventsLagged    = events.ErrLagged
 	AttemptInDoubt     = beats.AttemptInDoubt
 	DefaultRetryPolicy = model.DefaultRetryPolicy
 	EventTypes         = model.EventTypes

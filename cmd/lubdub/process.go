@@ -80,8 +80,9 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: registry, Gatherer: registry,
-		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxBodyBytes: p.cfg.MaxBodyBytes,
-		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
+		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxStreams: p.cfg.MaxStreams,
+		MaxBodyBytes: p.cfg.MaxBodyBytes,
+		TenantBeats:  p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
 	return err
 }

@@ -39,6 +39,7 @@ func TestPrecedence(t *testing.T) {
 		"max-connections":           {"11", "12", "13", "14"},
 		"token-cache-size":          {"11", "12", "13", "14"},
 		"max-control-requests":      {"11", "12", "13", "14"},
+		"max-event-streams":         {"21", "22", "23", "24"},
 		"max-body-bytes":            {"4194304", "4194305", "4194306", "4194307"},
 		"tenant-beats-per-second":   {"11", "12", "13", "14"},
 		"tenant-calls-per-second":   {"11", "12", "13", "14"},

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -41,17 +42,12 @@ func (s *Service) Events(ctx context.Context, q Query) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{service: s, query: q, at: at, shards: q.Filter.shards(s.store), buffers: map[int][]*Event{}, more: map[int]bool{}}
-	if w.shards == nil {
-		w.shards = everyShard(s.store)
-	}
-	for _, shard := range w.shards {
-		w.more[shard] = true
-	}
+	w := s.newWalk(q, at)
 	page, err := w.page(ctx)
 	if err != nil {
 		return nil, err
 	}
+	w.holdStill()
 	page.Next = s.Cursor(w.at, q.Back)
 	return page, nil
 }
@@ -101,45 +97,76 @@ type walk struct {
 	shards  []int
 	buffers map[int][]*Event // by shard: read, and not taken yet
 	more    map[int]bool     // by shard: there may be more to read
-	read    int              // entries
-	gap     *Gap
+	read    int              // entries, for the page
+	gap     *Gap             // not told yet
+	taken   []*Event         // not told yet
+
+	everyCursor bool     // behind each event of a page is asked for
+	cursors     []string // of those
 }
 
+func (s *Service) newWalk(q Query, at Positions) *walk {
+	w := &walk{service: s, query: q, at: at, shards: q.Filter.shards(s.store), buffers: map[int][]*Event{}, more: map[int]bool{}}
+	if w.shards == nil {
+		w.shards = everyShard(s.store)
+	}
+	w.again()
+	return w
+}
+
+// again has the walk read on though it has come to the end.
+func (w *walk) again() {
+	for _, shard := range w.shards {
+		w.more[shard] = true
+	}
+}
+
+// left reports whether there may be more on the way.
+func (w *walk) left() bool {
+	return slices.ContainsFunc(w.shards, func(shard int) bool { return w.more[shard] || len(w.buffers[shard]) > 0 })
+}
+
+// page goes on to the next page. After an error nothing is lost: the next one begins with what was taken.
 func (w *walk) page(ctx context.Context) (*Page, error) {
-	p := &Page{Events: []*Event{}}
-	for ofEach := firstReads; len(p.Events) < w.query.Size; ofEach = min(2*ofEach, readOfEach) {
+	w.read = 0
+	for ofEach := firstReads; len(w.taken) < w.query.Size; ofEach = min(2*ofEach, readOfEach) {
 		if err := w.fill(ctx, ofEach); err != nil {
 			return nil, err
 		}
-		for e := w.take(); e != nil; e = w.take() {
-			if w.query.Match(e) {
-				if p.Events = append(p.Events, e); len(p.Events) == w.query.Size {
-					break
-				}
-			}
-		}
+		w.choose()
 		if !w.wants() || w.read >= mostRead || w.service.store.IsLate(ctx, nil) {
 			break
 		}
 	}
 	if w.query.MachineID == "" {
-		if err := w.service.Resolve(ctx, p.Events); err != nil {
+		if err := w.service.Resolve(ctx, w.taken); err != nil {
 			return nil, err
 		}
 	}
-	w.holdStill()
-	p.Gap = w.gap
+	p := &Page{Events: append([]*Event{}, w.taken...), Gap: w.gap}
+	w.taken, w.gap = nil, nil
 	return p, nil
+}
+
+// choose takes what passes the filter until the page is full or more must be read.
+func (w *walk) choose() {
+	for len(w.taken) < w.query.Size {
+		e := w.take()
+		if e == nil {
+			return
+		}
+		if w.query.Match(e) {
+			w.taken = append(w.taken, e)
+			if w.everyCursor {
+				w.cursors = append(w.cursors, w.service.Cursor(w.at, false))
+			}
+		}
+	}
 }
 
 // wants reports whether there is a shard of which nothing is left to take and more may be read.
 func (w *walk) wants() bool {
-	for _, shard := range w.shards {
-		if len(w.buffers[shard]) == 0 && w.more[shard] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.shards, func(shard int) bool { return w.more[shard] && len(w.buffers[shard]) == 0 })
 }
 
 // fill reads those shards on.

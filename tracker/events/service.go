@@ -16,9 +16,16 @@ type Service struct {
 	store   *store.Store
 	scripts *scripts
 	hosts   hosts
+	hub     *hub
+	metrics *metrics
 }
 
 // New makes the service.
 func New(s *store.Store, o Options) *Service {
-	return &Service{store: s, scripts: newScripts(s.Scripts), hosts: newHosts()}
+	made := &Service{store: s, scripts: newScripts(s.Scripts), hosts: newHosts(), metrics: newMetrics(o.Registerer)}
+	made.hub = newHub(made)
+	return made
 }
+
+// Close ends what reads for listeners.
+func (s *Service) Close() { s.hub.close() }

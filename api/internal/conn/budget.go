@@ -79,6 +79,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if c.body.Load() != 0 {
 		c.release()
 	}
+	if c.streams.Load() {
+		return c.writeStream(p)
+	}
 	return c.Conn.Write(p)
 }
 

@@ -22,6 +22,7 @@ type Conn struct {
 
 	came    int64               // ns since the epoch
 	known   atomic.Bool         // it has shown a valid token
+	streams atomic.Bool         // its answer goes on for as long as it likes
 	reading atomic.Bool         // it waits for bytes, so no request of its is under way
 	why     atomic.Pointer[Cut] // it was cut; nil: it was not
 }

@@ -1,0 +1,251 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
+// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams.
+
+const (
+	contentTypeEvents = "text/event-stream"
+
+	// keepAlive is how often a stream says that it is alive, and where it is. A client that has gone shows only when
+	// something is written to it.
+	keepAlive = 15 * time.Second
+	// storePause is how long a stream waits that goes through what has happened when the store does not answer.
+	storePause = time.Second
+	// retryLeast and retryMost are when a client whose stream has ended should come again, so that not all come at once.
+	retryLeast, retryMost = time.Second, 5 * time.Second
+)
+
+// Why streams end that have not failed.
+const (
+	endDraining = "draining"      // of this replica: come again, to another one
+	endToken    = "token_expired" // come again with another one
+)
+
+// wantsStream reports whether a request asks for a stream instead of a page.
+func wantsStream(h *fasthttp.RequestHeader) bool {
+	return bytes.Contains(bytes.ToLower(h.Peek(fasthttp.HeaderAccept)), []byte(contentTypeEvents))
+}
+
+// streamEvents answers GET /v1/events with a stream.
+func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int, any, error) {
+	field, after := "after", p.Get("after")
+	if id := req.ctx.Request.Header.Peek("Last-Event-ID"); len(id) > 0 { // a client that comes again says where it was
+		field, after = "Last-Event-ID", string(id)
+	}
+	if p.Has("order") || p.Has("pageSize") {
+		return 0, nil, invalidField("order", "order and pageSize are for pages; a stream tells what happens in its order: leave them out")
+	}
+	if req.ctx.IsHead() {
+		req.ctx.SetContentType(contentTypeEvents)
+		return fasthttp.StatusOK, nil, nil
+	}
+	if r := req.s.streams.enter(); r != nil {
+		return 0, nil, r
+	}
+	l, err := req.s.tracker.Listen(req.context(), filter, field, after)
+	if err != nil {
+		req.s.streams.leave(nil)
+		return 0, nil, err
+	}
+	stream := &eventStream{streams: req.s.streams, listener: l, who: req.who}
+	stream.quietSince.Store(time.Now().UnixNano())
+	stream.pending = fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor())
+	req.s.streams.add(stream)
+	conn.Streams(req.ctx.Conn())
+	h := &req.ctx.Response.Header
+	h.SetContentType(contentTypeEvents)
+	h.Set(fasthttp.HeaderCacheControl, "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	req.ctx.Response.ImmediateHeaderFlush = true
+	req.ctx.SetBodyStream(stream, -1)
+	return fasthttp.StatusOK, nil, nil
+}
+
+func retry() time.Duration { return retryLeast + rand.N(retryMost-retryLeast) }
+
+// eventStream is the body of one answer. Read and Close are the connection's, the rest is for any goroutine.
+type eventStream struct {
+	streams  *eventStreams
+	listener *tracker.EventListener
+	who      *principal
+
+	pending []byte // to be read
+	over    bool   // nothing comes after that
+
+	quietSince atomic.Int64           // when something was written last, ns since the epoch
+	due        atomic.Bool            // a keep-alive is
+	ended      atomic.Pointer[string] // why it must end; nil: it goes on
+}
+
+// Read waits until there is something to tell.
+func (s *eventStream) Read(p []byte) (int, error) {
+	for len(s.pending) == 0 {
+		if s.over {
+			return 0, io.EOF
+		}
+		s.next()
+	}
+	n := copy(p, s.pending)
+	if s.pending = s.pending[n:]; len(s.pending) == 0 {
+		s.pending = nil
+	}
+	s.quietSince.Store(time.Now().UnixNano())
+	return n, nil
+}
+
+// next puts what is to be told into pending, or waits for it.
+func (s *eventStream) next() {
+	told, err := s.listener.Next(s.streams.server.running)
+	for _, t := range told {
+		s.pending = appendTold(s.pending, t)
+	}
+	switch why := s.ended.Load(); {
+	case len(told) > 0 && why == nil:
+	case why != nil:
+		s.over = true
+		s.pending = fmt.Appendf(s.pending, "event: end\nid: %s\nretry: %d\ndata: {\"reason\":%q,\"cursor\":%[1]q}\n\n",
+			s.listener.Cursor(), retry().Milliseconds(), *why)
+	case errors.Is(err, tracker.ErrEventsLagged):
+		s.over = true
+		s.pending = fmt.Appendf(s.pending, "event: lagged\nid: %s\nretry: %d\ndata: {\"cursor\":%[1]q}\n\n",
+			s.listener.Cursor(), retry().Milliseconds())
+	case s.due.Swap(false):
+		s.pending = fmt.Appendf(s.pending, ": keep-alive\nid: %s\n\n", s.listener.Cursor())
+	case err != nil:
+		select { // the store does not answer; keep-alives go on
+		case <-s.listener.Woken():
+		case <-time.After(storePause):
+		}
+	default:
+		<-s.listener.Woken()
+	}
+}
+
+func appendTold(b []byte, t *tracker.EventTold) []byte {
+	if t.Gap != nil {
+		gap, _ := marshal(gapView(t.Gap)) // of plain fields it does not fail
+		b = append(append(append(b, "event: gap\nid: "...), t.Cursor...), "\ndata: "...)
+		return append(append(b, gap...), "\n\n"...)
+	}
+	b = append(append(append(b, "id: "...), t.Cursor...), "\ndata: "...)
+	return append(append(b, t.JSON...), "\n\n"...)
+}
+
+// Close is called when the client has gone, and at the end.
+func (s *eventStream) Close() error {
+	s.listener.Close()
+	s.streams.leave(s)
+	return nil
+}
+
+// end has the stream tell why it ends, and end.
+func (s *eventStream) end(why string) {
+	s.ended.CompareAndSwap(nil, &why)
+	s.listener.Wake()
+}
+
+// eventStreams are those of a replica.
+type eventStreams struct {
+	server    *Server
+	limit     int64
+	keepAlive time.Duration
+	refused   func()
+
+	open atomic.Int64
+
+	mu   sync.Mutex
+	all  map[*eventStream]struct{}
+	none chan struct{} // closed with the last stream; nil while there is none
+}
+
+// enter takes a place, or refuses.
+func (s *eventStreams) enter() *refusal {
+	if s.server.running.Err() != nil {
+		return errStopping
+	}
+	if s.open.Add(1) > s.limit {
+		s.open.Add(-1)
+		s.refused()
+		return overloaded(fmt.Sprintf("This replica serves %d streams of events, which is its limit (max-event-streams); "+
+			"wait as Retry-After says, then try again, or add replicas", s.limit))
+	}
+	return nil
+}
+
+// add has time be watched for a stream.
+func (s *eventStreams) add(stream *eventStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[stream] = struct{}{}
+	if s.none == nil {
+		s.none = make(chan struct{})
+		go s.watch(s.none)
+	}
+	if s.server.running.Err() != nil { // it came while the others were told
+		stream.end(endDraining)
+	}
+}
+
+// leave gives the place back that a stream had; nil: it did not come to be.
+func (s *eventStreams) leave(stream *eventStream) {
+	s.open.Add(-1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.all, stream); len(s.all) == 0 && s.none != nil {
+		close(s.none)
+		s.none = nil
+	}
+}
+
+// watch looks after all streams until there is none.
+func (s *eventStreams) watch(none <-chan struct{}) {
+	tick := time.NewTicker(min(time.Second, s.keepAlive))
+	defer tick.Stop()
+	draining := s.server.running.Done()
+	for {
+		select {
+		case <-none:
+			return
+		case <-draining:
+			s.each(func(stream *eventStream) { stream.end(endDraining) })
+			return // who comes now is refused
+		case <-tick.C:
+			s.look()
+		}
+	}
+}
+
+func (s *eventStreams) look() {
+	now, quiet := s.server.now(&fasthttp.RequestCtx{}), time.Now().Add(-s.keepAlive).UnixNano()
+	s.each(func(stream *eventStream) {
+		if !now.Before(stream.who.claims.ExpiresAt.Time) {
+			stream.end(endToken)
+		} else if stream.quietSince.Load() <= quiet && !stream.due.Swap(true) {
+			stream.listener.Wake()
+		}
+	})
+}
+
+func (s *eventStreams) each(do func(*eventStream)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stream := range s.all {
+		do(stream)
+	}
+}

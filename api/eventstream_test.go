@@ -1,0 +1,325 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// sse is a client of a stream of events.
+type sse struct {
+	t      *testing.T
+	res    *http.Response
+	lines  *bufio.Scanner
+	cancel context.CancelFunc
+	last   string // id
+}
+
+// frame is one block of a stream.
+type frame struct{ event, id, retry, data, comment string }
+
+func (f frame) of() (e v1.Event) {
+	_ = json.Unmarshal([]byte(f.data), &e)
+	return e
+}
+
+// stream opens a stream; it must be answered 200.
+func (e *env) stream(token, query string, headers ...string) *sse {
+	e.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://lubdub.test/v1/events?"+query, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+token)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := e.client.Do(req)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	s := &sse{t: e.t, res: res, lines: bufio.NewScanner(res.Body), cancel: cancel}
+	e.t.Cleanup(s.leave)
+	if h := res.Header; res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("X-Accel-Buffering") != "no" ||
+		h.Get("Cache-Control") != "no-store" || h.Get("X-Request-Id") == "" {
+		e.t.Fatalf("%d %v", res.StatusCode, h)
+	}
+	if hello := s.block(); hello.id == "" || hello.retry == "" {
+		e.t.Fatalf("the stream begins with %+v", hello)
+	}
+	return s
+}
+
+func (s *sse) leave() {
+	s.cancel()
+	_ = s.res.Body.Close()
+}
+
+// block reads the next one; the zero frame is the end.
+func (s *sse) block() (f frame) {
+	s.t.Helper()
+	for s.lines.Scan() {
+		line := s.lines.Text()
+		name, value, _ := strings.Cut(line, ": ")
+		switch name {
+		case "":
+			if line == "" {
+				if f.id != "" {
+					s.last = f.id
+				}
+				return f
+			}
+			f.comment = value
+		case "event":
+			f.event = value
+		case "id":
+			f.id = value
+		case "retry":
+			f.retry = value
+		case "data":
+			f.data = value
+		default:
+			s.t.Fatalf("%q", line)
+		}
+	}
+	return frame{}
+}
+
+// next reads the next block that has data.
+func (s *sse) next() frame {
+	s.t.Helper()
+	for {
+		if f := s.block(); f.data != "" || f == (frame{}) {
+			return f
+		}
+	}
+}
+
+// A stream tells what happens from now on, once and with the ids of pages; from any event's id another one goes on, and nothing
+// is missed, whether it happened before or since.
+func TestContractEventStream(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		viewer := l.control(roleViewer)
+		l.create(`{"taskId":"before"}`)
+		s := l.stream(viewer, "")
+		begin := s.last
+		for i := range 5 {
+			l.create(fmt.Sprintf(`{"taskId":"t%d","runId":"r%d"}`, i, i%2))
+		}
+		var ids, cursors []string
+		for range 10 {
+			f := s.next()
+			if e := f.of(); f.event != "" || f.id == "" || !strings.HasPrefix(e.Subject, "t") || e.TenantID != "acme" {
+				t.Fatalf("%+v", f)
+			}
+			ids, cursors = append(ids, f.of().ID), append(cursors, f.id)
+		}
+		for i, from := range append([]string{begin}, cursors...) {
+			again := l.stream(viewer, "", "Last-Event-ID", from)
+			var got []string
+			for range len(ids) - i {
+				got = append(got, again.next().of().ID)
+			}
+			task := fmt.Sprint("more", i)
+			l.create(`{"taskId":"` + task + `"}`)
+			for range 2 {
+				f := again.next()
+				if f.of().Subject != task {
+					t.Errorf("from %d: told %s, want what is about %s", i, f.data, task)
+				}
+				ids = append(ids, f.of().ID)
+			}
+			if want := slices.Sorted(slices.Values(ids[i : len(ids)-2])); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+				t.Errorf("from %d: told %v, want %v", i, got, want)
+			}
+			again.leave()
+		}
+		filtered := l.stream(viewer, "runId=r1&after="+begin)
+		for range 4 {
+			if e := filtered.next().of(); e.RunID != "r1" {
+				t.Errorf("%+v", e)
+			}
+		}
+		old := l.stream(viewer, "subject=before&after=2020-01-01T00:00:00Z")
+		if e := old.next().of(); e.Type != "task.created" || e.Subject != "before" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// Streams live longer than an answer may take, and say that they are alive and where they are, also where the filter lets
+// nothing pass.
+func TestAStreamStaysOpen(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.s.streams.keepAlive = 20 * time.Millisecond
+		s := l.stream(l.control(roleViewer), "type=worker.late")
+		for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
+			if f := s.block(); f.comment != "keep-alive" || f.id == "" {
+				t.Fatalf("%+v", f)
+			}
+		}
+		first := s.last
+		l.create(`{"taskId":"t1"}`)
+		for s.last == first {
+			if f := s.block(); f.comment != "keep-alive" {
+				t.Fatalf("%+v", f)
+			}
+		}
+		if seen := l.page(l.control(roleViewer), "after="+s.last); len(seen.Events) > 1 {
+			t.Errorf("the keep-alive's cursor is before %d events", len(seen.Events))
+		}
+	})
+}
+
+// A stream ends with its token, and says so.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.s.streams.keepAlive = 20 * time.Millisecond
+		s := l.stream(l.controlOf(token.Control{Role: roleViewer, TTL: time.Minute}), "")
+		other := l.stream(l.control(roleViewer), "")
+		l.store.Clock.Advance(2 * time.Minute)
+		f := s.next()
+		if f.event != "end" || f.retry == "" || f.id == "" || !strings.Contains(f.data, `"reason":"token_expired"`) {
+			t.Fatalf("%+v", f)
+		}
+		if f := s.next(); f != (frame{}) {
+			t.Errorf("behind the end comes %+v", f)
+		}
+		if f := other.block(); f.comment != "keep-alive" {
+			t.Errorf("another one is told %+v", f)
+		}
+		l.stream(l.control(roleViewer), "", "Last-Event-ID", f.id)
+	})
+}
+
+// A replica that stops tells its streams, and takes no more.
+func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		a, b := l.stream(l.control(roleViewer), ""), l.stream(l.control(roleViewer), "")
+		l.s.stop()
+		for _, s := range []*sse{a, b} {
+			if f := s.next(); f.event != "end" || !strings.Contains(f.data, `"reason":"draining"`) || f.retry == "" {
+				t.Errorf("%+v", f)
+			}
+			if f := s.next(); f != (frame{}) {
+				t.Errorf("behind the end comes %+v", f)
+			}
+		}
+		l.do("GET", "/v1/events", l.control(roleViewer), "", "Accept", "text/event-stream").refused(503, v1.CodeOverloaded)
+	})
+}
+
+// Streams are bounded; one more is refused until another one has ended.
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.s.streams.limit, l.s.streams.keepAlive = 2, 20*time.Millisecond
+		viewer := l.control(roleViewer)
+		first := l.stream(viewer, "")
+		l.stream(viewer, "")
+		r := l.do("GET", "/v1/events", viewer, "", "Accept", "text/event-stream")
+		if r.refused(503, v1.CodeOverloaded); r.header.Get("Retry-After") == "" || !strings.Contains(r.body, "max-event-streams") {
+			t.Errorf("%v %s", r.header, r.body)
+		}
+		l.do("GET", "/v1/events", viewer, "").want(200)
+		head, err := http.NewRequest("HEAD", "http://lubdub.test/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head.Header.Set("Accept", "text/event-stream")
+		head.Header.Set("Authorization", "Bearer "+viewer)
+		if res, err := l.client.Do(head); err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("HEAD: %+v, %v", res, err)
+		}
+		first.leave()
+		for l.s.streams.open.Load() > 1 {
+			time.Sleep(time.Millisecond)
+		}
+		l.stream(viewer, "")
+	})
+}
+
+func TestStreamsRefuseBadInput(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		viewer := l.control(roleViewer)
+		ask := func(query string, headers ...string) *answer {
+			return l.do("GET", "/v1/events?"+query, viewer, "", append(headers, "Accept", "text/event-stream")...)
+		}
+		if r := ask("", "Last-Event-ID", "x").refused(400, v1.CodeInvalidCursor); r.Field != "Last-Event-ID" {
+			t.Errorf("%+v", r)
+		}
+		ask("after=x").refused(400, v1.CodeInvalidCursor)
+		ask("after=").refused(400, v1.CodeInvalidRequest)
+		ask("order=asc").refused(400, v1.CodeInvalidRequest)
+		ask("type=nosuch").refused(400, v1.CodeInvalidRequest)
+		if n := l.s.streams.open.Load(); n != 0 {
+			t.Errorf("%d places are taken by streams that did not come to be", n)
+		}
+	})
+}
+
+// Clients that are cut off without a word leave nothing behind: no place, no goroutine, and nobody who reads for them.
+func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
+	const clients = 1000
+	before := goleak.IgnoreCurrent()
+	t.Run("cut off", func(t *testing.T) {
+		s := redistest.Miniredis(t)
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.DiscardHandler)}
+		tr, err := tracker.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close(context.Background()) })
+		e := newEnv(t, func(c *Config) { c.Tracker, c.Now, c.WriteTimeout = tr, s.Clock.Now, time.Second })
+		e.readClock = s.Clock.Now
+		e.s.streams.keepAlive = 50 * time.Millisecond
+		viewer := e.control(roleViewer)
+		var conns []net.Conn
+		for range clients {
+			c, err := e.ln.Dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, c)
+			if _, err := fmt.Fprintf(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
+				viewer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for e.s.streams.open.Load() < clients {
+			time.Sleep(time.Millisecond)
+		}
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		for e.s.streams.open.Load() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	if err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,26 @@
+package conn
+
+import (
+	"net"
+	"time"
+)
+
+// Streams lets the answer that is about to be written on a connection go on for as long as it likes: from here on each write has
+// the time that an answer has otherwise, and between two of them there is no deadline. Connections of other listeners are left
+// alone.
+func Streams(c net.Conn) {
+	if c, ok := c.(*Conn); ok {
+		c.streams.Store(true)
+	}
+}
+
+func (c *Conn) writeStream(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.watch.writeTimeout)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	if err == nil {
+		err = c.SetWriteDeadline(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,247 @@
+package events
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// hub reads all shards for whoever listens: one loop for each Redis node, however many listen, none when nobody does. Each
+// event is encoded once.
+type hub struct {
+	service *Service
+
+	starting sync.Mutex // orders who starts it
+
+	mu        sync.Mutex
+	stop      context.CancelFunc // ends the loops; nil: none runs
+	running   sync.WaitGroup
+	listeners map[*Listener]struct{}
+	at        Positions
+	epochs    []uint32 // by shard: how often the store has lost writes
+	trails    []trail  // by shard
+	cursor    string   // of at
+}
+
+// pollPause is between two reads of a node that has nothing more to tell.
+const pollPause = 50 * time.Millisecond
+
+func newHub(s *Service) *hub { return &hub{service: s, listeners: map[*Listener]struct{}{}} }
+
+// join lets a listener hear everything from here on.
+func (h *hub) join(ctx context.Context, l *Listener) error {
+	for {
+		h.mu.Lock()
+		if h.stop != nil {
+			h.listeners[l] = struct{}{}
+			if l.epochs = slices.Clone(h.epochs); l.last == "" {
+				l.last = h.cursor
+			}
+			h.mu.Unlock()
+			return nil
+		}
+		h.mu.Unlock()
+		if err := h.start(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// leave forgets a listener. With the last one the loops end.
+func (h *hub) leave(l *Listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, l)
+	if len(h.listeners) == 0 && h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
+}
+
+// close ends the loops, whoever listens.
+func (h *hub) close() {
+	h.mu.Lock()
+	if h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+// start begins to read, now.
+func (h *hub) start(ctx context.Context) error {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	h.mu.Lock()
+	started := h.stop != nil
+	h.mu.Unlock()
+	if started {
+		return nil
+	}
+	h.running.Wait() // a loop of before may have something left to say
+	at, err := h.service.Now(h.service.store.Within(ctx, 0))
+	if err != nil {
+		return err
+	}
+	life, stop := context.WithCancel(context.Background())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at, h.stop, h.cursor = at, stop, h.service.Cursor(at, false)
+	h.epochs, h.trails = make([]uint32, len(at)), make([]trail, len(at))
+	for shard, p := range at {
+		h.trails[shard].note(p, time.Now())
+	}
+	h.running.Go(h.service.store.Guard("reading events", func() { h.run(life) }))
+	return nil
+}
+
+// run reads each Redis node by itself, so that a frozen one delays no event of another.
+func (h *hub) run(ctx context.Context) {
+	var nodes sync.WaitGroup
+	defer nodes.Wait()
+	st, started := h.service.store, map[*store.Node]bool{}
+	for {
+		for n := range st.ByNode() {
+			if !started[n] {
+				started[n] = true
+				nodes.Go(st.Guard("reading events", func() { h.runNode(ctx, n) }))
+			}
+		}
+		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
+		if !store.Pause(ctx, time.Second) { // the map of a Cluster may have changed
+			return
+		}
+	}
+}
+
+func (h *hub) runNode(ctx context.Context, n *store.Node) {
+	for ctx.Err() == nil && !n.Retired() {
+		more, err := h.poll(ctx, n)
+		if err != nil {
+			h.service.metrics.readErrors.Inc()
+		}
+		if !more || err != nil {
+			store.Pause(ctx, pollPause)
+		}
+	}
+}
+
+// poll reads the shards of a node on, and tells what is new. What other nodes' shards have to tell is told though one fails.
+func (h *hub) poll(ctx context.Context, n *store.Node) (more bool, err error) {
+	shards := h.service.store.ByNode()[n]
+	if len(shards) == 0 {
+		return false, nil
+	}
+	h.mu.Lock()
+	from := slices.Clone(h.at)
+	h.mu.Unlock()
+	looks, err := h.service.ReadNode(ctx, n, shards, func(shard int) Position { return from[shard] })
+	var found []*Event
+	for _, l := range looks {
+		found = append(found, l.Events...)
+		more = more || l.More
+	}
+	if resolved := h.service.Resolve(ctx, found); resolved != nil {
+		return false, resolved
+	}
+	if ctx.Err() == nil {
+		h.tell(looks)
+	}
+	return more, err
+}
+
+// tell hands over what some reads have shown.
+func (h *hub) tell(looks []Look) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop == nil {
+		return
+	}
+	looks = slices.DeleteFunc(looks, func(l Look) bool { return h.at[l.Shard] != l.From }) // another loop has told it
+	for i := range looks {
+		l := &looks[i]
+		if l.Lost {
+			h.goBack(l)
+		}
+		if l.Gap != nil {
+			h.broadcast(gapTold(l.Gap, h.cursor))
+		}
+	}
+	for e := first(looks); e != nil; e = first(looks) {
+		h.at[e.Shard] = e.At
+		h.trails[e.Shard].note(e.At, time.Now())
+		h.cursor = h.service.Cursor(h.at, false)
+		h.service.metrics.read.Inc()
+		h.broadcast(eventTold(e, h.cursor, h.epochs[e.Shard]))
+	}
+}
+
+// goBack has a shard of which writes were lost be read again from the newest entry that was seen and may be left, or from its
+// first one.
+func (h *hub) goBack(l *Look) {
+	h.epochs[l.Shard]++
+	h.at[l.Shard] = h.trails[l.Shard].pop()
+	l.Events = nil
+}
+
+// first takes the earliest event out of what several shards have to tell, each in its own order; nil: there is no more.
+func first(looks []Look) *Event {
+	next := -1
+	for i := range looks {
+		if len(looks[i].Events) > 0 && (next < 0 || looks[i].Events[0].Ms < looks[next].Events[0].Ms) {
+			next = i
+		}
+	}
+	if next < 0 {
+		return nil
+	}
+	e := looks[next].Events[0]
+	looks[next].Events = looks[next].Events[1:]
+	return e
+}
+
+func (h *hub) broadcast(t *Told) {
+	for l := range h.listeners {
+		if t.Event == nil || l.filter.Match(t.Event) {
+			l.push(t)
+		}
+	}
+}
+
+// here is the cursor behind everything that was told.
+func (h *hub) here() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cursor
+}
+
+// trail is where a reader has been in a shard, about once a second: what it goes back to when the store has lost writes.
+type trail struct {
+	been []Position // oldest first
+	last time.Time  // when the newest was noted
+}
+
+const longestTrail = 64
+
+func (t *trail) note(p Position, now time.Time) {
+	if len(t.been) > 0 && now.Sub(t.last) < time.Second {
+		return
+	}
+	if t.last = now; len(t.been) == longestTrail {
+		t.been = slices.Delete(t.been, 0, 1)
+	}
+	t.been = append(t.been, p)
+}
+
+// pop returns the newest position, which is none to go back to any more; at the end the shard's beginning.
+func (t *trail) pop() (p Position) {
+	if n := len(t.been); n > 0 {
+		p, t.been = t.been[n-1], t.been[:n-1]
+	}
+	return p
+}
