@@ -68,8 +68,8 @@ type Tracker interface {
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
 	Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error)
-	// Listen returns a listener behind a cursor, which field names in refusals; "": from now on.
-	Listen(ctx context.Context, f tracker.EventFilter, field, after string) (*tracker.EventListener, error)
+	// FollowEvents returns a listener behind a cursor, which field names in refusals; "": from now on.
+	FollowEvents(ctx context.Context, f tracker.EventFilter, field, after string) (*tracker.EventListener, error)
 
 	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing

@@ -58,7 +58,7 @@ func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int
 	if r := req.s.streams.enter(); r != nil {
 		return 0, nil, r
 	}
-	l, err := req.s.tracker.Listen(req.context(), filter, field, after)
+	l, err := req.s.tracker.FollowEvents(req.context(), filter, field, after)
 	if err != nil {
 		req.s.streams.leave(nil)
 		return 0, nil, err

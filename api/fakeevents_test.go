@@ -12,6 +12,6 @@ func (f *fakeTracker) Events(context.Context, tracker.EventQuery) (*tracker.Even
 	return &tracker.EventPage{Next: "n"}, nil
 }
 
-func (f *fakeTracker) Listen(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
+func (f *fakeTracker) FollowEvents(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
 	return nil, &tracker.Error{Code: tracker.Unavailable, RetryAfter: time.Second}
 }

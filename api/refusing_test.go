@@ -145,7 +145,7 @@ func (r *refusingTracker) Events(context.Context, tracker.EventQuery) (*tracker.
 	return nil, r.err
 }
 
-func (r *refusingTracker) Listen(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
+func (r *refusingTracker) FollowEvents(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
 	return nil, r.err
 }
 

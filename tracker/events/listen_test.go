@@ -51,7 +51,7 @@ func toldIDs(told []*tracker.EventTold) (ids []string) {
 
 func listen(t testing.TB, h *trackertest.Harness, f tracker.EventFilter, after string) *tracker.EventListener {
 	t.Helper()
-	l, err := h.Listen(h.Ctx, f, "after", after)
+	l, err := h.FollowEvents(h.Ctx, f, "after", after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 		count := trackertest.CountScripts(h.Tracker)
 		var all []*tracker.EventListener
 		for range 50 {
-			l, err := h.Listen(h.Ctx, tracker.EventFilter{}, "after", "")
+			l, err := h.FollowEvents(h.Ctx, tracker.EventFilter{}, "after", "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,8 +48,8 @@ type Listener struct {
 	lagged bool
 }
 
-// Listen returns a listener behind a cursor or a time, or from now on. field names that in refusals.
-func (s *Service) Listen(ctx context.Context, f Filter, field, after string) (*Listener, error) {
+// FollowEvents returns a listener behind a cursor or a time, or from now on. field names that in refusals.
+func (s *Service) FollowEvents(ctx context.Context, f Filter, field, after string) (*Listener, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
