@@ -34,6 +34,8 @@ func TestEmptyIDsAreRefused(t *testing.T) {
 			{"/v1/workers:select", viewer, `{"queue":"default","runtime":""}`, "runtime"},
 			{"/v1/workers:drain", operator, `{"selector":{"queue":""}}`, "selector.queue"},
 			{"/v1/workers:drain", operator, `{"selector":{"machineId":""}}`, "selector.machineId"},
+			{"/v1/workers:cordon", operator, `{"selector":{"queue":""}}`, "selector.queue"},
+			{"/v1/workers:offline", operator, `{"selector":{"machineId":""}}`, "selector.machineId"},
 		} {
 			if r := l.do("POST", c.path, c.token, c.body).refused(400, v1.CodeInvalidID); r.Field != c.field {
 				t.Errorf("%s %s: the field is %q", c.path, c.body, r.Field)

@@ -64,6 +64,27 @@ func (f *fakeTracker) RetireWorker(_ context.Context, s tracker.Scope, id string
 	return w, nil
 }
 
+func (f *fakeTracker) CordonWorker(_ context.Context, s tracker.Scope, id, reason string) (*tracker.Worker, error) {
+	w := fakeWorker(s, id)
+	w.Cordon = &tracker.WorkerCordon{Since: fakeTime, Reason: reason}
+	w.Unschedulable = []tracker.Filter{tracker.ByCordon}
+	return w, nil
+}
+
+func (f *fakeTracker) UncordonWorker(_ context.Context, s tracker.Scope, id, _ string) (*tracker.Worker, error) {
+	return fakeWorker(s, id), nil
+}
+
+func (f *fakeTracker) ActOnWorkers(
+	_ context.Context, _ tracker.WorkerAct, _ tracker.WorkerFilter, _ string, dryRun bool,
+) (*tracker.Acted, error) {
+	a := &tracker.Acted{Matched: 1, Workers: []string{fakeWorkerID}}
+	if !dryRun {
+		a.Done = 1
+	}
+	return a, nil
+}
+
 func (f *fakeTracker) Select(_ context.Context, s tracker.Selector) (*tracker.Selection, error) {
 	return &tracker.Selection{Worker: fakeWorker(s.Scope, fakeWorkerID), Considered: 1}, nil
 }

@@ -19,7 +19,8 @@ var requestBodies = []struct {
 	{v1.StartedRequest{}, true}, {v1.CompletedRequest{}, true}, {v1.WorkerHeartbeatRequest{}, true},
 	{v1.CreateTaskRequest{}, false}, {v1.CreateTasksRequest{}, false}, {v1.CancelRequest{}, false}, {v1.NextAttemptRequest{}, false},
 	{v1.ClaimRequest{}, false}, {v1.ReleaseRequest{}, false}, {v1.RegisterWorkerRequest{}, false}, {v1.DeregisterRequest{}, false},
-	{v1.DrainRequest{}, false}, {v1.DrainWorkersRequest{}, false}, {v1.SelectWorkerRequest{}, false},
+	{v1.DrainRequest{}, false}, {v1.DrainWorkersRequest{}, false}, {v1.ActOnWorkersRequest{}, false},
+	{v1.OfflineWorkersRequest{}, false}, {v1.SelectWorkerRequest{}, false},
 }
 
 // Every field of every body goes by its exact name, and is said once: encoding/json takes any case, and of two the last.

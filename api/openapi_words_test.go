@@ -178,6 +178,43 @@ var opWords = map[string]words{
 		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"its host is gone"}`}},
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
 	},
+	opCordonWorker: {
+		tag: "workers", summary: "Let a worker take nothing new",
+		description: "It stays ONLINE, goes on with what it holds and does not end when it is idle; its claims wait and get nothing, and " +
+			"selection passes over it. What was placed on it and waits is placed anew. Beats, drains and resumes leave the cordon as it is, and " +
+			"whoever registers in the worker's place inherits it. Again it changes nothing.",
+		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"it writes nonsense"}`}},
+		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
+	},
+	opUncordonWorker: {
+		tag: "workers", summary: "Take a cordon back", description: "Its claims that wait go on at once.",
+		request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
+	},
+	opCordonWorkers: {
+		tag: "workers", summary: "Cordon all workers that a selector names",
+		description: "All that the selector says must match. One that matches nothing is told so with 404.",
+		request:     v1.ActOnWorkersRequest{}, requestExamples: []example{{"version", `{"selector":{"version":"1.2.3"},"reason":"bad build"}`}},
+		answers: map[int]any{200: v1.ActOnWorkersResponse{}}, errors: []int{404},
+	},
+	opUncordonWorkers: {
+		tag: "workers", summary: "Take the cordons of all workers back that a selector names",
+		description: "All that the selector says must match. One that matches nothing is told so with 404.",
+		request:     v1.ActOnWorkersRequest{}, requestExamples: []example{{"version", `{"selector":{"version":"1.2.3"}}`}},
+		answers: map[int]any{200: v1.ActOnWorkersResponse{}}, errors: []int{404},
+	},
+	opResumeWorkers: {
+		tag: "workers", summary: "Take the drains of all workers back that a selector names",
+		description: "All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained.",
+		request:     v1.ActOnWorkersRequest{}, requestExamples: []example{{"queue", `{"selector":{"queue":"default"},"dryRun":true}`}},
+		answers: map[int]any{200: v1.ActOnWorkersResponse{}}, errors: []int{404},
+	},
+	opOfflineWorkers: {
+		tag: "workers", summary: "Give up all workers that a selector names, or that have been silent",
+		description: "They are OFFLINE at once and what they hold is lost, as if they had died. The same call again may find that nobody is " +
+			"left to give up, and says so with 200.",
+		request: v1.OfflineWorkersRequest{}, requestExamples: []example{{"silent", `{"silentForMs":300000,"reason":"their hosts are gone"}`}},
+		answers: map[int]any{200: v1.ActOnWorkersResponse{}},
+	},
 	opDrainWorkers: {
 		tag: "workers", summary: "Drain all workers that a selector names",
 		description: "All that the selector says must match. One that matches nothing is told so with 404.",
@@ -192,15 +229,15 @@ var opWords = map[string]words{
 	},
 	opSelectWorker: {
 		tag: "workers", summary: "Choose a worker",
-		description: "Workers of the queue are asked for runtime, type, labels, status, freshness and capacity, in this order; rejected counts " +
-			"them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. " +
+		description: "Workers of the queue are asked for runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected " +
+			"counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. " +
 			"Choosing reserves nothing: use placement at creation for that.",
 		request: v1.SelectWorkerRequest{}, optionalBody: true, requestExamples: []example{{"python",
 			`{"queue":"default","runtime":"python","strategy":"leastLoaded"}`}},
 		answers: map[int]any{200: v1.SelectWorkerResponse{}}, errors: []int{409},
 		answerExamples: map[int][]example{409: {{"stale",
 			`{"error":"no_fresh_workers","message":"No workers with fresh heartbeats ` +
-				`available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":2,"full":0}}`}}},
+				`available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"cordoned":0,"stale":2,"full":0}}`}}},
 	},
 	opGetMachine: {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
 	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.",
@@ -383,6 +420,7 @@ type noFields struct{}
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
 	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
+	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
 	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
 	"RetryPolicy": true, "Placement": true,
@@ -457,6 +495,11 @@ var fieldSchemas = map[string]obj{
 	"WorkerTaskItem.progressPct":            progress,
 	"DrainRequest.reason":                   {"type": "string", "maxLength": 512},
 	"DrainRequest.deadlineMs":               between(1, 2592000000),
+	"ReasonRequest.reason":                  {"type": "string", "maxLength": 512},
+	"ActOnWorkersRequest.reason":            {"type": "string", "maxLength": 512},
+	"OfflineWorkersRequest.reason":          {"type": "string", "maxLength": 512},
+	"SilentSelector.silentForMs":            between(1, 2592000000),
+	"OfflineWorkersRequest.silentForMs":     between(1, 2592000000),
 	"DrainWorkersRequest.reason":            {"type": "string", "maxLength": 512},
 	"DrainWorkersRequest.deadlineMs":        between(1, 2592000000),
 	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},

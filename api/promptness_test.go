@@ -60,6 +60,8 @@ func (p *prompt) request(r *route) (path, token, body string) {
 		opCreateBatch: `{"tasks":[{"queue":"q","type":"t","idempotencyKey":"k1"},{"queue":"q","type":"t","placement":{"strategy":"random"}}]}`,
 		opNextAttempt: `{"fromAttempt":1}`, opRegister: `{"queue":"q","types":["t"],"hostname":"h","pid":7}`,
 		opDrainWorkers: `{"selector":{"queue":"q"}}`, opSelectWorker: `{"queue":"q"}`, opRevoke: `{"subject":"ann"}`,
+		opCordonWorkers: `{"selector":{"queue":"q"}}`, opUncordonWorkers: `{"selector":{"queue":"q"}}`,
+		opResumeWorkers: `{"selector":{"queue":"q"}}`, opOfflineWorkers: `{"silentForMs":86400000}`,
 		opClaim: `{"max":5,"waitMs":300,"claimId":"c1"}`, opWorkerHeartbeat: `{"tasks":[{"taskId":"q3","attempt":1}]}`,
 	}
 	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q"}

@@ -105,6 +105,18 @@ func (r *refusingTracker) RetireWorker(context.Context, tracker.Scope, string, t
 	return nil, r.err
 }
 
+func (r *refusingTracker) CordonWorker(context.Context, tracker.Scope, string, string) (*tracker.Worker, error) {
+	return nil, r.err
+}
+
+func (r *refusingTracker) UncordonWorker(context.Context, tracker.Scope, string, string) (*tracker.Worker, error) {
+	return nil, r.err
+}
+
+func (r *refusingTracker) ActOnWorkers(context.Context, tracker.WorkerAct, tracker.WorkerFilter, string, bool) (*tracker.Acted, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) Select(context.Context, tracker.Selector) (*tracker.Selection, error) {
 	return nil, r.err
 }

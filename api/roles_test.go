@@ -20,7 +20,9 @@ var openedBy = map[string]string{
 	opGetRun: "vsoda", opCancelRun: "soda",
 
 	opRegister: "ea", opWorkerHeartbeat: "w", opDeregister: "odaw", opDrainWorker: "odaw", opResumeWorker: "oda", opOfflineWorker: "oda",
-	opDrainWorkers: "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
+	opCordonWorker: "oda", opUncordonWorker: "oda", opCordonWorkers: "oda", opUncordonWorkers: "oda", opResumeWorkers: "oda",
+	opOfflineWorkers: "oda",
+	opDrainWorkers:   "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
 	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opResumeMachine: "oda",
 
 	opSweep: "a", opRelease: "oda", opRevoke: "a",

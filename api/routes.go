@@ -49,7 +49,13 @@ const (
 	opDrainWorker     = "drainWorker"
 	opResumeWorker    = "resumeWorker"
 	opOfflineWorker   = "offlineWorker"
+	opCordonWorker    = "cordonWorker"
+	opUncordonWorker  = "uncordonWorker"
 	opDrainWorkers    = "drainWorkers"
+	opCordonWorkers   = "cordonWorkers"
+	opUncordonWorkers = "uncordonWorkers"
+	opResumeWorkers   = "resumeWorkers"
+	opOfflineWorkers  = "offlineWorkers"
 	opGetWorker       = "getWorker"
 	opListWorkers     = "listWorkers"
 	opSelectWorker    = "selectWorker"
@@ -132,6 +138,30 @@ var routes = []*route{
 	{
 		method: "POST", pattern: "/v1/workers/{workerId}/offline", op: opOfflineWorker,
 		access: forControl, needs: mayOperate, handle: (*request).offlineWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/cordon", op: opCordonWorker,
+		access: forControl, needs: mayOperate, handle: (*request).cordonWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers/{workerId}/uncordon", op: opUncordonWorker,
+		access: forControl, needs: mayOperate, handle: (*request).uncordonWorker,
+	},
+	{
+		method: "POST", pattern: "/v1/workers:cordon", op: opCordonWorkers,
+		access: forControl, needs: mayOperate, handle: (*request).cordonWorkers,
+	},
+	{
+		method: "POST", pattern: "/v1/workers:uncordon", op: opUncordonWorkers,
+		access: forControl, needs: mayOperate, handle: (*request).uncordonWorkers,
+	},
+	{
+		method: "POST", pattern: "/v1/workers:resume", op: opResumeWorkers,
+		access: forControl, needs: mayOperate, handle: (*request).resumeWorkers,
+	},
+	{
+		method: "POST", pattern: "/v1/workers:offline", op: opOfflineWorkers,
+		access: forControl, needs: mayOperate, handle: (*request).offlineWorkers,
 	},
 	{
 		method: "POST", pattern: "/v1/workers:drain", op: opDrainWorkers,

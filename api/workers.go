@@ -162,7 +162,7 @@ func selectionRefusal(err error) error {
 func rejectedView(n map[tracker.Filter]int) v1.Rejected {
 	return v1.Rejected{
 		Runtime: n[tracker.ByRuntime], Type: n[tracker.ByType], Labels: n[tracker.ByLabels],
-		Status: n[tracker.ByStatus], Stale: n[tracker.ByFreshness], Full: n[tracker.ByCapacity],
+		Status: n[tracker.ByStatus], Cordoned: n[tracker.ByCordon], Stale: n[tracker.ByFreshness], Full: n[tracker.ByCapacity],
 	}
 }
 
@@ -184,6 +184,9 @@ func workerView(w *tracker.Worker) *v1.Worker {
 	}
 	for i, f := range w.Unschedulable {
 		v.UnschedulableReasons[i] = string(f)
+	}
+	if c := w.Cordon; c != nil {
+		v.Cordon = &v1.WorkerCordon{Since: v1.At(c.Since), Reason: orNull(c.Reason)}
 	}
 	if w.PID != 0 {
 		v.PID = &w.PID

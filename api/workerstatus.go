@@ -72,12 +72,8 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f := tracker.WorkerFilter{Scope: scope, Labels: body.Selector.Labels, Queue: body.Selector.Queue, Version: body.Selector.Version,
-		MachineID: body.Selector.MachineID}
-	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" {
-		return 0, nil, invalidField("selector", "selector says nothing, which would drain every worker; name labels, queue, version or machineId")
-	}
-	if err := f.ValidateSelector(); err != nil {
+	f, err := workerSelector(scope, &body.Selector, 0)
+	if err != nil {
 		return 0, nil, err
 	}
 	d, err := req.drain(&body.DrainRequest)

@@ -49,6 +49,10 @@ func (b *bounds) largeWorkers() {
 	_, err = b.Machines(b.Ctx, tracker.MachineFilter{Scope: big, PageSize: 100})
 	b.check("machines", err)
 	b.holder()
+	for _, act := range []tracker.WorkerAct{tracker.CordonWorkers, tracker.UncordonWorkers} {
+		_, err = b.ActOnWorkers(b.Ctx, act, tracker.WorkerFilter{Scope: big, Queue: queue}, strings.Repeat("<", tracker.MaxReasonBytes), false)
+		b.check(string(act), err)
+	}
 	_, err = b.DrainWorkers(b.Ctx, tracker.WorkerFilter{Scope: big, Queue: queue}, tracker.Drain{Reason: "r"}, false)
 	b.check("drain", err)
 	b.Advance(4 * time.Second) // they are silent and end, all at once

@@ -74,6 +74,7 @@ type modelWorker struct {
 	drain    string // how it drains while it is DRAINING
 	told     bool   // that it drains
 	untold   bool   // its drain has ended it before
+	cordoned bool
 }
 
 type crewModel struct {
@@ -210,6 +211,9 @@ func (m *crewModel) Claim(rt *rapid.T) {
 		}
 	}
 	room := min(most, w.max-len(m.held(w)))
+	if w.cordoned {
+		room = 0
+	}
 	if len(tasks) > room || len(tasks) == 0 && room > 0 && len(runnable) > 0 {
 		rt.Fatalf("claimed %v with room for %d of %v", trackertest.IDs(tasks), room, runnable)
 	}
@@ -383,8 +387,9 @@ func (m *crewModel) Check(rt *rapid.T) {
 		if i < 0 {
 			rt.Fatalf("%s is not listed", w.id)
 		}
-		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) {
-			rt.Fatalf("%s is %s and holds %d; the model says %s, %d", w.id, got.Status, got.Held, w.status, len(m.held(w)))
+		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) || (got.Cordon != nil) != w.cordoned {
+			rt.Fatalf("%s is %s and holds %d, cordoned: %v; the model says %s, %d, %v", w.id, got.Status, got.Held, got.Cordon, w.status,
+				len(m.held(w)), w.cordoned)
 		}
 	}
 	queues, err := m.tr.Queues(rt.Context(), trackertest.Scope)

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// The drains of the crew's model: of workers, and of the machines that they are on.
+// The drains of the crew's model: of workers, and of the machines that they are on; and their cordons.
 
 // How a worker drains.
 const (
@@ -36,6 +36,22 @@ func (m *crewModel) Resume(rt *rapid.T) {
 	}
 	m.must(rt, err)
 	w.status, w.told = tracker.Online, false
+}
+
+// Cordon cordons a worker or takes that back, whatever else becomes of it.
+func (m *crewModel) Cordon(rt *rapid.T) {
+	w, on := draw(rt, "worker", m.workers), rapid.Bool().Draw(rt, "on")
+	change := m.tr.UncordonWorker
+	if on {
+		change = m.tr.CordonWorker
+	}
+	_, err := change(rt.Context(), trackertest.Scope, w.id, "")
+	if w.status == tracker.Offline {
+		m.code(rt, "cordon", err, tracker.WorkerOffline)
+		return
+	}
+	m.must(rt, err)
+	w.cordoned = on
 }
 
 func (m *crewModel) DrainMachine(rt *rapid.T) {

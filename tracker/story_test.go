@@ -320,6 +320,10 @@ func (c *story) deaths() {
 	c.goOn(5 * time.Second)
 	c.sweeps()
 	c.hired("leaves", "q")
+	c.sure("cordon", func() error {
+		_, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], "r")
+		return err
+	})
 	c.sure("retire", func() error {
 		_, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], tracker.WorkerForced, "")
 		return err

@@ -18,6 +18,7 @@ import (
 
 type (
 	Acknowledged   = model.Acknowledged
+	Acted          = workers.Acted
 	Attempt        = model.Attempt
 	Beat           = beats.Beat
 	Cancel         = model.Cancel
@@ -76,7 +77,9 @@ type (
 	TaskNotice     = holdings.TaskNotice
 	TaskPage       = model.TaskPage
 	Worker         = model.Worker
+	WorkerAct      = workers.Act
 	WorkerBeat     = workers.WorkerBeat
+	WorkerCordon   = model.Cordon
 	WorkerFilter   = workers.WorkerFilter
 	WorkerHeard    = holdings.WorkerHeard
 	WorkerPage     = workers.WorkerPage
@@ -88,12 +91,14 @@ const (
 	AlreadyTerminal          = model.AlreadyTerminal
 	AttemptMismatch          = model.AttemptMismatch
 	ByCapacity               = model.ByCapacity
+	ByCordon                 = model.ByCordon
 	ByFreshness              = model.ByFreshness
 	ByLabels                 = model.ByLabels
 	ByRuntime                = model.ByRuntime
 	ByStatus                 = model.ByStatus
 	ByType                   = model.ByType
 	CancelTimeout            = model.CancelTimeout
+	CordonWorkers            = workers.Cordon
 	Cancelled                = model.Cancelled
 	DeadlineExceeded         = model.DeadlineExceeded
 	DefaultFinishedRetention = model.DefaultFinishedRetention
@@ -155,6 +160,8 @@ const (
 	QueueNotFound            = queues.QueueNotFound
 	Queued                   = model.Queued
 	Replicated               = store.Replicated
+	ResumeWorkers            = workers.Resume
+	RetireWorkers            = workers.Retire
 	RevokedOfSubject         = revocations.OfSubject
 	RevokedOfTenant          = revocations.OfTenant
 	RevokedOfWorker          = revocations.OfWorker
@@ -164,6 +171,7 @@ const (
 	StartTimeout             = model.StartTimeout
 	Succeeded                = model.Succeeded
 	Unavailable              = model.Unavailable
+	UncordonWorkers          = workers.Uncordon
 	WorkerDeregistered       = model.WorkerDeregistered
 	WorkerDrainDeadline      = model.WorkerDrainDeadline
 	WorkerDrained            = model.WorkerDrained

@@ -53,8 +53,8 @@ type QueueType struct {
 	Depth int     `json:"depth"`
 	// OldestWaitMs is how long the oldest has waited.
 	OldestWaitMs int64 `json:"oldestWaitMs"`
-	// Unrunnable is how many of them no ONLINE worker of the queue can run: none has their type, runtime and labels,
-	// or the one that they are pinned to is not there.
+	// Unrunnable is how many of them no ONLINE worker of the queue can run: none that is not cordoned has their type,
+	// runtime and labels, or the one that they are pinned to is cordoned or not there.
 	Unrunnable int `json:"unrunnable"`
 }
 

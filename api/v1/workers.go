@@ -130,7 +130,7 @@ type DeregisterRequest struct {
 
 // ReasonRequest is the body of what needs no more than a reason.
 type ReasonRequest struct {
-	// Reason is shown with the worker where it ends, and recorded in the event.
+	// Reason is shown with the worker where it ends or is cordoned, and recorded in the event.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -140,6 +140,48 @@ type DrainRequest struct {
 	Reason string `json:"reason,omitempty"`
 	// DeadlineMs is how long until what is still held is handed to others; absent: never.
 	DeadlineMs *int64 `json:"deadlineMs,omitempty"`
+}
+
+// ActOnWorkersRequest is the body of POST /v1/workers:cordon, :uncordon and :resume.
+type ActOnWorkersRequest struct {
+	// Selector names the workers; all that it says must match, and it must say something.
+	Selector WorkerSelector `json:"selector"`
+	// Reason is recorded in the events; that of a cordon is shown with the workers.
+	Reason string `json:"reason,omitempty"`
+	// DryRun only counts.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// OfflineWorkersRequest is the body of POST /v1/workers:offline.
+type OfflineWorkersRequest struct {
+	// Selector names the workers; all that it says must match. It or silentForMs must say something.
+	Selector SilentSelector `json:"selector,omitzero"`
+	// SilentForMs may stand here as well as in the selector, once.
+	SilentForMs *int64 `json:"silentForMs,omitempty"`
+	// Reason is shown with the workers and recorded in the events.
+	Reason string `json:"reason,omitempty"`
+	// DryRun only counts.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// SilentSelector names workers, also by their silence.
+type SilentSelector struct {
+	WorkerSelector
+	// SilentForMs is for how long they must have been silent, outages left out. One that is heard before its turn is left
+	// alone.
+	SilentForMs *int64 `json:"silentForMs,omitempty"`
+}
+
+// ActOnWorkersResponse counts what an act on many workers did.
+type ActOnWorkersResponse struct {
+	// Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it
+	// is only counted or they are to be OFFLINE.
+	Matched int `json:"matched"`
+	// Done is how many of them are now as the act wants them.
+	Done   int  `json:"done"`
+	DryRun bool `json:"dryRun"`
+	// WorkerIDs of those that match.
+	WorkerIDs []string `json:"workerIds"`
 }
 
 // DrainWorkersRequest is the body of POST /v1/workers:drain.
@@ -192,11 +234,13 @@ type Worker struct {
 	// EndReason is why it is OFFLINE: HEARTBEAT_TIMEOUT, SUPERSEDED, DEREGISTERED, DRAINED, DRAIN_DEADLINE or
 	// FORCED_OFFLINE.
 	EndReason *string `json:"endReason"`
+	// Cordon is there while the worker takes nothing new; it is independent of the status.
+	Cordon *WorkerCordon `json:"cordon"`
 	// Liveness is computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
 	Liveness Liveness `json:"liveness"`
 	// Schedulable reports whether it would be selected now.
 	Schedulable bool `json:"schedulable"`
-	// UnschedulableReasons are the filters of a selection that it fails: status, stale, full.
+	// UnschedulableReasons are the filters of a selection that it fails: status, cordoned, stale, full.
 	UnschedulableReasons []string `json:"unschedulableReasons"`
 	MaxConcurrent        int      `json:"maxConcurrent"`
 	// ActiveCount is what it said with its last beat.
@@ -220,6 +264,13 @@ type Worker struct {
 	Flapping            bool  `json:"flapping"`
 	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`
 	HeartbeatTimeoutMs  int64 `json:"heartbeatTimeoutMs"`
+}
+
+// WorkerCordon is the cordon of a worker, which lasts until the worker is uncordoned or ends. Whoever registers in its place
+// inherits it.
+type WorkerCordon struct {
+	Since  Time    `json:"since"`
+	Reason *string `json:"reason"`
 }
 
 // WorkerList is one page of workers, in the order of registration.
@@ -301,8 +352,10 @@ type Rejected struct {
 	Type    int `json:"type"`
 	Labels  int `json:"labels"`
 	Status  int `json:"status"`
-	Stale   int `json:"stale"`
-	Full    int `json:"full"`
+	// Cordoned workers take nothing new until they are uncordoned.
+	Cordoned int `json:"cordoned"`
+	Stale    int `json:"stale"`
+	Full     int `json:"full"`
 }
 
 // SweepResponse is the answer to POST /v1/system:sweep.

@@ -48,6 +48,10 @@ var mutants = []mutant{
 		"^TestAFencedWorkerClaimsNothing$"},
 	{"a claim goes beyond the worker's capacity", "lua/workers/worker_reserve.lua", "math.min(want, max - others - held)", "want",
 		"^TestClaimRespectsCapacity$"},
+	{"a cordoned worker may claim", "lua/workers/worker_reserve.lua", " and not lost and not f[19] then", " and not lost then",
+		"^(TestCordon|TestAClaimThatWaitsThroughACordon)$"},
+	{"a task is placed on a worker that was cordoned just now", "lua/workers/worker_selected.lua", "if f[1] ~= 'N' or f[2] then",
+		"if f[1] ~= 'N' then", "^TestACordonBetweenChoiceAndPlacement$"},
 	{"a claim's id is forgotten", "lua/queues/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', " +
 		"string.format('%.0f', " +
 		"now + ARGV[4]), 't', ARGV[4])\n", "", "^TestClaimID$"},

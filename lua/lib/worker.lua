@@ -12,7 +12,8 @@
 --   losses; rt attempts recovered from it; ls when it was last selected; hb how many attempts it holds at most; hg
 --   reservations that have ended; sp the worker that it superseded; sx when its identity was last taken over, newest
 --   first, comma-separated; st when that was told; br when the mass expiry brake spared it, shard time; si how long
---   it had been silent when it ended, ms; lg how long its end had been due, ms.
+--   it had been silent when it ended, ms; lg how long its end had been due, ms; co since when it is cordoned; cw reason
+--   that was given for that, as JSON string.
 -- Fields of a machine:
 --   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
 --   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.
@@ -108,6 +109,13 @@ local function enter(w)
   redis.call('ZREM', WORKERDUE, 'm:' .. w.scope .. '/' .. w.f.m)
   set_status(w, 'D')
   emit(w, 'worker.draining', '{"deadlineMs":null,"machineDrained":true}')
+end
+
+-- Lets the worker take nothing new. `reason`: as JSON string, null for none; `data`: of the event.
+local function cordon(w, reason, data)
+  redis.call('HSET', w.key, 'co', now)
+  if reason ~= 'null' then redis.call('HSET', w.key, 'cw', reason) end
+  emit(w, 'worker.cordoned', data)
 end
 
 -- Takes the worker's drain back. `data`: of the event.

@@ -1,8 +1,9 @@
 -- Purpose: registers a worker, which counts as its first beat, and ends the registration that it supersedes.
 -- Guarantees: one registration an identity (scope, queue, machine, name, hostname, pid); the old one is OFFLINE and its
 --   recovery entered in the same step; the machine's status follows in the same step; the same registration again
---   changes nothing, whatever has become of the worker. Three supersessions of one identity within ten minutes or ten
---   intervals are told, once in that time. On a drained machine it waits, DRAINING.
+--   changes nothing, whatever has become of the worker. One that is superseded hands its cordon on. Three supersessions
+--   of one identity within ten minutes or ten intervals are told, once in that time. On a drained machine it waits,
+--   DRAINING.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:events, 4 …:workers, 5 …:workerbeats, 6 …:workerdue, 7 …:recoveries,
 --   8 …:worker:<scope>/<id>, 9 …:machine:<scope>/<machine>, 10 …:machineworkers:<scope>/<machine>,
 --   11 …:machineperiods:<scope>/<machine>, 12 …:stales:<scope>/<lineage>, 13 …:stales:<scope>/m:<machine>,
@@ -13,7 +14,7 @@
 --   identity)
 -- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else ''} or
 --   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late
--- Cost: O(log n + shards), at most seven events
+-- Cost: O(log n + shards), at most eight events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/worker.lua
@@ -64,6 +65,10 @@ if ARGV[3] ~= '' then
   if old.f and old.f.s ~= 'F' then
     superseded = old.id
     redis.call('HSET', w.key, 'sp', superseded)
+    if old.f.co then -- an operator's word about this process, which only an operator takes back
+      local reason = old.f.cw or 'null'
+      cordon(w, reason, '{"reason":' .. reason .. ',"inheritedFrom":"' .. superseded .. '"}')
+    end
     retire(old, {reason = 'SUPERSEDED', loss = true, shards = tonumber(ARGV[4]), retention = tonumber(ARGV[5]),
       data = ',"supersededBy":"' .. w.id .. '"'})
     conflict = note_conflict(w, old)

@@ -1,21 +1,22 @@
 -- Purpose: reserves places for a claim of a worker, or ends a reservation when its claim is over.
--- Guarantees: only an ONLINE worker that is not LOST gets any, and never more than its maxConcurrent leaves: what it
---   holds is known here as a number that is never too low, since claims add to it and only a count lowers it. Places that
---   other claims have reserved are not given twice. A reservation that nobody ends does so by itself and counts as used.
---   A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells nothing.
+-- Guarantees: only an ONLINE worker that is neither LOST nor cordoned gets any, and never more than its maxConcurrent
+--   leaves: what it holds is known here as a number that is never too low, since claims add to it and only a count lowers
+--   it. Places that other claims have reserved are not given twice. A reservation that nobody ends does so by itself and
+--   counts as used. A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells
+--   nothing.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats
 -- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed;
 --   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
 --   workerbeats names it when its claim has just come, else ''
 -- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that
---   rises with each reservation that ends, 1 when the worker is LOST, else 0}
+--   rises with each reservation that ends, 1 when the worker is LOST, else 0, 1 when it is cordoned, else 0}
 -- Cost: O(reservations of the worker + log n)
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 --#include lib/reservation.lua
 local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt',
-  'i', 't', 'bl', 'px', 'br', 'la', 'pb')
+  'i', 't', 'bl', 'px', 'br', 'la', 'pb', 'co')
 local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
 if not status then return {NOT_FOUND, now} end
 local want, others, granted = tonumber(ARGV[2]), 0, 0
@@ -48,11 +49,12 @@ if want > 0 and status ~= 'F' then
     lost = not beat or L - math.max(beat, tonumber(f[15]) or 0, tonumber(f[16]) or 0) >= tonumber(f[13])
   end
 end
-if code == OK and want > 0 and not lost then
+if code == OK and want > 0 and not lost and not f[19] then
   granted = math.max(0, math.min(want, max - others - held))
   if granted > 0 then
     redis.call('ZADD', KEYS[2], now + ARGV[3], pack_reservation(ARGV[1], granted))
   end
 end
 if held ~= before or ended ~= (tonumber(f[10]) or 0) then redis.call('HSET', KEYS[1], 'hb', held, 'hg', ended) end
-return {code, now, granted, max, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or '', ended, lost and 1 or 0}
+return {code, now, granted, max, f[3], f[4], f[5], f[6] or '', f[7] or '', f[8] or '', ended, lost and 1 or 0,
+  f[19] and 1 or 0}

@@ -1,6 +1,6 @@
 -- Purpose: notes that a worker was selected and, for a placement, reserves its place until the task stands in the
 --   queue.
--- Guarantees: only an ONLINE worker is noted; a reservation that nobody returns ends by itself.
+-- Guarantees: only an ONLINE worker that is not cordoned is noted; a reservation that nobody returns ends by itself.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
 -- ARGV: 1 name of the reservation or '', 2 its life ms
 -- Reply: {code, reserved by others, when it was selected before, wall ms, or ''}
@@ -8,9 +8,9 @@
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/reservation.lua
-local status = redis.call('HGET', KEYS[1], 's')
-if not status then return {NOT_FOUND, 0} end
-if status ~= 'N' then return {REFUSED, 0} end
+local f = redis.call('HMGET', KEYS[1], 's', 'co')
+if not f[1] then return {NOT_FOUND, 0} end
+if f[1] ~= 'N' or f[2] then return {REFUSED, 0} end
 local others = 0
 for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf')) do
   local _, places = unpack_reservation(entry)

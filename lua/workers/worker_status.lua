@@ -6,8 +6,10 @@
 -- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
 --   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
 --   was given, or '', 11 the same as JSON, null for none, 12 1 when this is part of its machine's drain, or of the
---   machine's being resumed, which resumes only those that it drained
--- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
+--   machine's being resumed, which resumes only those that it drained, 13 for how many ms one that is retired must have
+--   been silent, in shard time, or ''
+-- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms} or {REFUSED, wall ms}: it
+--   has been heard meanwhile
 -- Cost: O(log n + shards), at most two events
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -18,6 +20,7 @@ local f, action = w.f, ARGV[3]
 if not f then return {NOT_FOUND, now} end
 if f.s == 'F' then return {OFFLINE, now, f.r or ''} end
 if action == 'retire' then
+  if ARGV[13] ~= '' and f.bl and shard_time(CLOCK) - f.bl < tonumber(ARGV[13]) then return {REFUSED, now} end
   if ARGV[10] ~= '' then redis.call('HSET', w.key, 'gr', ARGV[10]) end
   retire(w, {reason = ARGV[4], loss = ARGV[9] == '1', shards = tonumber(ARGV[7]), retention = tonumber(ARGV[8]),
     data = ',"givenReason":' .. ARGV[11]})

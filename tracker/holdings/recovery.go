@@ -126,14 +126,19 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 	return taken, err
 }
 
-// RecoverNow recovers one worker at once, for a caller that has just ended it. What fails is left to the sweepers.
-func (s *Service) RecoverNow(ctx context.Context, scope model.Scope, id string) {
-	r, ok := s.store.WorkerRef(scope, id)
-	if !ok {
+// RecoverNow recovers workers at once, for a caller that has just ended them. What fails is left to the sweepers.
+func (s *Service) RecoverNow(ctx context.Context, scope model.Scope, ids ...string) {
+	var refs []*schema.WorkerRef
+	for _, id := range ids {
+		if r, ok := s.store.WorkerRef(scope, id); ok {
+			refs = append(refs, r)
+		}
+	}
+	if len(refs) == 0 {
 		return
 	}
 	ctx = s.store.Sparing(ctx)
-	recs, err := s.ReadRecoveries(ctx, "recover", s.store.SweeperID(), []*schema.WorkerRef{r})
+	recs, err := s.ReadRecoveries(ctx, "recover", s.store.SweeperID(), refs)
 	if err != nil {
 		return
 	}

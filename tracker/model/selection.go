@@ -14,12 +14,13 @@ const (
 	ByType      Filter = "type"
 	ByLabels    Filter = "labels"
 	ByStatus    Filter = "status"
+	ByCordon    Filter = "cordoned"
 	ByFreshness Filter = "stale"
 	ByCapacity  Filter = "full"
 )
 
 // Filters in the order in which they are asked; a worker counts at the first that it fails.
-var Filters = []Filter{ByRuntime, ByType, ByLabels, ByStatus, ByFreshness, ByCapacity}
+var Filters = []Filter{ByRuntime, ByType, ByLabels, ByStatus, ByCordon, ByFreshness, ByCapacity}
 
 // Strategies that choose a worker among those that are left.
 const (
@@ -71,7 +72,7 @@ type Selection struct {
 	Considered int     // workers of the queue
 	Rejected   map[Filter]int
 
-	Up int // workers of the queue that are ONLINE and fresh, whatever they can do
+	Up int // workers of the queue that are ONLINE, not cordoned and fresh, whatever they can do
 }
 
 // Clone returns a copy whose counts are its own.
@@ -116,6 +117,8 @@ func (w *Worker) Passes(f Filter, s *Selector) bool {
 		return HasLabels(w.Labels, s.Labels)
 	case ByStatus: // one that went OFFLINE by its silence alone falls at the next, whether or not a sweep came first
 		return w.Status == Online || w.Status == Offline && w.EndReason == WorkerStale
+	case ByCordon:
+		return w.Cordon == nil
 	case ByFreshness:
 		return w.Liveness != Lost
 	}

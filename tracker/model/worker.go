@@ -235,6 +235,7 @@ type Worker struct {
 	Silent          time.Duration // since then, without outages
 	DeregisteredAt  time.Time     // zero: it is not OFFLINE
 	DrainDeadline   time.Time     // zero: none
+	Cordon          *Cordon       // nil: it is not cordoned
 
 	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
 	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
@@ -247,6 +248,12 @@ type Worker struct {
 	LastSelected time.Time
 	Elsewhere    int       // of ActiveCount, what it did not claim
 	ReadAt       time.Time // by Redis's clock
+}
+
+// Cordon keeps a worker from taking anything new.
+type Cordon struct {
+	Since  time.Time
+	Reason string // that was given; empty: none
 }
 
 // Slim drops what may be long, for when very many are read.

@@ -8,9 +8,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// abilities are what the ONLINE workers of queues can run, each ability once however many workers have it. They say whether what
-// waits can be run by any of them, within bounds: what is beyond these is taken to be runnable, as is what nobody can judge
-// because its task is gone.
+// abilities are what the workers of queues can run that are ONLINE and not cordoned, each ability once however many workers have
+// it. They say whether what waits can be run by any of them, within bounds: what is beyond these is taken to be runnable, as is
+// what nobody can judge because its task is gone.
 type abilities struct {
 	byQueue  map[string][]*ability
 	byWorker map[string]*ability // <queue>/<worker>

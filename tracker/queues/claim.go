@@ -142,11 +142,14 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// awaitPlaces waits until the full worker has a free place, the claim is answered under its id, or the wait is over.
+// awaitPlaces waits until the full worker has a free place or the cordoned one is uncordoned, the claim is answered under its id,
+// or the wait is over.
 func (c *claim) awaitPlaces(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest(ctx)
-		c.queues.tellWhenFree(ctx, c.WorkerID) // first: what ends from here on says so
+		if !c.reservation.Cordoned {
+			c.queues.tellWhenFree(ctx, c.WorkerID) // first: what ends from here on says so
+		}
 		if err := c.reserve(ctx, false); err != nil || c.places > 0 {
 			return err
 		}

@@ -87,7 +87,7 @@ func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only
 	able := newAbilities()
 	workers, err := s.workers.ReadCandidates(ctx, s.store.DoBulk, op, refs, only, func(w *model.Worker) bool {
 		of(w.Queue).Workers[w.Status]++
-		if w.Status == model.Online {
+		if w.Status == model.Online && w.Cordon == nil {
 			able.add(w)
 		}
 		return w.Status != model.Offline

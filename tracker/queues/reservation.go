@@ -12,7 +12,7 @@ import (
 // reservation is the places of a worker that a claim keeps while it takes tasks.
 type reservation struct {
 	workers.Reservation
-	workers.Reserved // what there was when it was made; Places 0: the worker is at its maxConcurrent
+	workers.Reserved // what there was when it was made; Places 0: the worker is at its maxConcurrent, or cordoned
 }
 
 // reservationLife is longer than any claim takes: a reservation that a dead replica left behind ends by then.
@@ -28,7 +28,7 @@ func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID strin
 	}
 	r := &reservation{Reservation: workers.Reservation{Worker: ref, Name: model.NewID("")}}
 	err := s.extend(ctx, r, workers.ReserveArgs{Want: want, Life: reservationLife, Heard: heard})
-	if err == nil && r.Places < want && !r.Lost {
+	if err == nil && r.Places < want && !r.Lost && !r.Cordoned {
 		w := &model.Worker{Scope: scope, ID: workerID}
 		load, settle := s.workers.LoadCalls([]*model.Worker{w})
 		s.store.DoAll(ctx, "claim", load)

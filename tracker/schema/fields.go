@@ -109,4 +109,6 @@ const (
 	WorkerSpared        = "br" // when the mass expiry brake spared it, shard time
 	WorkerSilence       = "si" // how long it had been silent when it ended, ms
 	WorkerLag           = "lg" // how long its end had been due, ms
+	WorkerCordoned      = "co" // since when it is cordoned
+	WorkerCordonReason  = "cw" // reason that was given for that, as JSON string
 )

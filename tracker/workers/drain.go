@@ -39,7 +39,7 @@ func (s *Service) DrainWorker(ctx context.Context, scope model.Scope, id string,
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.setStatus(ctx, op, r, d.args())
+	w, err := s.change(ctx, op, r, s.statusCall(r, d.args()))
 	if err == nil && w.Placed > 0 {
 		err = s.holdings.UnpinAll(ctx, op, r, w.Queue)
 	}
@@ -61,7 +61,7 @@ func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given
 	if err != nil {
 		return nil, err
 	}
-	return s.setStatus(ctx, op, r, statusArgs{action: resume, given: given})
+	return s.change(ctx, op, r, s.statusCall(r, statusArgs{action: resume, given: given}))
 }
 
 // RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The reason
@@ -86,9 +86,9 @@ func (s *Service) RetireWorker(
 	return s.Worker(ctx, scope, id)
 }
 
-// setStatus changes a worker and returns it as it is then.
-func (s *Service) setStatus(ctx context.Context, op string, r *schema.WorkerRef, a statusArgs) (*model.Worker, error) {
-	reply, err := s.store.Do(ctx, op, s.statusCall(r, a))
+// change changes a worker and returns it as it is then.
+func (s *Service) change(ctx context.Context, op string, r *schema.WorkerRef, c *store.Call) (*model.Worker, error) {
+	reply, err := s.store.Do(ctx, op, c)
 	if err != nil {
 		return nil, err
 	}
@@ -106,41 +106,17 @@ type Drained struct {
 	Workers  []string // ids of those that match
 }
 
-// NoWorkersMatch is the code of a drain whose selector names nobody.
-const NoWorkersMatch model.Code = "no_workers_match"
-
-// ValidateSelector checks a filter as a drain accepts it; its fields are named as in the API.
-func (f *WorkerFilter) ValidateSelector() error {
-	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
-		if id.value == "" {
-			continue
-		}
-		if err := model.CheckID(id.field, id.value); err != nil {
-			return err
-		}
-	}
-	if err := model.CheckText("selector.version", f.Version, model.MaxVersionBytes); err != nil {
-		return err
-	}
-	return model.CheckLabels("selector.labels", f.Labels)
-}
-
 // DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
 // it only counts.
 func (s *Service) DrainWorkers(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
-	refs, err := s.WorkerIDs(ctx, op, f.Scope, []model.WorkerStatus{model.Online, model.Draining})
-	if err != nil {
-		return nil, err
-	}
-	workers, err := s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.Status != model.Offline && f.matches(w) })
+	workers, err := s.named(ctx, op, &f)
 	if err != nil {
 		return nil, err
 	}
 	if len(workers) == 0 && !dryRun {
-		return nil, &model.Error{Code: NoWorkersMatch, Op: op,
-			Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
+		return nil, nobodyNamed(op)
 	}
 	result := &Drained{Matched: len(workers)}
 	for _, w := range workers {

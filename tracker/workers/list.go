@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -22,6 +23,7 @@ type WorkerFilter struct {
 	Labels      map[string]string
 	Liveness    model.Liveness
 	Schedulable *bool
+	SilentFor   time.Duration // in shard time, or never heard
 
 	ByLastHeartbeat bool   // the order is that of last heartbeats; else that of ids, which is that of registration
 	Descending      bool   // the other way round
@@ -117,7 +119,7 @@ func (s *Service) sift(
 // narrows reports whether the filter asks for more than a scope and a status.
 func (f *WorkerFilter) narrows() bool {
 	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Name != "" || f.Version != "" || len(f.Labels) > 0 ||
-		f.Liveness != "" || f.Schedulable != nil
+		f.Liveness != "" || f.Schedulable != nil || f.SilentFor > 0
 }
 
 // matches reports whether a worker has what the filter asks for, apart from being schedulable, which takes a count.
@@ -125,5 +127,6 @@ func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&
 		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Name == "" || w.Name == f.Name) && (f.Version == "" || w.Version == f.Version) &&
-		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness)
+		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness) &&
+		(w.Silent >= f.SilentFor || w.LastHeartbeatAt.IsZero())
 }

@@ -16,6 +16,7 @@ type scripts struct {
 	allLoads     *lua.Script
 	beat         *lua.Script
 	candidates   *lua.Script
+	cordon       *lua.Script
 	count        *lua.Script
 	dayCounts    *lua.Script
 	identity     *lua.Script
@@ -38,6 +39,7 @@ func newScripts(set *lua.Set) *scripts {
 		allLoads:     set.Get("all_loads"),
 		beat:         set.Get("worker_beat"),
 		candidates:   set.Get("worker_candidates"),
+		cordon:       set.Get("worker_cordon"),
 		count:        set.Get("worker_count"),
 		dayCounts:    set.Get("day_counts"),
 		identity:     set.Get("worker_identity"),

@@ -66,16 +66,23 @@ type statusArgs struct {
 	loss        bool               // what it holds counts as lost
 	given       string             // reason that somebody gave
 	withMachine bool               // it is part of its machine's drain, or of the machine's being resumed
+	silentFor   time.Duration      // one that is retired must have been, else it is left alone; 0: whatever it was
 }
 
 // statusCall drains a worker, takes a drain back, or ends the worker at once (worker_status.lua).
 func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 	return store.NewCall(r.Shard, s.scripts.status, s.WorkerKeys(r),
-		r.Scope.String(), r.ID, string(a.action), string(a.end), deadlineOrEmpty(a.deadline), schema.Flag(a.bySelf),
+		r.Scope.String(), r.ID, string(a.action), string(a.end), millisOrEmpty(a.deadline), schema.Flag(a.bySelf),
 		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.given, jsonOrNull(a.given),
-		schema.Flag(a.withMachine))
+		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor))
 }
 
+// cordonCall cordons a worker, or takes that back (worker_cordon.lua), for the reason that somebody gave.
+func (s *Service) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
+	return store.NewCall(r.Shard, s.scripts.cordon, s.WorkerKeys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
+}
+
+// statusReply is what worker_status.lua and worker_cordon.lua reply.
 type statusReply struct {
 	code   int64
 	reason model.WorkerReason // of a worker that is OFFLINE
@@ -90,14 +97,14 @@ func (s *Service) machineDrainCall(scope model.Scope, id string, a action, d Dra
 	shard := s.store.MachineShard(scope, id)
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.machineDrain, append(append([]string(nil), k.OfWorkers...), machineKeys(k, scope, id)...),
-		scope.String(), id, string(a), deadlineOrEmpty(d.Deadline), d.Reason, jsonOrNull(d.Reason))
+		scope.String(), id, string(a), millisOrEmpty(d.Deadline), d.Reason, jsonOrNull(d.Reason))
 }
 
 // readMachineDrain reports whether there is such a machine.
 func readMachineDrain(re store.Reply) bool { return re.Int(0) != schema.CodeNotFound }
 
-// deadlineOrEmpty is how scripts are told of a drain's deadline, which is from now.
-func deadlineOrEmpty(d time.Duration) string {
+// millisOrEmpty is how scripts are told of a time that may be none.
+func millisOrEmpty(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}

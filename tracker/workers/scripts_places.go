@@ -60,6 +60,7 @@ type Reserved struct {
 	Reason    model.WorkerReason // of a worker that is OFFLINE
 	Ended     string             // rises with each reservation that ends
 	Lost      bool               // the worker was silent for its timeout
+	Cordoned  bool               // it takes nothing new
 }
 
 // ReadReserved reads the reply to a ReserveCall.
@@ -67,7 +68,7 @@ func ReadReserved(re store.Reply) Reserved {
 	r := Reserved{
 		Code: re.Int(0), At: re.Time(1), Places: int(re.Int(2)), Queue: re.Str(4), MachineID: re.Str(5),
 		Types: splitNames(re.Str(6)), Runtimes: splitNames(re.Str(7)),
-		Reason: model.WorkerReason(re.Str(9)), Ended: re.Str(10), Lost: re.Int(11) == 1,
+		Reason: model.WorkerReason(re.Str(9)), Ended: re.Str(10), Lost: re.Int(11) == 1, Cordoned: re.Int(12) == 1,
 	}
 	schema.Unmarshal(re.Str(8), &r.Labels)
 	return r
@@ -81,7 +82,7 @@ func (s *Service) selectedCall(r Reservation, life time.Duration) *store.Call {
 }
 
 type selectedReply struct {
-	online bool      // else nothing was noted
+	online bool      // and not cordoned; else nothing was noted
 	others int       // places that others have reserved
 	before time.Time // when it was selected before; zero: never
 }

@@ -40,7 +40,7 @@ func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selec
 	selection := &model.Selection{Rejected: map[model.Filter]int{}}
 	left, err := s.ReadCandidates(ctx, s.store.DoAll, op, refs, wanted.Queue, func(w *model.Worker) bool {
 		selection.Considered++
-		if w.Passes(model.ByStatus, wanted) && w.Passes(model.ByFreshness, wanted) {
+		if w.Passes(model.ByStatus, wanted) && w.Passes(model.ByCordon, wanted) && w.Passes(model.ByFreshness, wanted) {
 			selection.Up++
 		}
 		for _, f := range model.Filters {
@@ -70,7 +70,7 @@ func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selec
 var candidateFields = []string{
 	schema.WorkerQueue, schema.WorkerStatus, schema.WorkerReason, schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels,
 	schema.WorkerMaxConcurrent, schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes, schema.WorkerSelected,
-	schema.WorkerElsewhere,
+	schema.WorkerElsewhere, schema.WorkerCordoned,
 }
 
 // ReadCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, since a scope
@@ -116,6 +116,9 @@ func nobodyLeft(op string, code model.Code, s *model.Selection) error {
 		e.Message = "every worker that could do it is at its maxConcurrent; try again when one has finished something, or add workers"
 	case s.Considered == 0:
 		e.Message = "no worker is registered for this queue; start one, or check the queue's name"
+	case s.Rejected[model.ByCordon] > 0:
+		e.Message = "no worker that is ONLINE and not cordoned has what is asked for; uncordon one of those that rejected counts, " +
+			"or start another"
 	default:
 		e.Message = "no worker that is ONLINE has what is asked for; rejected tells how many fell at each filter"
 	}

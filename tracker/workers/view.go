@@ -94,6 +94,10 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		ReadAt:         now,
 	}
 	schema.Unmarshal(f[schema.WorkerLabels], &w.Labels)
+	if since := f[schema.WorkerCordoned]; since != "" {
+		w.Cordon = &model.Cordon{Since: schema.ParseMillis(since)}
+		schema.Unmarshal(f[schema.WorkerCordonReason], &w.Cordon.Reason)
+	}
 	if w.Status == model.Draining {
 		w.StatusReason = f[schema.WorkerDrainReason]
 	}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// cordonWorker answers POST /v1/workers/{workerId}/cordon.
+func (req *request) cordonWorker() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return req.oneWorker(req.s.tracker.CordonWorker(req.context(), scope, req.id, body.Reason))
+}
+
+// uncordonWorker answers POST /v1/workers/{workerId}/uncordon.
+func (req *request) uncordonWorker() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return req.oneWorker(req.s.tracker.UncordonWorker(req.context(), scope, req.id, body.Reason))
+}
+
+// cordonWorkers answers POST /v1/workers:cordon.
+func (req *request) cordonWorkers() (int, any, error) { return req.onWorkers(tracker.CordonWorkers) }
+
+// uncordonWorkers answers POST /v1/workers:uncordon.
+func (req *request) uncordonWorkers() (int, any, error) {
+	return req.onWorkers(tracker.UncordonWorkers)
+}
+
+// resumeWorkers answers POST /v1/workers:resume.
+func (req *request) resumeWorkers() (int, any, error) { return req.onWorkers(tracker.ResumeWorkers) }
+
+func (req *request) onWorkers(act tracker.WorkerAct) (int, any, error) {
+	var body v1.ActOnWorkersRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	return req.actOnWorkers(act, &body.Selector, 0, body.Reason, body.DryRun)
+}
+
+// offlineWorkers answers POST /v1/workers:offline.
+func (req *request) offlineWorkers() (int, any, error) {
+	var body v1.OfflineWorkersRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	if body.SilentForMs != nil && body.Selector.SilentForMs != nil {
+		return 0, nil, invalidField("silentForMs", "silentForMs stands in the selector and beside it; say it once")
+	}
+	var d durations
+	silent := d.positive("silentForMs", cmp.Or(body.SilentForMs, body.Selector.SilentForMs), time.Millisecond)
+	if d.err != nil {
+		return 0, nil, d.err
+	}
+	return req.actOnWorkers(tracker.RetireWorkers, &body.Selector.WorkerSelector, silent, body.Reason, body.DryRun)
+}
+
+func (req *request) actOnWorkers(
+	act tracker.WorkerAct, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
+) (int, any, error) {
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	f, err := workerSelector(scope, selector, silent)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := tracker.CheckReason(reason); err != nil {
+		return 0, nil, err
+	}
+	done, err := req.s.tracker.ActOnWorkers(req.context(), act, f, reason, dryRun)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, &v1.ActOnWorkersResponse{Matched: done.Matched, Done: done.Done, DryRun: dryRun,
+		WorkerIDs: orEmpty(done.Workers)}, nil
+}
+
+// workerSelector reads which workers are meant. One that says nothing is refused: it would mean all of them.
+func workerSelector(scope tracker.Scope, s *v1.WorkerSelector, silent time.Duration) (tracker.WorkerFilter, error) {
+	f := tracker.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
+	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {
+		return f, invalidField("selector", "selector says nothing, which would mean every worker; name labels, queue, version or machineId")
+	}
+	return f, f.ValidateSelector()
+}

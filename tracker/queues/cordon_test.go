@@ -1,0 +1,35 @@
+package queues_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A claim that waits when the cordon comes goes on waiting and gets nothing, not even what it is offered; as soon as the cordon is
+// taken back it gets what there is.
+func TestAClaimThatWaitsThroughACordon(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
+		c.Hire("w")
+		got := awaitFor(c, c.Ctx, c.Tracker, "w", 1, tracker.MaxClaimWait)
+		waiting(c, 1)
+		if _, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
+			c.Fatal(err)
+		}
+		c.MustQueue("late", "x")
+		waiting(c, 0) // it was offered the task, and was refused a place
+		c.WantState("late", tracker.Queued, "")
+		c.Advance(time.Second)
+		if _, err := c.UncordonWorker(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
+			c.Fatal(err)
+		}
+		c.WantIDs(<-got, "late")
+		if task := c.MustGet("late"); !task.DispatchedAt.Equal(c.Store.Clock.Now()) || task.Attempt != 1 {
+			c.Fatalf("%+v", task)
+		}
+	})
+}

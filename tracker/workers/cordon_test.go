@@ -1,0 +1,187 @@
+package workers_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func cordoned(c *trackertest.Crew, worker string) *tracker.Worker {
+	c.Helper()
+	w, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs[worker], "it writes nonsense")
+	if err != nil {
+		c.Fatal(err)
+	}
+	return w
+}
+
+// A cordoned worker goes on with what it holds and is given nothing more, until it is uncordoned.
+func TestCordon(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w")
+		id := c.IDs["w"]
+		c.MustQueue("before", "x")
+		held := c.MustClaim("w", 1)
+		c.MustQueue("after", "x")
+		for range 2 { // again it changes nothing
+			w := cordoned(c, "w")
+			if w.Status != tracker.Online || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" || w.Cordon.Since.IsZero() ||
+				len(w.Unschedulable) != 1 || w.Unschedulable[0] != tracker.ByCordon {
+				c.Fatalf("%+v", w)
+			}
+		}
+		if _, err := c.CordonWorker(c.Ctx, trackertest.Scope, id, "another reason"); err != nil {
+			c.Fatal(err)
+		}
+		c.WantIDs(c.MustClaim("w", 5))
+		if heard := c.MustBeatWorker(id); heard.ShouldDrain {
+			c.Fatalf("%+v", heard)
+		}
+		c.Pass(2 * time.Second)
+		if w := c.WantWorker(id, tracker.Online, ""); w.Held != 1 || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" {
+			c.Fatalf("after beats: %+v", w)
+		}
+		if b := c.MustBeat(held[0].Attempt, ""); b.Err != nil {
+			c.Fatal(b.Err)
+		}
+		if _, err := c.Complete(c.Ctx, held[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			c.Fatal(err)
+		}
+		c.Pass(5 * time.Second)
+		c.WantWorker(id, tracker.Online, "") // however idle it is
+		for range 2 {
+			if w, err := c.UncordonWorker(c.Ctx, trackertest.Scope, id, "mended"); err != nil || w.Cordon != nil || len(w.Unschedulable) != 0 {
+				c.Fatalf("%+v %v", w, err)
+			}
+		}
+		c.WantIDs(c.MustClaim("w", 5), "after")
+		if e := c.Events(id); e["worker.cordoned"] != 1 || e["worker.uncordoned"] != 1 {
+			c.Fatalf("%v", e)
+		}
+	})
+}
+
+// A cordon, a drain and the end of a worker are independent of each other.
+func TestCordonAndDrain(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w")
+		id := c.IDs["w"]
+		cordoned(c, "w")
+		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		c.WantWorker(id, tracker.Draining, "")
+		if w, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != tracker.Online || w.Cordon == nil {
+			c.Fatalf("resumed: %+v %v", w, err)
+		}
+		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+			c.Fatal(err)
+		}
+		if w, err := c.UncordonWorker(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != tracker.Draining || w.Cordon != nil {
+			c.Fatalf("uncordoned: %+v %v", w, err)
+		}
+		cordoned(c, "w")
+		c.Pass(2 * time.Second)
+		c.MustSweep()
+		c.WantWorker(id, tracker.Offline, tracker.WorkerDrained)
+		_, err := c.CordonWorker(c.Ctx, trackertest.Scope, id, "")
+		c.WantCode(err, tracker.WorkerOffline)
+		_, err = c.UncordonWorker(c.Ctx, trackertest.Scope, id, "")
+		c.WantCode(err, tracker.WorkerOffline)
+		_, err = c.CordonWorker(c.Ctx, trackertest.Scope, "wkr_nosuch000", "")
+		c.WantCode(err, tracker.WorkerNotFound)
+	})
+}
+
+// Whoever registers in a cordoned worker's place is the same process, and stays cordoned.
+func TestACordonIsInherited(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		same := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
+		first := h.MustRegister(same).WorkerID
+		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, first, `"quoted"`); err != nil {
+			h.Fatal(err)
+		}
+		next := h.MustRegister(same)
+		if next.Superseded != first {
+			h.Fatalf("%+v", next)
+		}
+		if w := h.WantWorker(next.WorkerID, tracker.Online, ""); w.Cordon == nil || w.Cordon.Reason != `"quoted"` {
+			h.Fatalf("%+v", w.Cordon)
+		}
+		if e := h.Events(next.WorkerID); e["worker.cordoned"] != 1 {
+			h.Fatalf("%v", e)
+		}
+		other := h.MustRegister(func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 8 }).WorkerID
+		if w := h.WantWorker(other, tracker.Online, ""); w.Cordon != nil {
+			h.Fatalf("%+v", w.Cordon)
+		}
+	})
+}
+
+// Selection and placement pass over cordoned workers and count them; what was placed on one goes elsewhere.
+func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		a := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m1" }).WorkerID
+		h.MustCreate(trackertest.Queued, trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID = "placed" })
+		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.WorkerID = "pinned", a })
+		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, a, ""); err != nil {
+			h.Fatal(err)
+		}
+		wanted := tracker.Selector{Scope: trackertest.Scope, Queue: "default"}
+		if err := wanted.Validate(); err != nil {
+			h.Fatal(err)
+		}
+		_, err := h.Select(h.Ctx, wanted)
+		nobody(h, err, tracker.NoMatchingWorkers, 1, map[tracker.Filter]int{tracker.ByCordon: 1})
+		if q, err := h.Queue(h.Ctx, trackertest.Scope, "default"); err != nil || q.Kinds[0].Unrunnable != 2 || q.Workers[tracker.Online] != 1 {
+			h.Fatalf("%+v %v", q, err)
+		}
+		b := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m2" }).WorkerID
+		found, err := h.Select(h.Ctx, wanted)
+		if err != nil || found.Worker.ID != b || found.Rejected[tracker.ByCordon] != 1 {
+			h.Fatalf("%+v %v", found, err)
+		}
+		h.Advance(time.Second)
+		h.MustSweep()
+		if task := h.MustGet("placed"); task.WorkerID != b {
+			h.Fatalf("placed again on %s", task.WorkerID)
+		}
+		if task := h.MustGet("pinned"); task.WorkerID != a {
+			h.Fatalf("pinned to %s", task.WorkerID)
+		}
+		no := false
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 10})
+		if err != nil || page.Total != 1 || page.Workers[0].ID != a {
+			h.Fatalf("%+v %v", page, err)
+		}
+	})
+}
+
+// A place is not reserved at a worker that was cordoned after it was chosen.
+func TestACordonBetweenChoiceAndPlacement(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		id := h.MustRegister().WorkerID
+		other, once := h.Replica(), sync.Once{}
+		trackertest.After(h.Tracker, "worker_candidates", func() {
+			once.Do(func() {
+				if _, err := other.CordonWorker(h.Ctx, trackertest.Scope, id, ""); err != nil {
+					h.Error(err)
+				}
+			})
+		})
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t", Queue: "default", Type: "send_email", Placement: "leastLoaded"}
+		if err := n.Validate(h.Store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		_, err := h.Create(h.Ctx, n)
+		h.WantCode(err, tracker.NoCapacity)
+	})
+}

@@ -1,0 +1,171 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Act is what may be done to many workers at once, apart from draining them.
+type Act string
+
+const (
+	Cordon   Act = "cordon"
+	Uncordon Act = "uncordon"
+	Resume   Act = "resume"
+	Retire   Act = "offline" // by an operator: what they hold is lost
+)
+
+// Acted counts what an act on many workers did.
+type Acted struct {
+	Matched int      // workers that the selector names and that are not OFFLINE
+	Done    int      // of these, those that are as the act wants them
+	Workers []string // ids of those that match
+}
+
+// NoWorkersMatch is the code of an act whose selector names nobody.
+const NoWorkersMatch model.Code = "no_workers_match"
+
+func nobodyNamed(op string) error {
+	return &model.Error{Code: NoWorkersMatch, Op: op,
+		Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
+}
+
+// MaxSilentFor bounds WorkerFilter.SilentFor in a selector.
+const MaxSilentFor = 30 * 24 * time.Hour
+
+// ValidateSelector checks a filter as acts on many workers accept it; its fields are named as in the API.
+func (f *WorkerFilter) ValidateSelector() error {
+	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
+		if id.value == "" {
+			continue
+		}
+		if err := model.CheckID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	if err := model.CheckText("selector.version", f.Version, model.MaxVersionBytes); err != nil {
+		return err
+	}
+	if f.SilentFor < 0 || f.SilentFor > MaxSilentFor {
+		return model.Invalidf("silentForMs", "is %d; use 1 to %d, or leave it out", model.Millis(f.SilentFor), model.Millis(MaxSilentFor))
+	}
+	return model.CheckLabels("selector.labels", f.Labels)
+}
+
+// named reads the workers that a selector names and that are not OFFLINE.
+func (s *Service) named(ctx context.Context, op string, f *WorkerFilter) ([]*model.Worker, error) {
+	refs, err := s.WorkerIDs(ctx, op, f.Scope, []model.WorkerStatus{model.Online, model.Draining})
+	if err != nil {
+		return nil, err
+	}
+	return s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.Status != model.Offline && f.matches(w) })
+}
+
+// ActOnWorkers does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
+// when they are to be OFFLINE: then whoever asks again may find that all are. With dryRun it only counts. What a failure cuts off
+// is done by the same call again, which leaves alone those that are as they should be.
+func (s *Service) ActOnWorkers(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
+	ctx, op := s.store.Within(ctx, 0), string(act)
+	workers, err := s.named(ctx, op, &f)
+	if err != nil {
+		return nil, err
+	}
+	if len(workers) == 0 && !dryRun && act != Retire {
+		return nil, nobodyNamed(op)
+	}
+	result := &Acted{Matched: len(workers)}
+	var todo, done []*model.Worker
+	for _, w := range workers {
+		result.Workers = append(result.Workers, w.ID)
+		if act.isDone(w) {
+			done = append(done, w)
+		} else {
+			todo = append(todo, w)
+		}
+	}
+	if !dryRun {
+		changed, err := s.changeAll(ctx, act, todo, &f, given)
+		if err != nil {
+			return nil, err
+		}
+		done = append(done, changed...)
+		if act == Cordon {
+			if err := s.unpinFrom(ctx, op, done); err != nil {
+				return nil, err
+			}
+		}
+	}
+	result.Done = len(done)
+	return result, nil
+}
+
+// isDone reports whether a worker that is not OFFLINE is as the act wants it.
+func (a Act) isDone(w *model.Worker) bool {
+	switch a {
+	case Cordon:
+		return w.Cordon != nil
+	case Uncordon:
+		return w.Cordon == nil
+	case Resume:
+		return w.Status == model.Online
+	}
+	return false
+}
+
+// changedAtOnce is how many workers are changed in one go: each goes with the names of all its keys.
+const changedAtOnce = 500
+
+// changeAll changes workers and returns those that are as they should be then. One that is gone by now is left out, as is one that
+// has been heard meanwhile and was to be OFFLINE for its silence.
+func (s *Service) changeAll(
+	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, given string,
+) (changed []*model.Worker, err error) {
+	for part := range slices.Chunk(workers, changedAtOnce) {
+		calls := make([]*store.Call, len(part))
+		for i, w := range part {
+			calls[i] = s.actCall(act, s.refOf(w), f, given)
+		}
+		s.store.DoAll(ctx, string(act), calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
+		for i, c := range calls {
+			code := readStatus(c.Reply).code
+			if code == schema.CodeOK || code == schema.CodeRepeated || code == schema.CodeOffline && act == Retire {
+				changed = append(changed, part[i])
+			}
+		}
+	}
+	if act == Retire {
+		s.recoverSome(ctx, changed)
+	}
+	return changed, nil
+}
+
+func (s *Service) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, given string) *store.Call {
+	switch act {
+	case Cordon, Uncordon:
+		return s.cordonCall(r, act == Cordon, given)
+	case Resume:
+		return s.statusCall(r, statusArgs{action: resume, given: given})
+	}
+	return s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor})
+}
+
+// recoveredNow is how many workers are recovered by the call that ended them; sweepers recover the others.
+const recoveredNow = 20
+
+func (s *Service) recoverSome(ctx context.Context, ended []*model.Worker) {
+	ids := make([]string, 0, recoveredNow)
+	for _, w := range ended[:min(len(ended), recoveredNow)] {
+		ids = append(ids, w.ID)
+	}
+	if len(ids) > 0 {
+		s.holdings.RecoverNow(ctx, ended[0].Scope, ids...)
+	}
+}

@@ -1,0 +1,95 @@
+package workers_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Whatever a selector may do to workers counts the same way, changes nothing when it only counts, and nothing more when it is
+// asked for again.
+func TestActsOnManyWorkers(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		on := func(machine, version string) string {
+			return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.Version = machine, version }).WorkerID
+		}
+		a, b, c := on("m1", "1"), on("m2", "1"), on("m3", "2")
+		old := tracker.WorkerFilter{Scope: trackertest.Scope, Version: "1"}
+		act := func(what tracker.WorkerAct, dryRun bool, matched, done int) {
+			h.Helper()
+			r, err := h.ActOnWorkers(h.Ctx, what, old, "because", dryRun)
+			if err != nil || r.Matched != matched || r.Done != done || len(r.Workers) != matched {
+				h.Fatalf("%s: %+v %v", what, r, err)
+			}
+		}
+		cordoned := func(id string, want bool) {
+			h.Helper()
+			if w := h.MustWorker(id); (w.Cordon != nil) != want {
+				h.Fatalf("%s: %+v", id, w)
+			}
+		}
+		act(tracker.CordonWorkers, true, 2, 0)
+		cordoned(a, false)
+		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, b, ""); err != nil {
+			h.Fatal(err)
+		}
+		act(tracker.CordonWorkers, true, 2, 1)
+		act(tracker.CordonWorkers, false, 2, 2)
+		act(tracker.CordonWorkers, false, 2, 2)
+		cordoned(a, true)
+		cordoned(c, false)
+		act(tracker.UncordonWorkers, false, 2, 2)
+		cordoned(b, false)
+		if _, err := h.DrainWorkers(h.Ctx, old, tracker.Drain{}, false); err != nil {
+			h.Fatal(err)
+		}
+		act(tracker.ResumeWorkers, true, 2, 0)
+		act(tracker.ResumeWorkers, false, 2, 2)
+		h.WantWorker(a, tracker.Online, "")
+		act(tracker.RetireWorkers, true, 2, 0)
+		act(tracker.RetireWorkers, false, 2, 2)
+		if w := h.WantWorker(b, tracker.Offline, tracker.WorkerForced); w.StatusReason != "because" {
+			h.Fatalf("%+v", w)
+		}
+		h.WantWorker(c, tracker.Online, "")
+		act(tracker.RetireWorkers, false, 0, 0) // the answer may have been lost
+		_, err := h.ActOnWorkers(h.Ctx, tracker.CordonWorkers, old, "", false)
+		h.WantCode(err, tracker.NoWorkersMatch)
+		if e := h.Events(a); e["worker.cordoned"] != 1 || e["worker.uncordoned"] != 1 || e["worker.resumed"] != 1 || e["worker.offline"] != 1 {
+			h.Fatalf("%v", e)
+		}
+	})
+}
+
+// Workers that have been silent are given up together, with what they hold; one that is heard before it is its turn is not.
+func TestTheSilentAreGivenUp(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		on := func(machine string) string {
+			return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = machine }).WorkerID
+		}
+		gone, back, here := on("m1"), on("m2"), on("m3")
+		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.WorkerID = "held", gone })
+		h.MustHand("held", gone)
+		h.AdvanceAlive(8*time.Second, here)
+		silent := tracker.WorkerFilter{Scope: trackertest.Scope, SilentFor: 5 * time.Second}
+		if r, err := h.ActOnWorkers(h.Ctx, tracker.RetireWorkers, silent, "", true); err != nil || r.Matched != 2 {
+			h.Fatalf("%+v %v", r, err)
+		}
+		other, once := h.Replica(), sync.Once{}
+		trackertest.After(h.Tracker, "worker_read", func() { once.Do(func() { other.MustBeatWorker(back) }) })
+		if r, err := h.ActOnWorkers(h.Ctx, tracker.RetireWorkers, silent, "", false); err != nil || r.Matched != 2 || r.Done != 1 {
+			h.Fatalf("%+v %v", r, err)
+		}
+		h.WantWorker(gone, tracker.Offline, tracker.WorkerForced)
+		h.WantWorker(back, tracker.Online, "")
+		h.WantWorker(here, tracker.Online, "")
+		if task := h.MustGet("held"); task.State != tracker.Queued || task.Losses != 1 {
+			h.Fatalf("%+v", task)
+		}
+	})
+}
