@@ -229,9 +229,9 @@ var opWords = map[string]words{
 	},
 	opSelectWorker: {
 		tag: "workers", summary: "Choose a worker",
-		description: "Workers of the queue are asked for runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected " +
-			"counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. " +
-			"Choosing reserves nothing: use placement at creation for that.",
+		description: "Workers of the queue are asked for runtime, type, labels, status, cordon, freshness and capacity, in this order; " +
+			"rejected counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a " +
+			"sweep has come by. Choosing reserves nothing: use placement at creation for that.",
 		request: v1.SelectWorkerRequest{}, optionalBody: true, requestExamples: []example{{"python",
 			`{"queue":"default","runtime":"python","strategy":"leastLoaded"}`}},
 		answers: map[int]any{200: v1.SelectWorkerResponse{}}, errors: []int{409},
