@@ -3,12 +3,16 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // acts lists the events of all shards but the stores' own as "<type> <by>".
@@ -76,4 +80,43 @@ func TestSubjectsThatCannotStandInEvents(t *testing.T) {
 	if err := (token.Control{Role: roleOperator, Tenant: "a", Workspace: "b", Subject: "a b", TTL: time.Hour}).Check(); err == nil {
 		t.Error("a token is made for a subject that events cannot tell")
 	}
+}
+
+// Acts on a queue, the brake or everything are told once each, whatever shards they are about, and not at all where they change
+// nothing.
+func TestContractActsOnTheDeploymentAreTold(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		named := func(role token.Role, subject string) string {
+			return l.controlOf(token.Control{Role: role, Subject: subject, TTL: time.Hour})
+		}
+		for range 2 { // the second time the queue is paused and goes on already
+			l.do("POST", "/v1/queues/q1/pause", named(roleOperator, "ann"), "").want(200)
+		}
+		for range 2 {
+			l.do("POST", "/v1/queues/q1/resume", named(roleOperator, "bob"), "").want(200)
+		}
+		l.do("POST", "/v1/queues/q1/pause", named(roleOperator, "carol"), "").want(200)
+		l.do("POST", "/v1/system:release", named(roleOperator, "dave"), `{"durationMs":90000}`).want(200)
+		for range 2 {
+			l.do("POST", "/v1/system:release", named(roleOperator, "dave"), `{"durationMs":60000}`).want(200)
+			l.do("POST", "/v1/system:sweep", named(roleAdmin, "eve"), "").want(200)
+		}
+		for kind, want := range map[string]string{
+			"queue.paused": "ann:1 carol:1", "queue.resumed": "bob:1", "system.released": "dave:2", "system.swept": "eve:2",
+		} {
+			if got := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(l.actsOf(kind)), "map["), "]"); got != want {
+				t.Errorf("%s: %s, want %s", kind, got, want)
+			}
+		}
+		shard := l.tr.ShardOf(tracker.Scope{Tenant: "acme", Workspace: "prod"}, "q1")
+		events, err := l.store.Client.XRange(context.Background(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(events, func(e redis.XMessage) bool { return e.Values["type"] == "queue.paused" })
+		if i < 0 || events[i].Values["subject"] != "q1" || events[i].Values["queue"] != "q1" || events[i].Values["scope"] != "acme/prod" {
+			t.Errorf("the shard of the queue has %v", events)
+		}
+	}, func(o *tracker.Options) { o.BrakeShare = 50 })
 }

@@ -397,8 +397,9 @@ func (c *story) holdsTime() {
 	c.check("keep time", <-kept)
 }
 
-// revokes takes tokens back, and looks at what was.
+// revokes takes tokens back, and looks at what was; before that it asks for a sweep.
 func (c *story) revokes() {
+	c.sure("sweep on demand", func() error { _, err := c.Tracker.Sweep(c.Ctx); return err })
 	one := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
 	c.sure("revoke", func() error { return c.Revoke(c.Ctx, one) })
 	c.sure("look at revocations", func() error { return c.LookAtRevocations(c.Ctx) })

@@ -1,23 +1,30 @@
 -- Purpose: pauses a queue in one shard, or lets it go on.
--- Guarantees: repeating it changes nothing. A paused queue takes tasks and hands none out (ready.lua, claim.lua). A
+-- Guarantees: repeating it changes nothing and tells nothing. A paused queue takes tasks and hands none out (ready.lua, claim.lua). A
 --   workspace has no more paused queues than the limit.
--- KEYS: 1 lubdub:{shard}:pauses
+-- KEYS: 1 lubdub:{shard}:pauses, 2 …:events
 -- ARGV: 1 <scope>/<queue>, 2 1 to pause, '' to go on, 3 1 to wake those who wait for the queue's tasks, else '',
---   4 limit of paused queues of the workspace, or '' where another shard has judged that
+--   4 limit of paused queues of the workspace, or '' where another shard has judged that, 5 1 where this shard is the
+--   one that tells of it, else ''
 -- Reply: {OK} or {REFUSED} when it would be more than the limit
 -- Cost: O(log n)
+--#include lib/clock.lua
 --#include lib/codes.lua
+--#include lib/event.lua
 --#include lib/wake.lua
-local queue = ARGV[1]
+local queue, changed = ARGV[1], nil
 if ARGV[2] == '1' then
   local scope = string.match(queue, '^[^/]*/[^/]*/')
   local function paused() return redis.call('ZLEXCOUNT', KEYS[1], '[' .. scope, '(' .. scope .. '\255') end
   if ARGV[4] ~= '' and not redis.call('ZSCORE', KEYS[1], queue) and paused() >= tonumber(ARGV[4]) then
     return {REFUSED}
   end
-  redis.call('ZADD', KEYS[1], 0, queue)
+  changed = redis.call('ZADD', KEYS[1], 0, queue) == 1 and 'queue.paused'
 else
-  redis.call('ZREM', KEYS[1], queue)
+  changed = redis.call('ZREM', KEYS[1], queue) == 1 and 'queue.resumed'
+end
+if changed and ARGV[5] == '1' then
+  local of, name = string.match(queue, '^([^/]*/[^/]*)/(.*)$')
+  write_event(KEYS[2], changed, {scope = of, subject = name, queue = name})
 end
 if ARGV[3] == '1' then wake_queue(KEYS[1], queue) end
 return {OK}

@@ -13,7 +13,9 @@ var EventTypes = []string{
 	"worker.registered", "worker.late", "worker.draining", "worker.resumed", "worker.offline", "worker.recovered",
 	"worker.flapping", "worker.identity_conflict",
 	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
-	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.adopted", "system.repaired",
+	"queue.paused", "queue.resumed",
+	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.released", "system.swept",
+	"system.tokens_revoked", "system.adopted", "system.repaired",
 }
 
 // CheckEventTypes refuses what is neither a type of events nor a family of them, such as task.*.

@@ -141,8 +141,10 @@ func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseA
 	if a.judge {
 		limit = MaxPausedQueues
 	}
-	return store.NewCall(shard, s.scripts.pause, []string{s.store.Keys[shard].Pauses},
-		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit)
+	k := s.store.Keys[shard]
+	tells := shard == s.store.ShardOf(scope, queue) // which is where a subject's events are looked for
+	return store.NewCall(shard, s.scripts.pause, []string{k.Pauses, k.Events},
+		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(tells))
 }
 
 // readPause reports whether the queue was refused: more than the limit would be paused.

@@ -109,6 +109,9 @@ func (k *ShardKeys) Idempotency(scope model.Scope, key string) string {
 	return k.prefix + "idem:" + scope.String() + "/" + key
 }
 
+// Told remembers of one act that it was told.
+func (k *ShardKeys) Told(act string) string { return k.prefix + "told:" + act }
+
 func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }

@@ -244,7 +244,7 @@ func (b *brake) count(ctx context.Context, ask []model.Scope, over overTimeouts,
 // the brake spares: each shard knows of a release itself, and nothing of the others need wait.
 func (b *brake) engage(ctx context.Context, scope model.Scope, counts *scopeCensus, timeout time.Duration) bool {
 	st := b.service.store
-	shard := st.ShardOf(scope, "") // any one shard, the same for all sweepers
+	shard := b.service.homeOf(scope)
 	data := fmt.Sprintf(`{"sharePct":%d,"tasks":{"live":%d,"silent":%d},"workers":{"live":%d,"silent":%d},"sweeper":%q}`,
 		b.service.opts.BrakeShare, counts.tasks.live, counts.tasks.silent, counts.workers.live, counts.workers.silent, b.id)
 	call := b.service.scripts.brakeEngageCall(shard, scope, timeout+2*censusEvery, data)

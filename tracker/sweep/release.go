@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,8 +36,13 @@ func (s *Service) Release(ctx context.Context, scope model.Scope, lasts time.Dur
 		return nil, model.Invalidf("durationMs", "is %d; use %d to %d",
 			model.Millis(lasts), model.Millis(model.MinTimeout), model.Millis(MaxRelease))
 	}
+	home := s.homeOf(scope)
 	calls, err := s.store.EachShard(ctx, op, func(shard int, _ *schema.ShardKeys) *store.Call {
-		return s.scripts.brakeReleaseCall(shard, scope, lasts)
+		data := ""
+		if shard == home {
+			data = fmt.Sprintf(`{"durationMs":%d}`, model.Millis(lasts))
+		}
+		return s.scripts.brakeReleaseCall(shard, scope, lasts, data)
 	})
 	if err != nil {
 		return nil, err
@@ -55,6 +61,9 @@ func (s *Service) Release(ctx context.Context, scope model.Scope, lasts time.Dur
 	s.log.Info("operators released the mass expiry brake", "scope", scope.String(), "tasks", r.Tasks, "workers", r.Workers, "for", lasts)
 	return r, nil
 }
+
+// homeOf is the shard in which what happens to a scope as a whole is remembered and told.
+func (s *Service) homeOf(scope model.Scope) int { return s.store.ShardOf(scope, "") }
 
 func (s *Service) releaseShard(ctx context.Context, op string, shard int, scope model.Scope, r *Released) error {
 	attempts, workers, err := s.sparedOf(ctx, op, shard, scope)

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -44,6 +45,13 @@ func (r *SweepResult) add(o SweepResult) {
 	r.DrainedWorkers += o.DrainedWorkers
 	r.RemovedWorkers += o.RemovedWorkers
 	r.Recovered += o.Recovered
+}
+
+// data is what an event tells of it, as JSON.
+func (r *SweepResult) data() string {
+	return fmt.Sprintf(`{"zombies":%d,"timedOut":%d,"requeued":%d,"ready":%d,"removed":%d,"held":%d,`+
+		`"workers":{"stale":%d,"drained":%d,"removed":%d,"recoveredAttempts":%d}}`,
+		r.Zombies, r.TimedOut, r.Requeued, r.Ready, r.Removed, r.Held, r.StaleWorkers, r.DrainedWorkers, r.RemovedWorkers, r.Recovered)
 }
 
 func (r *SweepResult) addMachine(m MachineName) {

@@ -14,7 +14,7 @@ import (
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
-	peek, peekBeats, forgetTimeouts, expire, timers, due                *lua.Script // scripts.go
+	peek, peekBeats, forgetTimeouts, expire, timers, due, swept         *lua.Script // scripts.go
 	brakeEngage, brakeRelease, brakeTasks, brakeWorkers, braked         *lua.Script // scripts_brake.go
 	census, censusSilent, censusSpared, censusWorkers                   *lua.Script // the same
 	workerPeek, workerExpire, workerDue, workerDrains, workerProbed     *lua.Script // scripts_workers.go
@@ -33,12 +33,19 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 		workerPeek:    set.Get("worker_peek"), workerExpire: set.Get("worker_expire"), workerDue: set.Get("worker_due"),
 		workerDrains: set.Get("worker_drains"), workerProbed: set.Get("worker_probed"),
 		walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
-		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"),
+		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"), swept: set.Get("swept"),
 	}
 }
 
 // sentinel is the entry of a set that keeps it from being absent.
 const sentinel = "!"
+
+// sweptCall tells of a sweep that was asked for; data is the event's, as JSON.
+func (s *scripts) sweptCall(act, data string) *store.Call {
+	const shard = 0 // every deployment has it
+	k := s.keys[shard]
+	return store.NewCall(shard, s.swept, []string{k.Events, k.Told(act)}, data)
+}
 
 func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *store.Call {
 	var keys []string

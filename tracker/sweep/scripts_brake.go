@@ -19,9 +19,10 @@ func (s *scripts) brakeEngageCall(shard int, scope model.Scope, lasts time.Durat
 // readBrakeEngage reports whether the brake may spare what is silent.
 func readBrakeEngage(r store.Reply) bool { return r.Int(0) == 1 }
 
-func (s *scripts) brakeReleaseCall(shard int, scope model.Scope, lasts time.Duration) *store.Call {
+// brakeReleaseCall is one part of an act; data is the event's, as JSON, "" where another shard tells it.
+func (s *scripts) brakeReleaseCall(shard int, scope model.Scope, lasts time.Duration, data string) *store.Call {
 	k := s.keys[shard]
-	return store.NewCall(shard, s.brakeRelease, []string{k.Clock, k.Braked}, scope.String(), model.Millis(lasts))
+	return store.NewCall(shard, s.brakeRelease, []string{k.Clock, k.Braked, k.Events}, scope.String(), model.Millis(lasts), data)
 }
 
 // readBrakeRelease returns when the release is over.

@@ -168,9 +168,18 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
-// Sweep sweeps every shard once, as a sweeper that nobody else knows of. When its time runs out it returns what it has done.
+// Sweep sweeps every shard once, as a sweeper that nobody else knows of, and tells of that. When its time runs out it returns what
+// it has done.
 func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
-	return NewSweeper(s, SweeperOptions{}).RunOnce(s.store.Within(ctx, 0))
+	ctx = s.store.Within(ctx, 0)
+	r, err := NewSweeper(s, SweeperOptions{}).RunOnce(ctx)
+	if err != nil {
+		return r, err
+	}
+	if _, err := s.store.Do(ctx, "sweep", s.scripts.sweptCall(model.NewID("act_"), r.data())); err != nil {
+		s.log.Warn("a sweep that was asked for is done, and could not be told", "by", model.ActorOf(ctx), "error", err)
+	}
+	return r, nil
 }
 
 // Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
