@@ -15,7 +15,8 @@ func key(name string) string { return "lubdub:{7}:" + name }
 func tickKeys() (keys []string) {
 	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix",
 		"events", "sweepers",
-		"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries", "braked"} {
+		"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries", "braked",
+		"schedules", "scheduledue"} {
 		keys = append(keys, key(name))
 	}
 	return keys

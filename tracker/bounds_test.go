@@ -58,8 +58,8 @@ func TestEveryScriptIsBounded(t *testing.T) {
 	b.fillShards()
 	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
-	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeWorkers, b.deepQueue, b.herdOfTasks, b.manyRevocations,
-		b.everythingEnds, b.events} {
+	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
+		b.manyRevocations, b.everythingEnds, b.events} {
 		act()
 		limit = max(limit, b.limit())
 	}
@@ -149,11 +149,11 @@ func (b *bounds) fillShards() {
 			name := other.String() + "/" + id
 			member := name + "#1.abcd"
 			for set, entry := range map[string]string{"timers": "r:" + member, "due": "x:" + name, "beats:2000": member,
-				"outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member} {
+				"outbox": "wkr_9\t" + member + "\tl\tgone", "braked": "h:2000:" + member, "scheduledue": name} {
 				pipe.ZAdd(b.Ctx, key(set), redis.Z{Score: far, Member: entry})
 			}
 			for set, entry := range map[string]string{"ix": other.String() + "/R/" + id, "held": "wkr_9/" + member + "/0//",
-				"ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
+				"schedules": name, "ready": fmt.Sprintf("%s/q//type%d///%013d/%s/0/", other, n/2, i, id)} {
 				pipe.ZAdd(b.Ctx, key(set), redis.Z{Member: entry})
 			}
 			pipe.ZAdd(b.Ctx, key("fences"), redis.Z{Score: float64(now - 2*time.Hour.Milliseconds()), Member: fmt.Sprint("wkr_", i)})

@@ -136,6 +136,7 @@ func (c *story) observe() map[string]string {
 	var run *tracker.Run
 	c.sure("run", func() (err error) { run, err = c.Run(c.Ctx, trackertest.Scope, "r1"); return err })
 	end["run r1"] = fmt.Sprint(run.Counts)
+	c.observeSchedules(end, told)
 	for what, n := range c.Events("") {
 		if strings.HasPrefix(what, "task.") || strings.HasPrefix(what, "queue.") || slices.Contains(toldOnce, what) {
 			end["events "+what] = fmt.Sprint(n)

@@ -14,6 +14,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
+// DefaultMaxSchedules is how many schedules one tenant may have where nothing else is said.
+const DefaultMaxSchedules = 10_000
+
 // Options configure a Tracker. Zero fields mean the default that their comment names.
 type Options struct {
 	// RedisURL says where Redis is: redis://, rediss:// or unix:// for one server (one that turns out to be
@@ -48,6 +51,8 @@ type Options struct {
 	TenantTasks   int64 // that are not finished
 	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0016-quotas.md
 	TenantWorkers int64 // that are not OFFLINE
+
+	MaxSchedules int // that one tenant may have, over all its workspaces; 0: DefaultMaxSchedules
 
 	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its
 	// members to be given one more timeout. 0: off; at most 100.
@@ -86,6 +91,12 @@ func (o *Options) setDefaults() error {
 	}
 	if o.EventsPerShard < 0 {
 		return fmt.Errorf("events per shard is %d; it must be at least 1, or 0 for the default", o.EventsPerShard)
+	}
+	if o.MaxSchedules == 0 {
+		o.MaxSchedules = DefaultMaxSchedules
+	}
+	if o.MaxSchedules < 0 {
+		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
 	}
 	if o.BrakeShare < 0 || o.BrakeShare > 100 {
 		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)

@@ -38,6 +38,7 @@ func (c *story) play() {
 	c.brake()
 	c.repairs()
 	c.holds()
+	c.schedules()
 	c.readers()
 	c.revokes()
 	c.goOn(2 * time.Second)

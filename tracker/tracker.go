@@ -11,6 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -19,15 +20,16 @@ import (
 
 // The services of the rooms, under names that can be embedded side by side.
 type (
-	storeService    = store.Store
-	eventsService   = events.Service
-	beatsService    = beats.Service
-	holdingsService = holdings.Service
-	quotasService   = quotas.Service
-	workersService  = workers.Service
-	tasksService    = tasks.Service
-	queuesService   = queues.Service
-	sweepService    = sweep.Service
+	storeService     = store.Store
+	eventsService    = events.Service
+	beatsService     = beats.Service
+	holdingsService  = holdings.Service
+	quotasService    = quotas.Service
+	workersService   = workers.Service
+	tasksService     = tasks.Service
+	queuesService    = queues.Service
+	schedulesService = schedules.Service
+	sweepService     = sweep.Service
 
 	revocationsService = revocations.Service
 )
@@ -43,6 +45,7 @@ type Tracker struct {
 	*workersService
 	*tasksService
 	*queuesService
+	*schedulesService
 	*sweepService
 	*revocationsService
 }
@@ -90,13 +93,14 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
-	sw := sweep.New(s, b, h, w, ta, sweep.Options{
+	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
+	sw := sweep.New(s, b, h, w, ta, sc, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
-	return &Tracker{s, e, b, h, q, w, ta, qu, sw, re}
+	return &Tracker{s, e, b, h, q, w, ta, qu, sc, sw, re}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.

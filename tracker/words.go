@@ -7,6 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -19,6 +20,7 @@ import (
 type (
 	Acknowledged   = model.Acknowledged
 	Acted          = workers.Acted
+	Asked          = schedules.Asked
 	Attempt        = model.Attempt
 	Beat           = beats.Beat
 	Cancel         = model.Cancel
@@ -26,8 +28,8 @@ type (
 	Code           = model.Code
 	Completed      = model.Completed
 	Completion     = model.Completion
-	CreateResult   = tasks.CreateResult
 	Created        = model.Created
+	CreateResult   = tasks.CreateResult
 	Drain          = workers.Drain
 	Drained        = workers.Drained
 	Durability     = store.Durability
@@ -44,6 +46,8 @@ type (
 	Evidence       = model.Evidence
 	FieldError     = model.FieldError
 	Filter         = model.Filter
+	Fire           = schedules.Fire
+	FireOutcome    = schedules.Outcome
 	HistoryEntry   = model.HistoryEntry
 	InventoryItem  = holdings.InventoryItem
 	Liveness       = model.Liveness
@@ -64,14 +68,18 @@ type (
 	RetryPolicy    = model.RetryPolicy
 	Revocation     = revocations.Revocation
 	Run            = model.Run
+	Schedule       = schedules.Schedule
+	ScheduleSpec   = schedules.Spec
+	ScheduleFilter = schedules.Filter
+	SchedulePage   = schedules.Page
 	Scope          = model.Scope
 	Selection      = model.Selection
 	SelectionError = model.SelectionError
 	Selector       = model.Selector
 	State          = model.State
-	SweepResult    = sweep.SweepResult
 	Sweeper        = sweep.Sweeper
 	SweeperOptions = sweep.SweeperOptions
+	SweepResult    = sweep.SweepResult
 	Task           = model.Task
 	TaskFilter     = model.TaskFilter
 	TaskNotice     = holdings.TaskNotice
@@ -102,6 +110,7 @@ const (
 	Cancelled                = model.Cancelled
 	DeadlineExceeded         = model.DeadlineExceeded
 	DefaultFinishedRetention = model.DefaultFinishedRetention
+	DefaultMaxCatchup        = schedules.DefaultMaxCatchup
 	DefaultMaxConcurrent     = model.DefaultMaxConcurrent
 	DefaultOfflineRetention  = model.DefaultOfflineRetention
 	DefaultTokenTTL          = model.DefaultTokenTTL
@@ -111,6 +120,9 @@ const (
 	Exists                   = model.Exists
 	Expired                  = model.Expired
 	Failed                   = model.Failed
+	FireCreated              = schedules.Created
+	FireRefused              = schedules.Refused
+	FireSkipped              = schedules.Skipped
 	Forbidden                = queues.Forbidden
 	Fresh                    = model.Fresh
 	Fsync                    = store.Fsync
@@ -130,11 +142,12 @@ const (
 	MaxIDBytes               = model.MaxIDBytes
 	MaxKeptError             = model.MaxKeptError
 	MaxKeyBytes              = model.MaxKeyBytes
-	MaxLabelValBytes         = model.MaxLabelValBytes
 	MaxLabels                = model.MaxLabels
+	MaxLabelValBytes         = model.MaxLabelValBytes
 	MaxMaxConcurrent         = model.MaxMaxConcurrent
 	MaxMessageBytes          = model.MaxMessageBytes
 	MaxMultiplier            = model.MaxMultiplier
+	MaxNextFires             = schedules.MaxNext
 	MaxPausedQueues          = queues.MaxPausedQueues
 	MaxPayloadBytes          = model.MaxPayloadBytes
 	MaxPhaseBytes            = model.MaxPhaseBytes
@@ -152,22 +165,24 @@ const (
 	NoCapacity               = model.NoCapacity
 	NoFreshWorkers           = model.NoFreshWorkers
 	NoMatchingWorkers        = model.NoMatchingWorkers
-	NoWorkersMatch           = workers.NoWorkersMatch
 	NotFound                 = model.NotFound
+	NoWorkersMatch           = workers.NoWorkersMatch
 	Offline                  = model.Offline
 	Online                   = model.Online
 	Overloaded               = model.Overloaded
-	QueueNotFound            = queues.QueueNotFound
 	Queued                   = model.Queued
+	QueueNotFound            = queues.QueueNotFound
 	Replicated               = store.Replicated
 	ResumeWorkers            = workers.Resume
 	RetireWorkers            = workers.Retire
 	RevokedOfSubject         = revocations.OfSubject
 	RevokedOfTenant          = revocations.OfTenant
 	RevokedOfWorker          = revocations.OfWorker
+	Running                  = model.Running
 	RunNotFound              = model.RunNotFound
 	RunTimeout               = model.RunTimeout
-	Running                  = model.Running
+	ScheduleExists           = schedules.Exists
+	ScheduleNotFound         = schedules.NotFound
 	StartTimeout             = model.StartTimeout
 	Succeeded                = model.Succeeded
 	Unavailable              = model.Unavailable

@@ -95,7 +95,8 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		HealthCheckPeriod: p.cfg.HealthCheck, EventsPerShard: p.cfg.EventsPerShard,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
-		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
+		MaxSchedules: p.cfg.MaxSchedules,
+		Durability:   tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,
 	}
 	if strings.HasPrefix(p.cfg.Redis, "rediss") {

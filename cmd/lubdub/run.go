@@ -33,7 +33,9 @@ func (p *process) run(ctx context.Context, serving func()) error {
 		s.api = g.Start("API listener", s.listener(p.listener, p.api.Serve))
 	}
 	if p.cfg.Roles.Sweeper {
-		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{ReconcileRate: p.cfg.ReconcileRate}).Run)
+		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{
+			ReconcileRate: p.cfg.ReconcileRate, FiresPerTick: p.cfg.MaxFires,
+		}).Run)
 	}
 	s.tracker = g.Start("tracker", p.untilItFails)
 	serving()

@@ -15,15 +15,17 @@ var update = flag.Bool("update", false, "write the table of rooms into docs/arch
 
 // rooms are the packages of tracker from the bottom up: each may know those before it, but for what `apart` says.
 var rooms = []string{"lane", "model", "schema", "store", "events", "beats", "quotas", "revocations", "holdings", "workers", "tasks",
-	"queues", "sweep"}
+	"queues", "schedules", "sweep"}
 
 // apart has pairs of rooms that do not know each other though one stands above the other.
 var apart = [][2]string{
 	{"events", "beats"}, {"events", "quotas"}, {"events", "holdings"}, {"events", "workers"}, {"events", "tasks"}, {"events", "queues"},
 	{"revocations", "events"}, {"revocations", "beats"}, {"revocations", "quotas"}, {"revocations", "holdings"},
 	{"revocations", "workers"}, {"revocations", "tasks"}, {"revocations", "queues"}, {"revocations", "sweep"},
+	{"events", "schedules"},
 	{"lane", "events"}, {"lane", "model"}, {"lane", "schema"}, {"beats", "quotas"}, {"quotas", "holdings"},
 	{"beats", "queues"}, {"quotas", "queues"}, {"quotas", "sweep"}, {"queues", "sweep"},
+	{"beats", "schedules"}, {"quotas", "schedules"}, {"holdings", "schedules"}, {"workers", "schedules"}, {"queues", "schedules"},
 }
 
 func roomOf(path string) (string, bool) {

@@ -65,6 +65,8 @@ func TestPrecedence(t *testing.T) {
 		"mass-expiry-brake":         {"on", "on", "off", "on"},
 		"mass-expiry-share":         {"10", "20", "30", "40"},
 		"reconcile-rate":            {"1", "2", "3", "4"},
+		"max-schedules":             {"1", "2", "3", "4"},
+		"max-fires-per-tick":        {"1", "2", "3", "4"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
 		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},
 		"log-level":                 {"debug", "warn", "error", "debug"},

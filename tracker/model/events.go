@@ -14,6 +14,7 @@ var EventTypes = []string{
 	"worker.flapping", "worker.identity_conflict",
 	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
 	"queue.paused", "queue.resumed",
+	"schedule.created", "schedule.changed", "schedule.paused", "schedule.resumed", "schedule.deleted", "schedule.fired", "schedule.skipped",
 	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.released", "system.swept",
 	"system.tokens_revoked", "system.adopted", "system.repaired",
 }

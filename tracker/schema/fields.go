@@ -112,3 +112,33 @@ const (
 	WorkerCordoned      = "co" // since when it is cordoned
 	WorkerCordonReason  = "cw" // reason that was given for that, as JSON string
 )
+
+// Fields of schedule:<scope>/<id>, a schedule's record.
+const (
+	ScheduleCron       = "c"  // cron expression
+	ScheduleOverlap    = "o"  // 1: a fire is skipped while the task of the one before runs
+	ScheduleMaxCatchup = "m"  // how many missed fires are caught up
+	ScheduleVersion    = "v"  // version of what it says and of whether it is paused
+	ScheduleQueue      = "q"  // queue of its tasks
+	ScheduleType       = "y"  // their type
+	ScheduleSize       = "sz" // bytes of its task
+	ScheduleNonce      = "nn" // nonce of the creation
+	ScheduleCreated    = "cr" // when it was created
+	ScheduleChanged    = "up" // when it was changed
+	SchedulePaused     = "p"  // since when it is paused
+	ScheduleResumed    = "rs" // since when it has not been paused
+	ScheduleLast       = "l"  // the last fire that was dealt with
+	ScheduleEnded      = "e"  // 1: no fire is to come any more
+	ScheduleFires      = "nf" // fires in all
+	ScheduleSkipped    = "sk" // skipped fires in all
+	ScheduleUntold     = "su" // missed fires of which no event tells yet
+	ScheduleLastTask   = "tk" // task of the last fire
+	ScheduleDecided    = "dc" // fire that is to get a task
+)
+
+// Fields of scheduletask:<scope>/<id>, what a schedule's tasks are made from.
+const (
+	ScheduleDocTask      = "task"
+	ScheduleDocPayload   = "payload"
+	ScheduleDocResources = "resources"
+)

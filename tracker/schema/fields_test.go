@@ -14,7 +14,10 @@ import (
 )
 
 // The records whose fields are named on both sides, by the prefix of their constants.
-const ofTask, ofDoc, ofWorker, ofMachine, ofNone = "Task", "Doc", "Worker", "machine", ""
+const (
+	ofTask, ofDoc, ofWorker, ofMachine, ofNone = "Task", "Doc", "Worker", "machine", ""
+	ofSchedule, ofScheduleDoc                  = "Schedule", "ScheduleDoc"
+)
 
 // keyExpressions are how scripts name the keys of hashes; whatever else they call a key is told for each file in keysOfFile.
 var keyExpressions = map[string]string{
@@ -35,6 +38,12 @@ var keysOfFile = map[string]map[string]string{
 	"lib/view.lua":                  {"key": ofNone}, // its lists are looked at for themselves
 	"queues/asked_labels.lua":       {"key": ofDoc},
 	"queues/claimed.lua":            {"KEYS[1]": ofNone},
+	"schedules/schedule_decide.lua": {"KEYS[1]": ofSchedule},
+	"schedules/schedule_read.lua":   {"KEYS[k + 1]": ofScheduleDoc},
+	"schedules/schedule_record.lua": {"KEYS[2]": ofSchedule},
+	"schedules/schedule_save.lua":   {"KEYS[4]": ofSchedule, "KEYS[5]": ofScheduleDoc},
+	"schedules/schedule_settle.lua": {"KEYS[3]": ofSchedule},
+	"schedules/schedule_switch.lua": {"KEYS[4]": ofSchedule},
 	"store/schema.lua":              {"KEYS[1]": ofNone},
 	"sweep/brake_tasks.lua":         {"key": ofTask},
 	"sweep/brake_workers.lua":       {"key": ofWorker},
@@ -43,6 +52,7 @@ var keysOfFile = map[string]map[string]string{
 	"sweep/worker_ended.lua":        {"KEYS[i + 2]": ofWorker},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
 	"tasks/names.lua":               {"key": ofTask},
+	"tasks/states.lua":              {"key": ofTask},
 	"workers/machine_drain.lua":     {"machine": ofMachine},
 	"workers/machine_read.lua":      {"KEYS[1]": ofMachine},
 	"workers/registration.lua":      {"KEYS[1]": ofNone},
@@ -63,7 +73,9 @@ var ofGoOnly = map[string][]string{
 
 // Scripts and Go name the same fields, and the scripts' headers list them.
 func TestFieldsMatchLua(t *testing.T) {
-	inGo, named := fieldConstants(t), map[string]map[string]string{ofTask: {}, ofDoc: {}, ofWorker: {}, ofMachine: {}}
+	inGo, named := fieldConstants(t), map[string]map[string]string{
+		ofTask: {}, ofDoc: {}, ofWorker: {}, ofMachine: {}, ofSchedule: {}, ofScheduleDoc: {},
+	}
 	files, err := filepath.Glob("../../lua/*/*.lua")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -82,6 +94,7 @@ func TestFieldsMatchLua(t *testing.T) {
 	}
 	listed := map[string][]string{
 		ofTask: listedFields(t, "task", 0), ofWorker: listedFields(t, "worker", 0), ofMachine: listedFields(t, "worker", 1),
+		ofSchedule: listedFields(t, "schedule", 0),
 	}
 	for record, uses := range named {
 		want := inGo[record]
@@ -119,7 +132,7 @@ func fieldConstants(t *testing.T) map[string][]string {
 		if !ok {
 			return true
 		}
-		prefix := regexp.MustCompile(`^(Task|Doc|Worker)`).FindString(spec.Names[0].Name)
+		prefix := regexp.MustCompile(`^(Task|Doc|Worker|ScheduleDoc|Schedule)`).FindString(spec.Names[0].Name)
 		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
 		if err != nil || prefix == "" || slices.Contains(fields[prefix], value) {
 			t.Errorf("%s is no field, or one that is there already", spec.Names[0].Name)
@@ -199,6 +212,9 @@ func fieldsIn(t *testing.T, file, text string) (uses []fieldUse) {
 	record := ofTask
 	if file == "lib/worker.lua" || strings.Contains(text, "--#include lib/worker.lua") {
 		record = ofWorker
+	}
+	if file == "lib/schedule.lua" || strings.Contains(text, "--#include lib/schedule.lua") {
+		record = ofSchedule
 	}
 	for _, m := range ofFields.FindAllStringSubmatch(text, -1) {
 		uses = append(uses, fieldUse{record, m[1]})

@@ -35,6 +35,9 @@ type ShardKeys struct {
 	Confirmed string
 	Braked    string
 
+	Schedules   string
+	ScheduleDue string
+
 	OfWorkers   []string // in the order of lua/lib/worker.lua
 	Workers     string
 	WorkerBeats string
@@ -65,6 +68,8 @@ func NewShardKeys(shard int) *ShardKeys {
 	k.Sweepers = k.prefix + "sweepers"
 	k.Confirmed = k.prefix + "confirmed"
 	k.Braked = k.prefix + "braked"
+	k.Schedules = k.prefix + "schedules"
+	k.ScheduleDue = k.prefix + "scheduledue"
 	k.Fixed = []string{k.Clock, k.Outages, k.Timeouts, k.Timers, k.Due, k.Index, k.Events, k.Progress, k.Cancels,
 		k.Ready, k.Held, k.Outbox}
 	k.Workers = k.prefix + "workers"
@@ -221,4 +226,18 @@ func (k *ShardKeys) OfWorker(dst []string, r *WorkerRef) []string {
 	return append(dst, k.Worker(name), k.Machine(machine), k.MachineWorkers(machine), k.MachinePeriods(machine),
 		k.Stales(r.Scope, r.Lineage), k.Stales(r.Scope, "m:"+r.Machine), k.Recovery(name), k.Identity(r.Scope, r.Identity),
 		k.Reserved(name))
+}
+
+// Keys of a schedule, by TaskName with its id, and of its fires: those that wait for their tasks, and the last that were dealt with.
+func (k *ShardKeys) Schedule(name string) string { return k.prefix + "schedule:" + name }
+
+func (k *ShardKeys) ScheduleTask(name string) string { return k.prefix + "scheduletask:" + name }
+
+func (k *ShardKeys) Pending(name string) string { return k.prefix + "pending:" + name }
+
+func (k *ShardKeys) Fired(name string) string { return k.prefix + "fired:" + name }
+
+// OfSchedule returns the keys of one schedule in the order in which scripts declare them.
+func (k *ShardKeys) OfSchedule(dst []string, name string) []string {
+	return append(dst, k.Schedule(name), k.ScheduleTask(name), k.Pending(name), k.Fired(name))
 }

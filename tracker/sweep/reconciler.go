@@ -18,7 +18,7 @@ const (
 	repairLimit   = 25 // tasks or workers of one script call
 )
 
-// walk is one set of a shard to walk over. What its entries are about one of the two functions reads; neither: they are the
+// walk is one set of a shard to walk over. What its entries are about one of the three functions reads; none: they are the
 // timeouts in use.
 type walk struct {
 	set     string // its name in docs/redis-keys.md
@@ -27,6 +27,7 @@ type walk struct {
 	key     func(*schema.ShardKeys) string
 	task    func(entry string, shard int) (taskEntry, bool)
 	worker  func(entry string, shard int) (workerEntry, bool)
+	names   bool // its entries name schedules
 }
 
 // walks are the sets of a shard in the order of the walk; the beats sets come behind, as timeouts lists them.
@@ -42,6 +43,8 @@ var walks = []walk{
 	{set: "workerbeats", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerBeats }, worker: ofWorkerLook},
 	{set: "workerdue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerDue }, worker: ofWorkerDue},
 	{set: "recoveries", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Recoveries }, worker: ofRecovery},
+	{set: "schedules", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Schedules }, names: true},
+	{set: "scheduledue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.ScheduleDue }, names: true},
 	// Last: by now no machine is without workers only because its lists lost them.
 	{set: "workers", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Workers }, worker: ofWorkerIndex},
 }
@@ -155,6 +158,10 @@ func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int
 		repairs, err = r.repairTasks(ctx, shard, w, page.entries)
 	case w.worker != nil:
 		repairs, err = s.repairWorkers(ctx, shard, w, page.entries)
+	case w.names:
+		calls := s.schedules.RepairCalls(shard, page.entries)
+		s.store.DoBulk(ctx, "reconcile", calls)
+		repairs, err = s.countRepairs(calls)
 	default:
 		p.timeouts = append(p.timeouts, page.entries...)
 	}

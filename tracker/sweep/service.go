@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -29,21 +30,24 @@ type Options struct {
 // Service is what the sweepers of a process share. No field changes once it is made, so its methods may be called from any
 // goroutine.
 type Service struct {
-	store    *store.Store
-	beats    *beats.Service
-	holdings *holdings.Service
-	workers  *workers.Service
-	tasks    *tasks.Service
-	scripts  scripts
-	opts     Options
-	log      *slog.Logger
-	metrics  *metrics
+	store     *store.Store
+	beats     *beats.Service
+	holdings  *holdings.Service
+	workers   *workers.Service
+	tasks     *tasks.Service
+	schedules *schedules.Service
+	scripts   scripts
+	opts      Options
+	log       *slog.Logger
+	metrics   *metrics
 }
 
 // New makes the service.
-func New(s *store.Store, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, o Options) *Service {
+func New(
+	s *store.Store, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, sc *schedules.Service, o Options,
+) *Service {
 	return &Service{
-		store: s, beats: b, holdings: h, workers: w, tasks: ta, scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
+		store: s, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
 		metrics: newMetrics(o.Registerer),
 	}
 }

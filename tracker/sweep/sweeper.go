@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -18,6 +19,8 @@ type SweeperOptions struct {
 	// ReconcileRate is how many entries a second the reconciler examines, over all shards and by all sweepers
 	// together; 0: none.
 	ReconcileRate int
+
+	FiresPerTick int // of schedules that this sweeper deals with a second; 0: DefaultFiresPerTick
 }
 
 // Sweeper finds what has gone silent or has come due and ends it. Any number of them may run at once: every
@@ -30,6 +33,7 @@ type Sweeper struct {
 	beside     *beside
 	tasks      *taskSweep
 	workers    *workerSweep
+	schedules  *scheduleSweep
 	reconciler *reconciler
 }
 
@@ -58,6 +62,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 		service: s, id: id, log: s.log, beside: aside,
 		tasks:      newTaskSweep(s, id, known, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
+		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, DefaultFiresPerTick)),
 		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
 	}
 }
@@ -90,7 +95,7 @@ type beside struct {
 func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
 // Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict elsewhere, and
-// tasks beside workers, so that a long round over one kind delays no verdict on the other. Redis's trouble is logged, counted
+// tasks beside workers and schedules, so that a long round over one kind delays no verdict on another. Redis's trouble is logged, counted
 // and outlived.
 func (s *Sweeper) Run(ctx context.Context) error {
 	ctx = s.acting(ctx)
@@ -106,6 +111,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 				started[n] = true
 				running.Go(st.Guard("sweeping tasks", func() { s.runNode(ctx, n, s.tasks.sweep) }))
 				running.Go(st.Guard("sweeping workers", func() { s.runNode(ctx, n, s.workers.sweep) }))
+				running.Go(st.Guard("firing schedules", func() { s.runNode(ctx, n, s.schedules.sweep) }))
 			}
 		}
 		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
@@ -163,6 +169,9 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 			if !tasks.more && !workers.more || ctx.Err() != nil || s.service.store.IsLate(ctx, nil) {
 				break
 			}
+		}
+		if err := s.schedules.once(ctx, &round{node: n, shards: shards}); err != nil {
+			return total, store.AsUnavailable("sweep", err)
 		}
 	}
 	return total, nil

@@ -12,13 +12,13 @@ import (
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	cancel, create, get, idempotencyKey, names, nextAttempt *lua.Script
+	cancel, create, get, idempotencyKey, names, nextAttempt, states *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		cancel: set.Get("cancel"), create: set.Get("create"), get: set.Get("get"), idempotencyKey: set.Get("idempotency_key"),
-		names: set.Get("names"), nextAttempt: set.Get("next_attempt"),
+		names: set.Get("names"), nextAttempt: set.Get("next_attempt"), states: set.Get("states"),
 	}
 }
 
@@ -145,6 +145,26 @@ func readNames(re store.Reply, refs []*schema.TaskRef) {
 	for i, r := range refs {
 		r.Resolve(re.Str(2*i), re.Str(2*i+1))
 	}
+}
+
+// statesCall reads how tasks of one shard stand.
+func (s *Service) statesCall(refs []*schema.TaskRef) *store.Call {
+	keys := make([]string, len(refs))
+	for i, r := range refs {
+		keys[i] = s.store.Keys[r.Shard].Task(schema.TaskName(r.Scope, r.ID))
+	}
+	return store.NewCall(refs[0].Shard, s.scripts.states, keys)
+}
+
+// readStates returns how each of them stands.
+func readStates(re store.Reply) []TaskState {
+	states := make([]TaskState, len(re)/2)
+	for i := range states {
+		if states[i].State = schema.StateOf(re.Str(2 * i)); states[i].State == model.Failed {
+			states[i].Reason = model.Reason(re.Str(2*i + 1))
+		}
+	}
+	return states
 }
 
 // GetCall reads a part of the task that a resolved ref names; ReadTask reads the reply.

@@ -1,0 +1,23 @@
+-- Purpose: records fires that somebody asks for: one now, or those of a time that is over.
+-- Guarantees: a fire that waits for its task, or was dealt with among the last ten, is not recorded again. They move no last
+--   fire. There is a limit to how many wait.
+-- KEYS: 1 lubdub:{shard}:scheduledue, 2 …:schedule:<scope>/<id>, 3 …:pending:<scope>/<id>, 4 …:fired:<scope>/<id>
+-- ARGV: 1 name, 2 kind: m (one now; none is given) or b, 3 limit of fires that wait, then the fires, wall ms in 13 digits
+-- Reply: {OK, wall ms of the fire now}, {NOT_FOUND} or {REFUSED} when too many wait
+-- Cost: O(fires log n); at most 250
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/schedule.lua
+local name, kind, limit = unpack(ARGV, 1, 3)
+if not open_schedule(KEYS[2]) then return {NOT_FOUND} end
+local at = math.floor(now / 1000) * 1000
+local fires = kind == 'm' and {string.format('%013.0f', at)} or {unpack(ARGV, 4)}
+local known = knower(KEYS[3], KEYS[4])
+local new = {}
+for _, fire in ipairs(fires) do
+  if not known(fire) then new[#new + 1] = fire .. '/' .. kind end
+end
+if #new > 0 and redis.call('ZCARD', KEYS[3]) + #new > tonumber(limit) then return {REFUSED} end
+for _, fire in ipairs(new) do redis.call('ZADD', KEYS[3], '0', fire) end
+if #new > 0 then redis.call('ZADD', KEYS[1], NOW, name) end
+return {OK, at}

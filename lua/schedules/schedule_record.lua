@@ -1,0 +1,45 @@
+-- Purpose: records the fires of a schedule whose time has come, and moves its last fire on, in one step. Their tasks are
+--   created after that, each by the key of its fire, so whoever dies in between loses none and makes none twice.
+-- Guarantees: only by what was read: the same version and the same last fire; of two sweepers one records. No more than the
+--   newest that are to be caught up wait for their tasks; the others are counted as skipped. A fire that has got its task, or
+--   waits for it, since somebody asked for it, is no other one.
+-- KEYS: 1 lubdub:{shard}:scheduledue, 2 …:schedule:<scope>/<id>, 3 …:pending:<scope>/<id>,
+--   4 …:fired:<scope>/<id>
+-- ARGV: 1 name, 2 version that was read, 3 last fire that was read, wall ms, 4 last fire from now on, wall ms, 5 when to look
+--   next, wall ms, '' for never, 6 fires that are skipped, 7 how many of those that wait are answered, then the fires, wall ms in 13
+--   digits, oldest first
+-- Reply: {OK, fires that were skipped, {fires that wait, oldest first}}, {NOT_FOUND} or {MISMATCH} when another was faster
+-- Cost: O(fires log n), at most 250 of them; O(those that wait) when more wait than are to be caught up
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/schedule.lua
+local name, version, was, last, next, skipped = unpack(ARGV, 1, 6)
+local f = open_schedule(KEYS[2])
+if not f then
+  redis.call('ZREM', KEYS[1], name)
+  return {NOT_FOUND}
+end
+if f.v ~= version or f.l ~= was or f.p then return {MISMATCH} end
+local known = knower(KEYS[3], KEYS[4])
+for i = 8, #ARGV do
+  if not known(ARGV[i]) then redis.call('ZADD', KEYS[3], '0', ARGV[i] .. '/s') end
+end
+local most = math.max(tonumber(f.m), 1)
+if redis.call('ZCARD', KEYS[3]) > most then
+  local waiting = {}
+  for _, fire in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+    if string.sub(fire, -2) == '/s' and string.sub(fire, 1, -3) ~= f.dc then waiting[#waiting + 1] = fire end
+  end
+  for i = 1, #waiting - most do
+    redis.call('ZREM', KEYS[3], waiting[i])
+    skipped = skipped + 1
+  end
+end
+redis.call('HSET', KEYS[2], 'l', last)
+if next == '' then redis.call('HSET', KEYS[2], 'e', '1') end
+if tonumber(skipped) > 0 then
+  redis.call('HINCRBY', KEYS[2], 'sk', skipped)
+  redis.call('HINCRBY', KEYS[2], 'su', skipped)
+end
+look_at(KEYS[1], KEYS[3], name, next, NOW)
+return {OK, tonumber(skipped), redis.call('ZRANGE', KEYS[3], 0, ARGV[7] - 1)}

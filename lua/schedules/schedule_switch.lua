@@ -1,0 +1,31 @@
+-- Purpose: pauses a schedule, lets it go on, or deletes it.
+-- Guarantees: repeating it changes nothing. What it has fired before is not taken back, but a deleted one creates no more.
+-- KEYS: as those of schedule_save.lua
+-- ARGV: 1 scope, 2 id, 3 pause, resume or delete
+-- Reply: {OK} or {NOT_FOUND}
+-- Cost: O(log n + fires that wait for their tasks)
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/scheduleevent.lua
+--#include lib/schedule.lua
+local scope, id, act = unpack(ARGV, 1, 3)
+local name = scope .. '/' .. id
+local f = open_schedule(KEYS[4])
+if not f then return {NOT_FOUND} end
+local function tell(type) emit_schedule(KEYS[1], type, scope, id, f) end
+if act == 'delete' then
+  redis.call('ZREM', KEYS[2], name)
+  redis.call('ZREM', KEYS[3], name)
+  redis.call('DEL', unpack(KEYS, 4, 7))
+  tell('schedule.deleted')
+elseif act == 'pause' and not f.p then
+  redis.call('HSET', KEYS[4], 'p', NOW, 'v', digits(f.v + 1))
+  look_at(KEYS[3], KEYS[6], name, '', NOW)
+  tell('schedule.paused')
+elseif act == 'resume' and f.p then
+  redis.call('HDEL', KEYS[4], 'p')
+  redis.call('HSET', KEYS[4], 'rs', NOW, 'v', digits(f.v + 1))
+  redis.call('ZADD', KEYS[3], NOW, name)
+  tell('schedule.resumed')
+end
+return {OK}

@@ -1,0 +1,25 @@
+-- Purpose: tells which schedules of some shards are to be looked at, and who else sweeps these.
+-- Guarantees: writes nothing. What it lists must be dealt with by scripts that check again.
+-- KEYS: for each shard lubdub:{shard}:scheduledue, …:sweepers. On Cluster a call is about one shard only.
+-- ARGV: 1 ms after which a silent sweeper counts no more, 2 limit of each shard
+-- Reply: wall ms, then for each shard {wall ms at which the next one behind these is due, {name and since when, wall ms, for
+--   each, longest due first}, {sweepers}}
+-- Cost: O(log n + limit) for each shard
+--#include lib/clock.lua
+local KEYS_PER_SHARD = 2
+local reply, limit = {now}, tonumber(ARGV[2])
+local heard = string.format('%.0f', now - ARGV[1])
+for k = 1, #KEYS, KEYS_PER_SHARD do
+  local first = redis.call('ZRANGE', KEYS[k], 0, limit, 'WITHSCORES') -- one more than the limit
+  local due, next = {}, 9007199254740991
+  for i = 1, #first, 2 do
+    local since = tonumber(first[i + 1])
+    if since > now or i > 2 * limit then
+      next = since
+      break
+    end
+    due[#due + 1], due[#due + 2] = first[i], since
+  end
+  reply[#reply + 1] = {next, due, redis.call('ZRANGEBYSCORE', KEYS[k + 1], '(' .. heard, now)}
+end
+return reply

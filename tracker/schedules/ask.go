@@ -1,0 +1,106 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cron"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// maxWaiting bounds how many fires of one schedule may wait for their tasks when some are asked for.
+const maxWaiting = 2 * MaxMaxCatchup
+
+// Asked is what somebody's asking for fires has come to.
+type Asked struct {
+	Fires   []Fire // oldest first; their tasks are created, or will be by a sweeper
+	Skipped int64  // older ones that are more than MaxCatchup
+}
+
+// FireSchedule fires it now, once, whether it is paused or not and whatever still runs. The fire's time is the second it
+// happens in: twice within one is once. When it is recorded its task is created, here or by a sweeper.
+func (s *Service) FireSchedule(ctx context.Context, scope model.Scope, id string) (*Fire, error) {
+	const op = "fireSchedule"
+	ctx = s.store.Within(ctx, 0)
+	r := s.ref(scope, id)
+	at, err := s.ask(ctx, op, r, nil, maxWaiting)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fire{At: at, Kind: ByHand, TaskID: taskOf(scope, id, at)}
+	all, _, err := s.readAll(ctx, op, []ref{r}, maxWaiting+MaxMaxCatchup, noTask)
+	if err != nil || all[0].Schedule == nil {
+		return f, nil // it is recorded, and sweepers go on
+	}
+	j := &job{found: all[0]}
+	if times, err := cron.Parse(j.Cron); err == nil {
+		j.Next = times.Next(j.Last) // not after now: what has been missed by now is looked at as before
+	}
+	for _, w := range j.waiting {
+		if w.at.Equal(at) {
+			j.fires = []waiting{w}
+		}
+	}
+	done, err := s.create(ctx, op, []*job{j})
+	if err == nil && len(done) == 1 && done[0].outcome == Refused {
+		return nil, done[0].err
+	}
+	return f, nil
+}
+
+// BackfillSchedule fires for times within (from, to], which must be over: the newest MaxCatchup of them. It moves no last fire,
+// and does not mind what still runs. Sweepers create the tasks.
+func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id string, from, to time.Time) (*Asked, error) {
+	const op = "backfillSchedule"
+	ctx = s.store.Within(ctx, 0)
+	r := s.ref(scope, id)
+	now, of, err := s.read(ctx, op, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case !from.Before(to):
+		return nil, model.Invalidf("to", "is not after from; a backfill is of the fires after from, up to and with to")
+	case to.After(now):
+		return nil, model.Invalidf("to", "lies in the future (it is %s here); what is to come fires by itself", now.Format(time.RFC3339))
+	}
+	times, err := cron.Parse(of.Cron)
+	if err != nil {
+		return nil, err
+	}
+	fires := times.Newest(from, to, of.MaxCatchup)
+	asked := &Asked{Skipped: times.Count(from, to) - int64(len(fires))}
+	if len(fires) == 0 {
+		return asked, nil
+	}
+	for left := fires; len(left) > 0; { // where a part fails, the repeat does the rest
+		some := left[:min(len(left), firesAtOnce)]
+		left = left[len(some):]
+		if _, err := s.ask(ctx, op, r, some, maxWaiting-len(left)); err != nil {
+			return nil, err
+		}
+	}
+	for _, at := range fires {
+		asked.Fires = append(asked.Fires, Fire{At: at, Kind: Backfill, TaskID: taskOf(scope, id, at)})
+	}
+	return asked, nil
+}
+
+// ask records fires; none: one now, whose time it returns. No more than limit may wait then.
+func (s *Service) ask(ctx context.Context, op string, r ref, fires []time.Time, limit int) (at time.Time, err error) {
+	c := s.askCall(r, fires, limit)
+	s.store.DoDurably(ctx, op, c)
+	if c.Err != nil {
+		return at, c.Err
+	}
+	reply := readAsk(c.Reply)
+	switch reply.code {
+	case schema.CodeNotFound:
+		return at, notFound(op)
+	case schema.CodeRefused:
+		return at, &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: 10 * time.Second,
+			Message: fmt.Sprintf("as many fires of this schedule wait for their tasks as may (%d); wait until these are created", maxWaiting)}
+	}
+	return reply.now, nil
+}

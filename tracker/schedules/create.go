@@ -1,0 +1,217 @@
+package schedules
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+const (
+	batchFires = 100     // whose tasks are created together
+	batchBytes = 4 << 20 // of their payloads and the rest, unless one has more by itself
+	retryPause = time.Second
+)
+
+// job are fires of one schedule that wait for their tasks, and are dealt with together.
+type job struct {
+	found
+	fires []waiting
+	done  []settled
+	pause time.Duration // for how long the rest is let be: what was tried would fail again just now
+}
+
+// settled is a fire of which it is known what became of it.
+type settled struct {
+	fire    waiting
+	outcome Outcome
+	detail  string // the task, that which still runs, or the code of the refusal
+	err     error  // of a refusal
+}
+
+// jobsOf takes as many of the fires that wait as may be dealt with.
+func jobsOf(all []found, allow func(fires int) int) (jobs []*job) {
+	for _, f := range all {
+		if f.Schedule == nil || len(f.waiting) == 0 {
+			continue
+		}
+		n := allow(len(f.waiting))
+		if n == 0 {
+			break
+		}
+		jobs = append(jobs, &job{found: f, fires: f.waiting[:n]})
+	}
+	return jobs
+}
+
+// batches cuts jobs into such as are created together.
+func batches(jobs []*job) (all [][]*job) {
+	fires, bytes := batchFires, batchBytes
+	for _, j := range jobs {
+		size := len(j.fires) * j.bytes
+		if fires+len(j.fires) > batchFires || bytes+size > batchBytes {
+			all, fires, bytes = append(all, nil), 0, 0
+		}
+		fires, bytes = fires+len(j.fires), bytes+size
+		all[len(all)-1] = append(all[len(all)-1], j)
+	}
+	return all
+}
+
+// create creates the tasks of fires that wait, notes what became of each, and returns those that it was first to note. Whatever
+// fails on the way is done again by the next look: a task that was created is found by its key then.
+func (s *Service) create(ctx context.Context, op string, jobs []*job) (done []settled, err error) {
+	if err := s.skipOverlaps(ctx, op, jobs); err != nil {
+		return nil, err
+	}
+	if err := s.readTasks(ctx, op, jobs); err != nil {
+		return nil, err
+	}
+	s.createTasks(ctx, jobs)
+	calls := make([]*store.Call, len(jobs))
+	for i, j := range jobs {
+		calls[i] = s.settleCall(j.ref, j.version, j.Next, j.pause, j.done)
+	}
+	s.store.DoBulk(ctx, op, calls)
+	for i, j := range jobs {
+		for at, d := range j.done {
+			if calls[i].Err == nil && readSettle(calls[i].Reply, at) {
+				done = append(done, d)
+			}
+		}
+	}
+	s.count(done)
+	return done, store.FirstError(calls)
+}
+
+// readTasks reads what tasks of schedules are made from.
+func (s *Service) readTasks(ctx context.Context, op string, jobs []*job) error {
+	var calls []*store.Call
+	var of []*job
+	for _, j := range jobs {
+		if len(j.fires) > 0 {
+			calls, of = append(calls, s.readCall([]ref{j.ref}, 0, wholeTask)), append(of, j)
+		}
+	}
+	s.store.DoBulk(ctx, op, calls)
+	for i, j := range of {
+		if calls[i].Err != nil {
+			return calls[i].Err
+		}
+		if read := readRead([]ref{j.ref}, calls[i].Reply).schedules[0]; read != nil {
+			j.Task = read.Task
+		} else {
+			j.fires = nil // it has just been deleted
+		}
+	}
+	return nil
+}
+
+// createTasks creates the tasks of the jobs' fires. One that is there already was created by this fire: its id says so.
+func (s *Service) createTasks(ctx context.Context, jobs []*job) {
+	var tasks []model.NewTask
+	var of []*job
+	var fires []waiting
+	for _, j := range jobs {
+		for _, w := range j.fires {
+			n := j.Task
+			n.TaskID, n.IdempotencyKey, n.IdempotencyHash = taskOf(j.scope, j.id, w.at), keyOf(j.id, w.at), firesHash
+			tasks, of, fires = append(tasks, n), append(of, j), append(fires, w)
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	for i, result := range s.tasks.CreateBatch(ctx, tasks) {
+		j, done := of[i], settled{fire: fires[i], outcome: Created, detail: tasks[i].TaskID}
+		switch code := model.CodeOf(result.Err); {
+		case result.Err == nil:
+			done.detail = result.Created.Task.ID
+		case code == model.Exists:
+		case slices.Contains(passing, code):
+			j.pause = retryPause
+			continue
+		default:
+			done.outcome, done.detail, done.err = Refused, string(code), result.Err
+		}
+		j.done = append(j.done, done)
+	}
+}
+
+// passing are refusals after which a creation is tried again: the store is away, a quota is used up, or it has to be placed and
+// no worker can take it just now.
+var passing = []model.Code{model.Unavailable, model.Overloaded, model.NoFreshWorkers, model.NoMatchingWorkers, model.NoCapacity}
+
+// skipOverlaps takes out of the jobs of schedules whose tasks must not run beside each other the fires that find one running,
+// and of the others all but the first. What was asked for by hand is not held up by that.
+func (s *Service) skipOverlaps(ctx context.Context, op string, jobs []*job) error {
+	var refs []*schema.TaskRef
+	var judged []*job
+	for _, j := range jobs {
+		if j.SkipOverlap && slices.ContainsFunc(j.fires, isByTime) {
+			judged = append(judged, j)
+			refs = append(refs, s.store.Ref(j.scope, j.task)) // "": no task has that id
+		}
+	}
+	states, err := s.tasks.States(ctx, op, refs)
+	if err != nil {
+		return err
+	}
+	var calls []*store.Call
+	var deciding []*job
+	for i, j := range judged {
+		var byTime []waiting
+		byTime, j.fires = split(j.fires, isByTime)
+		first := byTime[0]
+		switch {
+		case j.decided == millisText(first.at):
+			j.fires = append(j.fires, first)
+		case states[i].State != "" && !states[i].State.Terminal():
+			for _, w := range byTime {
+				j.done = append(j.done, settled{fire: w, outcome: Skipped, detail: j.task})
+			}
+		default:
+			calls, deciding = append(calls, s.decideCall(j.ref, first, j.task)), append(deciding, j)
+			j.fires = append(j.fires, first)
+		}
+	}
+	s.store.DoBulk(ctx, op, calls)
+	for i, c := range calls {
+		if c.Err != nil || readCode(c.Reply) != schema.CodeOK {
+			deciding[i].fires = deciding[i].fires[:len(deciding[i].fires)-1] // another look decides
+		}
+	}
+	return nil
+}
+
+func isByTime(w waiting) bool { return w.kind == ByTime }
+
+// split returns those of a list that are so, and the others.
+func split(all []waiting, is func(waiting) bool) (yes, no []waiting) {
+	for _, w := range all {
+		if is(w) {
+			yes = append(yes, w)
+		} else {
+			no = append(no, w)
+		}
+	}
+	return yes, no
+}
+
+// count counts what became of fires.
+func (s *Service) count(done []settled) {
+	for _, d := range done {
+		switch d.outcome {
+		case Created:
+			s.metrics.fires.WithLabelValues("created").Inc()
+		case Skipped:
+			s.metrics.fires.WithLabelValues("overlap").Inc()
+		case Refused:
+			s.metrics.fires.WithLabelValues("refused").Inc()
+			s.log.Warn("a schedule's task was refused", "error", d.err)
+		}
+	}
+}

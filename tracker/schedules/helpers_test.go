@@ -1,0 +1,93 @@
+package schedules_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// begins is when the clock of these tests starts: half a second behind a full minute, on a Thursday.
+var begins = time.Date(2026, 1, 15, 10, 0, 0, int(500*time.Millisecond), time.UTC)
+
+// saved makes a schedule that fires at each full minute; change edits it first.
+func saved(h *trackertest.Harness, change ...func(*tracker.ScheduleSpec)) *tracker.Schedule {
+	h.Helper()
+	d := spec(change...)
+	if err := d.Validate(h.Store.Clock.Now()); err != nil {
+		h.Fatal(err)
+	}
+	s, err := h.CreateSchedule(h.Ctx, d)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return s
+}
+
+func spec(change ...func(*tracker.ScheduleSpec)) tracker.ScheduleSpec {
+	d := tracker.ScheduleSpec{
+		Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: tracker.DefaultMaxCatchup,
+		Task: tracker.NewTask{
+			Queue: "q", Type: "x", Payload: []byte(`{"n":1}`), Resources: []byte(`{"cpu":2}`), Labels: map[string]string{"a": "b"},
+		},
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	return d
+}
+
+func got(h *trackertest.Harness, id string) *tracker.Schedule {
+	h.Helper()
+	s, err := h.Schedule(h.Ctx, trackertest.Scope, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return s
+}
+
+// queued lists the tasks that there are.
+func queued(h *trackertest.Harness) []*tracker.Task {
+	h.Helper()
+	var all []*tracker.Task
+	for after := ""; ; {
+		page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after})
+		if err != nil {
+			h.Fatal(err)
+		}
+		all = append(all, page.Tasks...)
+		if after = page.Next; after == "" {
+			return all
+		}
+	}
+}
+
+// fires lists what became of the last fires, oldest first, each as minute:second, kind and outcome.
+func fires(s *tracker.Schedule) string {
+	var all []string
+	for _, f := range slices.Backward(s.Recent) {
+		all = append(all, fmt.Sprintf("%s %s %s", f.At.Format("04:05"), f.Kind, f.Outcome))
+	}
+	return strings.Join(all, ", ")
+}
+
+// want compares what became of the last fires.
+func want(h *trackertest.Harness, id, all string) *tracker.Schedule {
+	h.Helper()
+	s := got(h, id)
+	if is := fires(s); is != all {
+		h.Fatalf("fires are %q, want %q", is, all)
+	}
+	return s
+}
+
+// ends finishes a task as a worker would.
+func ends(h *trackertest.Harness, id string) {
+	h.Helper()
+	if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, "done"); err != nil {
+		h.Fatal(err)
+	}
+}

@@ -1,0 +1,120 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+func notFound(op string) error {
+	return &model.Error{Code: NotFound, Op: op,
+		Message: "no schedule with this id in this tenant and workspace; check the id, tenantId and workspaceId"}
+}
+
+// CreateSchedule saves a schedule that Validate has checked. Its first fire is the first one after now. Creations of one tenant
+// that are under way together may come to more than its bound by as many as they are.
+func (s *Service) CreateSchedule(ctx context.Context, d Spec) (*Schedule, error) {
+	const op = "createSchedule"
+	ctx = s.store.Within(ctx, 0)
+	if d.ID == "" {
+		d.ID = model.NewID("sch_")
+	}
+	if err := s.admit(ctx, op, d.Scope.Tenant); err != nil {
+		return nil, err
+	}
+	r := s.ref(d.Scope, d.ID)
+	c := s.saveCall(r, &d, model.NewFence()+model.NewFence(), "")
+	s.store.DoDurably(ctx, op, c)
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	if readCode(c.Reply) == schema.CodeExists {
+		return nil, &model.Error{Code: Exists, Op: op,
+			Message: "a schedule with this id exists in this workspace; change that one with PUT or PATCH, or choose another scheduleId"}
+	}
+	return s.one(ctx, op, r)
+}
+
+// admit refuses one schedule more than a tenant may have.
+func (s *Service) admit(ctx context.Context, op, tenant string) error {
+	_, total, err := s.names(ctx, op, tenant+"/", "", 0, false)
+	if err != nil {
+		return err
+	}
+	if total >= s.opts.MaxSchedules {
+		return &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: time.Minute,
+			Message: fmt.Sprintf("the tenant has %d schedules over all its workspaces, and may have %d (max-schedules); "+
+				"delete those that are not needed", total, s.opts.MaxSchedules)}
+	}
+	return nil
+}
+
+// ChangeSchedule has change make a new definition from the present one, checks that, and saves it. What was missed since the
+// last fire is caught up by what the schedule says then. change may be called more than once.
+func (s *Service) ChangeSchedule(ctx context.Context, scope model.Scope, id string, change func(*Spec) error) (*Schedule, error) {
+	const op = "changeSchedule"
+	ctx = s.store.Within(ctx, 0)
+	r := s.ref(scope, id)
+	for {
+		now, present, err := s.read(ctx, op, r)
+		if err != nil {
+			return nil, err
+		}
+		d := present.Spec
+		if err := change(&d); err != nil {
+			return nil, err
+		}
+		d.Scope, d.ID = scope, id
+		if err := d.Validate(now); err != nil {
+			return nil, err
+		}
+		if d.says() == present.says() {
+			return present, s.complete(ctx, op, now, present) // it has been changed so before
+		}
+		c := s.saveCall(r, &d, "", present.version)
+		if s.store.DoDurably(ctx, op, c); c.Err != nil {
+			return nil, c.Err
+		}
+		switch readCode(c.Reply) {
+		case schema.CodeOK:
+			return s.one(ctx, op, r)
+		case schema.CodeNotFound:
+			return nil, notFound(op)
+		} // else it has changed meanwhile
+	}
+}
+
+// PauseSchedule stops new fires; those that were recorded before still get their tasks.
+func (s *Service) PauseSchedule(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
+	return s.switched(ctx, "pauseSchedule", scope, id, toPaused)
+}
+
+// ResumeSchedule lets it go on. What it has missed is caught up, the newest MaxCatchup fires.
+func (s *Service) ResumeSchedule(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
+	return s.switched(ctx, "resumeSchedule", scope, id, toRunning)
+}
+
+// DeleteSchedule deletes it; its tasks stay.
+func (s *Service) DeleteSchedule(ctx context.Context, scope model.Scope, id string) error {
+	_, err := s.switched(ctx, "deleteSchedule", scope, id, toDeleted)
+	return err
+}
+
+func (s *Service) switched(ctx context.Context, op string, scope model.Scope, id string, to switchTo) (*Schedule, error) {
+	ctx = s.store.Within(ctx, 0)
+	r := s.ref(scope, id)
+	c := s.switchCall(r, to)
+	s.store.DoDurably(ctx, op, c)
+	switch {
+	case c.Err != nil:
+		return nil, c.Err
+	case readCode(c.Reply) == schema.CodeNotFound:
+		return nil, notFound(op)
+	case to == toDeleted:
+		return nil, nil
+	}
+	return s.one(ctx, op, r)
+}

@@ -1,0 +1,30 @@
+package schedules
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics count what became of fires that this process dealt with.
+type metrics struct {
+	fires  *prometheus.CounterVec
+	missed prometheus.Counter
+	lag    prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		fires: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_schedule_fires_total",
+			Help: "Fires of schedules by what became of them: created, overlap (the task before still ran), refused.",
+		}, []string{"outcome"}),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_schedule_skipped_fires_total",
+			Help: "Fires of schedules that were missed and are more than maxCatchup lets be caught up.",
+		}),
+		lag: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_schedule_lag_seconds", Help: "How long the schedule that this sweeper found due longest had been due.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(m.fires, m.missed, m.lag)
+	}
+	return m
+}

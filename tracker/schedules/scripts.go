@@ -1,0 +1,282 @@
+package schedules
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+type scripts struct {
+	ask, decide, due, list, read, record, repair, save, settle, change *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{
+		ask: set.Get("schedule_ask"), change: set.Get("schedule_switch"), decide: set.Get("schedule_decide"), due: set.Get("schedules_due"),
+		list: set.Get("schedules_list"), read: set.Get("schedule_read"), record: set.Get("schedule_record"),
+		repair: set.Get("schedules_repair"), save: set.Get("schedule_save"), settle: set.Get("schedule_settle"),
+	}
+}
+
+// ref names a schedule.
+type ref struct {
+	scope model.Scope
+	id    string
+	shard int
+}
+
+func (s *Service) ref(scope model.Scope, id string) ref {
+	return ref{scope, id, s.store.ShardOf(scope, id)}
+}
+
+func (r ref) name() string { return schema.TaskName(r.scope, r.id) }
+
+// saving are the keys of what changes a schedule.
+func (s *Service) saving(r ref) []string {
+	k := s.store.Keys[r.shard]
+	return k.OfSchedule([]string{k.Events, k.Schedules, k.ScheduleDue}, r.name())
+}
+
+// saveCall creates a schedule by a nonce, or changes the version of one; of nonce and version one is empty.
+func (s *Service) saveCall(r ref, d *Spec, nonce, version string) *store.Call {
+	overlap := ""
+	if d.SkipOverlap {
+		overlap = "1"
+	}
+	return store.NewCall(r.shard, s.scripts.save, s.saving(r), r.scope.String(), r.id, nonce, version, d.Cron, overlap, d.MaxCatchup,
+		d.Task.Queue, d.Task.Type, packTask(&d.Task), string(d.Task.Payload), string(d.Task.Resources))
+}
+
+// switchTo is what is done to a schedule as a whole.
+type switchTo string
+
+const (
+	toPaused  switchTo = "pause"
+	toRunning switchTo = "resume"
+	toDeleted switchTo = "delete"
+)
+
+func (s *Service) switchCall(r ref, to switchTo) *store.Call {
+	return store.NewCall(r.shard, s.scripts.change, s.saving(r), r.scope.String(), r.id, string(to))
+}
+
+// readCode returns what a script answers that is about one schedule.
+func readCode(re store.Reply) int64 { return re.Int(0) }
+
+// taskPart is what is read of a schedule's task.
+type taskPart string
+
+const (
+	noTask    taskPart = ""
+	shortTask taskPart = "short" // without payload and resources
+	wholeTask taskPart = "whole"
+)
+
+// readAtOnce is how many schedules one script reads: without payloads one has 60 KB at most. With them it reads one.
+const readAtOnce = 25
+
+// readCall reads schedules of one shard, of each so many fires that wait.
+func (s *Service) readCall(refs []ref, waiting int, part taskPart) *store.Call {
+	k := s.store.Keys[refs[0].shard]
+	var keys []string
+	for _, r := range refs {
+		keys = k.OfSchedule(keys, r.name())
+	}
+	return store.NewCall(refs[0].shard, s.scripts.read, keys, waiting, string(part))
+}
+
+// readReply is what schedule_read.lua answers.
+type readReply struct {
+	now       time.Time   // by Redis's clock
+	schedules []*Schedule // nil: there is no such one
+	waiting   [][]waiting // of each
+}
+
+// scheduleReply is what it answers of one.
+type scheduleReply struct {
+	fields  map[string]string // of its record; none: there is no such one
+	waiting []waiting
+	count   int      // fires that wait in all
+	fired   []string // as they are stored, newest first
+	task    []string // parts of its task, as many as were asked for
+}
+
+func readScheduleReply(re store.Reply) scheduleReply {
+	return scheduleReply{
+		fields: store.Pairs(re.List(0)), waiting: readWaiting(re.List(1)), count: int(re.Int(2)), fired: re.List(3).Strings(),
+		task: re.List(4).Strings(),
+	}
+}
+
+func readRead(refs []ref, re store.Reply) readReply {
+	reply := readReply{now: re.Time(0), schedules: make([]*Schedule, len(refs)), waiting: make([][]waiting, len(refs))}
+	for i, r := range refs {
+		of := readScheduleReply(re.List(1 + i))
+		reply.schedules[i], reply.waiting[i] = readSchedule(r, of), of.waiting
+	}
+	return reply
+}
+
+func readWaiting(re store.Reply) (all []waiting) {
+	for _, text := range re.Strings() {
+		if w, ok := parseWaiting(text); ok {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// listCall lists what is named behind a prefix in shards that one call may be about.
+func (s *Service) listCall(shards []int, prefix, after string, limit int, descending bool) *store.Call {
+	keys := make([]string, len(shards))
+	for i, shard := range shards {
+		keys[i] = s.store.Keys[shard].Schedules
+	}
+	order := ""
+	if descending {
+		order = "desc"
+	}
+	return store.NewCall(shards[0], s.scripts.list, keys, prefix, after, limit, order)
+}
+
+// readList returns all that was listed, of each shard the first ones, and how many there are in all.
+func readList(re store.Reply) (names []string, total int) {
+	for i := 0; i+1 < len(re); i += 2 {
+		names = append(names, re.List(i).Strings()...)
+		total += int(re.Int(i + 1))
+	}
+	return names, total
+}
+
+// dueCall lists the schedules that are due in shards that one call may be about, of each shard so many.
+func (s *Service) dueCall(shards []int, limit int) *store.Call {
+	var keys []string
+	for _, shard := range shards {
+		keys = append(keys, s.store.Keys[shard].ScheduleDue, s.store.Keys[shard].Sweepers)
+	}
+	return store.NewCall(shards[0], s.scripts.due, keys, model.Millis(sweeperLease), limit)
+}
+
+// dueReply is what schedules_due.lua answers of one shard.
+type dueReply struct {
+	next     time.Time // when the next one behind these is due
+	names    []string
+	since    []time.Time // when each was due
+	sweepers []string
+}
+
+func readDue(re store.Reply) dueReply {
+	reply := dueReply{next: re.Time(0), sweepers: re.List(2).Strings()}
+	list := re.List(1)
+	for i := 0; i+1 < len(list); i += 2 {
+		reply.names, reply.since = append(reply.names, list.Str(i)), append(reply.since, list.Time(i+1))
+	}
+	return reply
+}
+
+// firesAtOnce is how many fires one script records.
+const firesAtOnce = 250
+
+// recordCall records fires, oldest first.
+func (s *Service) recordCall(r ref, of *Schedule, p *plan) *store.Call {
+	k := s.store.Keys[r.shard]
+	args := []any{r.name(), of.version, of.Last.UnixMilli(), p.last.UnixMilli(), schema.MillisOrEmpty(p.next), p.skipped, waitingRead}
+	for _, at := range p.fires {
+		args = append(args, millisText(at))
+	}
+	return store.NewCall(r.shard, s.scripts.record,
+		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
+}
+
+// recordReply is what schedule_record.lua answers.
+type recordReply struct {
+	recorded bool
+	skipped  int64 // of these, and of those that waited
+	waiting  []waiting
+}
+
+func readRecord(re store.Reply) recordReply {
+	return recordReply{recorded: re.Int(0) == schema.CodeOK, skipped: re.Int(1), waiting: readWaiting(re.List(2))}
+}
+
+// askCall records fires that somebody asks for; none: one now. No more than limit may wait then.
+func (s *Service) askCall(r ref, fires []time.Time, limit int) *store.Call {
+	k := s.store.Keys[r.shard]
+	args := []any{r.name(), "m", limit}
+	if len(fires) > 0 {
+		args[1] = "b"
+	}
+	for _, at := range fires {
+		args = append(args, millisText(at))
+	}
+	return store.NewCall(r.shard, s.scripts.ask,
+		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
+}
+
+// askReply is what schedule_ask.lua answers.
+type askReply struct {
+	code int64     // CodeOK, CodeNotFound or CodeRefused when too many wait
+	now  time.Time // of the fire now
+}
+
+func readAsk(re store.Reply) askReply { return askReply{re.Int(0), re.Time(1)} }
+
+// decideCall settles that a fire gets a task; before: the task of the fire before, as it was read.
+func (s *Service) decideCall(r ref, w waiting, before string) *store.Call {
+	k := s.store.Keys[r.shard]
+	return store.NewCall(r.shard, s.scripts.decide, []string{k.Schedule(r.name()), k.Pending(r.name())}, w.text, millisText(w.at), before)
+}
+
+// settleCall notes what became of fires; pause: for how long those that wait are let be.
+func (s *Service) settleCall(r ref, version string, next time.Time, pause time.Duration, fires []settled) *store.Call {
+	k := s.store.Keys[r.shard]
+	args := []any{r.scope.String(), r.id, version, schema.MillisOrEmpty(next), model.Millis(pause), len(fires)}
+	for _, f := range fires {
+		args = append(args, f.fire.text, timeOf(f.fire.at), f.outcome.letter(), f.detail)
+	}
+	return store.NewCall(r.shard, s.scripts.settle,
+		[]string{k.Events, k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
+}
+
+// readSettle reports of each fire whether it was noted by that.
+func readSettle(re store.Reply, i int) bool { return re.Int(i) == 1 }
+
+// letter is how an outcome is stored.
+func (o Outcome) letter() string {
+	for letter, is := range outcomes {
+		if is == o {
+			return letter
+		}
+	}
+	return ""
+}
+
+// RepairCalls hold entries that name schedules of a shard against their records, and these against all that must know of them.
+// They answer of each schedule what was repaired.
+func (s *Service) RepairCalls(shard int, entries []string) (calls []*store.Call) {
+	var refs []ref
+	for _, name := range entries {
+		if scope, id, ok := schema.SplitName(name); ok && s.store.ShardOf(scope, id) == shard {
+			refs = append(refs, ref{scope, id, shard})
+		}
+	}
+	for part := range slices.Chunk(refs, readAtOnce) {
+		calls = append(calls, s.repairCall(part))
+	}
+	return calls
+}
+
+// repairCall is about schedules of one shard.
+func (s *Service) repairCall(refs []ref) *store.Call {
+	k := s.store.Keys[refs[0].shard]
+	keys, args := []string{k.Events, k.Schedules, k.ScheduleDue}, []any{len(refs)}
+	for _, r := range refs {
+		keys, args = k.OfSchedule(keys, r.name()), append(args, r.scope.String(), r.id)
+	}
+	return store.NewCall(refs[0].shard, s.scripts.repair, keys, args...)
+}

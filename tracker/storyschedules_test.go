@@ -1,0 +1,93 @@
+package tracker_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// scheduled saves a schedule that fires each second. Whoever did not hear that it was saved finds that it is there.
+func (c *story) scheduled(id string, change ...func(*tracker.ScheduleSpec)) {
+	c.Helper()
+	d := tracker.ScheduleSpec{
+		Scope: trackertest.Scope, ID: id, Cron: "* * * * * *", MaxCatchup: 2, Task: tracker.NewTask{Queue: "sq", Type: "x"},
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	c.check("validate", d.Validate(c.Store.Clock.Now()))
+	c.sure("create "+id, func() error {
+		_, err := c.CreateSchedule(c.Ctx, d)
+		if tracker.CodeOf(err) == tracker.ScheduleExists {
+			return nil
+		}
+		return err
+	})
+}
+
+// schedules fire by time, by hand and for a time that is over; one wants no task beside another, and one goes again.
+func (c *story) schedules() {
+	scope := trackertest.Scope
+	c.scheduled("ticks")
+	c.scheduled("alone", func(d *tracker.ScheduleSpec) { d.SkipOverlap = true })
+	c.scheduled("goes", func(d *tracker.ScheduleSpec) { d.Cron = "0 0 0 1 1 *" })
+	c.sweeps()
+	c.goOn(5 * time.Second)
+	c.sweeps()
+	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "ticks"); return err })
+	c.sure("fire", func() error { _, err := c.FireSchedule(c.Ctx, scope, "alone"); return err })
+	day := storyBegins.Truncate(24 * time.Hour)
+	c.sure("backfill", func() error {
+		_, err := c.BackfillSchedule(c.Ctx, scope, "ticks", day, day.Add(time.Minute))
+		return err
+	})
+	c.sure("change", func() error {
+		_, err := c.ChangeSchedule(c.Ctx, scope, "alone", func(d *tracker.ScheduleSpec) error { d.MaxCatchup = 1; return nil })
+		return err
+	})
+	c.goOn(time.Second)
+	c.sweeps()
+	c.sure("resume", func() error { _, err := c.ResumeSchedule(c.Ctx, scope, "ticks"); return err })
+	c.sweeps()
+	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "ticks"); return err })
+	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "alone"); return err })
+	c.sure("delete", func() error {
+		err := c.DeleteSchedule(c.Ctx, scope, "goes")
+		if tracker.CodeOf(err) == tracker.ScheduleNotFound {
+			return nil // it was deleted, and that was not heard
+		}
+		return err
+	})
+	c.Plant(c.Key("ghost", "schedules"), scope.String()+"/ghost")
+	c.sure("next", func() error { _, err := c.NextFires(c.Ctx, scope, "ticks", 5); return err })
+	c.sure("reconcile", func() error { _, err := c.Sweeper.Reconcile(c.Ctx); return err })
+}
+
+// observeSchedules tells what became of every fire, and that each has its task once.
+func (c *story) observeSchedules(end map[string]string, told map[string]map[string]int) {
+	c.Helper()
+	var page *tracker.SchedulePage
+	c.sure("schedules", func() (err error) {
+		page, err = c.Schedules(c.Ctx, tracker.ScheduleFilter{Scope: trackertest.Scope, PageSize: 100})
+		return err
+	})
+	for _, s := range page.Schedules {
+		var fires []string
+		for _, f := range s.Recent {
+			fires = append(fires, fmt.Sprintf("%s %s %s of %s %s", f.At.Format("04:05"), f.Kind, f.Outcome, f.TaskID, f.State))
+		}
+		end["schedule "+s.ID] = fmt.Sprintf("last %s, %d fires, %d skipped, %d wait, %v", s.Last.Format("04:05"), s.Fires, s.Skipped,
+			s.Waiting, fires)
+		end["events of "+s.ID] = fmt.Sprint(told[s.ID])
+	}
+	var tasks *tracker.TaskPage
+	c.sure("list", func() (err error) {
+		tasks, err = c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, State: tracker.Queued, Queue: "sq", PageSize: 100})
+		return err
+	})
+	for _, task := range tasks.Tasks {
+		end["task "+task.ID] = string(task.State)
+	}
+}
