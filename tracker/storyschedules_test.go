@@ -84,7 +84,9 @@ func (c *story) observeSchedules(end map[string]string, told map[string]map[stri
 	}
 	var tasks *tracker.TaskPage
 	c.sure("list", func() (err error) {
-		tasks, err = c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Queued}, Queue: "sq", PageSize: 100})
+		tasks, err = c.List(c.Ctx, tracker.TaskFilter{
+			Scope: trackertest.Scope, States: []tracker.State{tracker.Queued}, Queue: "sq", PageSize: 100,
+		})
 		return err
 	})
 	for _, task := range tasks.Tasks {
