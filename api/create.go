@@ -51,6 +51,25 @@ func (req *request) idempotencyKey() (string, error) {
 	return "", invalidField(headerIdempotencyKey, "There are two Idempotency-Key headers; send one")
 }
 
+// trace returns the trace context that a task belongs to: what its body says, else the header. A header that is wrong, or that came
+// twice, is ignored, as W3C has it: the caller's tracing must not fail its work.
+func (req *request) trace(said string) (string, error) {
+	if said != "" {
+		trace, ok := tracker.ParseTraceparent(said)
+		if !ok {
+			return "", invalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
+				"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
+		}
+		return trace, nil
+	}
+	headers := req.ctx.Request.Header.PeekAll("Traceparent")
+	if len(headers) != 1 {
+		return "", nil
+	}
+	trace, _ := tracker.ParseTraceparent(string(headers[0]))
+	return trace, nil
+}
+
 func checkIdempotencyKey(field, key string) error {
 	ok := len(key) >= 1 && len(key) <= 255
 	for i := 0; ok && i < len(key); i++ {
@@ -75,6 +94,9 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 		Payload: compact(body.Payload), Resources: compact(body.Resources), Labels: body.Labels,
 		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
 		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
+	}
+	if n.Trace, err = req.trace(body.Traceparent); err != nil {
+		return n, err
 	}
 	if body.Placement != nil {
 		if n.Placement = body.Placement.Strategy; n.Placement == "" {
@@ -170,6 +192,7 @@ func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
 func requestHash(body *v1.CreateTaskRequest, scope tracker.Scope) (string, error) {
 	r := *body
 	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
+	r.Traceparent = "" // each try may be a span of its own
 	for _, raw := range []*json.RawMessage{&r.Payload, &r.Resources} {
 		if len(*raw) == 0 {
 			continue

@@ -115,6 +115,14 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		params = append(params, obj{"name": "Last-Event-ID", "in": "header", "schema": obj{"type": "string"},
 			"description": "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after."})
 	}
+	if r.op == opCreate || r.op == opCreateBatch {
+		params = append(params, obj{
+			"name": "traceparent", "in": "header",
+			"description": "W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One " +
+				"that is not valid is ignored.",
+			"schema": obj{"type": "string"},
+		})
+	}
 	if params != nil {
 		op["parameters"] = params
 	}

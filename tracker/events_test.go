@@ -12,7 +12,8 @@ import (
 )
 
 // eventFields are those of every event, in this order, so that a stream keeps their names once for many.
-var eventFields = []string{"type", "time", "scope", "subject", "attempt", "run", "queue", "kind", "worker", "machine", "by", "data"}
+var eventFields = []string{
+	"type", "time", "scope", "subject", "attempt", "run", "queue", "kind", "worker", "machine", "by", "trace", "data"}
 
 // Whoever filters or groups events needs no second read: each says what it is about, as far as its script knows.
 func TestEventsSayWhatTheyAreAbout(t *testing.T) {

@@ -211,6 +211,7 @@ var (
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport
 	ArrivedAt          = store.ArrivedAt
+	ParseTraceparent   = model.ParseTraceparent
 	WithActor          = model.WithActor
 	CheckDepth         = model.CheckDepth
 	CheckReason        = workers.CheckReason

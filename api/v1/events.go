@@ -53,6 +53,8 @@ type Event struct {
 	Cause string `json:"cause,omitempty"`
 	// By is who did it: the subject of a token, a worker, a sweeper or a replica.
 	By string `json:"by,omitempty"`
+	// Traceparent is the W3C trace context of the task's creation.
+	Traceparent string `json:"traceparent,omitempty"`
 	// Data is the rest, such as a verdict's evidence.
 	Data json.RawMessage `json:"data"`
 }

@@ -32,6 +32,9 @@ type CreateTaskRequest struct {
 	TenantID string `json:"tenantId,omitempty"`
 	// WorkspaceID is the other half.
 	WorkspaceID string `json:"workspaceId,omitempty"`
+	// Traceparent is the W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the
+	// task's events.
+	Traceparent string `json:"traceparent,omitempty"`
 	// Type says which kind of work it is; workers register for types.
 	Type string `json:"type,omitempty"`
 	// Queue is where the task waits; absent: it is pushed.
@@ -151,6 +154,8 @@ type TaskEnvelope struct {
 	Payload json.RawMessage `json:"payload"`
 	// LastProgress is what the attempt before this one reported last.
 	LastProgress *Progress `json:"lastProgress,omitempty"`
+	// Traceparent is the W3C trace context of the creation; absent when it had none.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Progress is a progress report.
@@ -220,6 +225,8 @@ type Task struct {
 	Retry *Retry `json:"retry"`
 	// NextAttemptAt is the earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
 	NextAttemptAt Time `json:"nextAttemptAt"`
+	// Traceparent is the W3C trace context of the creation; absent when it had none.
+	Traceparent string `json:"traceparent,omitempty"`
 	// History has an entry for each ended attempt, oldest first; the newest 100 are kept.
 	History []HistoryEntry `json:"history"`
 

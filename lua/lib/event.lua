@@ -9,10 +9,11 @@ local EVENTS_KEPT = '10000' -- in the stream of a shard, about: a setting, which
 local actor = table.remove(ARGV)
 
 -- `of`: what is known of the scope, the subject and its attempt, and of the run, the queue, the kind (a task's type),
--- the worker and the machine that filters ask for; `data`: the rest as JSON object, nil for none.
+-- the worker and the machine that filters ask for, and of the trace that the task belongs to; `data`: the rest as JSON
+-- object, nil for none.
 local function write_event(stream, type, of, data)
   redis.call('XADD', stream, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'time', NOW, 'scope', of.scope or '',
     'subject', of.subject or '', 'attempt', of.attempt or '', 'run', of.run or '', 'queue', of.queue or '',
     'kind', of.kind or '', 'worker', of.worker or '', 'machine', of.machine or '', 'by', actor,
-    'data', data or '{}')
+    'trace', of.trace or '', 'data', data or '{}')
 end

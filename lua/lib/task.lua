@@ -1,16 +1,16 @@
 -- Purpose: a task's record and what every transition does with it. Needs clock and shard.
 -- Fields of the record (tracker/schema/fields.go), absent when empty or default; times are wall ms:
 --   s state: Q, D, R, S, F or C, the first letter of its name; a number of the current attempt; f fence of that
---   attempt; o fence of the creation; u run; k key; as asset; q queue; y type; rn runtime; w worker of the current
---   attempt; ci claim by which that worker has it, hashed; pn worker that it is pinned to; pl strategy by which it
---   is placed; wl hash of the worker labels asked for; t heartbeat timeout, ms; i heartbeat interval, ms; g cancel
---   grace, ms; so start timeout, ms; rt run timeout, ms; lt token life that was asked for, s; l token life of the
---   current attempt, s; nr 1: its tokens are not renewed; p retry policy,
+--   attempt; o fence of the creation; u run; k key; as asset; tp traceparent of its creation; q queue; y type; rn
+--   runtime; w worker of the current attempt; ci claim by which that worker has it, hashed; pn worker that it is
+--   pinned to; pl strategy by which it is placed; wl hash of the worker labels asked for; t heartbeat timeout, ms; i
+--   heartbeat interval, ms; g cancel grace, ms; so start timeout, ms; rt run timeout, ms; lt token life that was asked
+--   for, s; l token life of the current attempt, s; nr 1: its tokens are not renewed; p retry policy,
 --   maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf failures; nl losses; c when it was created; d when the
 --   current attempt was dispatched; b when it was begun; e when the task ended; x deadline; nb when it may begin at
 --   the earliest; n when its next attempt may begin; cr when a cancel was requested; rd since when it has been ready
---   to be claimed; r why it failed or was put back; bh score that the mass expiry brake gave the attempt, shard
---   time; bb its last beat before that, shard time; z class and bytes of its documents and history.
+--   to be claimed; r why it failed or was put back; bh score that the mass expiry brake gave the attempt, shard time;
+--   bb its last beat before that, shard time; z class and bytes of its documents and history.
 --#include lib/event.lua
 --#include lib/queue.lua
 --#include lib/history.lua
@@ -38,7 +38,7 @@ end
 local function emit(task, type, data)
   local f = task.f or {}
   write_event(EVENTS, type, {scope = task.scope, subject = task.id, attempt = f.a and digits(f.a), run = f.u,
-    queue = f.q, kind = f.y, worker = f.w}, data)
+    queue = f.q, kind = f.y, worker = f.w, trace = f.tp}, data)
 end
 
 -- Besides by its state IX names a task by what is asked about many, behind the names of all scopes:

@@ -28,6 +28,7 @@ type Event struct {
 	Version   string // of the worker
 	Cause     string // why: the reason of a verdict, such as HEARTBEAT_TIMEOUT
 	By        string // who did it
+	Trace     string // traceparent of the task's creation
 	Data      string // the rest, as JSON object
 }
 
@@ -69,6 +70,8 @@ func parse(shard int, entry storedEvent) *Event {
 			e.MachineID = value
 		case "by":
 			e.By = value
+		case "trace":
+			e.Trace = value
 		case "data":
 			e.Data = value
 		}

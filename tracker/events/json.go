@@ -30,6 +30,7 @@ func (e *Event) AppendJSON(b []byte) []byte {
 	for _, f := range [...]struct{ name, value string }{
 		{"runId", e.RunID}, {"queue", e.Queue}, {"taskType", e.TaskType}, {"workerId", e.WorkerID}, {"machineId", e.MachineID},
 		{"version", e.Version}, {"cause", e.Cause}, {"by", e.By},
+		{"traceparent", e.Trace},
 	} {
 		b = appendText(b, f.name, f.value)
 	}

@@ -100,6 +100,7 @@ type NewTask struct {
 	RunID  string // empty: a run of its own, named after the task
 	Key    string // taskKey
 	Asset  string // assetId
+	Trace  string // traceparent, as ParseTraceparent returns it; empty: none
 	Type   string
 	Queue  string // empty: a pushed task, dispatched at once
 
@@ -225,6 +226,7 @@ type Task struct {
 	RunID   string
 	Key     string
 	Asset   string
+	Trace   string // traceparent of its creation; empty: none
 	Type    string
 	Queue   string
 	Runtime string

@@ -12,6 +12,7 @@ const (
 	TaskRun             = "u"  // run
 	TaskKey             = "k"  // key
 	TaskAsset           = "as" // asset
+	TaskTrace           = "tp" // traceparent of its creation
 	TaskQueue           = "q"  // queue
 	TaskType            = "y"  // type
 	TaskRuntime         = "rn" // runtime

@@ -79,7 +79,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 			life = 0
 		}
 		calls = append(calls, s.idempotencyCall(c.Scope, c.IdempotencyKey, &idempotencyArgs{
-			bodyHash: c.IdempotencyHash, taskID: c.TaskID, fence: c.fence, life: life, createdAt: c.at, workerID: c.WorkerID,
+			bodyHash: c.IdempotencyHash, taskID: c.TaskID, fence: c.fence, life: life, createdAt: c.at, workerID: c.WorkerID, trace: c.Trace,
 		}))
 		asked = append(asked, c)
 	}
@@ -95,7 +95,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 		case first.taskID == "":
 			c.err = c.Late
 		default:
-			c.TaskID, c.fence = first.taskID, first.fence
+			c.TaskID, c.fence, c.Trace = first.taskID, first.fence, first.trace
 			if !first.createdAt.IsZero() {
 				c.at, c.done, c.WorkerID = first.createdAt, true, first.workerID
 			}
@@ -150,7 +150,7 @@ func ownRunOf(scope model.Scope, taskID string) string {
 // same.
 func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{
-		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Type: c.Type, Queue: c.Queue,
+		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Trace: c.Trace, Type: c.Type, Queue: c.Queue,
 		Runtime: c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
 		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
 		WorkerLabels: c.WorkerLabels, HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,

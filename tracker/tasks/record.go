@@ -38,6 +38,7 @@ func (c *creation) record(life time.Duration) fields {
 	f.add(schema.TaskRun, c.RunID, schema.RunOf(c.TaskID))
 	f.add(schema.TaskKey, c.Key, "")
 	f.add(schema.TaskAsset, c.Asset, "")
+	f.add(schema.TaskTrace, c.Trace, "")
 	f.add(schema.TaskQueue, c.Queue, "")
 	f.add(schema.TaskType, c.Type, "")
 	f.add(schema.TaskRuntime, c.Runtime, "")

@@ -104,12 +104,13 @@ type idempotencyArgs struct {
 	life      time.Duration // of the reservation; 0: reserve nothing
 	createdAt time.Time     // zero: that is not known yet
 	workerID  string        // that was chosen then; "": none
+	trace     string        // to reserve; "": none
 }
 
 func (s *Service) idempotencyCall(scope model.Scope, key string, a *idempotencyArgs) *store.Call {
 	shard := s.store.ShardOf(scope, key)
 	return store.NewCall(shard, s.scripts.idempotencyKey, []string{s.store.Keys[shard].Idempotency(scope, key)},
-		a.bodyHash, a.taskID, a.fence, model.Millis(a.life), schema.MillisOrEmpty(a.createdAt), a.workerID)
+		a.bodyHash, a.taskID, a.fence, model.Millis(a.life), schema.MillisOrEmpty(a.createdAt), a.workerID, a.trace)
 }
 
 // idempotencyReply is what an idempotency key stands for.
@@ -119,11 +120,13 @@ type idempotencyReply struct {
 	fence     string
 	createdAt time.Time // zero: that is not known yet
 	workerID  string
+	trace     string
 }
 
 func readIdempotency(re store.Reply) idempotencyReply {
 	return idempotencyReply{
 		sameBody: re.Int(0) == 1, taskID: re.Str(1), fence: re.Str(2), createdAt: schema.ParseMillis(re.Str(3)), workerID: re.Str(4),
+		trace: re.Str(5),
 	}
 }
 
