@@ -70,6 +70,19 @@ type Tracker interface {
 	PauseQueue(ctx context.Context, scope tracker.Scope, queue string) (created bool, err error)
 	ResumeQueue(ctx context.Context, scope tracker.Scope, queue string) error
 
+	CreateSchedule(context.Context, tracker.ScheduleSpec) (*tracker.Schedule, error)
+	// ChangeSchedule may call change more than once, each time with what the schedule says then.
+	ChangeSchedule(
+		ctx context.Context, scope tracker.Scope, scheduleID string, change func(*tracker.ScheduleSpec) error) (*tracker.Schedule, error)
+	Schedule(ctx context.Context, scope tracker.Scope, scheduleID string) (*tracker.Schedule, error)
+	Schedules(context.Context, tracker.ScheduleFilter) (*tracker.SchedulePage, error)
+	DeleteSchedule(ctx context.Context, scope tracker.Scope, scheduleID string) error
+	PauseSchedule(ctx context.Context, scope tracker.Scope, scheduleID string) (*tracker.Schedule, error)
+	ResumeSchedule(ctx context.Context, scope tracker.Scope, scheduleID string) (*tracker.Schedule, error)
+	NextFires(ctx context.Context, scope tracker.Scope, scheduleID string, count int) ([]time.Time, error)
+	FireSchedule(ctx context.Context, scope tracker.Scope, scheduleID string) (*tracker.Fire, error)
+	BackfillSchedule(ctx context.Context, scope tracker.Scope, scheduleID string, from, to time.Time) (*tracker.Asked, error)
+
 	Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error)
 	// FollowEvents returns a listener behind a cursor, which field names in refusals; "": from now on.
 	FollowEvents(ctx context.Context, f tracker.EventFilter, field, after string) (*tracker.EventListener, error)

@@ -87,6 +87,24 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 	if err != nil {
 		return tracker.NewTask{}, err
 	}
+	n, err := taskOf(body, scope)
+	if err != nil {
+		return n, err
+	}
+	if key != "" {
+		n.IdempotencyKey = key
+		if n.IdempotencyHash, err = requestHash(body, scope); err != nil {
+			return n, err
+		}
+	}
+	if err := n.Validate(req.now); err != nil {
+		return n, fieldNamed(err, "idempotencyKey", keyField)
+	}
+	return n, nil
+}
+
+// taskOf turns a request into what the domain takes. What it says together is still to be checked.
+func taskOf(body *v1.CreateTaskRequest, scope tracker.Scope) (tracker.NewTask, error) {
 	n := tracker.NewTask{
 		Scope: scope, TaskID: body.TaskID, RunID: body.RunID, Key: body.TaskKey, Asset: body.AssetID,
 		Type: body.Type, Queue: body.Queue,
@@ -111,19 +129,7 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 	n.CancelGrace = d.positive("cancelGracePeriodMs", body.CancelGracePeriodMs, time.Millisecond)
 	n.TokenTTL = d.positive("tokenTtlSeconds", body.TokenTTLSeconds, time.Second)
 	n.Retry = d.retry(body.Retry)
-	if d.err != nil {
-		return n, d.err
-	}
-	if key != "" {
-		n.IdempotencyKey = key
-		if n.IdempotencyHash, err = requestHash(body, scope); err != nil {
-			return n, err
-		}
-	}
-	if err := n.Validate(req.now); err != nil {
-		return n, fieldNamed(err, "idempotencyKey", keyField)
-	}
-	return n, nil
+	return n, d.err
 }
 
 // fieldNamed has an error about the key name the field or header that it came from.

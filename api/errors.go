@@ -77,6 +77,8 @@ var statusOf = map[tracker.Code]int{
 	tracker.NoMatchingWorkers:   fasthttp.StatusConflict,
 	tracker.NoCapacity:          fasthttp.StatusConflict,
 	tracker.QueueNotFound:       fasthttp.StatusNotFound,
+	tracker.ScheduleNotFound:    fasthttp.StatusNotFound,
+	tracker.ScheduleExists:      fasthttp.StatusConflict,
 	tracker.Overloaded:          fasthttp.StatusServiceUnavailable,
 	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
 }
@@ -101,6 +103,8 @@ var defaultMessage = map[tracker.Code]string{
 	tracker.NoMatchingWorkers:   "No worker has what is asked for",
 	tracker.NoCapacity:          "Every worker that could do it is full",
 	tracker.QueueNotFound:       "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
+	tracker.ScheduleNotFound:    "There is no such schedule in this scope; check the id, tenantId and workspaceId",
+	tracker.ScheduleExists:      "A schedule with this id exists; change that one, or choose another id",
 	tracker.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
 	tracker.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
 }

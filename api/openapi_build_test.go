@@ -324,6 +324,9 @@ func (b *openAPIBuilder) itemSchema(t reflect.Type) any {
 	case reflect.Int:
 		return obj{"type": "integer"}
 	}
+	if t == reflect.TypeFor[v1.Time]() {
+		return obj{"type": "string", "format": "date-time"}
+	}
 	if t == reflect.TypeFor[json.RawMessage]() { // results of a batch of creations
 		return obj{
 			"type": "object", "required": []string{"status"},

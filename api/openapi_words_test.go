@@ -20,6 +20,7 @@ var tags = []any{
 	obj{"name": "workers", "description": "Registration and beats of workers, with their own token; and what operators do with them and " +
 		"their machines."},
 	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
+	obj{"name": "schedules", "description": "What creates tasks by the clock."},
 	obj{"name": "events", "description": "What has happened to tasks, workers and machines."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
@@ -279,6 +280,50 @@ var opWords = map[string]words{
 			{"a machine was broken into", `{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000","issuedBefore":"2025-01-15T10:00:00Z"}`}},
 		answers: map[int]any{200: v1.RevokeTokensResponse{}},
 	},
+	opCreateSchedule: {
+		tag: "schedules", summary: "Create tasks by the clock",
+		description: "Each fire creates its task once, however many servers there are and whenever they die: its idempotency key is " +
+			"schedule:<id>:<time>. A tenant has a bound of schedules (max-schedules); one beyond is answered 429.",
+		request: v1.CreateScheduleRequest{}, requestExamples: []example{
+			{"weekdays", `{"scheduleId":"report","cron":"0 30 9 * * MON-FRI","task":{"queue":"reports","type":"daily"}}`},
+			{"one at a time", `{"cron":"0 */5 * * * *","overlap":"skip","maxCatchup":0,"task":{"queue":"sync","payload":{"full":false}}}`},
+		},
+		answers: map[int]any{201: v1.Schedule{}}, errors: []int{409},
+	},
+	opListSchedules: {tag: "schedules", summary: "List schedules", answers: map[int]any{200: v1.ScheduleList{}}},
+	opGetSchedule:   {tag: "schedules", summary: "Read a schedule", answers: map[int]any{200: v1.Schedule{}}, errors: []int{404}},
+	opPutSchedule: {
+		tag: "schedules", summary: "Replace what a schedule says",
+		description: "It goes on from the last fire: times since then at which it would have fired are caught up, maxCatchup of them.",
+		request:     v1.ChangeScheduleRequest{},
+		requestExamples: []example{
+			{"hourly", `{"cron":"0 0 * * * *","task":{"queue":"reports","type":"hourly"}}`},
+		},
+		answers: map[int]any{200: v1.Schedule{}}, errors: []int{404},
+	},
+	opPatchSchedule: {
+		tag: "schedules", summary: "Change a part of what a schedule says", description: "As PUT, and what is absent stays as it is.",
+		request: v1.ChangeScheduleRequest{}, requestExamples: []example{{"catch up less", `{"maxCatchup":10}`}},
+		answers: map[int]any{200: v1.Schedule{}}, errors: []int{404},
+	},
+	opDeleteSchedule: {tag: "schedules", summary: "Delete a schedule", description: "Its tasks stay.",
+		answers: map[int]any{200: v1.DeletedSchedule{}}, errors: []int{404}},
+	opPauseSchedule: {tag: "schedules", summary: "Stop new fires", description: "Fires that are pending still create their tasks.",
+		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Schedule{}}, errors: []int{404}},
+	opResumeSchedule: {tag: "schedules", summary: "Let a schedule go on", description: "What it has missed is caught up, maxCatchup fires.",
+		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Schedule{}}, errors: []int{404}},
+	opNextFires: {tag: "schedules", summary: "When a schedule fires next", answers: map[int]any{200: v1.NextFires{}}, errors: []int{404}},
+	opFireSchedule: {
+		tag: "schedules", summary: "Fire now, once",
+		description: "Also when it is paused, and whatever still runs. The fire has the time of the present second: twice within one is once.",
+		request:     noFields{}, optionalBody: true, answers: map[int]any{202: v1.FiredResponse{}}, errors: []int{404, 409},
+	},
+	opBackfillSchedule: {
+		tag: "schedules", summary: "Make up for a time that is over",
+		description: "Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired keep their one task.",
+		request:     v1.BackfillRequest{}, requestExamples: []example{{"a day", `{"from":"2025-01-14T00:00:00Z","to":"2025-01-15T00:00:00Z"}`}},
+		answers: map[int]any{202: v1.AskedFires{}}, errors: []int{404},
+	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
 		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are " +
@@ -357,6 +402,7 @@ var queryParams = map[string]obj{
 		idSchema(false)),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
 	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
+	"count":       queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
 	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
 	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
 }
@@ -393,6 +439,7 @@ var enums = map[string][]any{
 	"State":         {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
 	"WorkerStatus":  {"ONLINE", "DRAINING", "OFFLINE"},
 	"Liveness":      {"FRESH", "LATE", "LOST"},
+	"Overlap":       {"allow", "skip"},
 	"Outcome":       {"SUCCEEDED", "FAILED", "CANCELLED"},
 	"ErrorCategory": {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
 }
@@ -412,13 +459,14 @@ var idFields = map[string]bool{
 
 // neverNull are times that are always there.
 var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true,
-	"registeredAt": true, "time": true, "from": true, "to": true}
+	"registeredAt": true, "time": true, "from": true, "to": true, "fireAt": true, "notedAt": true, "updatedAt": true, "last": true}
 
 // noFields is the body of a call that takes none: {} or nothing.
 type noFields struct{}
 
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
+	"CreateScheduleRequest": true, "ChangeScheduleRequest": true, "BackfillRequest": true,
 	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
 	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
 	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,

@@ -45,6 +45,7 @@ func newPrompt(t *testing.T) *prompt {
 	p.readClock = time.Now
 	p.do("POST", "/v1/workers", p.control(roleAdmin), `{"queue":"q","types":["t"],"machineId":"m1"}`).want(201).into(&p.worker)
 	p.do("POST", "/v1/tasks", p.control(roleAdmin), `{"taskId":"t1","runId":"r1"}`).want(201).into(&p.task)
+	p.do("POST", "/v1/schedules", p.control(roleAdmin), `{"scheduleId":"s1","cron":"0 0 0 1 1 *","task":{"queue":"q"}}`).want(201)
 	for i := range 20 {
 		p.do("POST", "/v1/tasks", p.control(roleAdmin), fmt.Sprintf(`{"taskId":"q%d","queue":"q","type":"t"}`, i)).want(201)
 	}
@@ -62,9 +63,11 @@ func (p *prompt) request(r *route) (path, token, body string) {
 		opDrainWorkers: `{"selector":{"queue":"q"}}`, opSelectWorker: `{"queue":"q"}`, opRevoke: `{"subject":"ann"}`,
 		opCordonWorkers: `{"selector":{"queue":"q"}}`, opUncordonWorkers: `{"selector":{"queue":"q"}}`,
 		opResumeWorkers: `{"selector":{"queue":"q"}}`, opOfflineWorkers: `{"silentForMs":86400000}`,
+		opCreateSchedule: `{"cron":"0 0 0 1 1 *","task":{"queue":"q"}}`, opPutSchedule: `{"cron":"0 0 0 1 1 *","task":{"queue":"q"}}`,
+		opPatchSchedule: `{"maxCatchup":1}`, opBackfillSchedule: `{"from":"2025-01-01T00:00:00Z","to":"2025-01-02T00:00:00Z"}`,
 		opClaim: `{"max":5,"waitMs":300,"claimId":"c1"}`, opWorkerHeartbeat: `{"tasks":[{"taskId":"q3","attempt":1}]}`,
 	}
-	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q"}
+	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q", "scheduleId": "s1"}
 	path, body = r.pattern, bodies[r.op]
 	for name, id := range ids {
 		path = strings.ReplaceAll(path, "{"+name+"}", id)

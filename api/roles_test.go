@@ -31,6 +31,10 @@ var openedBy = map[string]string{
 
 	opEvents: "voda",
 
+	opCreateSchedule: "oda", opListSchedules: "voda", opGetSchedule: "voda", opPutSchedule: "oda", opPatchSchedule: "oda",
+	opDeleteSchedule: "oda", opPauseSchedule: "oda", opResumeSchedule: "oda", opNextFires: "voda", opFireSchedule: "oda",
+	opBackfillSchedule: "oda",
+
 	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
 }
 
@@ -61,9 +65,9 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.pattern)
-		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7").Replace(path)
+		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7", "{scheduleId}", "s1").Replace(path)
 		body := ""
-		if r.method == "POST" {
+		if r.method != "GET" && r.method != "DELETE" {
 			body = `{"attempt":1,"outcome":"SUCCEEDED"}`
 		}
 		opened := func(token, query string) int { return e.do(r.method, path+query, token, body).status }

@@ -73,6 +73,18 @@ const (
 	opPauseQueue  = "pauseQueue"
 	opResumeQueue = "resumeQueue"
 
+	opCreateSchedule   = "createSchedule"
+	opListSchedules    = "listSchedules"
+	opGetSchedule      = "getSchedule"
+	opPutSchedule      = "replaceSchedule"
+	opPatchSchedule    = "changeSchedule"
+	opDeleteSchedule   = "deleteSchedule"
+	opPauseSchedule    = "pauseSchedule"
+	opResumeSchedule   = "resumeSchedule"
+	opNextFires        = "nextFires"
+	opFireSchedule     = "fireSchedule"
+	opBackfillSchedule = "backfillSchedule"
+
 	opEvents = "listEvents"
 )
 
@@ -214,6 +226,51 @@ var routes = []*route{
 		query: []string{
 			"type", "subject", "runId", "queue", "taskType", "workerId", "machineId", "after", "order", "pageSize",
 		},
+	},
+
+	{
+		method: "POST", pattern: "/v1/schedules", op: opCreateSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).createSchedule,
+	},
+	{
+		method: "GET", pattern: "/v1/schedules", op: opListSchedules, access: forControl, needs: mayRead, handle: (*request).listSchedules,
+		query: []string{"order", "pageSize", "pageToken"},
+	},
+	{
+		method: "GET", pattern: "/v1/schedules/{scheduleId}", op: opGetSchedule,
+		access: forControl, needs: mayRead, handle: (*request).getSchedule,
+	},
+	{
+		method: "PUT", pattern: "/v1/schedules/{scheduleId}", op: opPutSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).putSchedule,
+	},
+	{
+		method: "PATCH", pattern: "/v1/schedules/{scheduleId}", op: opPatchSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).patchSchedule,
+	},
+	{
+		method: "DELETE", pattern: "/v1/schedules/{scheduleId}", op: opDeleteSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).deleteSchedule,
+	},
+	{
+		method: "POST", pattern: "/v1/schedules/{scheduleId}/pause", op: opPauseSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).pauseSchedule,
+	},
+	{
+		method: "POST", pattern: "/v1/schedules/{scheduleId}/resume", op: opResumeSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).resumeSchedule,
+	},
+	{
+		method: "GET", pattern: "/v1/schedules/{scheduleId}/next", op: opNextFires,
+		access: forControl, needs: mayRead, handle: (*request).nextFires, query: []string{"count"},
+	},
+	{
+		method: "POST", pattern: "/v1/schedules/{scheduleId}/fire", op: opFireSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).fireSchedule,
+	},
+	{
+		method: "POST", pattern: "/v1/schedules/{scheduleId}/backfill", op: opBackfillSchedule,
+		access: forControl, needs: mayOperate, handle: (*request).backfillSchedule,
 	},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},

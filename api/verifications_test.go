@@ -35,7 +35,7 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 		}
 	}
 	paths := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default", "{runId}", "run_1", "{machineId}",
-		"host-7")
+		"host-7", "{scheduleId}", "s1")
 	bodies := map[string]string{"": `{"attempt":1,"outcome":"SUCCEEDED"}`,
 		opHeartbeats: `{"heartbeats":[{"taskId":"task_1","attempt":1},{"taskId":"task_1","attempt":1}]}`}
 	for _, r := range routes {
@@ -43,7 +43,7 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 			continue
 		}
 		body := bodies[r.op]
-		if body == "" && r.method == "POST" {
+		if body == "" && r.method != "GET" && r.method != "DELETE" {
 			body = bodies[""]
 		}
 		for name, mint := range bearers {

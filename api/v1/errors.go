@@ -14,6 +14,8 @@ const (
 	CodeRunNotFound         = "run_not_found"          // 404
 	CodeWorkerNotFound      = "worker_not_found"       // 404: register again
 	CodeMachineNotFound     = "machine_not_found"      // 404
+	CodeScheduleNotFound    = "schedule_not_found"     // 404
+	CodeScheduleExists      = "schedule_exists"        // 409
 	CodeNoWorkersMatch      = "no_workers_match"       // 404: the selector of a drain names nobody
 	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header names those that are
 	CodeRequestTimeout      = "request_timeout"        // 408: the request took too long to arrive
