@@ -320,8 +320,9 @@ var opWords = map[string]words{
 	},
 	opBackfillSchedule: {
 		tag: "schedules", summary: "Make up for a time that is over",
-		description: "Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired keep their one task.",
-		request:     v1.BackfillRequest{}, requestExamples: []example{{"a day", `{"from":"2025-01-14T00:00:00Z","to":"2025-01-15T00:00:00Z"}`}},
+		description: "Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired " +
+			"keep their one task.",
+		request: v1.BackfillRequest{}, requestExamples: []example{{"a day", `{"from":"2025-01-14T00:00:00Z","to":"2025-01-15T00:00:00Z"}`}},
 		answers: map[int]any{202: v1.AskedFires{}}, errors: []int{404},
 	},
 	opClaim: {

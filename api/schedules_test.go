@@ -56,7 +56,8 @@ func TestContractSchedules(t *testing.T) {
 		sweep(0)
 		sweep(time.Minute)
 		s := l.schedule("s1")
-		if len(s.Fires) != 1 || s.Fires[0].Outcome != "CREATED" || s.Fires[0].State != v1.Queued || s.Fires[0].Kind != "schedule" || s.Fired != 1 {
+		if len(s.Fires) != 1 || s.Fires[0].Outcome != "CREATED" || s.Fires[0].State != v1.Queued || s.Fires[0].Kind != "schedule" ||
+			s.Fired != 1 {
 			t.Fatalf("%+v", s)
 		}
 		l.do("GET", "/v1/tasks/"+s.Fires[0].TaskID, operator, "").want(200).
@@ -99,7 +100,9 @@ func TestContractSchedules(t *testing.T) {
 			holds(`"scheduleId":"s1"`)
 		l.do("DELETE", "/v1/schedules/s1", operator, "").want(200).
 			holds(`{"scheduleId":"s1","deleted":true}`)
-		for _, call := range [][2]string{{"GET", ""}, {"DELETE", ""}, {"GET", "/next"}, {"POST", "/fire"}, {"POST", "/pause"}, {"POST", "/resume"}} {
+		for _, call := range [][2]string{
+			{"GET", ""}, {"DELETE", ""}, {"GET", "/next"}, {"POST", "/fire"}, {"POST", "/pause"}, {"POST", "/resume"},
+		} {
 			l.do(call[0], "/v1/schedules/s1"+call[1], operator, "").refused(404, v1.CodeScheduleNotFound)
 		}
 		l.do("PATCH", "/v1/schedules/s1", operator, "{}").refused(404, v1.CodeScheduleNotFound)
@@ -120,23 +123,57 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 			`{"cron":"0 0 0 1 1 *"}`: {v1.CodeInvalidRequest, "task", "is missing"},
 			`{"cron":"0 0 9 * * 0","task":{"queue":"q"}}`: {v1.CodeInvalidRequest, "cron",
 				`cron has "0" as day of week, its 6th field: 0 is not within 1–7; 1 is SUN and 7 is SAT; right would be for example "MON-FRI"`},
-			`{"cron":"0 0 0 30 2 *","task":{"queue":"q"}}`:                                  {v1.CodeInvalidRequest, "cron", "never fires"},
-			`{"cron":"0 9 * * *","task":{"queue":"q"}}`:                                     {v1.CodeInvalidRequest, "cron", "has 5 fields"},
-			`{"cron":"* * * * * *","maxCatchup":1001,"task":{"queue":"q"}}`:                 {v1.CodeInvalidRequest, "maxCatchup", "use 0 to 1000"},
-			`{"cron":"* * * * * *","maxCatchup":-1,"task":{"queue":"q"}}`:                   {v1.CodeInvalidRequest, "maxCatchup", "use 0 to 1000"},
-			`{"cron":"* * * * * *","maxCatchup":1.5,"task":{"queue":"q"}}`:                  {v1.CodeInvalidRequest, "maxCatchup", "an integer"},
-			`{"cron":"* * * * * *","overlap":"buffer","task":{"queue":"q"}}`:                {v1.CodeInvalidRequest, "overlap", "use allow or skip"},
-			`{"cron":"* * * * * *","task":{}}`:                                              {v1.CodeInvalidRequest, "task.queue", "is missing"},
-			`{"cron":"* * * * * *","task":{"queue":"q","taskId":"t"}}`:                      {v1.CodeInvalidRequest, "task.taskId", "leave it out"},
-			`{"cron":"* * * * * *","task":{"queue":"q","deadline":"2099-01-01T00:00:00Z"}}`: {v1.CodeInvalidRequest, "task.deadline", "leave it out"},
-			`{"cron":"* * * * * *","task":{"queue":"q","tenantId":"other"}}`:                {v1.CodeInvalidRequest, "task.tenantId", "leave them out"},
-			`{"cron":"* * * * * *","task":{"queue":"q","startTimeoutMs":0}}`:                {v1.CodeInvalidRequest, "task.startTimeoutMs", "task.startTimeoutMs is 0"},
-			`{"cron":"* * * * * *","task":{"queue":"q","heartbeatTimeoutMs":1000}}`:         {v1.CodeInvalidRequest, "task.heartbeatTimeoutMs", "task.heartbeatTimeoutMs is 1000"},
-			`{"cron":"* * * * * *","task":{"queue":"q","retry":{"maxAttempts":0}}}`:         {v1.CodeInvalidRequest, "task.retry.maxAttempts", "use 1 to"},
-			`{"cron":"* * * * * *","task":{"queue":"q","placement":{}}}`:                    {v1.CodeInvalidRequest, "task.placement.strategy", "is missing"},
-			`{"cron":"* * * * * *","task":{"queue":"q","bogus":1}}`:                         {v1.CodeUnknownField, "task.bogus", ""},
-			`{"cron":"* * * * * *","bogus":1,"task":{"queue":"q"}}`:                         {v1.CodeUnknownField, "bogus", ""},
-			`{"cron":7,"task":{"queue":"q"}}`:                                               {v1.CodeInvalidRequest, "cron", "a string"},
+			`{"cron":"0 0 0 30 2 *","task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "cron", "never fires",
+			},
+			`{"cron":"0 9 * * *","task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "cron", "has 5 fields",
+			},
+			`{"cron":"* * * * * *","maxCatchup":1001,"task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "maxCatchup", "use 0 to 1000",
+			},
+			`{"cron":"* * * * * *","maxCatchup":-1,"task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "maxCatchup", "use 0 to 1000",
+			},
+			`{"cron":"* * * * * *","maxCatchup":1.5,"task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "maxCatchup", "an integer",
+			},
+			`{"cron":"* * * * * *","overlap":"buffer","task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "overlap", "use allow or skip",
+			},
+			`{"cron":"* * * * * *","task":{}}`: {
+				v1.CodeInvalidRequest, "task.queue", "is missing",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","taskId":"t"}}`: {
+				v1.CodeInvalidRequest, "task.taskId", "leave it out",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","deadline":"2099-01-01T00:00:00Z"}}`: {
+				v1.CodeInvalidRequest, "task.deadline", "leave it out",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","tenantId":"other"}}`: {
+				v1.CodeInvalidRequest, "task.tenantId", "leave them out",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","startTimeoutMs":0}}`: {
+				v1.CodeInvalidRequest, "task.startTimeoutMs", "task.startTimeoutMs is 0",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","heartbeatTimeoutMs":1000}}`: {
+				v1.CodeInvalidRequest, "task.heartbeatTimeoutMs", "task.heartbeatTimeoutMs is 1000",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","retry":{"maxAttempts":0}}}`: {
+				v1.CodeInvalidRequest, "task.retry.maxAttempts", "use 1 to",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","placement":{}}}`: {
+				v1.CodeInvalidRequest, "task.placement.strategy", "is missing",
+			},
+			`{"cron":"* * * * * *","task":{"queue":"q","bogus":1}}`: {
+				v1.CodeUnknownField, "task.bogus", "",
+			},
+			`{"cron":"* * * * * *","bogus":1,"task":{"queue":"q"}}`: {
+				v1.CodeUnknownField, "bogus", "",
+			},
+			`{"cron":7,"task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "cron", "a string",
+			},
 		} {
 			create := `{"scheduleId":"new",` + strings.TrimPrefix(body, "{")
 			for _, call := range [][3]string{{"POST", "/v1/schedules", create}, {"PUT", "/v1/schedules/s1", body}} {
