@@ -91,6 +91,9 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 	if err != nil {
 		return n, err
 	}
+	if n.Trace, err = req.trace(body.Traceparent); err != nil {
+		return n, err
+	}
 	if key != "" {
 		n.IdempotencyKey = key
 		if n.IdempotencyHash, err = requestHash(body, scope); err != nil {
@@ -112,9 +115,6 @@ func taskOf(body *v1.CreateTaskRequest, scope tracker.Scope) (tracker.NewTask, e
 		Payload: compact(body.Payload), Resources: compact(body.Resources), Labels: body.Labels,
 		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
 		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
-	}
-	if n.Trace, err = req.trace(body.Traceparent); err != nil {
-		return n, err
 	}
 	if body.Placement != nil {
 		if n.Placement = body.Placement.Strategy; n.Placement == "" {

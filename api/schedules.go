@@ -64,6 +64,9 @@ func (req *request) changeSpec(spec *tracker.ScheduleSpec, body *v1.ChangeSchedu
 	if body.Task.TenantID != "" || body.Task.WorkspaceID != "" {
 		return invalidField("task.tenantId", "task.tenantId and task.workspaceId are the schedule's; leave them out of its task")
 	}
+	if body.Task.Traceparent != "" {
+		return invalidField("task.traceparent", "task.traceparent would be the same for each task that the schedule creates; leave it out")
+	}
 	task, err := taskOf(body.Task, spec.Scope)
 	var r *refusal
 	if errors.As(err, &r) && r.body.Field != "" { // the message begins with the field's name

@@ -141,6 +141,7 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 			`{"cron":"* * * * * *","overlap":"buffer","task":{"queue":"q"}}`: {
 				v1.CodeInvalidRequest, "overlap", "use allow or skip",
 			},
+			`{"cron":"* * * * * *","task":{"queue":"q","traceparent":"00-1-1-01"}}`: {v1.CodeInvalidRequest, "task.traceparent", "leave it out"},
 			`{"cron":"* * * * * *","task":{}}`: {
 				v1.CodeInvalidRequest, "task.queue", "is missing",
 			},
