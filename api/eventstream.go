@@ -35,6 +35,7 @@ const (
 const (
 	endDraining = "draining"      // of this replica: come again, to another one
 	endToken    = "token_expired" // come again with another one
+	endRevoked  = "token_revoked" // it was taken back
 )
 
 // wantsStream reports whether a request asks for a stream instead of a page.
@@ -234,9 +235,12 @@ func (s *eventStreams) watch(none <-chan struct{}) {
 func (s *eventStreams) look() {
 	now, quiet := s.server.now(&fasthttp.RequestCtx{}), time.Now().Add(-s.keepAlive).UnixNano()
 	s.each(func(stream *eventStream) {
-		if !now.Before(stream.who.claims.ExpiresAt.Time) {
+		switch {
+		case !now.Before(stream.who.claims.ExpiresAt.Time):
 			stream.end(endToken)
-		} else if stream.quietSince.Load() <= quiet && !stream.due.Swap(true) {
+		case s.server.revoked.Load().Takes(stream.who.claims):
+			stream.end(endRevoked)
+		case stream.quietSince.Load() <= quiet && !stream.due.Swap(true):
 			stream.listener.Wake()
 		}
 	})

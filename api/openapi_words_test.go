@@ -352,7 +352,7 @@ var opWords = map[string]words{
 			"nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, " +
 			"and a stream an event of that name. Pages may be short where little passes the filter. A stream says every 15 s that it is " +
 			"alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, " +
-			"with a reason: draining or token_expired.",
+			"with a reason: draining, token_expired or token_revoked.",
 		answers: map[int]any{200: v1.EventList{}},
 	},
 	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.",

@@ -62,7 +62,9 @@ func (s *Set) Get(name string) *Script {
 // lib/event.lua, and For replaces it.
 const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wait
 
-func eventsKept(n int) string { return fmt.Sprintf("EVENTS_KEPT = '%d'", n) }
+// eventsMost is how many events a shard's stream holds at most, about, where as many are to be kept: sweepers trim it to those,
+// and leave what webhooks have not taken yet.
+func eventsMost(kept int) string { return fmt.Sprintf("EVENTS_MOST = '%d'", 4*kept) }
 
 // DefaultEventsPerShard is how many events are kept where nothing else is said.
 const DefaultEventsPerShard = 10000
@@ -70,7 +72,7 @@ const DefaultEventsPerShard = 10000
 // Deployment is what its scripts know of it.
 type Deployment struct {
 	Database       int // of Redis, in which it lives
-	EventsPerShard int // that a shard's stream keeps, about; 0: DefaultEventsPerShard
+	EventsPerShard int // that a shard's stream keeps, about, while sweepers keep up; 0: DefaultEventsPerShard
 }
 
 // WakeChannel is its name for a database: Redis has the same channels for all of them.
@@ -85,7 +87,7 @@ func WakeChannel(database int) string {
 func (s *Set) For(d Deployment) *Set {
 	own := strings.NewReplacer(
 		wakeChannel, "'"+WakeChannel(d.Database)+"'",
-		eventsKept(DefaultEventsPerShard), eventsKept(cmp.Or(d.EventsPerShard, DefaultEventsPerShard)))
+		eventsMost(DefaultEventsPerShard), eventsMost(cmp.Or(d.EventsPerShard, DefaultEventsPerShard)))
 	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
 	for name, script := range s.byName {
 		if src := own.Replace(script.Source); src != script.Source {

@@ -50,7 +50,7 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 	t.Parallel()
 	plain, same := lua.Load(), lua.Load().For(lua.Deployment{})
 	own := lua.Load().For(lua.Deployment{Database: 3, EventsPerShard: 500})
-	kept := regexp.MustCompile(`EVENTS_KEPT = '(\d+)'`)
+	kept := regexp.MustCompile(`EVENTS_MOST = '(\d+)'`)
 	wakes, tells := 0, 0
 	for _, name := range plain.Names() {
 		if plain.Get(name).SHA != same.Get(name).SHA {
@@ -62,7 +62,7 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 		}
 		if m := kept.FindStringSubmatch(source); m != nil {
 			tells++
-			if m[1] != "500" {
+			if m[1] != "2000" {
 				t.Errorf("%s keeps %s events", name, m[1])
 			}
 		} else if strings.Contains(source, "'XADD'") {
@@ -71,7 +71,7 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 		if strings.Contains(source, "'lubdub:wake:3'") {
 			wakes++
 		}
-		back := strings.NewReplacer("lubdub:wake:3", "lubdub:wake", "EVENTS_KEPT = '500'", "EVENTS_KEPT = '10000'").Replace(source)
+		back := strings.NewReplacer("lubdub:wake:3", "lubdub:wake", "EVENTS_MOST = '2000'", "EVENTS_MOST = '40000'").Replace(source)
 		if back != plain.Get(name).Source {
 			t.Errorf("%s differs in something else", name)
 		}

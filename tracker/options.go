@@ -31,6 +31,7 @@ type Options struct {
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 16, or 64 on Cluster
 	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
 	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000
+	EventsMaxAge      time.Duration // how long it keeps them; 0: for as long as there are not more
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s
@@ -97,6 +98,12 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxSchedules < 0 {
 		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
+	}
+	if o.EventsPerShard == 0 {
+		o.EventsPerShard = lua.DefaultEventsPerShard
+	}
+	if o.EventsMaxAge < 0 {
+		return fmt.Errorf("the events' greatest age is %v; use a positive time, or 0 for no limit by age", o.EventsMaxAge)
 	}
 	if o.BrakeShare < 0 || o.BrakeShare > 100 {
 		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)

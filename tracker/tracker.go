@@ -77,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 
 // furnish makes the rooms above the store, each from those below it that it needs.
 func furnish(s *store.Store, o *Options) *Tracker {
-	e := events.New(s, events.Options{Registerer: o.Registerer})
+	e := events.New(s, events.Options{PerShard: o.EventsPerShard, MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,
 		WorkerTimeout: o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier),
@@ -94,7 +94,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
-	sw := sweep.New(s, b, h, w, ta, sc, sweep.Options{
+	sw := sweep.New(s, e, b, h, w, ta, sc, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
 		Logger: o.Logger, Registerer: o.Registerer,

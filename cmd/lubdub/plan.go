@@ -23,6 +23,8 @@ type planCmd struct {
 	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h; counts with --life only."`
 	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`
 
+	EventsPerShard int64 `default:"10000" help:"Events that a shard keeps, as the setting of that name; counts with --life only."`
+
 	Headroom    string        `default:"0.5" placeholder:"SHARE" help:"Share of each core that stays free."`
 	Cores       int           `default:"4" help:"Cores of an API replica."`
 	RedisMemory string        `default:"32GiB" placeholder:"SIZE" help:"Memory of a Redis server."`
@@ -89,7 +91,7 @@ func (c *planCmd) costs() (*capacity.Costs, error) {
 func (c *planCmd) fleet() (f capacity.Fleet, err error) {
 	f = capacity.Fleet{
 		Interval: c.Interval, Timeout: c.Timeout, Way: capacity.Way(c.Way), Together: c.Batch, Life: c.Life,
-		Retention: c.Retention, Cores: c.Cores, RoundTrip: c.RoundTrip,
+		Retention: c.Retention, EventsPerShard: c.EventsPerShard, Cores: c.Cores, RoundTrip: c.RoundTrip,
 	}
 	if c.Tasks == "" {
 		return f, fmt.Errorf("say how many tasks there are, for example: lubdub plan --tasks 1M --interval 30s")

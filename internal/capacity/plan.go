@@ -34,6 +34,9 @@ type Fleet struct {
 	// Only with Life; ClaimIDs only for Worker.
 	Keys, ClaimIDs float64
 
+	// EventsPerShard is how many events a shard keeps; 0: 10,000.
+	EventsPerShard int64
+
 	// Headroom is the share of each core that is to stay free.
 	Headroom float64
 	// Cores of an API replica.
@@ -53,6 +56,8 @@ type Plan struct {
 	BeatsPerSecond    float64 `json:"beatsPerSecond"`
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
 	LivesPerSecond    float64 `json:"livesPerSecond,omitempty"`
+	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // that are told of lives
+	EventsKeptSeconds float64 `json:"eventsKeptSeconds,omitempty"` // at that rate
 	TimeoutSeconds    float64 `json:"timeoutSeconds"`
 
 	ServerMicros float64 `json:"serverMicrosPerBeat"`
@@ -102,6 +107,10 @@ const (
 	// What an idempotency key and a claim's id take, and for how long each is kept; measured with Redis 7.0.15.
 	keyBytes, claimIDBytes = 341, 277
 	keyLife, claimIDLife   = 24 * time.Hour, time.Hour
+
+	// What is told of a task that succeeds at once: that it was created, dispatched and started, and its end.
+	eventsOfALife         = 4
+	defaultEventsPerShard = 10_000
 )
 
 func (f *Fleet) check() error {
@@ -155,6 +164,12 @@ func (f *Fleet) check() error {
 	}
 	if !(f.Keys >= 0 && f.Keys <= 1 && f.ClaimIDs >= 0 && f.ClaimIDs <= 1) {
 		refuse("shares of %v with an idempotency key and %v with a claim id are out of bounds: give 0 to 1", f.Keys, f.ClaimIDs)
+	}
+	if f.EventsPerShard < 0 {
+		refuse("%d events a shard are out of bounds: give 100 to 1000000, as events-per-shard takes them", f.EventsPerShard)
+	}
+	if f.EventsPerShard == 0 {
+		f.EventsPerShard = defaultEventsPerShard
 	}
 	if f.Retention < 0 {
 		refuse("a retention of %v is negative", f.Retention)
@@ -230,6 +245,10 @@ func (f *Fleet) plan(c *Costs) *Plan {
 		p.RedisDataBytes += p.LivesPerSecond * f.ClaimIDs * claimIDLife.Seconds() * claimIDBytes
 	}
 	c.primaries(p, f, members)
+	if f.Life > 0 {
+		p.EventsPerSecond = p.LivesPerSecond * eventsOfALife
+		p.EventsKeptSeconds = float64(p.Shards) * float64(f.EventsPerShard) / p.EventsPerSecond
+	}
 	p.RedisServers = 2 * p.RedisPrimaries
 	p.RedisConnections = poolSize * (p.APIReplicas + p.Sweepers)
 	p.MassDeathSeconds = tasks / 10 / (c.DeathsPerSecond * float64(p.RedisPrimaries))

@@ -86,6 +86,27 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	}
 }
 
+// Events are kept for as long as it takes tasks to come and go so often that the streams of all shards are full.
+func TestHowLongEventsAreKept(t *testing.T) {
+	f := fleet(75_000)
+	if p := mustPlan(t, f); p.EventsKeptSeconds != 0 || p.EventsPerSecond != 0 {
+		t.Errorf("without lives: %+v", p)
+	}
+	f.Life = time.Minute
+	p := mustPlan(t, f)
+	if want := float64(p.Shards) * 10_000 / 5000; !near(p.EventsPerSecond, 5000) || !near(p.EventsKeptSeconds, want) {
+		t.Errorf("%v events a second, kept for %v s, want 5000 and %v", p.EventsPerSecond, p.EventsKeptSeconds, want)
+	}
+	f.EventsPerShard = 100_000
+	if again := mustPlan(t, f); !near(again.EventsKeptSeconds, 10*p.EventsKeptSeconds) {
+		t.Errorf("ten times as many are kept for %v s", again.EventsKeptSeconds)
+	}
+	f.EventsPerShard = -1
+	if _, err := Compute(f, testCosts()); err == nil {
+		t.Error("a negative number is let through")
+	}
+}
+
 // What creations and claims leave behind for their repeats takes memory too.
 func TestKeysAndClaimIDsTakeMemory(t *testing.T) {
 	f := fleet(10_000)

@@ -60,6 +60,11 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, "+
 		"buffers of replicas", memoryReserve)
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
+	if f.Life > 0 {
+		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
+			"= shards × %s a shard / (new tasks × %d), or less by events-max-age; who reads them later is told of a gap",
+			comma(f.EventsPerShard), eventsOfALife)
+	}
 	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server",
 		comma(p.ConnectionsPerAPI), comma(p.RedisConnections))
 	row("flush", amount(p.BeatsPerFlush)+" "+plural(int(math.Ceil(p.BeatsPerFlush)), "beat", "beats"),

@@ -31,6 +31,7 @@ func TestPrecedence(t *testing.T) {
 		"max-pending-beats":         {"11", "12", "13", "14"},
 		"max-pending-calls":         {"11", "12", "13", "14"},
 		"events-per-shard":          {"101", "102", "103", "104"},
+		"events-max-age":            {"1h", "2h", "3h", "4h"},
 		"roles":                     {"api", "sweeper", "api,sweeper", "api"},
 		"listen":                    {":1", ":2", ":3", ":4"},
 		"admin-listen":              {":11", ":12", ":13", ":14"},

@@ -8,6 +8,7 @@ type metrics struct {
 	lagged     prometheus.Counter
 	read       prometheus.Counter
 	readErrors prometheus.Counter
+	dropped    prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -24,9 +25,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		readErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_event_read_errors_total", Help: "Reads of events for streams that Redis's trouble cut short; the next one goes on.",
 		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_events_dropped_total", Help: "Events that this sweeper has dropped: too many, or too old.",
+		}),
 	}
 	if r != nil {
-		r.MustRegister(m.listeners, m.lagged, m.read, m.readErrors)
+		r.MustRegister(m.listeners, m.lagged, m.read, m.readErrors, m.dropped)
 	}
 	return m
 }

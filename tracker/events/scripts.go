@@ -2,17 +2,18 @@ package events
 
 import (
 	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	read, hosts *lua.Script
+	read, hosts, trim *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
-	return &scripts{read: set.Get("read"), hosts: set.Get("hosts")}
+	return &scripts{read: set.Get("read"), hosts: set.Get("hosts"), trim: set.Get("trim")}
 }
 
 // How much one script reads: 256 entries of up to 5 KB.
@@ -81,3 +82,18 @@ func (s *Service) hostsCall(refs []*schema.WorkerRef) *store.Call {
 
 // readHost returns machine and version of the i-th worker; no machine: there is no such worker.
 func readHost(r store.Reply, i int) host { return host{machine: r.Str(2 * i), version: r.Str(2*i + 1)} }
+
+// trimCall drops what is not kept any more in some shards of which one call may be.
+func (s *Service) trimCall(shards []int) *store.Call {
+	var keys []string
+	for _, shard := range shards {
+		keys = append(keys, s.store.Keys[shard].Events, s.store.Keys[shard].EventMarks)
+	}
+	return store.NewCall(shards[0], s.scripts.trim, keys, s.opts.PerShard, model.Millis(s.opts.MaxAge))
+}
+
+// readTrim returns how many events of the i-th shard were dropped, and whether there may be more to drop.
+func readTrim(re store.Reply, i int) (dropped int64, more bool) {
+	of := re.List(1 + i)
+	return of.Int(0), of.Int(1) == 1
+}

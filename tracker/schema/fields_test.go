@@ -28,8 +28,9 @@ var keyExpressions = map[string]string{
 var keysOfFile = map[string]map[string]string{
 	"beats/beat.lua":                {"KEYS[k + 3]": ofNone, "KEYS[k + 4]": ofNone},
 	"beats/deliver.lua":             {"KEYS[2]": ofNone},
-	"beats/tick.lua":                {"k[3]": ofNone, "k[4]": ofNone},
+	"beats/tick.lua":                {"k[3]": ofNone, "k[4]": ofNone, "k[24]": ofNone},
 	"events/hosts.lua":              {"key": ofWorker},
+	"events/trim.lua":               {"KEYS[k + 1]": ofNone},
 	"holdings/missed.lua":           {"KEYS[1]": ofNone, "KEYS[2]": ofWorker},
 	"holdings/notify.lua":           {"KEYS[2]": ofWorker},
 	"holdings/owned.lua":            {"task": ofTask},

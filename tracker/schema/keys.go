@@ -14,26 +14,27 @@ import (
 
 // ShardKeys holds the fixed keys of one shard, and the prefix of the others.
 type ShardKeys struct {
-	prefix    string
-	Fixed     []string // in the order of lua/lib/shard.lua
-	Clock     string
-	Outages   string
-	Timeouts  string
-	Timers    string
-	Due       string
-	Index     string
-	Events    string
-	Progress  string
-	Cancels   string
-	Ready     string
-	Held      string
-	Outbox    string
-	Fences    string
-	Pauses    string
-	Replicas  string
-	Sweepers  string
-	Confirmed string
-	Braked    string
+	prefix     string
+	Fixed      []string // in the order of lua/lib/shard.lua
+	Clock      string
+	Outages    string
+	Timeouts   string
+	Timers     string
+	Due        string
+	Index      string
+	Events     string
+	Progress   string
+	Cancels    string
+	Ready      string
+	Held       string
+	Outbox     string
+	Fences     string
+	Pauses     string
+	Replicas   string
+	Sweepers   string
+	Confirmed  string
+	Braked     string
+	EventMarks string
 
 	Schedules   string
 	ScheduleDue string
@@ -68,6 +69,7 @@ func NewShardKeys(shard int) *ShardKeys {
 	k.Sweepers = k.prefix + "sweepers"
 	k.Confirmed = k.prefix + "confirmed"
 	k.Braked = k.prefix + "braked"
+	k.EventMarks = k.prefix + "eventmarks"
 	k.Schedules = k.prefix + "schedules"
 	k.ScheduleDue = k.prefix + "scheduledue"
 	k.Fixed = []string{k.Clock, k.Outages, k.Timeouts, k.Timers, k.Due, k.Index, k.Events, k.Progress, k.Cancels,

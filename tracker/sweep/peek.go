@@ -106,6 +106,7 @@ type shardLook struct {
 
 func (p *peeked) look(shard int, dues shardDues) shardLook {
 	l := shardLook{shard: shard, now: dues.now, time: dues.time, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
+	p.t.leads.set(shard, p.t.id.rank(shard, dues.sweepers) == 0)
 	if p.isOver(l, dues.timer-l.time) {
 		p.todo = append(p.todo, overdue{shard: shard, set: timersSet, grace: l.grace})
 	}

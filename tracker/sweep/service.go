@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -31,6 +32,7 @@ type Options struct {
 // goroutine.
 type Service struct {
 	store     *store.Store
+	events    *events.Service
 	beats     *beats.Service
 	holdings  *holdings.Service
 	workers   *workers.Service
@@ -44,10 +46,11 @@ type Service struct {
 
 // New makes the service.
 func New(
-	s *store.Store, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, sc *schedules.Service, o Options,
+	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, sc *schedules.Service, o Options,
 ) *Service {
 	return &Service{
-		store: s, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
+		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc,
+		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
 		metrics: newMetrics(o.Registerer),
 	}
 }

@@ -35,6 +35,7 @@ type Sweeper struct {
 	workers    *workerSweep
 	schedules  *scheduleSweep
 	reconciler *reconciler
+	trims      *trims
 }
 
 // How sweepers share the work and how much they take at once.
@@ -58,12 +59,14 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	aside := &beside{store: s.store}
 	known := newTimeouts(s.store.Shards())
 	b := newBrake(s, id, known)
+	first := &leads{mine: make([]bool, s.store.Shards())}
 	return &Sweeper{
 		service: s, id: id, log: s.log, beside: aside,
-		tasks:      newTaskSweep(s, id, known, b, aside),
+		tasks:      newTaskSweep(s, id, known, first, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
 		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, DefaultFiresPerTick)),
 		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
+		trims:      &trims{s.store, s.events, first},
 	}
 }
 
@@ -110,6 +113,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			if !started[n] {
 				started[n] = true
 				running.Go(st.Guard("sweeping tasks", func() { s.runNode(ctx, n, s.tasks.sweep) }))
+				running.Go(st.Guard("dropping events", func() { s.trims.run(ctx, n) }))
 				running.Go(st.Guard("sweeping workers", func() { s.runNode(ctx, n, s.workers.sweep) }))
 				running.Go(st.Guard("firing schedules", func() { s.runNode(ctx, n, s.schedules.sweep) }))
 			}
@@ -163,6 +167,9 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 			}
 			total.add(tasks.result)
 			total.add(workers.result)
+			if err == nil && !tasks.more && !workers.more {
+				err = s.trims.runOnce(ctx, n, shards)
+			}
 			if err != nil {
 				return total, store.AsUnavailable("sweep", err)
 			}

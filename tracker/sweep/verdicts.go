@@ -17,13 +17,16 @@ type taskSweep struct {
 	service  *Service
 	id       sweeperID
 	timeouts *timeouts
+	leads    *leads
 	brake    *brake
 	outboxes *outboxes
 	placing  *placing
 }
 
-func newTaskSweep(s *Service, id sweeperID, known *timeouts, b *brake, aside *beside) *taskSweep {
-	return &taskSweep{service: s, id: id, timeouts: known, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside)}
+func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *brake, aside *beside) *taskSweep {
+	return &taskSweep{
+		service: s, id: id, timeouts: known, leads: first, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside),
+	}
 }
 
 // sweep does one round over tasks: it scans all shards, finds in those where something is due, and takes it.

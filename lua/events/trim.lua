@@ -1,0 +1,58 @@
+-- Purpose: drops what has happened so long ago, or so much since, that it is not kept any more.
+-- Guarantees: the newest event of a shard stays, so that readers keep their places, and so does what webhooks have not taken
+--   yet. It only frees. Repeating it drops nothing more but what has come due since.
+-- KEYS: for each shard lubdub:{shard}:events, …:eventmarks. On Cluster a call is about one shard only
+-- ARGV: 1 events to keep of a shard, 2 how long, ms; 0: for as long as there are not more
+-- Reply: wall ms, then for each shard {events dropped, 1 where there may be more to drop}
+-- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 besides
+--#include lib/clock.lua
+local AT_ONCE, CHUNK, BEHIND = 5000, 100, 50
+local kept, age = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local function older(a, b)
+  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
+  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
+  if a_ms ~= b_ms then return tonumber(a_ms) < tonumber(b_ms) end
+  return tonumber(a_seq) < tonumber(b_seq)
+end
+
+-- Drops what is before an id: whole nodes of the stream first, which costs next to nothing.
+local function drop_before(events, id)
+  local dropped = redis.call('XTRIM', events, 'MINID', '~', id, 'LIMIT', AT_ONCE)
+  if dropped < AT_ONCE then dropped = dropped + redis.call('XTRIM', events, 'MINID', '=', id) end
+  return dropped
+end
+
+-- Drops what is too old, but nothing from `first` on.
+local function drop_old(events, first)
+  if age == 0 then return 0 end
+  local since = string.format('%.0f', math.max(0, now - age)) .. '-0'
+  return drop_before(events, older(first, since) and first or since)
+end
+
+-- Drops what is too much, but nothing from `first` on where webhooks are far behind.
+local function drop_many(events, first, taken)
+  local over = redis.call('XLEN', events) - kept
+  if over <= 0 then return 0 end
+  local behind = math.min(BEHIND, kept - 1)
+  if not taken or #redis.call('XRANGE', events, taken, '+', 'COUNT', behind + 1) <= behind then
+    return redis.call('XTRIM', events, 'MAXLEN', '~', kept, 'LIMIT', AT_ONCE)
+  end
+  local some = redis.call('XRANGE', events, '-', '+', 'COUNT', math.min(over, CHUNK) + 1)
+  local last = some[#some][1]
+  return redis.call('XTRIM', events, 'MINID', '=', older(first, last) and first or last)
+end
+
+local reply = {now}
+for k = 1, #KEYS, 2 do
+  local newest, taken = redis.call('XREVRANGE', KEYS[k], '+', '-', 'COUNT', 1)[1], redis.call('HGET', KEYS[k + 1], 'taken')
+  local dropped, more = 0, 0
+  if newest then
+    local first = taken and older(taken, newest[1]) and taken or newest[1]
+    local old = drop_old(KEYS[k], first)
+    local many = drop_many(KEYS[k], first, taken)
+    dropped, more = old + many, (old >= AT_ONCE or many >= CHUNK) and 1 or 0
+  end
+  reply[#reply + 1] = {dropped, more}
+end
+return reply

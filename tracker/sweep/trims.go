@@ -1,0 +1,69 @@
+package sweep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// trims drop events that are not kept any more. Nobody waits for that, so the first sweeper of each shard does it and all
+// others leave it alone, beside the rounds.
+type trims struct {
+	store  *store.Store
+	events *events.Service
+	leads  *leads
+}
+
+// How long after a look at the events of a node the next one is: while there is more to drop, and otherwise, jittered.
+const (
+	trimPause = 50 * time.Millisecond
+	trimLook  = time.Second
+)
+
+func (t *trims) run(ctx context.Context, n *store.Node) {
+	for ctx.Err() == nil && !n.Retired() {
+		pause := store.Jittered(trimLook)
+		if mine := t.leads.among(t.store.Settled(n)); len(mine) > 0 {
+			if more, err := t.events.Trim(ctx, n, mine); more && err == nil {
+				pause = trimPause
+			}
+		}
+		store.Pause(ctx, pause)
+	}
+}
+
+// runOnce drops all that is not kept any more in some shards.
+func (t *trims) runOnce(ctx context.Context, n *store.Node, shards []int) error {
+	for {
+		more, err := t.events.Trim(ctx, n, shards)
+		if err != nil || !more || ctx.Err() != nil || t.store.IsLate(ctx, nil) {
+			return err
+		}
+	}
+}
+
+// leads are the shards of which a sweeper is the first, as it has seen in its last rounds. mu owns it.
+type leads struct {
+	mu   sync.Mutex
+	mine []bool // by shard
+}
+
+func (l *leads) set(shard int, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mine[shard] = mine
+}
+
+func (l *leads) among(shards []int) (mine []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, shard := range shards {
+		if l.mine[shard] {
+			mine = append(mine, shard)
+		}
+	}
+	return mine
+}
