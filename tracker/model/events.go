@@ -10,7 +10,8 @@ import (
 var EventTypes = []string{
 	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
 	"task.succeeded", "task.failed", "task.cancelled",
-	"worker.registered", "worker.late", "worker.draining", "worker.resumed", "worker.offline", "worker.recovered",
+	"worker.registered", "worker.late", "worker.cordoned", "worker.uncordoned", "worker.draining", "worker.resumed", "worker.offline",
+	"worker.recovered",
 	"worker.flapping", "worker.identity_conflict",
 	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
 	"queue.paused", "queue.resumed",
