@@ -46,7 +46,8 @@ type Service struct {
 
 // New makes the service.
 func New(
-	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service, sc *schedules.Service, o Options,
+	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service,
+	sc *schedules.Service, o Options,
 ) *Service {
 	return &Service{
 		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc,
