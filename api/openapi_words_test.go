@@ -238,7 +238,7 @@ var opWords = map[string]words{
 		answers: map[int]any{200: v1.SelectWorkerResponse{}}, errors: []int{409},
 		answerExamples: map[int][]example{409: {{"stale",
 			`{"error":"no_fresh_workers","message":"No workers with fresh heartbeats ` +
-				`available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"cordoned":0,"stale":2,"full":0}}`}}},
+				`available","considered":3,"rejected":{"runtime":1,"type":0,"labels":0,"status":0,"stale":2,"full":0}}`}}},
 	},
 	opGetMachine: {tag: "workers", summary: "One machine", answers: map[int]any{200: v1.Machine{}}, errors: []int{404}},
 	opListMachines: {tag: "workers", summary: "List machines", description: "In the order of their ids.",

@@ -352,8 +352,8 @@ type Rejected struct {
 	Type    int `json:"type"`
 	Labels  int `json:"labels"`
 	Status  int `json:"status"`
-	// Cordoned workers take nothing new until they are uncordoned.
-	Cordoned int `json:"cordoned"`
+	// Cordoned workers take nothing new until they are uncordoned; left out where there are none.
+	Cordoned int `json:"cordoned,omitempty"`
 	Stale    int `json:"stale"`
 	Full     int `json:"full"`
 }
