@@ -87,6 +87,17 @@ type Tracker interface {
 	// FollowEvents returns a listener behind a cursor, which field names in refusals; "": from now on.
 	FollowEvents(ctx context.Context, f tracker.EventFilter, field, after string) (*tracker.EventListener, error)
 
+	CreateWebhook(context.Context, tracker.NewWebhook) (*tracker.Webhook, error)
+	UpdateWebhook(ctx context.Context, scope tracker.Scope, id string, to tracker.HookSettings, managed bool) (*tracker.Webhook, error)
+	DeleteWebhook(ctx context.Context, scope tracker.Scope, id string, managed bool) error
+	RotateSecret(ctx context.Context, scope tracker.Scope, id, secret string, managed bool) (*tracker.Webhook, error)
+	Webhook(ctx context.Context, scope tracker.Scope, id string) (*tracker.Webhook, error)
+	Webhooks(context.Context, tracker.Scope) ([]*tracker.Webhook, error)
+	Test(ctx context.Context, scope tracker.Scope, webhookID string) (*tracker.Delivery, error)
+	Deliveries(context.Context, tracker.DeliveryFilter) (*tracker.DeliveryPage, error)
+	Redeliver(ctx context.Context, scope tracker.Scope, webhookID, deliveryID string) error
+	RedeliverSince(ctx context.Context, scope tracker.Scope, webhookID, after string) (*tracker.Redelivered, error)
+
 	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }

@@ -79,6 +79,11 @@ var statusOf = map[tracker.Code]int{
 	tracker.QueueNotFound:       fasthttp.StatusNotFound,
 	tracker.ScheduleNotFound:    fasthttp.StatusNotFound,
 	tracker.ScheduleExists:      fasthttp.StatusConflict,
+	tracker.WebhookNotFound:     fasthttp.StatusNotFound,
+	tracker.DeliveryNotFound:    fasthttp.StatusNotFound,
+	tracker.WebhookExists:       fasthttp.StatusConflict,
+	tracker.WebhookManaged:      fasthttp.StatusConflict,
+	tracker.WebhookDisabled:     fasthttp.StatusConflict,
 	tracker.Overloaded:          fasthttp.StatusServiceUnavailable,
 	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
 }

@@ -22,6 +22,7 @@ var tags = []any{
 	obj{"name": "queues", "description": "What waits for workers, and whether it is handed out."},
 	obj{"name": "schedules", "description": "What creates tasks by the clock."},
 	obj{"name": "events", "description": "What has happened to tasks, workers and machines."},
+	obj{"name": "webhooks", "description": "Who is told what happens."},
 	obj{"name": "system", "description": "Health and documents, open to everyone."},
 }
 
@@ -325,6 +326,52 @@ var opWords = map[string]words{
 		request: v1.BackfillRequest{}, requestExamples: []example{{"a day", `{"from":"2025-01-14T00:00:00Z","to":"2025-01-15T00:00:00Z"}`}},
 		answers: map[int]any{202: v1.AskedFires{}}, errors: []int{404},
 	},
+	opCreateWebhook: {
+		tag: "webhooks", summary: "Tell a URL what happens",
+		description: "Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it " +
+			"keeps up. The answer has the secret, which is never shown again. A URL that is no public address is refused, now and whenever " +
+			"it is called, unless the deployment opens its range with webhook-allow-cidrs. At most 100 a workspace.",
+		request: v1.CreateWebhookRequest{}, requestExamples: []example{{"failures",
+			`{"webhookId":"alerts","url":"https://example.com/hook","events":["task.failed","worker.offline"],"queue":"default"}`}},
+		answers: map[int]any{201: v1.Webhook{}}, errors: []int{409},
+	},
+	opListWebhooks: {tag: "webhooks", summary: "List webhooks", description: "In the order of their ids.",
+		answers: map[int]any{200: v1.WebhookList{}}},
+	opGetWebhook: {tag: "webhooks", summary: "One webhook", answers: map[int]any{200: v1.Webhook{}}, errors: []int{404}},
+	opUpdateWebhook: {
+		tag: "webhooks", summary: "Change a webhook",
+		description: "The body is all that it says from now on; its secret stays. One that was switched off is switched on, unless enabled is " +
+			"false.",
+		request: v1.UpdateWebhookRequest{}, answers: map[int]any{200: v1.Webhook{}}, errors: []int{404, 409},
+	},
+	opDeleteWebhook: {
+		tag: "webhooks", summary: "Forget a webhook", description: "With all that it was still to be sent.",
+		answers: map[int]any{200: v1.DeleteWebhookResponse{}}, errors: []int{404, 409},
+	},
+	opRotateSecret: {
+		tag: "webhooks", summary: "Give a webhook another secret",
+		description: "The answer has it, and never again. For 24 hours messages are signed with the one before, too.",
+		request:     v1.RotateSecretRequest{}, optionalBody: true, answers: map[int]any{200: v1.Webhook{}}, errors: []int{404, 409},
+	},
+	opTestWebhook: {
+		tag: "webhooks", summary: "Send a webhook a test", description: "A message of type webhook.test. Its delivery tells what came of it.",
+		request: noFields{}, optionalBody: true, answers: map[int]any{202: v1.WebhookDelivery{}}, errors: []int{404, 409},
+	},
+	opListDeliveries: {
+		tag: "webhooks", summary: "List what a webhook is sent",
+		description: "Newest first: all that waits, and of what is over the newest 500 delivered and as many dead. Pages may be short: go on " +
+			"while there is a nextPageToken.",
+		answers: map[int]any{200: v1.WebhookDeliveryList{}}, errors: []int{404},
+	},
+	opRedeliver: {
+		tag: "webhooks", summary: "Send a webhook something again",
+		description: "One delivery, or all events since a time that are still kept; these keep their webhook-id. A call by since may " +
+			"end early: go on with its nextPageToken.",
+		request: v1.RedeliverRequest{},
+		requestExamples: []example{{"one", `{"deliveryId":"dlv_0000000000042"}`},
+			{"since", `{"since":"2025-01-15T10:00:00Z"}`}},
+		answers: map[int]any{202: v1.RedeliverResponse{}}, errors: []int{404, 409},
+	},
 	opClaim: {
 		tag: "workers", summary: "Hand the worker tasks",
 		description: "Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are " +
@@ -415,6 +462,9 @@ const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata:
 
 // ownQueryParams are those that one operation understands otherwise than the others.
 var ownQueryParams = map[string]map[string]obj{
+	opListDeliveries: {
+		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),
+	},
 	opEvents: {
 		"tenantId": queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.",
 			idSchema(false)),
@@ -437,12 +487,13 @@ var ownQueryParams = map[string]map[string]obj{
 }
 
 var enums = map[string][]any{
-	"State":         {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
-	"WorkerStatus":  {"ONLINE", "DRAINING", "OFFLINE"},
-	"Liveness":      {"FRESH", "LATE", "LOST"},
-	"Overlap":       {"allow", "skip"},
-	"Outcome":       {"SUCCEEDED", "FAILED", "CANCELLED"},
-	"ErrorCategory": {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+	"State":          {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
+	"WorkerStatus":   {"ONLINE", "DRAINING", "OFFLINE"},
+	"Liveness":       {"FRESH", "LATE", "LOST"},
+	"Overlap":        {"allow", "skip"},
+	"DeliveryStatus": {"PENDING", "DELIVERED", "DEAD"},
+	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED"},
+	"ErrorCategory":  {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
 }
 
 // reasons are those for which a task may fail.
@@ -470,6 +521,7 @@ var strictTypes = map[string]bool{
 	"CreateScheduleRequest": true, "ChangeScheduleRequest": true, "BackfillRequest": true,
 	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
 	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
+	"CreateWebhookRequest": true, "UpdateWebhookRequest": true, "RotateSecretRequest": true, "RedeliverRequest": true,
 	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
 	"RetryPolicy": true, "Placement": true,

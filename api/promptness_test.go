@@ -35,7 +35,8 @@ func newPrompt(t *testing.T) *prompt {
 	p.proxy = faultproxy.Start(t, p.server.Addr)
 	p.env = newEnv(t, func(c *Config) {
 		var err error
-		o := tracker.Options{RedisURL: "redis://" + redistest.As(p.proxy.Addr) + "/0", Shards: 8, Logger: c.Logger, RedisTimeout: promptTimeout}
+		o := tracker.Options{RedisURL: "redis://" + redistest.As(p.proxy.Addr) + "/0", Shards: 8, Logger: c.Logger, RedisTimeout: promptTimeout,
+			WebhookPoster: &outside{status: 200}}
 		if p.tr, err = tracker.Open(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -65,9 +66,13 @@ func (p *prompt) request(r *route) (path, token, body string) {
 		opResumeWorkers: `{"selector":{"queue":"q"}}`, opOfflineWorkers: `{"silentForMs":86400000}`,
 		opCreateSchedule: `{"cron":"0 0 0 1 1 *","task":{"queue":"q"}}`, opPutSchedule: `{"cron":"0 0 0 1 1 *","task":{"queue":"q"}}`,
 		opPatchSchedule: `{"maxCatchup":1}`, opBackfillSchedule: `{"from":"2025-01-01T00:00:00Z","to":"2025-01-02T00:00:00Z"}`,
-		opClaim: `{"max":5,"waitMs":300,"claimId":"c1"}`, opWorkerHeartbeat: `{"tasks":[{"taskId":"q3","attempt":1}]}`,
+		opCreateWebhook: `{"url":"https://example.com","events":["task.*"]}`,
+		opUpdateWebhook: `{"url":"https://example.com","events":["task.*"]}`,
+		opRedeliver:     `{"since":"2025-01-15T10:00:00Z"}`,
+		opClaim:         `{"max":5,"waitMs":300,"claimId":"c1"}`, opWorkerHeartbeat: `{"tasks":[{"taskId":"q3","attempt":1}]}`,
 	}
-	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q", "scheduleId": "s1"}
+	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q", "scheduleId": "s1",
+		"webhookId": "w"}
 	path, body = r.pattern, bodies[r.op]
 	for name, id := range ids {
 		path = strings.ReplaceAll(path, "{"+name+"}", id)

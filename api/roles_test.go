@@ -34,6 +34,8 @@ var openedBy = map[string]string{
 	opCreateSchedule: "oda", opListSchedules: "voda", opGetSchedule: "voda", opPutSchedule: "oda", opPatchSchedule: "oda",
 	opDeleteSchedule: "oda", opPauseSchedule: "oda", opResumeSchedule: "oda", opNextFires: "voda", opFireSchedule: "oda",
 	opBackfillSchedule: "oda",
+	opCreateWebhook:    "oda", opListWebhooks: "voda", opGetWebhook: "voda", opUpdateWebhook: "oda", opDeleteWebhook: "oda",
+	opRotateSecret: "oda", opTestWebhook: "oda", opListDeliveries: "voda", opRedeliver: "oda",
 
 	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
 }
@@ -66,6 +68,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 		}
 		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.pattern)
 		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7", "{scheduleId}", "s1").Replace(path)
+		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7", "{webhookId}", "w").Replace(path)
 		body := ""
 		if r.method != "GET" && r.method != "DELETE" {
 			body = `{"attempt":1,"outcome":"SUCCEEDED"}`

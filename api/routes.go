@@ -67,6 +67,16 @@ const (
 	opRelease         = "releaseBrake"
 	opRevoke          = "revokeTokens"
 
+	opCreateWebhook  = "createWebhook"
+	opListWebhooks   = "listWebhooks"
+	opGetWebhook     = "getWebhook"
+	opUpdateWebhook  = "updateWebhook"
+	opDeleteWebhook  = "deleteWebhook"
+	opRotateSecret   = "rotateSecret"
+	opTestWebhook    = "testWebhook"
+	opListDeliveries = "listDeliveries"
+	opRedeliver      = "redeliver"
+
 	opClaim       = "claimTasks"
 	opListQueues  = "listQueues"
 	opGetQueue    = "getQueue"
@@ -271,6 +281,37 @@ var routes = []*route{
 	{
 		method: "POST", pattern: "/v1/schedules/{scheduleId}/backfill", op: opBackfillSchedule,
 		access: forControl, needs: mayOperate, handle: (*request).backfillSchedule,
+	},
+
+	{method: "POST", pattern: "/v1/webhooks", op: opCreateWebhook, access: forControl, needs: mayOperate, handle: (*request).createWebhook},
+	{
+		method: "GET", pattern: "/v1/webhooks", op: opListWebhooks, access: forControl, needs: mayRead, handle: (*request).listWebhooks,
+		query: []string{"pageSize", "pageToken"},
+	},
+	{method: "GET", pattern: "/v1/webhooks/{webhookId}", op: opGetWebhook, access: forControl, needs: mayRead, handle: (*request).getWebhook},
+	{
+		method: "PUT", pattern: "/v1/webhooks/{webhookId}", op: opUpdateWebhook,
+		access: forControl, needs: mayOperate, handle: (*request).updateWebhook,
+	},
+	{
+		method: "DELETE", pattern: "/v1/webhooks/{webhookId}", op: opDeleteWebhook,
+		access: forControl, needs: mayOperate, handle: (*request).deleteWebhook,
+	},
+	{
+		method: "POST", pattern: "/v1/webhooks/{webhookId}/rotate-secret", op: opRotateSecret,
+		access: forControl, needs: mayOperate, handle: (*request).rotateSecret,
+	},
+	{
+		method: "POST", pattern: "/v1/webhooks/{webhookId}/test", op: opTestWebhook,
+		access: forControl, needs: mayOperate, handle: (*request).testWebhook,
+	},
+	{
+		method: "GET", pattern: "/v1/webhooks/{webhookId}/deliveries", op: opListDeliveries, access: forControl, needs: mayRead,
+		handle: (*request).listDeliveries, query: []string{"status", "pageSize", "pageToken"},
+	},
+	{
+		method: "POST", pattern: "/v1/webhooks/{webhookId}/redeliver", op: opRedeliver,
+		access: forControl, needs: mayOperate, handle: (*request).redeliver,
 	},
 
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},

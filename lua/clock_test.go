@@ -16,7 +16,7 @@ func tickKeys() (keys []string) {
 	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix",
 		"events", "sweepers",
 		"ready", "held", "outbox", "fences", "paused", "workers", "workerbeats", "workerdue", "recoveries", "braked",
-		"schedules", "scheduledue", "eventmarks"} {
+		"schedules", "scheduledue", "eventmarks", "webhooks", "hookdue"} {
 		keys = append(keys, key(name))
 	}
 	return keys

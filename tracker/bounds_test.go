@@ -50,16 +50,19 @@ type bounds struct {
 // machine does.
 func TestEveryScriptIsBounded(t *testing.T) {
 	store, server := redistest.Alone(t)
+	out := &outside{}
 	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) {
+		o.WebhookPoster = out
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1e9, 1e15, 1e9 // so high that they only count
 	})
-	b := &bounds{server: server, story: &story{Crew: trackertest.NewCrew(h), names: map[string]string{}, records: map[string][]string{}}}
+	b := &bounds{server: server, story: &story{Crew: trackertest.NewCrew(h), outside: out, names: map[string]string{},
+		records: map[string][]string{}}}
 	b.fillShards()
 	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
 	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
-		b.manyRevocations, b.everythingEnds, b.events} {
+		b.manyRevocations, b.everythingEnds, b.events, b.largeWebhooks} {
 		act()
 		limit = max(limit, b.limit())
 	}

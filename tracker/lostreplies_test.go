@@ -75,10 +75,13 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 		t.Fatal(err)
 	}
 	s.Clock.Set(storyBegins)
+	out := &outside{}
 	c := &story{Crew: trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) {
+		o.WebhookPoster = out
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1000, 1<<30, 1000
-	})), what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{}}
+	})), what: fmt.Sprintf("reply %d of %s lost", n, lost), names: map[string]string{}, records: map[string][]string{},
+		outside: out}
 	count := trackertest.CountScripts(c.Tracker)
 	if lost != "" {
 		trackertest.FailCalls(c.Tracker, lost, true, func(i int) bool { return i == n })
@@ -142,6 +145,7 @@ func (c *story) observe() map[string]string {
 			end["events "+what] = fmt.Sprint(n)
 		}
 	}
+	c.observeHooks(end)
 	c.sure("reconcile", func() error {
 		left, err := c.Sweeper.Reconcile(c.Ctx)
 		if len(left) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // DefaultMaxSchedules is how many schedules one tenant may have where nothing else is said.
@@ -61,6 +62,9 @@ type Options struct {
 
 	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
 	Probe func(ctx context.Context, url string) error
+
+	WebhookPoster        WebhookPoster // what webhooks are reached by; nil: nothing is, and none can be saved
+	MaxPendingDeliveries int           // that may wait for one webhook, which is told of those that do not fit; 0: 100,000
 
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
@@ -116,6 +120,12 @@ func (o *Options) setDefaults() error {
 	}
 	if o.RedisTimeout == 0 {
 		o.RedisTimeout = time.Second
+	}
+	if o.MaxPendingDeliveries == 0 {
+		o.MaxPendingDeliveries = 100_000
+	}
+	if o.WebhookPoster == nil {
+		o.WebhookPoster = webhooks.NoPoster{}
 	}
 	if o.ReplicaID == "" {
 		o.ReplicaID = store.NewReplicaID()

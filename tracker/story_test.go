@@ -21,6 +21,7 @@ type story struct {
 
 	records map[string][]string // what the tokens of workers carry
 	alive   []string            // who beats
+	outside *outside            // where webhooks lead
 }
 
 func (c *story) play() {
@@ -41,6 +42,7 @@ func (c *story) play() {
 	c.schedules()
 	c.readers()
 	c.revokes()
+	c.webhooks()
 	c.goOn(2 * time.Second)
 	c.sweeps()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
@@ -22,6 +23,7 @@ import (
 type (
 	storeService     = store.Store
 	eventsService    = events.Service
+	webhooksService  = webhooks.Service
 	beatsService     = beats.Service
 	holdingsService  = holdings.Service
 	quotasService    = quotas.Service
@@ -39,6 +41,7 @@ type (
 type Tracker struct {
 	*storeService
 	*eventsService
+	*webhooksService
 	*beatsService
 	*holdingsService
 	*quotasService
@@ -78,6 +81,9 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 // furnish makes the rooms above the store, each from those below it that it needs.
 func furnish(s *store.Store, o *Options) *Tracker {
 	e := events.New(s, events.Options{PerShard: o.EventsPerShard, MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
+	wh := webhooks.New(s, e, webhooks.Options{
+		Poster: o.WebhookPoster, MaxPending: o.MaxPendingDeliveries, Logger: o.Logger, Registerer: o.Registerer,
+	})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,
 		WorkerTimeout: o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier),
@@ -94,13 +100,13 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
-	sw := sweep.New(s, e, b, h, w, ta, sc, sweep.Options{
+	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
-	return &Tracker{s, e, b, h, q, w, ta, qu, sc, sw, re}
+	return &Tracker{s, e, wh, b, h, q, w, ta, qu, sc, sw, re}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.

@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
@@ -30,6 +31,11 @@ type (
 	Completion     = model.Completion
 	Created        = model.Created
 	CreateResult   = tasks.CreateResult
+	Delivery       = webhooks.Delivery
+	DeliveryAnswer = webhooks.Answer
+	DeliveryFilter = webhooks.DeliveryFilter
+	DeliveryPage   = webhooks.DeliveryPage
+	DeliveryStatus = webhooks.Status
 	Drain          = workers.Drain
 	Drained        = workers.Drained
 	Durability     = store.Durability
@@ -55,12 +61,14 @@ type (
 	MachineFilter  = workers.MachineFilter
 	MachinePage    = workers.MachinePage
 	NewTask        = model.NewTask
+	NewWebhook     = webhooks.NewWebhook
 	NewWorker      = model.NewWorker
 	OwnedAttempt   = holdings.OwnedAttempt
 	Progress       = model.Progress
 	Queue          = queues.Queue
 	QueueKind      = queues.QueueKind
 	Reason         = model.Reason
+	Redelivered    = webhooks.Redelivered
 	Registered     = workers.Registered
 	Released       = sweep.Released
 	Report         = model.Report
@@ -84,8 +92,11 @@ type (
 	TaskFilter     = model.TaskFilter
 	TaskNotice     = holdings.TaskNotice
 	TaskPage       = model.TaskPage
+	Webhook        = webhooks.Webhook
+	WebhookPoster  = webhooks.Poster
 	Worker         = model.Worker
 	WorkerAct      = workers.Act
+	HookSettings   = webhooks.Settings
 	WorkerBeat     = workers.WorkerBeat
 	WorkerCordon   = model.Cordon
 	WorkerFilter   = workers.WorkerFilter
@@ -109,6 +120,7 @@ const (
 	CordonWorkers            = workers.Cordon
 	Cancelled                = model.Cancelled
 	DeadlineExceeded         = model.DeadlineExceeded
+	DeliveryNotFound         = webhooks.DeliveryNotFound
 	DefaultFinishedRetention = model.DefaultFinishedRetention
 	DefaultMaxCatchup        = schedules.DefaultMaxCatchup
 	DefaultMaxConcurrent     = model.DefaultMaxConcurrent
@@ -187,6 +199,10 @@ const (
 	Succeeded                = model.Succeeded
 	Unavailable              = model.Unavailable
 	UncordonWorkers          = workers.Uncordon
+	WebhookDisabled          = webhooks.Disabled
+	WebhookExists            = webhooks.Exists
+	WebhookManaged           = webhooks.Managed
+	WebhookNotFound          = webhooks.NotFound
 	WorkerDeregistered       = model.WorkerDeregistered
 	WorkerDrainDeadline      = model.WorkerDrainDeadline
 	WorkerDrained            = model.WorkerDrained
@@ -205,6 +221,7 @@ var (
 	ErrEventsLagged    = events.ErrLagged
 	AttemptInDoubt     = beats.AttemptInDoubt
 	DefaultRetryPolicy = model.DefaultRetryPolicy
+	DeliveryStatuses   = webhooks.Statuses
 	EventTypes         = model.EventTypes
 	Reasons            = model.Reasons
 	States             = model.States

@@ -17,6 +17,8 @@ const (
 	CodeScheduleNotFound    = "schedule_not_found"     // 404
 	CodeScheduleExists      = "schedule_exists"        // 409
 	CodeNoWorkersMatch      = "no_workers_match"       // 404: the selector of a drain names nobody
+	CodeWebhookNotFound     = "webhook_not_found"      // 404
+	CodeDeliveryNotFound    = "delivery_not_found"     // 404: nothing is kept of it any more
 	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header names those that are
 	CodeRequestTimeout      = "request_timeout"        // 408: the request took too long to arrive
 	CodeTaskExists          = "task_exists"            // 409
@@ -27,6 +29,9 @@ const (
 	CodeNoFreshWorkers      = "no_fresh_workers"       // 409: a selection's freshness filter took the last; Considered and Rejected are set
 	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: a filter before that did
 	CodeNoCapacity          = "no_capacity"            // 409: all that were left are full
+	CodeWebhookExists       = "webhook_exists"         // 409
+	CodeWebhookManaged      = "webhook_managed"        // 409: configuration has it; it is changed there
+	CodeWebhookDisabled     = "webhook_disabled"       // 409: switch it on first
 	CodeWorkerOffline       = "worker_offline"         // 410: Reason says why; register again
 	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
 	CodeBodyTooLarge        = "body_too_large"         // 413

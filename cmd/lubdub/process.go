@@ -17,6 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
+	"github.com/lubdub-io/lubdub/internal/outbound"
 	"github.com/lubdub-io/lubdub/internal/probe"
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -77,6 +78,9 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	if p.tracker, err = p.openTracker(ctx, registry); err != nil {
 		return err
 	}
+	if err := p.manageWebhooks(ctx); err != nil {
+		return err
+	}
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: registry, Gatherer: registry,
@@ -99,6 +103,12 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		Durability:   tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: registry,
 	}
+	ranges, err := p.cfg.WebhookRanges()
+	if err != nil {
+		return nil, err
+	}
+	o.WebhookPoster = outbound.New(outbound.Options{AllowHTTP: p.cfg.WebhookHTTP == "on", Allow: ranges})
+	o.MaxPendingDeliveries = p.cfg.WebhookPending
 	if strings.HasPrefix(p.cfg.Redis, "rediss") {
 		var err error
 		if o.RedisTLS, err = tlsfiles.Client(p.cfg.RedisCA, p.cfg.RedisCert, p.cfg.RedisKey, p.cfg.RedisName, p.log); err != nil {

@@ -14,11 +14,13 @@ import (
 var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
 
 // rooms are the packages of tracker from the bottom up: each may know those before it, but for what `apart` says.
-var rooms = []string{"lane", "model", "schema", "store", "events", "beats", "quotas", "revocations", "holdings", "workers", "tasks",
-	"queues", "schedules", "sweep"}
+var rooms = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings", "workers",
+	"tasks", "queues", "schedules", "sweep"}
 
 // apart has pairs of rooms that do not know each other though one stands above the other.
 var apart = [][2]string{
+	{"webhooks", "beats"}, {"webhooks", "quotas"}, {"webhooks", "holdings"}, {"webhooks", "workers"},
+	{"webhooks", "tasks"}, {"webhooks", "queues"}, {"webhooks", "schedules"}, {"webhooks", "revocations"},
 	{"events", "beats"}, {"events", "quotas"}, {"events", "holdings"}, {"events", "workers"}, {"events", "tasks"}, {"events", "queues"},
 	{"revocations", "events"}, {"revocations", "beats"}, {"revocations", "quotas"}, {"revocations", "holdings"},
 	{"revocations", "workers"}, {"revocations", "tasks"}, {"revocations", "queues"}, {"revocations", "sweep"},

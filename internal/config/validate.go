@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -33,6 +34,9 @@ func (l *Loaded) validate() (ps problems) {
 		if !hostName.MatchString(name) {
 			ps.addf("admin-hosts (%s): %q is not a name; write for example metrics.internal, without scheme and port", l.Source("admin-hosts"), name)
 		}
+	}
+	if _, err := l.WebhookRanges(); err != nil {
+		ps.addf("webhook-allow-cidrs (%s): %v", l.Source("webhook-allow-cidrs"), err)
 	}
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
@@ -132,6 +136,18 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`)
 // AdminNames are the names of admin-hosts.
 func (c *Config) AdminNames() []string {
 	return strings.FieldsFunc(c.AdminHosts, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// WebhookRanges are the ranges of webhook-allow-cidrs.
+func (c *Config) WebhookRanges() (all []netip.Prefix, err error) {
+	for _, text := range strings.FieldsFunc(c.WebhookCIDRs, func(r rune) bool { return r == ',' || r == ' ' }) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a range of addresses; write for example 10.1.2.0/24", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 func checkPublicURL(text string) error {

@@ -2,10 +2,10 @@
 --   may keep all clients from all replicas; tells of outages that are over, and makes the shards' fixed keys exist.
 -- Guarantees: shard time moves by at most 250 ms a call, before anything else of the shard is written. Repeating it is
 --   harmless.
--- KEYS: for each shard twenty-four: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
+-- KEYS: for each shard twenty-six: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
 --   6 …:timeouts, 7 …:timers, 8 …:due, 9 …:ix, 10 …:events, 11 …:sweepers, 12 …:ready, 13 …:held, 14 …:outbox,
 --   15 …:fences, 16 …:pauses, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked, 22 …:schedules,
---   23 …:scheduledue, 24 …:eventmarks.
+--   23 …:scheduledue, 24 …:eventmarks, 25 …:webhooks, 26 …:hookdue.
 --   On Cluster a call is about one shard only. With shard 0, last of all …:meta
 -- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
 --   deployment, 4 health check period ms, 5 timeout of workers ms, then for each shard for how many ms balancers may
@@ -19,7 +19,7 @@
 --#include lib/cutoff.lua
 --#include lib/event.lua
 --#include lib/outages.lua
-local KEYS_PER_SHARD = 24
+local KEYS_PER_SHARD = 26
 
 -- Makes the fixed keys of a new shard, or of one whose store was lost.
 local function found(k)
@@ -27,9 +27,9 @@ local function found(k)
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
   redis.call('HSET', k[24], '!', '')
-  for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20, 21, 23}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
+  for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20, 21, 23, 26}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
   redis.call('SADD', k[6], '!')
-  for _, i in ipairs({9, 12, 13, 16, 17, 22}) do redis.call('ZADD', k[i], 0, '!') end
+  for _, i in ipairs({9, 12, 13, 16, 17, 22, 25}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end
   if redis.call('EXISTS', k[10]) == 0 then
     write_event(k[10], 'system.shard_started', {})

@@ -117,7 +117,8 @@ func (s *Service) tickCall(beats []*Beat) *store.Call {
 		k := s.store.Keys[beat.tick.shard]
 		keys = append(keys, k.Clock, k.Outages, k.Progress, k.Cancels, k.Replicas, k.Timeouts, k.Timers, k.Due, k.Index,
 			k.Events, k.Sweepers, k.Ready, k.Held, k.Outbox, k.Fences, k.Pauses,
-			k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries, k.Braked, k.Schedules, k.ScheduleDue, k.EventMarks)
+			k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries, k.Braked, k.Schedules, k.ScheduleDue, k.EventMarks,
+			k.Webhooks, k.HookDue)
 	}
 	if meta {
 		keys = append(keys, schema.MetaKey)

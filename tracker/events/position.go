@@ -29,6 +29,15 @@ func AtTime(t time.Time) Position {
 	return Position{Ms: uint64(max(0, t.UnixMilli())), kind: atTime}
 }
 
+// AtEntry is the position behind an entry that was seen, by the ID and the Mark of its Position; "" is before the first entry.
+func AtEntry(id string, mark uint16) Position {
+	ms, seq, ok := parseID(id)
+	if !ok {
+		return Position{}
+	}
+	return Position{Ms: ms, Seq: seq, Mark: mark, kind: atEntry}
+}
+
 // IsStart reports whether the position is before the shard's first entry.
 func (p Position) IsStart() bool { return p.kind == atStart }
 

@@ -18,6 +18,7 @@ var EventTypes = []string{
 	"schedule.created", "schedule.changed", "schedule.paused", "schedule.resumed", "schedule.deleted", "schedule.fired", "schedule.skipped",
 	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.released", "system.swept",
 	"system.tokens_revoked", "system.adopted", "system.repaired",
+	"webhook.created", "webhook.updated", "webhook.disabled", "webhook.deleted",
 }
 
 // CheckEventTypes refuses what is neither a type of events nor a family of them, such as task.*.

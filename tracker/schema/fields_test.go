@@ -23,6 +23,7 @@ const (
 var keyExpressions = map[string]string{
 	"task.key": ofTask, "task.doc": ofDoc, "w.key": ofWorker, "w.machine": ofMachine,
 	"clock": ofNone, "PROGRESS": ofNone, "CANCELS": ofNone, "meta": ofNone,
+	"HOOK": ofNone, "ABOUT": ofNone, "BODIES": ofNone, "SEEN": ofNone,
 }
 
 var keysOfFile = map[string]map[string]string{
@@ -54,6 +55,10 @@ var keysOfFile = map[string]map[string]string{
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
 	"tasks/names.lua":               {"key": ofTask},
 	"tasks/states.lua":              {"key": ofTask},
+	"webhooks/webhook_read.lua":     {"KEYS[i]": ofNone},
+	"webhooks/webhooks_begin.lua":   {"KEYS[1]": ofNone},
+	"webhooks/webhooks_peek.lua":    {"KEYS[i]": ofNone},
+	"webhooks/webhooks_taken.lua":   {"KEYS[1]": ofNone},
 	"workers/machine_drain.lua":     {"machine": ofMachine},
 	"workers/machine_read.lua":      {"KEYS[1]": ofMachine},
 	"workers/registration.lua":      {"KEYS[1]": ofNone},

@@ -45,6 +45,9 @@ type ShardKeys struct {
 	WorkerDue   string
 	Recoveries  string
 
+	Webhooks string
+	HookDue  string
+
 	beatsOf sync.Map // time.Duration → string: keys that attempts share
 }
 
@@ -78,6 +81,8 @@ func NewShardKeys(shard int) *ShardKeys {
 	k.WorkerBeats = k.prefix + "workerbeats"
 	k.WorkerDue = k.prefix + "workerdue"
 	k.Recoveries = k.prefix + "recoveries"
+	k.Webhooks = k.prefix + "webhooks"
+	k.HookDue = k.prefix + "hookdue"
 	k.OfWorkers = []string{k.Clock, k.Outages, k.Events, k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries}
 	return k
 }
@@ -242,4 +247,19 @@ func (k *ShardKeys) Fired(name string) string { return k.prefix + "fired:" + nam
 // OfSchedule returns the keys of one schedule in the order in which scripts declare them.
 func (k *ShardKeys) OfSchedule(dst []string, name string) []string {
 	return append(dst, k.Schedule(name), k.ScheduleTask(name), k.Pending(name), k.Fired(name))
+}
+
+// Webhook is the record of a webhook, and OfWebhook are the keys of one in the order of lua/lib/webhook.lua.
+func (k *ShardKeys) Webhook(name string) string { return k.prefix + "webhook:" + name }
+
+func (k *ShardKeys) HookQueue(name string) string { return k.prefix + "hookqueue:" + name }
+
+func (k *ShardKeys) HookFlight(name string) string { return k.prefix + "hookflight:" + name }
+
+func (k *ShardKeys) HookDead(name string) string { return k.prefix + "hookdead:" + name }
+
+func (k *ShardKeys) OfWebhook(name string) []string {
+	return []string{k.Events, k.Webhooks, k.HookDue, k.Webhook(name), k.HookQueue(name), k.HookFlight(name), k.prefix + "hookkept:" + name,
+		k.prefix + "hookabout:" + name, k.prefix + "hookbodies:" + name, k.prefix + "hookdelivered:" + name, k.HookDead(name),
+		k.prefix + "hookseen:" + name}
 }

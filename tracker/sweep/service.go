@@ -13,6 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
@@ -38,6 +39,7 @@ type Service struct {
 	workers   *workers.Service
 	tasks     *tasks.Service
 	schedules *schedules.Service
+	webhooks  *webhooks.Service
 	scripts   scripts
 	opts      Options
 	log       *slog.Logger
@@ -47,10 +49,10 @@ type Service struct {
 // New makes the service.
 func New(
 	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service,
-	sc *schedules.Service, o Options,
+	sc *schedules.Service, wh *webhooks.Service, o Options,
 ) *Service {
 	return &Service{
-		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc,
+		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh,
 		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
 		metrics: newMetrics(o.Registerer),
 	}

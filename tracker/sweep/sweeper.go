@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // SweeperOptions configure a Sweeper.
@@ -35,6 +36,7 @@ type Sweeper struct {
 	workers    *workerSweep
 	schedules  *scheduleSweep
 	reconciler *reconciler
+	webhooks   *webhooks.Courier
 	trims      *trims
 }
 
@@ -66,6 +68,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 		workers:    newWorkerSweep(s, id, b, aside),
 		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, DefaultFiresPerTick)),
 		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
+		webhooks:   webhooks.NewCourier(s.webhooks, string(id), id.rank),
 		trims:      &trims{s.store, s.events, first},
 	}
 }
@@ -107,6 +110,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer running.Wait()
 	st := s.service.store
 	running.Go(st.Guard("the reconciler", func() { s.reconciler.run(ctx) }))
+	running.Go(st.Guard("webhooks", func() { s.webhooks.Run(ctx) }))
 	started := map[*store.Node]bool{}
 	for {
 		for n := range st.ByNode() {
@@ -202,6 +206,9 @@ func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
 	return s.reconciler.walkOnce(s.acting(ctx))
 }
+
+// Deliver takes all that has happened for webhooks and posts what is due to them, once.
+func (s *Sweeper) Deliver(ctx context.Context) error { return s.webhooks.Once(s.acting(ctx)) }
 
 // acting names the sweeper in events, where nobody has asked it to act.
 func (s *Sweeper) acting(ctx context.Context) context.Context {

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// fileWebhook is one of webhooks-file.
+type fileWebhook struct {
+	ID          string   `yaml:"id"`
+	TenantID    string   `yaml:"tenantId"`
+	WorkspaceID string   `yaml:"workspaceId"`
+	URL         string   `yaml:"url"`
+	Description string   `yaml:"description"`
+	Disabled    bool     `yaml:"disabled"`
+	Secret      string   `yaml:"secret"`
+	SecretFile  string   `yaml:"secretFile"`
+	Events      []string `yaml:"events"`
+	Subject     string   `yaml:"subject"`
+	RunID       string   `yaml:"runId"`
+	Queue       string   `yaml:"queue"`
+	TaskType    string   `yaml:"taskType"`
+	WorkerID    string   `yaml:"workerId"`
+	MachineID   string   `yaml:"machineId"`
+}
+
+// manageWebhooks has the store have what webhooks-file lists.
+func (p *process) manageWebhooks(ctx context.Context) error {
+	if p.cfg.WebhooksFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(p.cfg.WebhooksFile)
+	if err != nil {
+		return fmt.Errorf("webhooks-file: %w", err)
+	}
+	news, err := readWebhooks(text)
+	if err == nil {
+		err = p.tracker.ManageWebhooks(tracker.WithActor(ctx, "webhooks-file"), news)
+	}
+	if err != nil {
+		return fmt.Errorf("webhooks-file %s: %w", p.cfg.WebhooksFile, err)
+	}
+	return nil
+}
+
+// readWebhooks never tells what stands in the text: it may hold secrets.
+func readWebhooks(text []byte) ([]tracker.NewWebhook, error) {
+	var listed []fileWebhook
+	if err := yaml.UnmarshalWithOptions(text, &listed, yaml.Strict()); err != nil {
+		var syntax *yaml.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("line %d: %s", syntax.Token.Position.Line, syntax.Message)
+		}
+		return nil, errors.New("it is no list of webhooks: each is a mapping of id, url, events, secret or secretFile, and no other names " +
+			"than docs/webhooks.md lists")
+	}
+	news := make([]tracker.NewWebhook, len(listed))
+	for i, l := range listed {
+		if !tracker.ValidID(l.ID) {
+			return nil, fmt.Errorf("webhook %d has no valid id; give each one of its own, so that it is known again", i+1)
+		}
+		secret := l.Secret
+		if l.SecretFile != "" {
+			b, err := os.ReadFile(l.SecretFile)
+			if err != nil {
+				return nil, fmt.Errorf("%s: secretFile: %w", l.ID, err)
+			}
+			secret = strings.TrimSpace(string(b))
+		}
+		if secret == "" {
+			return nil, fmt.Errorf("%s has neither secret nor secretFile; whoever receives it must know what it is signed with", l.ID)
+		}
+		news[i] = tracker.NewWebhook{
+			Scope:  tracker.Scope{Tenant: cmp.Or(l.TenantID, "default"), Workspace: cmp.Or(l.WorkspaceID, "default")},
+			ID:     l.ID,
+			Secret: secret,
+			Settings: tracker.HookSettings{URL: l.URL, Description: l.Description, Enabled: !l.Disabled, Filter: tracker.EventFilter{
+				Types: l.Events, Subject: l.Subject, RunID: l.RunID, Queue: l.Queue, TaskType: l.TaskType, WorkerID: l.WorkerID, MachineID: l.MachineID,
+			}},
+		}
+		if scope := news[i].Scope; !tracker.ValidID(scope.Tenant) || !tracker.ValidID(scope.Workspace) {
+			return nil, fmt.Errorf("%s: tenantId or workspaceId is no valid id", l.ID)
+		}
+	}
+	return news, nil
+}

@@ -1,0 +1,23 @@
+-- Purpose: gives up what a webhook that is off was still to be sent.
+-- Guarantees: nothing is given up while it is on.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
+--   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
+-- ARGV: 1 <scope>/<id>, 2 how many of those that are dead are kept, 3 how many to give up
+-- Reply: how many are left
+-- Cost: O(how many log n), at most 100
+--#include lib/clock.lua
+--#include lib/webhook.lua
+local name, most, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+if redis.call('HGET', HOOK, 'e') == '1' then return 0 end
+for _, set in ipairs({FLIGHT, QUEUE}) do
+  for _, number in ipairs(redis.call('ZRANGE', set, 0, count - 1)) do
+    redis.call('ZREM', set, number)
+    local about = retold(number, 'X', nil, '', '')
+    if about then
+      redis.call('HSET', ABOUT, number, about)
+      keep(DEAD, number, most)
+    end
+  end
+end
+look_at_hook(name)
+return count_pending()

@@ -1,0 +1,38 @@
+-- Purpose: takes what a webhook is to be sent now out of its queue, for one who delivers it.
+-- Guarantees: what is taken is under way until it is settled. What another one had under way goes back to where it was
+--   before anything is taken: that one is dead, or does not know yet that it is not its turn.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
+--   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
+-- ARGV: 1 <scope>/<id>, 2 who delivers, 3 how many to take
+-- Reply: {OK, what it says, secrets, wall ms, then for each its number, what is kept about it, and its body}, {NOT_FOUND}, or
+--   {REFUSED}: it is off
+-- Cost: O(how many, and how many were under way, log n), at most 64 of 6 KB
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/webhook.lua
+local name, who, most = unpack(ARGV, 1, 3)
+local on, says, secrets, owner = unpack(redis.call('HMGET', HOOK, 'e', 'd', 'ss', 'o'))
+if not says then
+  redis.call('ZREM', HOOK_DUE, name)
+  return {NOT_FOUND}
+end
+if on ~= '1' then return {REFUSED} end
+if owner ~= who then
+  local theirs = redis.call('ZRANGE', FLIGHT, 0, -1, 'WITHSCORES')
+  for i = 1, #theirs, 2 do redis.call('ZADD', QUEUE, theirs[i + 1], theirs[i]) end
+  redis.call('DEL', FLIGHT)
+  redis.call('HSET', HOOK, 'o', who)
+end
+local due = redis.call('ZRANGEBYSCORE', QUEUE, '-inf', NOW, 'WITHSCORES', 'LIMIT', 0, tonumber(most))
+local reply = {OK, says, secrets, now}
+for i = 1, #due, 2 do
+  local number = due[i]
+  redis.call('ZREM', QUEUE, number)
+  local about, body = redis.call('HGET', ABOUT, number), redis.call('HGET', BODIES, number)
+  if about and body then
+    redis.call('ZADD', FLIGHT, due[i + 1], number)
+    reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = number, about, body
+  end
+end
+look_at_hook(name)
+return reply

@@ -1,0 +1,13 @@
+-- Purpose: reads webhooks' records.
+-- Guarantees: writes nothing.
+-- KEYS: for each webhook of one shard 1 lubdub:{shard}:webhook:<scope>/<id>, 2 …:hookqueue:, 3 …:hookflight:, 4 …:hookdead: of
+--   the same
+-- ARGV: none
+-- Reply: for each {names and values of the record's fields, how many deliveries wait or are under way, how many are dead}
+-- Cost: O(webhooks), at most 25 of 8 KB
+local reply = {}
+for i = 1, #KEYS, 4 do
+  reply[#reply + 1] = {redis.call('HGETALL', KEYS[i]), redis.call('ZCARD', KEYS[i + 1]) + redis.call('ZCARD', KEYS[i + 2]),
+    redis.call('ZCARD', KEYS[i + 3])}
+end
+return reply

@@ -1,0 +1,22 @@
+-- Purpose: gives a webhook another secret; those that it had go on beside it for a while.
+-- Guarantees: the same secret again changes nothing.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
+--   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
+-- ARGV: 1 scope, 2 id, 3 secret, 4 for how many ms the one before goes on, 5 how many old ones go on at most
+-- Reply: {OK or NOT_FOUND}
+-- Cost: O(1), one event
+--#include lib/clock.lua
+--#include lib/codes.lua
+--#include lib/webhook.lua
+--#include lib/webhookoff.lua
+local had = redis.call('HGET', HOOK, 'ss')
+if not had then return {NOT_FOUND} end
+local secrets = {ARGV[3] .. ':0'}
+for secret, till in string.gmatch(had, '(%S+):(%d+)') do
+  if #secrets == 1 and secret == ARGV[3] then return {OK} end
+  if till == '0' then till = digits(now + ARGV[4]) end
+  if tonumber(till) > now and #secrets <= tonumber(ARGV[5]) then secrets[#secrets + 1] = secret .. ':' .. till end
+end
+redis.call('HSET', HOOK, 'ss', table.concat(secrets, ' '), 'u', NOW)
+tell_of_hook('webhook.updated', ARGV[1], ARGV[2])
+return {OK}

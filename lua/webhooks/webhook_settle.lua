@@ -1,0 +1,47 @@
+-- Purpose: records what became of deliveries that were under way.
+-- Guarantees: what is not under way for this one any more is left as it is, so a repeat changes nothing. A webhook that
+--   answered that it is gone, or only failed for too long, is switched off.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
+--   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
+-- ARGV: 1 scope, 2 id, 3 who delivers, 4 how many of those that are over are kept, of each kind, 5 ms of failures after which
+--   the webhook is switched off, then for each its number, d delivered, r to be tried again, x dead or g dead and the
+--   webhook is gone, ms until it is tried again, and the answer as JSON
+-- Reply: {how many were recorded, '' or why it was switched off}
+-- Cost: O(deliveries log n), at most 64 of 7 KB
+--#include lib/clock.lua
+--#include lib/webhook.lua
+--#include lib/webhookoff.lua
+local scope, id, who, most, longest = unpack(ARGV, 1, 5)
+local owner, on, failing = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs'))
+if owner ~= who then return {0, ''} end
+local recorded, off = 0, ''
+for i = 6, #ARGV, 4 do
+  local number, fate, wait, answer = unpack(ARGV, i, i + 3)
+  if redis.call('ZREM', FLIGHT, number) == 1 then
+    recorded = recorded + 1
+    local next = fate == 'r' and digits(now + wait) or ''
+    local status = fate == 'd' and 'D' or fate == 'r' and 'P' or 'X'
+    redis.call('HSET', ABOUT, number, retold(number, status, '+', next, NOW, answer))
+    if fate == 'r' then
+      redis.call('ZADD', QUEUE, next, number)
+    else
+      keep(fate == 'd' and DELIVERED or DEAD, number, tonumber(most))
+    end
+    if fate == 'd' then
+      if failing then redis.call('HDEL', HOOK, 'fs') end
+      failing = nil
+    elseif not failing then
+      failing = NOW
+      redis.call('HSET', HOOK, 'fs', NOW)
+    end
+    if fate == 'g' then off = 'GONE' end
+  end
+end
+if off == '' and failing and now - failing >= tonumber(longest) then off = 'FAILING' end
+if off ~= '' and on == '1' and recorded > 0 then
+  switch_off(scope, id, off)
+else
+  off = ''
+end
+look_at_hook(scope .. '/' .. id)
+return {recorded, off}

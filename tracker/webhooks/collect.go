@@ -1,0 +1,117 @@
+package webhooks
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// collect takes what has happened in shards of a node into the queues of the webhooks that ask for it, and only then records
+// that it was taken: a process that dies in between leaves it to the next one, whose messages the queues know already.
+func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look) (more bool, err error) {
+	s := c.service
+	byScope, total, err := c.known.targets(ctx, s, mine)
+	if err != nil {
+		return false, err
+	}
+	var taken []*store.Call
+	if total == 0 {
+		for shard, l := range mine {
+			taken = append(taken, s.takenCall(shard, l, events.Position{}, true))
+		}
+		s.store.Exec(ctx, n, taken)
+		return false, store.FirstError(taken)
+	}
+	shards := make([]int, 0, len(mine))
+	for shard := range mine {
+		shards = append(shards, shard)
+	}
+	slices.Sort(shards)
+	looks, err := s.events.ReadNode(ctx, n, shards, func(shard int) events.Position { return mine[shard].at })
+	if err != nil {
+		return false, err
+	}
+	var all []*events.Event
+	for i := range looks {
+		all = append(all, looks[i].Events...)
+	}
+	if err := s.events.Resolve(ctx, all); err != nil {
+		return false, err
+	}
+	var pushes []*store.Call
+	for i := range looks {
+		pushes = append(pushes, s.pushes(&looks[i], byScope)...)
+	}
+	s.store.DoDurably(ctx, "webhooks", pushes...)
+	if err := store.FirstError(pushes); err != nil {
+		return false, err
+	}
+	s.countPushed(pushes)
+	for i := range looks {
+		l := &looks[i]
+		more = more || l.More
+		if l.At != l.From || l.Lost {
+			taken = append(taken, s.takenCall(l.Shard, mine[l.Shard], l.At, false))
+		}
+		if k := len(l.Events); k > 0 {
+			s.metrics.collected.Set(time.Since(time.UnixMilli(l.Events[k-1].Ms)).Seconds())
+		}
+	}
+	s.store.Exec(ctx, n, taken)
+	return more, store.FirstError(taken)
+}
+
+// pushes are the calls that put what a look at one shard has shown into queues, one for each webhook: their script leaves out
+// what an earlier one has brought, so that of one shard and webhook there must not be two at a time.
+func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target) (calls []*store.Call) {
+	if len(l.Events) == 0 {
+		return nil
+	}
+	messages, order := map[*target][]message{}, []*target{}
+	add := func(t *target, m message) {
+		if messages[t] == nil {
+			order = append(order, t)
+		}
+		messages[t] = append(messages[t], m)
+	}
+	if l.Gap != nil {
+		s.metrics.gaps.Inc()
+		s.log.Warn("events were dropped before webhooks had taken them; they are told of the gap", "shard", l.Shard,
+			"from", l.Gap.From, "to", l.Gap.To)
+		for scope, targets := range byScope {
+			for _, t := range targets {
+				if t.sinceMs <= l.Gap.To.UnixMilli() {
+					add(t, trimmedGap(scope, t.id, t.suffix, l.Events[0], l.Gap))
+				}
+			}
+		}
+	}
+	for _, e := range l.Events {
+		for _, t := range byScope[e.Scope] {
+			if e.Ms >= t.sinceMs && t.filter.Match(e) {
+				add(t, messageOf(e, t.suffix))
+			}
+		}
+	}
+	first, last := l.Events[0], l.Events[len(l.Events)-1]
+	for _, t := range order {
+		calls = append(calls, s.pushCall(t.hookRef, pushArgs{
+			shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: l.Lost || l.From.IsStart(),
+			from: time.UnixMilli(first.Ms), to: time.UnixMilli(last.Ms),
+		}, messages[t]))
+	}
+	return calls
+}
+
+func (s *Service) countPushed(pushes []*store.Call) {
+	for _, c := range pushes {
+		reply := readPush(c.Reply)
+		s.metrics.taken.Add(float64(reply.put))
+		s.metrics.dropped.Add(float64(reply.leftOut))
+	}
+}

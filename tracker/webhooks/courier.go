@@ -1,0 +1,191 @@
+package webhooks
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// How couriers share the work.
+const (
+	lease    = 3 * time.Second       // for which one has a shard since it last looked
+	rankWait = time.Second           // for which one of rank r leaves a shard that is nobody's to those before it, times r
+	busyNap  = 50 * time.Millisecond // between two looks
+	idleNap  = time.Second           // while there are no webhooks
+	slots    = 1024                  // requests under way in all
+)
+
+// Courier takes events into the queues of webhooks, and posts what waits there. Any number of them may run at once: each shard
+// has one at a time, and where two meant to have one nothing would be lost, though something might come twice.
+type Courier struct {
+	service *Service
+	who     string
+	rank    func(shard int, live []string) int // among sweepers
+	known   known
+	slots   chan struct{}
+	shards  []myShard
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	serving map[string]bool // webhooks, by name
+}
+
+// myShard is what a courier remembers of a shard.
+type myShard struct {
+	mine atomic.Bool
+	rank atomic.Int32 // below 0: not known yet
+}
+
+// NewCourier makes one for the sweeper of that id, which has this rank for a shard among those that live.
+func NewCourier(s *Service, id string, rank func(shard int, live []string) int) *Courier {
+	c := &Courier{
+		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: make(chan struct{}, slots),
+		shards: make([]myShard, s.store.Shards()), serving: map[string]bool{},
+	}
+	for i := range c.shards {
+		c.shards[i].rank.Store(-1)
+	}
+	return c
+}
+
+// Run collects and delivers until ctx ends, each Redis node by itself. What is under way then is left to the next one.
+func (c *Courier) Run(ctx context.Context) {
+	st := c.service.store
+	defer c.running.Wait()
+	started := map[*store.Node]bool{}
+	for {
+		for n := range st.ByNode() {
+			if !started[n] {
+				started[n] = true
+				c.running.Go(st.Guard("webhooks", func() { c.runNode(ctx, n) }))
+			}
+		}
+		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
+		if !store.Pause(ctx, time.Second) { // the map of a Cluster may have changed
+			return
+		}
+	}
+}
+
+func (c *Courier) runNode(ctx context.Context, n *store.Node) {
+	failing := false
+	for ctx.Err() == nil && !n.Retired() {
+		r, err := c.round(ctx, n, c.service.store.Settled(n), c.patience)
+		nap := busyNap
+		switch {
+		case err != nil:
+			c.service.metrics.heldUp.Inc()
+			if !failing {
+				c.service.log.Warn("webhooks are held up: the store does not answer; what happens is kept for them", "error", err)
+			}
+		case r.more:
+			nap = 0
+		case r.idle:
+			nap = idleNap
+		}
+		if failing && err == nil {
+			c.service.log.Info("webhooks go on")
+		}
+		failing = err != nil
+		store.Pause(ctx, nap)
+	}
+}
+
+// patience is for how long a shard must have been nobody's to be taken; negative: it is neither taken nor kept.
+func (c *Courier) patience(shard int) time.Duration {
+	my := &c.shards[shard]
+	rank := my.rank.Load()
+	if rank < 0 || rank > 0 && my.mine.Load() { // one of a better rank takes it when this one's time is over
+		return -1
+	}
+	return time.Duration(rank) * rankWait
+}
+
+// round is what one look at the shards of a node has come to.
+type round struct {
+	more bool // there is more to collect now
+	idle bool // there are no webhooks
+}
+
+// round looks at shards of a node, has due webhooks served and takes what has happened.
+func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait func(shard int) time.Duration) (r round, err error) {
+	s := c.service
+	groups := s.store.Together(shards)
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		calls[i] = s.peekCall(c.who, group, wait)
+	}
+	mine := map[int]look{}
+	r.idle = true
+	if err := s.store.ExecEach(ctx, n, calls, groups, func(shard int, _ int64, reply store.Reply) {
+		l := readPeek(reply)
+		c.shards[shard].mine.Store(l.mine)
+		c.shards[shard].rank.Store(int32(c.rank(shard, l.live)))
+		if r.idle = r.idle && !l.taken && len(l.due) == 0; !l.mine {
+			return
+		}
+		c.serve(ctx, l.due)
+		if l.taken {
+			mine[shard] = l
+		}
+	}); err != nil {
+		return r, err
+	}
+	if len(mine) > 0 {
+		r.more, err = c.collect(ctx, n, mine)
+	}
+	return r, err
+}
+
+// serve has webhooks served that are not being served already.
+func (c *Courier) serve(ctx context.Context, due []string) {
+	for _, name := range due {
+		scope, id, ok := schema.SplitName(name)
+		c.mu.Lock()
+		begin := ok && !c.serving[name]
+		if begin {
+			c.serving[name] = true
+		}
+		c.mu.Unlock()
+		if begin {
+			c.running.Go(c.service.store.Guard("a webhook", func() {
+				defer func() {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					delete(c.serving, name)
+				}()
+				c.deliver(ctx, c.service.ref(scope, id))
+			}))
+		}
+	}
+}
+
+// Once takes all that has happened and posts all that is due, whatever rank this one has, and returns when nothing is under way.
+func (c *Courier) Once(ctx context.Context) error {
+	for again := true; again && ctx.Err() == nil; {
+		again = false
+		for n, shards := range c.service.store.ByNode() {
+			r, err := c.round(ctx, n, shards, func(int) time.Duration { return 0 })
+			c.running.Wait()
+			if err != nil {
+				return store.AsUnavailable("webhooks", err)
+			}
+			again = again || r.more
+		}
+	}
+	for n, shards := range c.service.store.ByNode() { // what was taken last is due now
+		_, err := c.round(ctx, n, shards, func(int) time.Duration { return 0 })
+		c.running.Wait()
+		if err != nil {
+			return store.AsUnavailable("webhooks", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+func padded(n int64) string { return fmt.Sprintf("%013d", n) }
+
+var errDisabled = &model.Error{Code: Disabled, Message: "this webhook is switched off; switch it on first, by an update with enabled"}
+
+var errDeliveryNotFound = &model.Error{Code: DeliveryNotFound, Message: fmt.Sprintf(
+	"nothing is kept of this delivery: of those that are over the newest %d delivered and as many dead ones are; redeliver by since instead",
+	keptOfEach)}
+
+// DeliveryFilter asks for a page of a webhook's deliveries.
+type DeliveryFilter struct {
+	Scope     model.Scope
+	WebhookID string
+	Status    Status // "": of all
+	After     string // id of the delivery before the page; "": the newest are first
+	PageSize  int
+}
+
+// DeliveryPage is what it gets.
+type DeliveryPage struct {
+	Deliveries []*Delivery // newest first
+	Next       string      // id after which the next page begins; "": there is none
+}
+
+// scanned is how many deliveries one page looks at, at most.
+const scanned = 200
+
+// Deliveries returns a page of them. It may be short though there is more.
+func (s *Service) Deliveries(ctx context.Context, f DeliveryFilter) (*DeliveryPage, error) {
+	ctx = s.store.Within(ctx, 0)
+	before := ""
+	if f.After != "" {
+		number, ok := numberOf(f.After)
+		if !ok {
+			return nil, invalid("pageToken", "is not one of ours; use the nextPageToken of the page before, unchanged")
+		}
+		before = number
+	}
+	most := f.PageSize
+	if f.Status == Pending {
+		most = scanned
+	}
+	re, err := s.store.Do(ctx, "deliveries", s.deliveriesCall(s.ref(f.Scope, f.WebhookID), f.Status, before, most))
+	if err != nil {
+		return nil, err
+	}
+	reply := readDeliveries(re, most)
+	if !reply.found {
+		return nil, errNotFound
+	}
+	page := &DeliveryPage{}
+	for _, d := range reply.all {
+		if f.Status != "" && d.Status != f.Status {
+			continue
+		}
+		if page.Deliveries = append(page.Deliveries, d); len(page.Deliveries) == f.PageSize {
+			page.Next = d.ID
+			return page, nil
+		}
+	}
+	if reply.full {
+		page.Next = deliveryPrefix + reply.last
+	}
+	return page, nil
+}
+
+// Redeliver has one delivery tried again now, with the message that it was.
+func (s *Service) Redeliver(ctx context.Context, scope model.Scope, webhook, delivery string) error {
+	ctx = s.store.Within(ctx, 0)
+	number, ok := numberOf(delivery)
+	if !ok {
+		return invalid("deliveryId", "is no id of a delivery; use one that GET …/deliveries lists")
+	}
+	if _, err := s.Webhook(ctx, scope, webhook); err != nil {
+		return err
+	}
+	re, err := s.store.Do(ctx, "redeliver", s.againCall(s.ref(scope, webhook), number))
+	if err != nil {
+		return err
+	}
+	return refusalOf(readCode(re), errDeliveryNotFound)
+}
+
+func refusalOf(code int64, missing error) error {
+	switch code {
+	case schema.CodeNotFound:
+		return missing
+	case schema.CodeRefused:
+		return errDisabled
+	}
+	return nil
+}
+
+// Redelivered is what a call of RedeliverSince has done.
+type Redelivered struct {
+	Queued int
+	Next   string // cursor from which to go on; "": that was all
+	Gap    *events.Gap
+}
+
+// redeliverPages bounds what one call reads of what happened.
+const redeliverPages = 10
+
+// RedeliverSince sends all events since a time again that the shards still keep and the webhook asks for. after is that time in
+// RFC 3339, or the cursor of the call before.
+func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook, after string) (*Redelivered, error) {
+	ctx = s.store.Within(ctx, 0)
+	w, err := s.Webhook(ctx, scope, webhook)
+	if err != nil {
+		return nil, err
+	}
+	if !w.Settings.Enabled {
+		return nil, errDisabled
+	}
+	r := s.ref(scope, webhook)
+	done, suffix, began := &Redelivered{Next: after}, suffixOf(r.name), time.Now().UnixMilli()
+	for range redeliverPages {
+		page, err := s.events.Events(ctx, events.Query{Filter: w.Settings.Filter, After: done.Next, Size: events.MaxPage})
+		if err != nil {
+			return nil, err
+		}
+		if done.Gap == nil {
+			done.Gap = page.Gap
+		}
+		if page.Next == done.Next || len(page.Events) > 0 && page.Events[0].Ms > began {
+			done.Next = "" // the rest is told as it happens
+			return done, nil
+		}
+		if done.Next = page.Next; len(page.Events) == 0 {
+			continue
+		}
+		messages := make([]message, len(page.Events))
+		for i, e := range page.Events {
+			messages[i] = messageOf(e, suffix)
+		}
+		first, last := page.Events[0], page.Events[len(page.Events)-1]
+		if _, err := s.push(ctx, r, pushArgs{last: ulid.Make().String(), from: time.UnixMilli(first.Ms), to: time.UnixMilli(last.Ms)},
+			messages); err != nil {
+			return nil, err
+		}
+		done.Queued += len(messages)
+		if s.store.IsLate(ctx, nil) {
+			break
+		}
+	}
+	return done, nil
+}
+
+// Test sends a message that stands for no event, and returns the delivery that it is.
+func (s *Service) Test(ctx context.Context, scope model.Scope, webhook string) (*Delivery, error) {
+	ctx = s.store.Within(ctx, 0)
+	r, now := s.ref(scope, webhook), time.Now()
+	request := ulid.Make().String()
+	m := ownMessage(scope, webhook, typeTest, "test_"+request+suffixOf(r.name), now, map[string]any{})
+	number, err := s.push(ctx, r, pushArgs{last: request, from: now, to: now}, []message{m})
+	if err != nil {
+		return nil, err
+	}
+	return &Delivery{ID: deliveryPrefix + number, MessageID: m.id, Type: m.kind, Subject: m.subject, Status: Pending,
+		CreatedAt: now.UTC(), NextAt: now.UTC()}, nil
+}
+
+// push puts messages into a queue on behalf of a request, and returns the number of the last.
+func (s *Service) push(ctx context.Context, r hookRef, a pushArgs, messages []message) (string, error) {
+	for i := range messages {
+		messages[i].entry = "0-0" // requests know no order
+	}
+	c := s.pushCall(r, a, messages)
+	if s.store.DoDurably(ctx, "pushWebhook", c); c.Err != nil {
+		return "", c.Err
+	}
+	reply := readPush(c.Reply)
+	if err := refusalOf(reply.code, errNotFound); err != nil {
+		return "", err
+	}
+	s.countPushed([]*store.Call{c})
+	if reply.leftOut > 0 {
+		return "", &model.Error{Code: model.Overloaded, TooMany: true, RetryAfter: time.Minute, Message: fmt.Sprintf(
+			"%d deliveries wait for this webhook, which is the most; wait until it has received some", s.opts.MaxPending)}
+	}
+	return reply.newest, nil
+}

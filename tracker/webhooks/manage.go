@@ -1,0 +1,251 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+var errNotFound = &model.Error{Code: NotFound,
+	Message: "there is no such webhook in this tenant and workspace; check the id, tenantId and workspaceId"}
+
+// CreateWebhook makes a webhook, and returns it with its secret, which is never shown again.
+func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, error) {
+	ctx = s.store.Within(ctx, 0)
+	if n.ID == "" {
+		n.ID = "whk_" + ulid.Make().String()
+	}
+	if n.Secret == "" {
+		n.Secret = NewSecret()
+	}
+	if err := checkSecret("secret", n.Secret); err != nil {
+		return nil, err
+	}
+	if err := s.check(ctx, n.Scope, &n.Settings); err != nil {
+		return nil, err
+	}
+	if err := s.checkRoom(ctx, n.Scope); err != nil {
+		return nil, err
+	}
+	r, nonce := s.ref(n.Scope, n.ID), ulid.Make().String()
+	re, err := s.saved(ctx, s.saveCall(r, nonce, packSettings(&n.Settings, n.Managed), n.Settings.Enabled, n.Secret))
+	if err != nil {
+		return nil, err
+	}
+	if readCode(re) == schema.CodeExists {
+		return nil, &model.Error{Code: Exists, Message: "a webhook with this id exists; choose another id, change that one, or give it a new " +
+			"secret if the answer that had it was lost"}
+	}
+	w, err := s.Webhook(ctx, n.Scope, n.ID)
+	if err != nil {
+		return nil, err
+	}
+	w.Secret = n.Secret
+	return w, nil
+}
+
+// UpdateWebhook replaces what a webhook says. managed: configuration asks, which alone may change those that it manages.
+func (s *Service) UpdateWebhook(ctx context.Context, scope model.Scope, id string, to Settings, managed bool) (*Webhook, error) {
+	ctx = s.store.Within(ctx, 0)
+	if err := s.check(ctx, scope, &to); err != nil {
+		return nil, err
+	}
+	w, err := s.changeable(ctx, scope, id, managed)
+	if err != nil {
+		return nil, err
+	}
+	re, err := s.saved(ctx, s.saveCall(s.ref(scope, w.ID), "", packSettings(&to, managed), to.Enabled, ""))
+	if err != nil {
+		return nil, err
+	}
+	if readCode(re) == schema.CodeNotFound {
+		return nil, errNotFound
+	}
+	return s.Webhook(ctx, scope, id)
+}
+
+// DeleteWebhook forgets a webhook and all that it was still to be sent. What is on its way just now may still arrive.
+func (s *Service) DeleteWebhook(ctx context.Context, scope model.Scope, id string, managed bool) error {
+	ctx = s.store.Within(ctx, 0)
+	if _, err := s.changeable(ctx, scope, id, managed); err != nil {
+		return err
+	}
+	_, err := s.store.Do(ctx, "deleteWebhook", s.removeCall(s.ref(scope, id)))
+	return err
+}
+
+// RotateSecret gives a webhook a new secret, "" for one that is made, and returns it with that. The one before signs beside it
+// for a day.
+func (s *Service) RotateSecret(ctx context.Context, scope model.Scope, id, secret string, managed bool) (*Webhook, error) {
+	ctx = s.store.Within(ctx, 0)
+	if secret == "" {
+		secret = NewSecret()
+	}
+	if err := checkSecret("secret", secret); err != nil {
+		return nil, err
+	}
+	if _, err := s.changeable(ctx, scope, id, managed); err != nil {
+		return nil, err
+	}
+	re, err := s.store.Do(ctx, "rotateSecret", s.rotateCall(s.ref(scope, id), secret))
+	if err != nil {
+		return nil, err
+	}
+	if readCode(re) == schema.CodeNotFound {
+		return nil, errNotFound
+	}
+	w, err := s.Webhook(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	w.Secret = secret
+	return w, nil
+}
+
+// Webhook returns one.
+func (s *Service) Webhook(ctx context.Context, scope model.Scope, id string) (*Webhook, error) {
+	ctx = s.store.Within(ctx, 0)
+	r := s.ref(scope, id)
+	re, err := s.store.Do(ctx, "webhook", s.readCall([]hookRef{r}))
+	if err != nil {
+		return nil, err
+	}
+	if w := readRead(re, 0, r); w != nil {
+		return w, nil
+	}
+	return nil, errNotFound
+}
+
+// Webhooks returns all of a scope by their ids.
+func (s *Service) Webhooks(ctx context.Context, scope model.Scope) ([]*Webhook, error) {
+	ctx = s.store.Within(ctx, 0)
+	return s.all(ctx, scope.String()+"/")
+}
+
+// all reads the webhooks whose names begin so, in the order of these.
+func (s *Service) all(ctx context.Context, prefix string) ([]*Webhook, error) {
+	var refs []hookRef
+	for after, first := map[int]string{}, true; first || len(after) > 0; first = false {
+		calls := []*store.Call{}
+		for shard := range s.store.Keys {
+			if from, more := after[shard]; first || more {
+				calls = append(calls, s.listCall(shard, prefix, from, listAtOnce))
+			}
+		}
+		s.store.DoBulk(ctx, "webhooks", calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, err
+		}
+		clear(after)
+		for _, c := range calls {
+			names := readList(c.Reply).names
+			for _, name := range names {
+				if scope, id, ok := schema.SplitName(name); ok {
+					refs = append(refs, s.ref(scope, id))
+				}
+			}
+			if len(names) == listAtOnce {
+				after[c.Shard] = names[len(names)-1]
+			}
+		}
+	}
+	return s.readAll(ctx, refs)
+}
+
+func (s *Service) readAll(ctx context.Context, refs []hookRef) ([]*Webhook, error) {
+	groups := schema.ByShard(refs, readAtOnce, func(r hookRef) int { return r.shard })
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		calls[i] = s.readCall(group)
+	}
+	s.store.DoBulk(ctx, "webhooks", calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	found := make([]*Webhook, 0, len(refs))
+	for i, group := range groups {
+		for j, r := range group {
+			if w := readRead(calls[i].Reply, j, r); w != nil {
+				found = append(found, w)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *Webhook) int {
+		return strings.Compare(schema.TaskName(a.Scope, a.ID), schema.TaskName(b.Scope, b.ID))
+	})
+	return found, nil
+}
+
+// changeable returns a webhook that whoever asks may change.
+func (s *Service) changeable(ctx context.Context, scope model.Scope, id string, managed bool) (*Webhook, error) {
+	w, err := s.Webhook(ctx, scope, id)
+	if err == nil && w.Managed && !managed {
+		return nil, &model.Error{Code: Managed, Message: "this webhook is managed by the deployment's configuration " +
+			"(webhooks-file); change it there"}
+	}
+	return w, err
+}
+
+// check judges settings, and whether the URL may be called.
+func (s *Service) check(ctx context.Context, scope model.Scope, to *Settings) error {
+	if err := to.validate(scope); err != nil {
+		return err
+	}
+	if err := s.opts.Poster.Check(ctx, to.URL); err != nil {
+		return invalid("url", "%s", err.Error())
+	}
+	return nil
+}
+
+// checkRoom refuses one more webhook than there may be. Several at once may pass together.
+func (s *Service) checkRoom(ctx context.Context, scope model.Scope) error {
+	for _, limit := range []struct {
+		prefix, where string
+		most          int
+	}{{scope.String() + "/", "this workspace", MaxOfScope}, {"", "the deployment", MaxOfAll}} {
+		calls, err := s.store.EachShard(ctx, "createWebhook", func(shard int, _ *schema.ShardKeys) *store.Call {
+			return s.listCall(shard, limit.prefix, "", 1)
+		})
+		if err != nil {
+			return err
+		}
+		total := 0
+		for _, c := range calls {
+			total += readList(c.Reply).total
+		}
+		if total >= limit.most {
+			return &model.Error{Code: model.Overloaded, TooMany: true, Op: "createWebhook", RetryAfter: time.Minute, Message: fmt.Sprintf(
+				"%s has %d webhooks, which is the most; delete one that is not used any more", limit.where, total)}
+		}
+	}
+	return nil
+}
+
+// saved runs a call that changes what collectors must know, and tells every shard: when this has returned, no event is taken
+// any more by one that does not know. Where nothing was taken before, it begins with what happens from now on.
+func (s *Service) saved(ctx context.Context, c *store.Call) (store.Reply, error) {
+	now, err := s.events.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.store.DoDurably(ctx, "saveWebhook", c); c.Err != nil {
+		return nil, c.Err
+	}
+	version := ulid.Make().String()
+	_, err = s.store.EachShard(ctx, "saveWebhook", func(shard int, _ *schema.ShardKeys) *store.Call {
+		entry := firstEntry
+		if !now[shard].IsStart() {
+			entry = now[shard].ID()
+		}
+		return s.beginCall(shard, version, entry, now[shard].Mark)
+	})
+	return c.Reply, err
+}

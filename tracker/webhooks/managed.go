@@ -1,0 +1,62 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// ManageWebhooks has the deployment have these managed webhooks and no others. Those that are as they should be stay untouched,
+// but for one that was switched off since it failed, which is switched on again.
+func (s *Service) ManageWebhooks(ctx context.Context, news []NewWebhook) error {
+	all, err := s.all(ctx, "")
+	if err != nil {
+		return err
+	}
+	had, want := map[string]*Webhook{}, map[string]bool{}
+	for _, w := range all {
+		had[schema.TaskName(w.Scope, w.ID)] = w
+	}
+	for _, n := range news {
+		name := schema.TaskName(n.Scope, n.ID)
+		if want[name] {
+			return fmt.Errorf("%s is listed twice in its workspace", n.ID)
+		}
+		want[name], n.Managed = true, true
+		if err := s.manage(ctx, n, had[name]); err != nil {
+			return fmt.Errorf("%s: %w", n.ID, err)
+		}
+	}
+	for name, w := range had {
+		if w.Managed && !want[name] {
+			if err := s.DeleteWebhook(ctx, w.Scope, w.ID, true); err != nil && model.CodeOf(err) != NotFound {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) manage(ctx context.Context, n NewWebhook, had *Webhook) error {
+	switch {
+	case had == nil:
+		_, err := s.CreateWebhook(ctx, n)
+		if model.CodeOf(err) == Exists {
+			return nil // another process has just made it
+		}
+		return err
+	case !had.Managed:
+		return errors.New("a webhook with this id was made by the API; delete that one, or choose another id")
+	}
+	if _, err := s.RotateSecret(ctx, n.Scope, n.ID, n.Secret, true); err != nil {
+		return err
+	}
+	if packSettings(&had.Settings, true) == packSettings(&n.Settings, true) && had.Settings.Enabled == n.Settings.Enabled {
+		return nil
+	}
+	_, err := s.UpdateWebhook(ctx, n.Scope, n.ID, n.Settings, true)
+	return err
+}

@@ -1,0 +1,45 @@
+package webhooks
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics count what webhooks are told.
+type metrics struct {
+	tries     *prometheus.CounterVec
+	took      prometheus.Histogram
+	taken     prometheus.Counter
+	dropped   prometheus.Counter
+	gaps      prometheus.Counter
+	underWay  prometheus.Gauge
+	disabled  prometheus.Counter
+	heldUp    prometheus.Counter
+	collected prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	m := &metrics{
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_webhook_tries_total", Help: "Tries to deliver to webhooks by what came of them: delivered, retry, dead.",
+		}, []string{"result"}),
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_webhook_duration_seconds", Help: "How long webhooks took to answer.", Buckets: prometheus.ExponentialBuckets(.001, 3, 10),
+		}),
+		taken:   counter("lubdub_webhook_messages_total", "Messages put into queues of webhooks."),
+		dropped: counter("lubdub_webhook_dropped_total", "Messages that did not fit into queues of webhooks, which are told of the gap."),
+		gaps:    counter("lubdub_webhook_gaps_total", "Times that events were dropped by a shard before webhooks had taken them."),
+		underWay: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_webhook_requests", Help: "Requests to webhooks that are under way.",
+		}),
+		disabled: counter("lubdub_webhook_disabled_total", "Webhooks that were switched off since they are gone, or only failed."),
+		heldUp:   counter("lubdub_webhook_errors_total", "Rounds over webhooks that were cut short by the store."),
+		collected: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_webhook_lag_seconds", Help: "How old the event was that was taken for webhooks last.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.gaps, m.underWay, m.disabled, m.heldUp, m.collected)
+	}
+	return m
+}

@@ -1,0 +1,183 @@
+package webhooks
+
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// The scripts by which sweepers collect and deliver.
+
+// dueAtOnce is how many webhooks of a shard one look names.
+const dueAtOnce = 500
+
+// peekCall looks at some shards of which one call may be. wait says for how long each must have been nobody's; negative: it is
+// neither taken nor kept.
+func (s *Service) peekCall(who string, shards []int, wait func(shard int) time.Duration) *store.Call {
+	keys, args := make([]string, 0, 3*len(shards)), []any{who, model.Millis(lease), model.Millis(sweeperWindow), dueAtOnce}
+	for _, shard := range shards {
+		k := s.store.Keys[shard]
+		keys = append(keys, k.EventMarks, k.Sweepers, k.HookDue)
+		if w := wait(shard); w >= 0 {
+			args = append(args, model.Millis(w))
+		} else {
+			args = append(args, "")
+		}
+	}
+	return store.NewCall(shards[0], s.scripts.peek, keys, args...)
+}
+
+// look is what one look at a shard has shown.
+type look struct {
+	mine    bool
+	taken   bool // events are taken for webhooks
+	at      events.Position
+	entry   string // of at
+	version string
+	live    []string // sweepers
+	due     []string // names of webhooks
+}
+
+func readPeek(r store.Reply) look {
+	at := events.AtEntry(r.Str(2), uint16(r.Int(3)))
+	if r.Str(2) == firstEntry {
+		at = events.Position{}
+	}
+	return look{
+		mine: r.Int(0) == 1, taken: r.Int(1) == 1, at: at, entry: r.Str(2), version: r.Str(4),
+		live: r.List(5).Strings(), due: r.List(6).Strings(),
+	}
+}
+
+// firstEntry stands for the beginning of a shard: scripts compare it with ids.
+const firstEntry = "0-0"
+
+// takenCall records how far a shard's events have been taken; none: there are no webhooks any more.
+func (s *Service) takenCall(shard int, from look, to events.Position, none bool) *store.Call {
+	entry, last := firstEntry, ""
+	if !to.IsStart() {
+		entry = to.ID()
+	}
+	if none {
+		last = "1"
+	}
+	return store.NewCall(shard, s.scripts.taken, []string{s.store.Keys[shard].EventMarks}, from.version, from.entry, entry, int(to.Mark), last)
+}
+
+// pushAtOnce is how many messages one script puts into a queue.
+const pushAtOnce = 128
+
+// pushArgs is where the messages of one call come from.
+type pushArgs struct {
+	shard    string // that tells them; "": a request of its own
+	last     string // the id of the last entry, or that request
+	anew     bool   // the shard is read anew
+	from, to time.Time
+}
+
+// pushCall puts messages into a webhook's queue.
+func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
+	head, tail := gapText(r.scope, r.id, a.from, a.to)
+	anew := ""
+	if a.anew {
+		anew = "1"
+	}
+	args := []any{r.name, s.opts.MaxPending, a.shard, a.last, anew, head, tail, "gap_" + suffixOf(r.name)[1:] + "_", typeGap}
+	for _, m := range messages {
+		args = append(args, m.entry, m.event, m.kind, m.subject, m.id, m.body)
+	}
+	return s.call(r, s.scripts.push, args...)
+}
+
+type pushReply struct {
+	code    int64
+	put     int    // that are in the queue now
+	leftOut int    // did not fit
+	newest  string // number of the newest delivery
+}
+
+func readPush(re store.Reply) pushReply {
+	return pushReply{code: re.Int(0), leftOut: int(re.Int(1)), newest: padded(re.Int(2)), put: int(re.Int(3))}
+}
+
+// claimCall takes deliveries that are due.
+func (s *Service) claimCall(r hookRef, who string, most int) *store.Call {
+	return s.call(r, s.scripts.claim, r.name, who, most)
+}
+
+// claimed is a delivery that was taken, with what it is to be sent.
+type claimed struct {
+	*Delivery
+	number string
+	body   []byte
+}
+
+type claimReply struct {
+	code    int64
+	url     string
+	secrets []aSecret
+	now     time.Time // of the shard
+	all     []claimed
+}
+
+func readClaim(re store.Reply, r hookRef) claimReply {
+	reply := claimReply{code: re.Int(0)}
+	if len(re) < 4 {
+		return reply
+	}
+	if w := unpackRecord(r.scope, r.id, map[string]string{"d": re.Str(1)}, 0, 0); w != nil {
+		reply.url = w.Settings.URL
+	}
+	reply.secrets, reply.now = unpackSecrets(re.Str(2)), re.Time(3)
+	for i := 4; i+2 < len(re); i += 3 {
+		if d := unpackDelivery(re.Str(i), re.Str(i+1)); d != nil {
+			reply.all = append(reply.all, claimed{d, re.Str(i), []byte(re.Str(i + 2))})
+		}
+	}
+	return reply
+}
+
+// fate is what becomes of a delivery after a try.
+type fate string
+
+const (
+	received fate = "d"
+	retried  fate = "r"
+	givenUp  fate = "x"
+	isGone   fate = "g" // the webhook is not there any more
+)
+
+// outcome is what came of a try.
+type outcome struct {
+	claimed
+	fate   fate
+	wait   time.Duration // until the next try
+	answer string        // as JSON
+}
+
+func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
+	args := []any{r.scope.String(), r.id, who, keptOfEach, model.Millis(longestFailing)}
+	for _, o := range all {
+		args = append(args, o.number, string(o.fate), model.Millis(o.wait), o.answer)
+	}
+	return s.call(r, s.scripts.settle, args...)
+}
+
+type settleReply struct {
+	recorded int
+	off      string // why the webhook was switched off; "": it was not
+}
+
+func readSettle(re store.Reply) settleReply { return settleReply{int(re.Int(0)), re.Str(1)} }
+
+// buryAtOnce is how many deliveries one script gives up.
+const buryAtOnce = 50
+
+func (s *Service) buryCall(r hookRef) *store.Call {
+	return s.call(r, s.scripts.bury, r.name, keptOfEach, buryAtOnce)
+}
+
+// readBury returns how many are left.
+func readBury(re store.Reply) int64 { return re.Int(0) }

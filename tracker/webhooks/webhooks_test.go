@@ -1,0 +1,370 @@
+package webhooks_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+func named(id string) func(*tracker.NewTask) {
+	return func(n *tracker.NewTask) { n.TaskID = id }
+}
+
+// What happens is told to those who ask for it, once, signed, and in order for each subject.
+func TestWebhooksAreTold(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.MustCreate(named("before"))
+		if got := h.deliver(); len(got) > 0 {
+			t.Fatalf("nobody asked for %v", kinds(got))
+		}
+		h.Advance(time.Minute)
+		w := h.create("all", "task.*")
+		h.create("failures", "task.failed")
+		if _, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: tracker.Scope{Tenant: "other", Workspace: "prod"}, ID: "all",
+			Settings: settings("other", "task.*")}); err != nil {
+			t.Fatal(err)
+		}
+		const tasks = 40
+		for i := range tasks {
+			a := h.Running(named(fmt.Sprintf("t%d", i)))
+			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := h.Running(named("fails"))
+		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"UNKNOWN"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		got := h.deliver()
+		bySubject, ids, failures := map[string][]string{}, map[string]bool{}, 0
+		for _, p := range got {
+			if p.url == "https://example.com/failures" {
+				failures++
+				continue
+			}
+			if p.url != "https://example.com/all" || !p.signedBy(t, w.Secret) || p.message.Data.Type != p.message.Type || ids[p.id()] {
+				t.Fatalf("posted to %s: %+v %s", p.url, p.header, p.body)
+			}
+			ids[p.id()] = true
+			bySubject[p.message.Data.Subject] = append(bySubject[p.message.Data.Subject], strings.TrimPrefix(p.message.Type, "task."))
+		}
+		if failures != 1 || len(bySubject) != tasks+1 {
+			t.Fatalf("%d failures, %d subjects: %v", failures, len(bySubject), slices.Collect(maps.Keys(bySubject)))
+		}
+		for subject, told := range bySubject {
+			want := "created dispatched started succeeded"
+			if subject == "fails" {
+				want = "created dispatched started failed"
+			}
+			if strings.Join(told, " ") != want {
+				t.Errorf("%s: %v, want %s", subject, told, want)
+			}
+		}
+		if again := h.deliver(); len(again) > 0 {
+			t.Errorf("told again: %v", kinds(again))
+		}
+		if w := h.hook("all"); w.Pending != 0 || w.Secret != "" {
+			t.Errorf("in the end: %+v", w)
+		}
+		if got := h.deliveries("all", tracker.DeliveryStatuses[1]); len(got) != 4*(tasks+1) ||
+			got[0].Answer.Code != 200 || got[0].Answer.Body != "answer" {
+			t.Errorf("%d deliveries, first %+v", len(got), got[0])
+		}
+	})
+}
+
+// A delivery that fails is tried again, later each time, with the same id, and is given up after the tenth try.
+func TestFailuresAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.create("w", "task.created")
+		h.MustCreate(named("t1"))
+		h.always(500)
+		began := h.Store.Clock.Now()
+		var id string
+		for try := 1; try <= 10; try++ {
+			got := h.deliver()
+			if len(got) != 1 || id != "" && got[0].id() != id {
+				t.Fatalf("try %d: %d posts, %+v", try, len(got), got)
+			}
+			id = got[0].id()
+			d := h.deliveries("w", "")[0]
+			if d.Tries != try || d.Answer.Code != 500 || d.LastAt.IsZero() {
+				t.Fatalf("try %d: %+v", try, d)
+			}
+			if try == 10 {
+				if d.Status != "DEAD" || !d.NextAt.IsZero() {
+					t.Fatalf("after the last try: %+v", d)
+				}
+				break
+			}
+			if more := h.deliver(); len(more) > 0 {
+				t.Fatalf("try %d was repeated at once", try)
+			}
+			if d.Status != "PENDING" || !d.NextAt.After(h.Store.Clock.Now()) {
+				t.Fatalf("try %d: %+v", try, d)
+			}
+			h.Store.Clock.Set(d.NextAt)
+		}
+		if took := h.Store.Clock.Now().Sub(began); took < 75*time.Hour || took > 84*time.Hour {
+			t.Errorf("ten tries in %v", took)
+		}
+		if w := h.hook("w"); w.Pending != 0 || w.Dead != 1 || w.FailingSince.IsZero() || !w.Settings.Enabled {
+			t.Errorf("%+v", w)
+		}
+		h.always(204)
+		if err := h.Redeliver(h.Ctx, trackertest.Scope, "w", h.deliveries("w", "DEAD")[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.deliver(); len(got) != 1 || got[0].id() != id {
+			t.Fatalf("redelivered: %+v", got)
+		}
+		if w := h.hook("w"); w.Dead != 0 || !w.FailingSince.IsZero() {
+			t.Errorf("after a success: %+v", w)
+		}
+	})
+}
+
+// A webhook that is gone, or that has only failed for five days, is switched off; that is told, and nothing waits for it.
+func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.create("gone", "task.created")
+		h.create("failing", "task.created")
+		h.create("watcher", "webhook.disabled")
+		h.answers(func(url string, _ post) (int, error) {
+			switch {
+			case strings.HasSuffix(url, "gone"):
+				return 410, nil
+			case strings.HasSuffix(url, "failing"):
+				return 0, errors.New("there was no answer")
+			}
+			return 200, nil
+		})
+		for i := range 100 {
+			h.MustCreate(named(fmt.Sprint("t", i)))
+		}
+		h.deliver()
+		h.deliver()
+		w := h.hook("gone")
+		if w.Settings.Enabled || w.DisabledReason != "GONE" || w.DisabledAt.IsZero() || w.Pending != 0 || w.Dead != 100 {
+			t.Fatalf("after a 410: %+v", w)
+		}
+		if w := h.hook("failing"); !w.Settings.Enabled || w.Pending != 100 {
+			t.Fatalf("after a failure: %+v", w)
+		}
+		h.Store.Clock.Advance(5*24*time.Hour - time.Second)
+		h.deliver()
+		if w := h.hook("failing"); !w.Settings.Enabled {
+			t.Fatalf("before the time: %+v", w)
+		}
+		h.Store.Clock.Advance(24 * time.Hour)
+		h.deliver()
+		h.deliver()
+		if w := h.hook("failing"); w.Settings.Enabled || w.DisabledReason != "FAILING" || w.Pending != 0 {
+			t.Fatalf("after five days: %+v", w)
+		}
+		if told := h.Events("")["webhook.disabled"]; told != 2 {
+			t.Errorf("%d events", told)
+		}
+		told := map[string]string{}
+		for _, d := range h.deliveries("watcher", "DELIVERED") {
+			told[d.Subject] = d.Type
+		}
+		if len(told) != 2 {
+			t.Errorf("told: %v", told)
+		}
+		h.MustCreate(named("later"))
+		if got := h.deliver(); len(got) > 0 {
+			t.Errorf("posted to a webhook that is off: %v", kinds(got))
+		}
+		h.always(200)
+		on := settings("gone", "task.created")
+		if _, err := h.UpdateWebhook(h.Ctx, trackertest.Scope, "gone", on, false); err != nil {
+			t.Fatal(err)
+		}
+		h.MustCreate(named("again"))
+		h.deliver()
+		if got := h.deliveries("gone", "DELIVERED"); len(got) == 0 || got[0].Subject != "again" {
+			t.Errorf("after it was switched on: %+v", got)
+		}
+	})
+}
+
+// A queue that is full takes nothing more: the webhook is told how much it misses, where it would have been.
+func TestAFullQueueIsToldOf(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.create("w", "task.created")
+		h.always(503)
+		for i := range 30 {
+			h.MustCreate(named(fmt.Sprint("t", i)))
+		}
+		h.deliver()
+		if w := h.hook("w"); w.Pending != 11 {
+			t.Fatalf("%d wait", w.Pending)
+		}
+		for i := range 5 {
+			h.MustCreate(named(fmt.Sprint("u", i)))
+		}
+		h.deliver()
+		h.always(200)
+		h.Store.Clock.Advance(time.Hour)
+		got := h.deliver()
+		gaps := slices.DeleteFunc(slices.Clone(got), func(p post) bool { return p.message.Type != "webhook.gap" })
+		if len(got) != 11 || len(gaps) != 1 {
+			t.Fatalf("told: %v", kinds(got))
+		}
+		if d := gaps[0].message.Data.Data; d.Reason != "QUEUE_FULL" || d.Dropped != 25 || d.From == "" || d.To == "" {
+			t.Errorf("the gap: %s", gaps[0].body)
+		}
+		h.MustCreate(named("v"))
+		if got := h.deliver(); len(got) != 1 || got[0].message.Data.Subject != "v" {
+			t.Errorf("afterwards: %v", kinds(got))
+		}
+	}, func(o *tracker.Options) { o.MaxPendingDeliveries = 10 })
+}
+
+// What a shard drops before it was taken is told, too.
+func TestATrimmedStreamIsToldOf(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.create("w", "task.created")
+		h.MustCreate(named("kept"))
+		h.deliver()
+		for i := range 20 {
+			h.MustCreate(named(fmt.Sprint("t", i)))
+		}
+		for shard := range h.Shards() {
+			if err := h.Store.Client.XTrimMaxLen(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", shard), 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := h.deliver()
+		told := map[string]int{}
+		for _, p := range got {
+			told[p.message.Type+p.message.Data.Data.Reason]++
+		}
+		if told["webhook.gapEVENTS_TRIMMED"] != h.Shards() {
+			t.Errorf("told: %v", told)
+		}
+	})
+}
+
+// Two secrets sign for a day after one has taken the other's place.
+func TestSecretsAreRotated(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		old := h.create("w", "task.created").Secret
+		w, err := h.RotateSecret(h.Ctx, trackertest.Scope, "w", "", false)
+		if err != nil || w.Secret == old || w.OldSecretsUntil.IsZero() {
+			t.Fatal(w, err)
+		}
+		for _, step := range []struct {
+			after time.Duration
+			old   bool
+		}{{0, true}, {24*time.Hour - time.Second, true}, {time.Second, false}} {
+			h.Store.Clock.Advance(step.after)
+			h.MustCreate()
+			got := h.deliver()
+			if len(got) != 1 || !got[0].signedBy(t, w.Secret) || got[0].signedBy(t, old) != step.old {
+				t.Errorf("%v later: %v", step.after, got[0].header)
+			}
+		}
+		if _, err := h.RotateSecret(h.Ctx, trackertest.Scope, "w", "whsec_c2hvcnQ=", false); tracker.CodeOf(err) != tracker.Invalid {
+			t.Errorf("a short secret: %v", err)
+		} else if strings.Contains(err.Error(), "c2hvcnQ") {
+			t.Error("the secret is told")
+		}
+	})
+}
+
+// A test, and what has happened since a time, are sent as they are asked for.
+func TestRedeliveries(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.create("w", "task.created")
+		since := h.Store.Clock.Now()
+		for i := range 150 {
+			h.MustCreate(named(fmt.Sprint("t", i)))
+		}
+		first := h.deliver()
+		h.Store.Clock.Advance(time.Second)
+		done, err := h.RedeliverSince(h.Ctx, trackertest.Scope, "w", since.Add(-time.Second).Format(time.RFC3339))
+		if err != nil || done.Queued != 150 || done.Next != "" {
+			t.Fatalf("%+v %v", done, err)
+		}
+		ids := map[string]int{}
+		for _, p := range append(first, h.deliver()...) {
+			ids[p.id()]++
+		}
+		for id, n := range ids {
+			if n != 2 {
+				t.Errorf("%s came %d times", id, n)
+			}
+		}
+		if len(ids) != 150 {
+			t.Errorf("%d ids", len(ids))
+		}
+		d, err := h.Test(h.Ctx, trackertest.Scope, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.deliver(); len(got) != 1 || got[0].message.Type != "webhook.test" || got[0].id() != d.MessageID {
+			t.Errorf("tested: %+v", got)
+		}
+		if got := h.deliveries("w", "")[0]; got.ID != d.ID || got.Status != "DELIVERED" {
+			t.Errorf("the test is %+v, was %+v", got, d)
+		}
+	})
+}
+
+// Bad settings are refused, and nothing is stored.
+func TestBadWebhooksAreRefused(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		good := settings("w", "task.failed")
+		for field, n := range map[string]tracker.NewWebhook{
+			"events":      {Settings: settings("w")},
+			"events ":     {Settings: settings("w", "task.exploded")},
+			"url":         {Settings: settings("forbidden", "task.*")},
+			"secret":      {Settings: good, Secret: "whsec_!"},
+			"description": {Settings: tracker.HookSettings{URL: "https://example.com", Description: strings.Repeat("x", 257), Filter: good.Filter}},
+		} {
+			n.Scope, n.ID = trackertest.Scope, "w"
+			_, err := h.CreateWebhook(h.Ctx, n)
+			var bad *tracker.FieldError
+			if tracker.CodeOf(err) != tracker.Invalid || !errors.As(err, &bad) || bad.Field != strings.TrimSpace(field) {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		if all, err := h.Webhooks(h.Ctx, trackertest.Scope); err != nil || len(all) > 0 {
+			t.Errorf("stored: %v %v", all, err)
+		}
+		h.create("w", "task.failed")
+		_, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: good})
+		h.WantCode(err, tracker.WebhookExists)
+		_, err = h.UpdateWebhook(h.Ctx, trackertest.Scope, "none", good, false)
+		h.WantCode(err, tracker.WebhookNotFound)
+		for i := range 99 {
+			h.create(fmt.Sprint("w", i), "task.failed")
+		}
+		_, err = h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, Settings: good})
+		h.WantCode(err, tracker.Overloaded)
+		if all, err := h.Webhooks(h.Ctx, trackertest.Scope); err != nil || len(all) != 100 {
+			t.Errorf("listed: %d %v", len(all), err)
+		}
+		if err := h.DeleteWebhook(h.Ctx, trackertest.Scope, "w", false); err != nil {
+			t.Fatal(err)
+		}
+		h.WantCode(h.DeleteWebhook(h.Ctx, trackertest.Scope, "w", false), tracker.WebhookNotFound)
+	})
+}
