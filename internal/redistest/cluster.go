@@ -24,9 +24,15 @@ const slots = 16384
 // answer for nodeTimeout is replaced by its replica. What the other nodes hold stays served meanwhile.
 func StartCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration) *Cluster {
 	t.Helper()
+	return startCluster(t, primaries, replicasEach, nodeTimeout, func(int) []string { return nil })
+}
+
+// startCluster gives each server an environment.
+func startCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration, env func(i int) []string) *Cluster {
+	t.Helper()
 	c := &Cluster{ids: map[*Server]string{}}
-	for range primaries * (1 + replicasEach) {
-		c.Servers = append(c.Servers, StartServer(t, "--cluster-enabled", "yes", "--databases", "1",
+	for i := range primaries * (1 + replicasEach) {
+		c.Servers = append(c.Servers, startServerIn(t, env(i), "--cluster-enabled", "yes", "--databases", "1",
 			"--cluster-node-timeout", fmt.Sprint(nodeTimeout.Milliseconds()), "--cluster-require-full-coverage", "no",
 			"--repl-diskless-sync-delay", "0"))
 	}

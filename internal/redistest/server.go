@@ -29,6 +29,7 @@ type Server struct {
 	conf string // path of a configuration file; empty: none
 	acl  string // path of an ACL file; empty: none
 	args []string
+	env  []string // besides the test's own
 	proc *os.Process
 	gone chan struct{} // closed when proc has ended
 }
@@ -42,8 +43,19 @@ func StartServer(t testing.TB, args ...string) *Server {
 
 func startServer(t testing.TB, conf string, args []string) *Server {
 	t.Helper()
+	return startServerWith(t, conf, nil, args)
+}
+
+// startServerIn starts one with more in its environment.
+func startServerIn(t testing.TB, env []string, args ...string) *Server {
+	t.Helper()
+	return startServerWith(t, "", env, args)
+}
+
+func startServerWith(t testing.TB, conf string, env, args []string) *Server {
+	t.Helper()
 	skipIfShort(t)
-	s, err := newServer(conf, args)
+	s, err := newServer(conf, env, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +85,7 @@ func binary() (string, error) {
 	return path, nil
 }
 
-func newServer(conf string, args []string) (*Server, error) {
+func newServer(conf string, env, args []string) (*Server, error) {
 	if _, err := binary(); err != nil {
 		return nil, err
 	}
@@ -85,7 +97,7 @@ func newServer(conf string, args []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, args: args}
+	s := &Server{dir: dir, args: args, env: env}
 	if conf != "" {
 		s.conf = filepath.Join(dir, "redis.conf")
 		if err := os.WriteFile(s.conf, []byte(conf), 0o600); err != nil {
@@ -144,6 +156,7 @@ func (s *Server) start(more ...string) error {
 	}
 	cmd := exec.Command(path, slices.Concat(args, s.args, more)...)
 	cmd.SysProcAttr = diesWithParent()
+	cmd.Env = append(os.Environ(), s.env...)
 	started, gone := make(chan error), make(chan struct{})
 	go func() {
 		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.

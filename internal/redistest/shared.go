@@ -23,7 +23,7 @@ var shared struct {
 }
 
 func startShared() {
-	shared.server, shared.err = newServer("", nil)
+	shared.server, shared.err = newServer("", nil, nil)
 	shared.free = make(chan int, databases)
 	for db := range databases {
 		shared.free <- db

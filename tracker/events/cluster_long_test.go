@@ -1,0 +1,15 @@
+//go:build long
+
+package events_test
+
+import "testing"
+
+// The same again and again, with every shard.
+func TestLongNothingIsMissed(t *testing.T) {
+	c := startApart(t)
+	for round := range 6 {
+		c.move(t, round)
+		c.failOver(t, (5*round)%c.tr.Shards())
+	}
+	c.wantAll(t)
+}

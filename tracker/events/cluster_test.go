@@ -1,0 +1,276 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// apart is a Cluster of three primaries whose clocks lie 5 s apart, on which tasks are created all the time, and readers who
+// must miss nothing. Each replica's clock is 5 s behind its primary's.
+type apart struct {
+	*redistest.Cluster
+	tr      *tracker.Tracker
+	created atomic.Int64
+	stop    context.CancelFunc
+	working sync.WaitGroup
+	readers []*resuming
+}
+
+// resuming reads on from a cursor again and again, as a client that is cut off would, and remembers what it was told.
+type resuming struct {
+	name   string
+	cursor string
+	told   map[string]int // by id and content
+	gaps   int
+}
+
+func (r *resuming) hear(e *tracker.Event) { r.told[toldAs(e)]++ }
+
+// toldAs names an event with what it says: one that was lost may have had the id of another.
+func toldAs(e *tracker.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
+
+func startApart(t *testing.T) *apart {
+	t.Helper()
+	c := &apart{Cluster: redistest.StartClusterApart(t, 3, 2*time.Second, 5*time.Second)}
+	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12})
+	if err := c.tr.Tick(); err != nil { // a shard begins with an event that says so
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c.stop = stop
+	t.Cleanup(c.end)
+	c.working.Go(func() {
+		for ctx.Err() == nil {
+			_ = c.tr.Tick() // a node that is away is none of its business
+			<-time.After(50 * time.Millisecond)
+		}
+	})
+	for w := range 4 {
+		c.working.Go(func() { c.create(ctx, w) })
+	}
+	for _, name := range []string{"pages", "stream"} {
+		c.readers = append(c.readers, &resuming{name: name, told: map[string]int{}})
+	}
+	c.working.Go(func() { c.pages(ctx, c.readers[0]) })
+	c.working.Go(func() { c.stream(ctx, c.readers[1]) })
+	return c
+}
+
+func (c *apart) end() {
+	c.stop()
+	c.working.Wait()
+}
+
+func (c *apart) create(ctx context.Context, worker int) {
+	for i := 0; ctx.Err() == nil; i++ {
+		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", worker, i), Queue: "q", Type: "x"}
+		if err := n.Validate(time.Now()); err != nil {
+			panic(err)
+		}
+		if _, err := c.tr.Create(ctx, n); err == nil {
+			c.created.Add(1)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// pages reads by pages, each with the cursor of the one before.
+func (c *apart) pages(ctx context.Context, r *resuming) {
+	for ctx.Err() == nil {
+		p, err := c.tr.Events(ctx, tracker.EventQuery{After: r.cursor, Size: 37})
+		if err != nil {
+			<-time.After(20 * time.Millisecond)
+			continue
+		}
+		for _, e := range p.Events {
+			r.hear(e)
+		}
+		if r.cursor = p.Next; p.Gap != nil {
+			r.gaps++
+		}
+		if len(p.Events) == 0 {
+			<-time.After(5 * time.Millisecond)
+		}
+	}
+}
+
+// stream listens for some events, is cut off, and goes on from the cursor of the last one.
+func (c *apart) stream(ctx context.Context, r *resuming) {
+	if r.cursor == "" {
+		r.cursor = "2020-01-01T00:00:00Z"
+	}
+	for ctx.Err() == nil {
+		l, err := c.tr.FollowEvents(ctx, tracker.EventFilter{}, "after", r.cursor)
+		if err != nil {
+			<-time.After(20 * time.Millisecond)
+			continue
+		}
+		for heard := 0; heard < 200 && ctx.Err() == nil; {
+			told, err := l.Next(ctx)
+			for _, g := range told {
+				if r.cursor = g.Cursor; g.Event == nil {
+					r.gaps++
+					continue
+				}
+				r.hear(g.Event)
+				heard++
+			}
+			if errors.Is(err, tracker.ErrEventsLagged) {
+				break
+			}
+			if len(told) == 0 {
+				select {
+				case <-l.Woken():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		}
+		l.Close()
+	}
+}
+
+// more waits until n more tasks were created.
+func (c *apart) more(t *testing.T, n int64) {
+	t.Helper()
+	from := c.created.Load()
+	trackertest.Eventually(t, "tasks are created", func() bool { return c.created.Load() >= from+n })
+}
+
+func (c *apart) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
+	t.Helper()
+	s, err := c.Owner(c.Slot(strconv.Itoa(shard)), seenBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// move moves a shard to another primary.
+func (c *apart) move(t *testing.T, shard int) {
+	t.Helper()
+	from := c.owner(t, shard, c.Servers[0])
+	to := from
+	for other := range c.tr.Shards() {
+		if to = c.owner(t, other, c.Servers[0]); to != from {
+			break
+		}
+	}
+	if err := c.MoveSlot(c.Slot(strconv.Itoa(shard)), from, to, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	c.more(t, 200)
+}
+
+// failOver kills the primary of a shard whose replica has not got its last writes: they are lost, and the clock goes back.
+func (c *apart) failOver(t *testing.T, shard int) {
+	t.Helper()
+	old := c.owner(t, shard, c.Servers[0])
+	replica, err := c.Replica(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	primary := old.Client()
+	err = primary.Do(t.Context(), "client", "kill", "type", "replica").Err() // or it would still find them on its connection
+	_ = primary.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.more(t, 300) // which are acknowledged, and read
+	old.Kill()
+	if err := replica.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	other := c.Servers[0]
+	if other == old {
+		other = c.Servers[1]
+	}
+	trackertest.Eventually(t, "the replica takes the primary's place", func() bool { return c.owner(t, shard, other) != old })
+	c.more(t, 200)
+	if err := old.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.AwaitSync(); err != nil {
+		t.Fatal(err)
+	}
+	c.more(t, 200)
+}
+
+// stored are all events that the streams hold, read by XRANGE from each shard's primary, as readers must have been told them.
+func (c *apart) stored(t *testing.T) (all []string) {
+	t.Helper()
+	for shard := range c.tr.Shards() {
+		client := c.owner(t, shard, c.Servers[0]).Client()
+		entries, err := client.XRange(t.Context(), stream(shard), "-", "+").Result()
+		_ = client.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			ms, seq := uint64(0), uint64(0)
+			if _, err := fmt.Sscanf(e.ID, "%d-%d", &ms, &seq); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("evt_%03x_%d_%d %v %v", shard, ms, seq, e.Values["type"], e.Values["subject"]))
+		}
+	}
+	return all
+}
+
+// wantAll holds what readers were told against what the streams hold.
+func (c *apart) wantAll(t *testing.T) {
+	t.Helper()
+	c.end()
+	all := c.stored(t)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second) // to the end of what is there
+	defer stop()
+	var last sync.WaitGroup
+	last.Go(func() { c.pages(ctx, c.readers[0]) })
+	last.Go(func() { c.stream(ctx, c.readers[1]) })
+	last.Wait()
+	for _, r := range c.readers {
+		missed, twice := 0, 0
+		for _, id := range all {
+			switch n := r.told[id]; {
+			case n == 0:
+				missed++
+				if missed < 5 {
+					t.Errorf("%s: was not told %s", r.name, id)
+				}
+			case n > 1:
+				twice++
+			}
+		}
+		if missed > 0 || r.gaps > 0 {
+			t.Errorf("%s: %d of %d events missed, %d gaps told", r.name, missed, len(all), r.gaps)
+		}
+		lost := len(r.told) - len(all)
+		if lost == 0 {
+			t.Errorf("%s: the store has lost nothing of what was told: it should have", r.name)
+		}
+		t.Logf("%s: %d events, %d told more than once, %d that the store has lost since", r.name, len(all), twice, lost)
+	}
+}
+
+// Readers who go on from cursors miss nothing on nodes whose clocks lie 5 s apart, while a shard moves to another node, and
+// when a node dies that took writes with it and its place is taken by one whose clock is behind.
+func TestNothingIsMissedOnAClusterWhoseClocksLieApart(t *testing.T) {
+	t.Parallel()
+	c := startApart(t)
+	c.more(t, 200)
+	c.move(t, 3)
+	c.failOver(t, 5)
+	c.wantAll(t)
+}
