@@ -98,6 +98,11 @@ type Tracker interface {
 	Redeliver(ctx context.Context, scope tracker.Scope, webhookID, deliveryID string) error
 	RedeliverSince(ctx context.Context, scope tracker.Scope, webhookID, after string) (*tracker.Redelivered, error)
 
+	Stats(ctx context.Context, scope tracker.Scope) (*tracker.Stats, error) // an empty half stands for all
+	Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error)
+	System(context.Context) (*tracker.System, error)
+	Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error)
+
 	Skew() time.Duration         // how far the store's clock is ahead of this process's
 	Ready(context.Context) error // what is wrong with the store; nil: nothing
 }

@@ -40,3 +40,21 @@ func (f *fakeTracker) PauseQueue(context.Context, tracker.Scope, string) (bool, 
 }
 
 func (f *fakeTracker) ResumeQueue(context.Context, tracker.Scope, string) error { return nil }
+
+func (f *fakeTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, error) {
+	counts := &tracker.StatsCounts{}
+	return &tracker.Stats{At: fakeTime, Counts: counts, Steps: []*tracker.StatsStep{{Began: fakeTime, Replicas: 1, Levels: counts,
+		Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}}}}, nil
+}
+
+func (f *fakeTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {
+	return &tracker.Verdicts{Since: fakeTime}, nil
+}
+
+func (f *fakeTracker) System(context.Context) (*tracker.System, error) {
+	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, nil
+}
+
+func (f *fakeTracker) Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error) {
+	return &tracker.ScopePage{}, nil
+}

@@ -27,7 +27,7 @@ func (req *request) listMachines() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := tracker.MachineFilter{Scope: scope, Descending: p.descending()}
+	filter := tracker.MachineFilter{Scope: scope, Status: wordOf(&p, "status", tracker.WorkerStatuses...), Descending: p.descending()}
 	paged := filter
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err

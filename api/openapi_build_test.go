@@ -301,7 +301,7 @@ func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request
 		s = obj{"type": "number"}
 	case t.Kind() == reflect.Map:
 		s = obj{"type": "object", "additionalProperties": obj{"type": "string"}}
-		if t.Elem().Kind() == reflect.Int {
+		if k := t.Elem().Kind(); k == reflect.Int || k == reflect.Int64 {
 			s["additionalProperties"] = obj{"type": "integer", "minimum": 0}
 		}
 	case t.Kind() == reflect.Slice:

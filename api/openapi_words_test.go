@@ -264,6 +264,32 @@ var opWords = map[string]words{
 			"every tenant; machines are named in the token's scope only.",
 		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.SweepResponse{}},
 	},
+	opStats: {
+		tag: "system", summary: "What there is, and what goes on",
+		description: "Levels are those of the scope: a token that opens all tenants need name none, and may name a tenant alone. Rates, the " +
+			"last hour and the series are of the whole deployment, counted by its replicas every ten seconds; one that has died drops out. " +
+			"The levels of the series are shown to a token that opens everything, and to the only workspace that there is. At most a second old.",
+		answers: map[int]any{200: v1.Stats{}},
+	},
+	opVerdicts: {
+		tag: "system", summary: "Count the attempts that Lubdub ended",
+		description: "Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a " +
+			"second old; where there are very many, up to ten.",
+		answers: map[int]any{200: v1.VerdictCounts{}},
+		answerExamples: map[int][]example{200: {{"by machine", `{"since":"2025-01-15T09:05:00.000Z","total":12,"truncated":false,"groups":[` +
+			`{"machineId":"host-7","version":"1.2.3","count":12,"lastAt":"2025-01-15T10:04:00.000Z"}]}`}}},
+	},
+	opSystem: {
+		tag: "system", summary: "How the deployment does",
+		description: "Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server " +
+			"that does not answer has an error and nothing else.", answers: map[int]any{200: v1.System{}},
+	},
+	opScopes: {
+		tag: "system", summary: "List tenants and workspaces in use",
+		description: "Those that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId " +
+			"chooses one tenant.",
+		answers: map[int]any{200: v1.ScopeList{}},
+	},
 	opRelease: {
 		tag: "system", summary: "Release the mass expiry brake",
 		description: "For operators who know that what went silent together has died: what the brake holds in this tenant and workspace " +
@@ -432,6 +458,13 @@ var queryParams = map[string]obj{
 	"finishedBefore": queryParam("finishedBefore", "Only tasks that ended before this time, in the order of their ends.",
 		obj{"type": "string", "format": "date-time"}),
 	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
+	"by": {
+		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": verdictGroups()}, "uniqueItems": true}, "style": "form",
+		"explode": false,
+	},
+	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
+		"default": defaultVerdictsMs}),
 	"sort": queryParam("sort", "Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither.",
 		obj{"type": "string", "enum": []any{"lastHeartbeat"}}),
 	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),
@@ -444,7 +477,7 @@ var queryParams = map[string]obj{
 		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
 		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
 	},
-	"status":  queryParam("status", "Only workers of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
+	"status":  queryParam("status", "Only workers, or machines, of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
 	"runtime": queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
 	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
 		idSchema(false)),
@@ -494,6 +527,13 @@ var enums = map[string][]any{
 	"DeliveryStatus": {"PENDING", "DELIVERED", "DEAD"},
 	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED"},
 	"ErrorCategory":  {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+}
+
+func verdictGroups() (words []any) {
+	for _, name := range tracker.VerdictGroups {
+		words = append(words, name)
+	}
+	return words
 }
 
 // reasons are those for which a task may fail.

@@ -222,8 +222,11 @@ func afterOf(filter any, token string) (string, *refusal) {
 	return string(b[filterHashBytes:]), nil
 }
 
-// isName reports whether a list may go by a name.
+// isName reports whether a list may go by a name. That of scopes goes by <tenant>/<workspace>.
 func isName(name []byte) bool {
+	if tenant, workspace, cut := bytes.Cut(name, []byte("/")); cut && tracker.ValidID(tenant) && tracker.ValidID(workspace) {
+		return true
+	}
 	const digits = 13
 	if len(name) > digits && name[digits] == '/' && len(bytes.Trim(name[:digits], "0123456789")) == 0 {
 		name = name[digits+1:]

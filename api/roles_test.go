@@ -27,6 +27,8 @@ var openedBy = map[string]string{
 
 	opSweep: "a", opRelease: "oda", opRevoke: "a",
 
+	opStats: "voda", opVerdicts: "voda", opSystem: "voda", opScopes: "",
+
 	opClaim: "w", opListQueues: "voda", opGetQueue: "voda", opPauseQueue: "oda", opResumeQueue: "oda",
 
 	opEvents: "voda",

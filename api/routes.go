@@ -77,6 +77,11 @@ const (
 	opListDeliveries = "listDeliveries"
 	opRedeliver      = "redeliver"
 
+	opStats    = "getStats"
+	opVerdicts = "countVerdicts"
+	opSystem   = "getSystem"
+	opScopes   = "listScopes"
+
 	opClaim       = "claimTasks"
 	opListQueues  = "listQueues"
 	opGetQueue    = "getQueue"
@@ -198,7 +203,7 @@ var routes = []*route{
 	},
 	{
 		method: "GET", pattern: "/v1/machines", op: opListMachines,
-		access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"order", "pageSize", "pageToken"},
+		access: forControl, needs: mayRead, handle: (*request).listMachines, query: []string{"status", "order", "pageSize", "pageToken"},
 	},
 	{
 		method: "GET", pattern: "/v1/machines/{machineId}", op: opGetMachine,
@@ -215,6 +220,17 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*request).sweep},
 	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*request).release},
 	{method: "POST", pattern: "/v1/tokens:revoke", op: opRevoke, access: forControl, needs: mayAdmin, handle: (*request).revokeTokens},
+
+	{method: "GET", pattern: "/v1/system", op: opSystem, access: forControl, needs: mayRead, handle: (*request).system},
+	{method: "GET", pattern: "/v1/stats", op: opStats, access: forControl, needs: mayRead, handle: (*request).stats},
+	{
+		method: "GET", pattern: "/v1/stats/verdicts", op: opVerdicts, access: forControl, needs: mayRead, handle: (*request).verdicts,
+		query: []string{"by", "sinceMs", "reason", "queue", "type"},
+	},
+	{
+		method: "GET", pattern: "/v1/scopes", op: opScopes, access: forControl, needs: mayRead, handle: (*request).scopes,
+		query: []string{"order", "pageSize", "pageToken"},
+	},
 
 	{method: "POST", pattern: "/v1/queues/{queue}/claim", op: opClaim, access: forWorker, handle: (*request).claimTasks},
 	{

@@ -42,6 +42,9 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		h.MustSweep()
 		_, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
 		b.check("list", err)
+		h.ForgetSnapshots()
+		_, err = h.System(h.Ctx)
+		b.check("system", err)
 		limit = max(limit, b.limit())
 	}
 	b.judge(calls(), limit)

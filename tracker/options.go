@@ -69,6 +69,11 @@ type Options struct {
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
 
+	// Replica is what this process says of itself to all others, with what it counts; Gatherer has its counters, nil: it leaves
+	// none.
+	Replica  ReplicaFacts
+	Gatherer prometheus.Gatherer
+
 	Scripts    *lua.Set              // nil: lua.Load()
 	Logger     *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere

@@ -411,6 +411,9 @@ func (c *story) revokes() {
 // readers look at everything.
 func (c *story) readers() {
 	c.sure("list", func() error {
+		if err := c.lookAtAll(); err != nil {
+			return err
+		}
 		_, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
 		return err
 	})
@@ -421,4 +424,23 @@ func (c *story) readers() {
 	c.sure("machine", func() error { _, err := c.Machine(c.Ctx, trackertest.Scope, "host-w1"); return err })
 	c.sure("queues", func() error { _, err := c.Queues(c.Ctx, trackertest.Scope); return err })
 	c.sure("events", func() error { _, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Size: 100, Back: true}); return err })
+}
+
+// lookAtAll leaves what this replica has counted and asks for everything that dashboards show.
+func (c *story) lookAtAll() error {
+	c.ForgetSnapshots()
+	_, err := c.LeaveStats(c.Ctx)
+	if err == nil {
+		_, err = c.Stats(c.Ctx, trackertest.Scope)
+	}
+	if err == nil {
+		_, err = c.System(c.Ctx)
+	}
+	if err == nil {
+		_, err = c.Scopes(c.Ctx, tracker.ScopeFilter{PageSize: 100})
+	}
+	if err == nil {
+		_, err = c.Verdicts(c.Ctx, tracker.VerdictQuery{Scope: trackertest.Scope, Since: time.Hour, By: []string{"machineId"}})
+	}
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/quotas"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -32,6 +33,7 @@ type (
 	queuesService    = queues.Service
 	schedulesService = schedules.Service
 	sweepService     = sweep.Service
+	statsService     = stats.Service
 
 	revocationsService = revocations.Service
 )
@@ -46,6 +48,7 @@ type Tracker struct {
 	*holdingsService
 	*quotasService
 	*workersService
+	*statsService
 	*tasksService
 	*queuesService
 	*schedulesService
@@ -99,6 +102,9 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
+	st := stats.New(s, w, stats.Options{
+		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare, Logger: o.Logger,
+	})
 	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
@@ -106,7 +112,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
-	return &Tracker{s, e, wh, b, h, q, w, ta, qu, sc, sw, re}
+	return &Tracker{s, e, wh, b, h, q, w, st, ta, qu, sc, sw, re}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.

@@ -9,6 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -80,7 +81,20 @@ type (
 	ScheduleSpec   = schedules.Spec
 	ScheduleFilter = schedules.Filter
 	SchedulePage   = schedules.Page
+	ReplicaFacts   = stats.Facts
 	Scope          = model.Scope
+	ScopeFilter    = stats.ScopeFilter
+	ScopePage      = stats.ScopePage
+	Stats          = stats.Stats
+	StatsCounts    = stats.Counts
+	StatsStep      = stats.Step
+	System         = stats.System
+	NodeHealth     = store.NodeHealth
+	ShardHealth    = stats.Shard
+	Replica        = stats.Replica
+	VerdictGroup   = stats.VerdictGroup
+	VerdictQuery   = stats.VerdictQuery
+	Verdicts       = stats.Verdicts
 	Selection      = model.Selection
 	SelectionError = model.SelectionError
 	Selector       = model.Selector
@@ -196,6 +210,7 @@ const (
 	ScheduleExists           = schedules.Exists
 	ScheduleNotFound         = schedules.NotFound
 	StartTimeout             = model.StartTimeout
+	StatsStepLength          = stats.StepLength
 	Succeeded                = model.Succeeded
 	Unavailable              = model.Unavailable
 	UncordonWorkers          = workers.Uncordon
@@ -225,6 +240,7 @@ var (
 	EventTypes         = model.EventTypes
 	Reasons            = model.Reasons
 	States             = model.States
+	VerdictGroups      = stats.VerdictGroups
 	WorkerStatuses     = model.WorkerStatuses
 	AppendReport       = schema.AppendReport
 	ArrivedAt          = store.ArrivedAt

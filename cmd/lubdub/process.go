@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -91,7 +92,7 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	return err
 }
 
-func (p *process) openTracker(ctx context.Context, registry prometheus.Registerer) (*tracker.Tracker, error) {
+func (p *process) openTracker(ctx context.Context, registry *prometheus.Registry) (*tracker.Tracker, error) {
 	o := tracker.Options{
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
@@ -101,7 +102,11 @@ func (p *process) openTracker(ctx context.Context, registry prometheus.Registere
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		MaxSchedules: p.cfg.MaxSchedules,
 		Durability:   tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
-		Logger: p.log, Registerer: registry,
+		Logger: p.log, Registerer: registry, Gatherer: registry,
+		Replica: tracker.ReplicaFacts{
+			Version: version, Commit: commit, Roles: strings.Split(p.cfg.Roles.String(), ","), Since: time.Now().UTC(), Settings: p.cfg.Digests(),
+			ReconcileRate: p.cfg.ReconcileRate,
+		},
 	}
 	ranges, err := p.cfg.WebhookRanges()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // services are the running parts of a process. Each field stops its part.
 type services struct {
-	admin, api, keepTime, revocations, sweeper, tracker lifecycle.Stop
+	admin, api, keepTime, revocations, sweeper, stats, tracker lifecycle.Stop
 
 	stopping atomic.Bool
 }
@@ -24,7 +24,7 @@ type services struct {
 func (p *process) run(ctx context.Context, serving func()) error {
 	g := lifecycle.NewGroup(ctx)
 	none := func(context.Context) error { return nil }
-	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, tracker: none}
+	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, stats: none, tracker: none}
 	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
 	if p.cfg.Roles.API {
 		_ = p.tracker.Tick() // learns Redis's clock before the first token is judged; where it fails, so does all else
@@ -37,6 +37,7 @@ func (p *process) run(ctx context.Context, serving func()) error {
 			ReconcileRate: p.cfg.ReconcileRate, FiresPerTick: p.cfg.MaxFires,
 		}).Run)
 	}
+	s.stats = g.Start("statistics", p.tracker.KeepStats)
 	s.tracker = g.Start("tracker", p.untilItFails)
 	serving()
 	<-g.Done()
@@ -94,7 +95,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	}
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
-	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last)} {
+	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.stats(last)} {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w after shutdown-timeout (%v); Redis may not answer", err, p.cfg.ShutdownTimeout))
 		}

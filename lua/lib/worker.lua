@@ -58,6 +58,15 @@ local function count_machine(members, status)
   return redis.call('ZLEXCOUNT', members, '(' .. status .. '/', '(' .. status .. '0')
 end
 
+-- What WORKERS has for counts and lists behind the names of all scopes: machines by status, {<scope>/m/<status>/<machine>,
+-- and workers that are late, |<scope>/<worker>.
+local function machine_entry(scope, status, machine) return '{' .. scope .. '/m/' .. status .. '/' .. machine end
+
+local function forget_machine(scope, machine)
+  redis.call('ZREM', WORKERS, scope .. '/M/' .. machine, machine_entry(scope, 'N', machine), machine_entry(scope, 'D', machine),
+    machine_entry(scope, 'F', machine))
+end
+
 -- Lets the machine's status follow from its workers', and returns it when it is another now. `ended`: until when it was
 -- online, wall ms.
 local function follow(w, ended)
@@ -70,6 +79,8 @@ local function follow(w, ended)
     redis.call('HSET', w.machine, 'c', now)
     redis.call('ZADD', WORKERS, 0, w.scope .. '/M/' .. id)
   end
+  if was then redis.call('ZREM', WORKERS, machine_entry(w.scope, was, id)) end
+  redis.call('ZADD', WORKERS, 0, machine_entry(w.scope, is, id))
   redis.call('HSET', w.machine, 's', is)
   if is == 'F' then
     local on = redis.call('HGET', w.machine, 'on')
@@ -139,6 +150,7 @@ local function retire(w, v)
   if v.lag then redis.call('HSET', w.key, 'lg', string.format('%.0f', v.lag)) end
   if v.loss then redis.call('HSET', w.key, 'll', 1) end
   redis.call('ZREM', WORKERBEATS, w.name)
+  redis.call('ZREM', WORKERS, '|' .. w.name)
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
   redis.call('ZADD', WORKERDUE, now + v.retention, 'x:' .. w.name)
   redis.call('DEL', w.reserved)

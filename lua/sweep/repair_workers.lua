@@ -31,6 +31,23 @@ local function remove(w, what, key, member)
   if redis.call('ZREM', key, member) == 1 then repaired(w, what) end
 end
 
+-- What lists and counts go by, and nothing else, is put right without an event: a release that does not know it may have
+-- written beside this one.
+local function relist(member)
+  if redis.call('ZADD', WORKERS, 0, member) == 1 then done[#done + 1] = 'missing_list' end
+end
+
+local function unlist(member)
+  if redis.call('ZREM', WORKERS, member) == 1 then done[#done + 1] = 'stray_list' end
+end
+
+-- Lists a machine under its status alone; nil: it is not there.
+local function list_machine(w, is)
+  for _, s in ipairs(LETTERS) do
+    if s == is then relist(machine_entry(w.scope, s, w.f.m)) else unlist(machine_entry(w.scope, s, w.f.m)) end
+  end
+end
+
 local function check_machine(w)
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
   local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
@@ -38,11 +55,13 @@ local function check_machine(w)
   if redis.call('ZCARD', w.members) == 0 and redis.call('HGET', w.machine, 'ds') then
     ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + EMPTY_MS), entry)
     ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
+    list_machine(w, redis.call('HGET', w.machine, 's'))
     return
   end
   remove(w, 'stray_due', WORKERDUE, entry)
   if redis.call('ZCARD', w.members) == 0 then
     if redis.call('DEL', w.machine, w.periods) > 0 then repaired(w, 'stray_machine') end
+    list_machine(w, nil)
     remove(w, 'stray_machine', WORKERS, w.scope .. '/M/' .. w.f.m)
     return
   end
@@ -51,6 +70,7 @@ local function check_machine(w)
     repaired(w, 'machine_status')
   end
   ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
+  list_machine(w, is)
 end
 
 -- Reports whether a worker that registered on a drained machine still has that to wait for, or was just about to be resumed.
@@ -71,6 +91,7 @@ local function check(w)
     end
   end
   check_machine(w)
+  if f.s ~= 'F' and (f.la or f.pb) then relist('|' .. w.name) else unlist('|' .. w.name) end
   if f.s ~= 'F' then
     ensure(w, 'missing_look', WORKERBEATS, f.bl and look_at(f) or L, w.name)
     if f.s ~= 'D' then return end
@@ -112,6 +133,7 @@ for n = 1, (#ARGV - 2) / 5 do
       if kind == 'machineworkers' then remove(w, 'machine_counts', w.members, entry) end
       check_machine(w)
     else
+      unlist('|' .. w.name)
       for _, s in ipairs(LETTERS) do remove(w, 'stray_worker', WORKERS, scope .. '/' .. s .. '/' .. id) end
       if kind ~= 'workers' and (kind ~= 'recoveries' or redis.call('SCARD', w.recovery) == 0) then
         remove(w, 'stray_' .. kind, SETS[kind], entry)

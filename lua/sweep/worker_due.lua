@@ -42,7 +42,7 @@ for n = 1, (#ARGV - 3) / 5 do
             redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'm:' .. scope .. '/' .. f.m)
           else
             redis.call('DEL', w.machine)
-            redis.call('ZREM', WORKERS, scope .. '/M/' .. f.m)
+            forget_machine(scope, f.m)
           end
         end
         result = 2
@@ -51,7 +51,7 @@ for n = 1, (#ARGV - 3) / 5 do
       redis.call('ZADD', WORKERDUE, now + 1000, entry)
     elseif kind == 'm' and redis.call('ZCARD', w.members) == 0 then
       redis.call('DEL', w.machine)
-      redis.call('ZREM', WORKERS, scope .. '/M/' .. id)
+      forget_machine(scope, id)
     end
   end
   reply[#reply + 1] = result

@@ -48,6 +48,7 @@ for n = 1, (#ARGV - 4) / 3 do
       redis.call('ZREM', WORKERBEATS, w.name) -- first: above maxmemory Redis refuses a script that does not free first
       redis.call('HSET', w.key, 'la', now)
       redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+      redis.call('ZADD', WORKERS, 0, '|' .. w.name)
       if not f.px then
         emit(w, 'worker.late', '{"silentMs":' .. string.format('%.0f', silent) .. '}')
       end

@@ -23,7 +23,7 @@ if ARGV[3] == 'resume' then
   emit_machine(none, 'machine.resumed', '{"reason":' .. ARGV[6] .. '}')
   if redis.call('ZCARD', members) == 0 then
     redis.call('DEL', machine, KEYS[10], KEYS[11])
-    redis.call('ZREM', WORKERS, scope .. '/M/' .. id)
+    forget_machine(scope, id)
   end
   return {OK, now}
 end

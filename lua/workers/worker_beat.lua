@@ -3,7 +3,7 @@
 --   totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
 --   written; a worker whose drain has ended it before it was told is told so once, as
 --   draining; inventories are numbered as they come.
--- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>
+-- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>, 5 …:workers
 -- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how
 --   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
 -- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
@@ -68,7 +68,10 @@ if ARGV[9] ~= '' and fresh then
   set('bn', number)
 end
 redis.call('HSET', key, unpack(record))
-if f[7] or f[8] then redis.call('HDEL', key, 'la', 'pb', 'px') end
+if f[7] or f[8] then
+  redis.call('HDEL', key, 'la', 'pb', 'px')
+  redis.call('ZREM', KEYS[5], '|' .. name)
+end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,
   notices(KEYS[4]), number}

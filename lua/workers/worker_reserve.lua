@@ -4,7 +4,7 @@
 --   it. Places that other claims have reserved are not given twice. A reservation that nobody ends does so by itself and
 --   counts as used. A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells
 --   nothing.
--- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats
+-- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats, 5 …:workers
 -- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed;
 --   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
 --   workerbeats names it when its claim has just come, else ''
@@ -43,7 +43,10 @@ if want > 0 and status ~= 'F' then
   local L, beat = shard_time(KEYS[3]), tonumber(f[14])
   if ARGV[6] ~= '' then
     redis.call('HSET', KEYS[1], 'bl', L, 'lb', now)
-    if f[17] or f[18] then redis.call('HDEL', KEYS[1], 'la', 'pb', 'px') end
+    if f[17] or f[18] then
+      redis.call('HDEL', KEYS[1], 'la', 'pb', 'px')
+      redis.call('ZREM', KEYS[5], '|' .. ARGV[6])
+    end
     redis.call('ZADD', KEYS[4], L + math.floor(1.5 * f[12]), ARGV[6])
   else
     lost = not beat or L - math.max(beat, tonumber(f[15]) or 0, tonumber(f[16]) or 0) >= tonumber(f[13])

@@ -20,6 +20,12 @@ const (
 // IndexKinds are all of them.
 const IndexKinds = RunningEntry + EndEntry + VerdictEntry + SizeEntry
 
+// Kinds of entries in the index of workers besides <scope>/<status letter>/<worker> and <scope>/M/<machine> (lua/lib/worker.lua).
+const (
+	MachineByStatus = "{" // <scope>/m/<status letter>/<machine>
+	LateWorker      = "|" // <scope>/<worker>
+)
+
 // Sortable returns a time as entries that are sorted by time have it: wall ms in 13 digits.
 func Sortable(t time.Time) string { return fmt.Sprintf("%013d", max(0, t.UnixMilli())) }
 

@@ -93,6 +93,19 @@ const MetaKey = "lubdub:{0}:meta"
 // RevocationsKey holds which tokens were taken back, and lives there too.
 const RevocationsKey = "lubdub:{0}:revocations"
 
+// Keys of what replicas leave of themselves; they live where MetaKey does.
+const (
+	FleetKey   = "lubdub:{0}:fleet"
+	replicaKey = "lubdub:{0}:replica:"
+	stepKey    = "lubdub:{0}:step:"
+)
+
+// ReplicaKey is what a replica has said of itself.
+func ReplicaKey(id string) string { return replicaKey + id }
+
+// StepKey is what was counted in a step of time, by its number.
+func StepKey(step int64) string { return stepKey + strconv.FormatInt(step, 10) }
+
 // Beats is the set in which attempts of a timeout beat.
 func (k *ShardKeys) Beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
 

@@ -100,9 +100,19 @@ func ofWorkerDue(entry string, shard int) (workerEntry, bool) {
 	return workerNamed(name, "workerdue", entry, shard)
 }
 
-// ofWorkerIndex reads <scope>/<status letter>/<worker>, or <scope>/M/<machine>.
+// ofWorkerIndex reads <scope>/<status letter>/<worker>, <scope>/M/<machine>, {<scope>/m/<status letter>/<machine> or
+// |<scope>/<worker>.
 func ofWorkerIndex(entry string, shard int) (workerEntry, bool) {
-	e, ok := workerNamed(entry, "workers", entry, shard)
+	name, kind := strings.TrimLeft(entry, schema.IndexKinds), entry[:min(1, len(entry))]
+	e, ok := workerNamed(name, "workers", entry, shard)
+	switch kind {
+	case schema.LateWorker:
+		return e, ok
+	case schema.MachineByStatus:
+		_, machine, cut := strings.Cut(strings.TrimPrefix(e.ref.ID, "m/"), "/")
+		e.ref.ID, e.ref.Machine, e.ref.Lineage, e.ref.Identity = "", machine, machine, machine
+		return workerEntry{ref: e.ref, set: machineEntry}, ok && cut
+	}
 	letter, id, cut := strings.Cut(e.ref.ID, "/")
 	if !ok || !cut {
 		return e, ok

@@ -27,3 +27,13 @@ func rendezvous(shard int, id string) uint64 {
 	x ^= x >> 33
 	return x
 }
+
+// First returns which of some sweepers looks after a shard before all others; "" when there is none.
+func First(shard int, live []string) string {
+	for _, id := range live {
+		if sweeperID(id).rank(shard, live) == 0 {
+			return id
+		}
+	}
+	return ""
+}

@@ -62,10 +62,26 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			id := end(c)
 			c.Plant(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+ghost[:len(ghost)-3]+id[len(id)-3:])
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(id, "machine:acme/prod/host-w1"), "s", "N")
-			c.WantRepairs("machine_counts", "machine_status")
+			c.WantRepairs("machine_counts", "machine_status", "missing_list", "stray_list")
 			if m := c.MustMachine("host-w1"); m.Status != tracker.Offline || m.Workers[tracker.Online] != 0 {
 				c.Fatalf("%+v", m)
 			}
+		},
+		"a late worker that is in no list, and one that is not late in one": func(c *trackertest.Crew) {
+			c.Hire("w2")
+			c.Advance(16 * time.Second)
+			c.MustSweep()
+			c.MustBeatWorker(c.IDs["w2"])
+			c.Remove(trackertest.WorkerKey(c.IDs["w1"], "workers"), "|acme/prod/"+c.IDs["w1"])
+			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "|acme/prod/"+c.IDs["w2"])
+			c.WantRepairs("missing_list", "stray_list")
+		},
+		"a machine in the lists of other statuses": func(c *trackertest.Crew) {
+			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
+			c.Remove(key, "{acme/prod/m/N/host-w1")
+			c.Plant(key, "{acme/prod/m/F/host-w1")
+			c.Plant(trackertest.WorkerKey(ghost, "workers"), "{acme/prod/m/F/nowhere")
+			c.WantRepairs("missing_list", "stray_list", "stray_list")
 		},
 		"a machine that is in no list": func(c *trackertest.Crew) {
 			c.Remove(trackertest.WorkerKey(c.IDs["w1"], "workers"), "acme/prod/M/host-w1")

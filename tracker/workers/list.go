@@ -50,7 +50,7 @@ const workersAtOnce = 1000
 
 // WorkerIDs lists the workers of a scope in the order of their ids.
 func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
-	ids, err := s.indexed(ctx, op, scope, model.StatusCode(statuses...))
+	ids, err := s.indexed(ctx, op, scope.String()+"/", model.StatusCode(statuses...))
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, s
 	return refs, nil
 }
 
-// indexed lists what every shard's index of workers has for some letters, sorted.
-func (s *Service) indexed(ctx context.Context, op string, scope model.Scope, letters string) (ids []string, err error) {
+// indexed lists what every shard's index of workers has behind a prefix for some letters, sorted.
+func (s *Service) indexed(ctx context.Context, op, prefix, letters string) (ids []string, err error) {
 	type list struct {
 		shard         int
 		letter, after string
@@ -79,7 +79,7 @@ func (s *Service) indexed(ctx context.Context, op string, scope model.Scope, let
 		calls := make([]*store.Call, len(open))
 		for i, l := range open {
 			calls[i] = s.ListCall(l.shard, []string{s.store.Keys[l.shard].Workers},
-				ListArgs{Prefix: scope.String() + "/", States: l.letter, After: l.after, Limit: idsAtOnce})
+				ListArgs{Prefix: prefix, States: l.letter, After: l.after, Limit: idsAtOnce})
 		}
 		s.store.DoBulk(ctx, op, calls)
 		if err := store.FirstError(calls); err != nil {

@@ -65,16 +65,21 @@ type MachinePage struct {
 // MachineFilter chooses machines of one scope.
 type MachineFilter struct {
 	Scope      model.Scope
-	Descending bool   // the order of ids is the other way round
-	PageSize   int    // 1 to 100
-	After      string // machine after which the page begins; empty: from the start
+	Status     model.WorkerStatus // "": any
+	Descending bool               // the order of ids is the other way round
+	PageSize   int                // 1 to 100
+	After      string             // machine after which the page begins; empty: from the start
 }
 
 // Machines returns one page of machines.
 func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
 	const op = "machines"
 	ctx = s.store.Within(ctx, 0)
-	ids, err := s.indexed(ctx, op, f.Scope, "M")
+	prefix, letters := f.Scope.String()+"/", "M"
+	if f.Status != "" {
+		prefix, letters = schema.MachineByStatus+prefix+"m/", model.StatusCode(f.Status)
+	}
+	ids, err := s.indexed(ctx, op, prefix, letters)
 	if err != nil {
 		return nil, err
 	}

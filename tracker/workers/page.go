@@ -178,3 +178,9 @@ func (s *Service) OfMachine(ctx context.Context, op string, scope model.Scope, m
 	}
 	return ids, nil
 }
+
+// ReadHosts reads where workers run and which version they are, and no more of them; those that are gone are left out.
+func (s *Service) ReadHosts(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
+	fields := []string{schema.WorkerStatus, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerVersion}
+	return s.readSome(ctx, s.store.DoBulk, op, refs, "", fields, func(*model.Worker) bool { return true })
+}

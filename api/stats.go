@@ -1,0 +1,189 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// stats answers GET /v1/stats.
+func (req *request) stats() (int, any, error) {
+	tenant, workspace, err := req.eventScope()
+	if err != nil {
+		return 0, nil, err
+	}
+	if tenant == "" && workspace != "" {
+		return 0, nil, invalidField("tenantId", "tenantId is missing; workspaceId alone names no scope")
+	}
+	scope := tracker.Scope{Tenant: tenant, Workspace: workspace}
+	is, err := req.s.tracker.Stats(req.context(), scope)
+	if err != nil {
+		return 0, nil, err
+	}
+	v := v1.Stats{
+		Time: v1.At(is.At), TenantID: orNull(tenant), WorkspaceID: orNull(workspace), Levels: *levelsView(is.Counts),
+		LastHour: v1.StatsCounts{Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}},
+		Series:   v1.StatsSeries{StepMs: tracker.StatsStepLength.Milliseconds(), Steps: make([]v1.StatsStep, len(is.Steps))},
+	}
+	all := req.who.claims.Tenant == token.Wildcard && req.who.claims.Workspace == token.Wildcard
+	for i, step := range is.Steps {
+		v.Series.Steps[i] = stepView(step, all || step.Levels != nil && step.Levels.Only == scope.String())
+		addStep(&v.LastHour, step)
+	}
+	if n := len(is.Steps); n > 0 {
+		v.Rates = ratesView(is.Steps[n-1])
+	}
+	return fasthttp.StatusOK, &v, nil
+}
+
+func levelsView(c *tracker.StatsCounts) *v1.Levels {
+	l := &v1.Levels{
+		Tasks: map[string]int{}, OldestOverdueMs: c.OldestOverdue.Milliseconds(),
+		Workers: v1.WorkerLevels{
+			Online: c.Workers[tracker.Online], Draining: c.Workers[tracker.Draining], Offline: c.Workers[tracker.Offline],
+			Fresh: c.Liveness[tracker.Fresh], Late: c.Liveness[tracker.Late], Lost: c.Liveness[tracker.Lost],
+		},
+		Machines: v1.MachineCounts{
+			Online: c.Machines[tracker.Online], Draining: c.Machines[tracker.Draining], Offline: c.Machines[tracker.Offline],
+		},
+	}
+	for _, state := range tracker.States {
+		l.Tasks[string(state)] = c.Tasks[state]
+	}
+	return l
+}
+
+// stepView returns a step as the wire has it, with what there was where that may be shown.
+func stepView(s *tracker.StatsStep, levels bool) v1.StatsStep {
+	v := v1.StatsStep{
+		At: v1.At(s.Began), Replicas: s.Replicas, SweepLagMs: s.SweepLag.Milliseconds(), BeatP99Ms: inMillis(s.BeatP99),
+		StatsCounts: v1.StatsCounts{Beats: s.Beats, Refused: s.Refused, Verdicts: s.Verdicts, Claims: s.Claims, ClaimedTasks: s.Claimed},
+	}
+	if levels && s.Levels != nil {
+		v.Levels = levelsView(s.Levels)
+	}
+	return v
+}
+
+// inMillis is null for none.
+func inMillis(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	ms := float64(d.Microseconds()) / 1000
+	return &ms
+}
+
+func addStep(to *v1.StatsCounts, s *tracker.StatsStep) {
+	to.Beats += s.Beats
+	to.ClaimedTasks += s.Claimed
+	for _, of := range []struct{ to, from map[string]int64 }{{to.Refused, s.Refused}, {to.Verdicts, s.Verdicts}, {to.Claims, s.Claims}} {
+		for name, n := range of.from {
+			of.to[name] += n
+		}
+	}
+}
+
+func ratesView(s *tracker.StatsStep) v1.StatsRates {
+	rate := func(n int64) float64 { return float64(n) / tracker.StatsStepLength.Seconds() }
+	sum := func(of map[string]int64) (n int64) {
+		for _, part := range of {
+			n += part
+		}
+		return n
+	}
+	return v1.StatsRates{
+		BeatsPerSecond: rate(s.Beats), RefusedPerSecond: rate(sum(s.Refused)), ClaimsPerSecond: rate(sum(s.Claims)),
+		ClaimedPerSecond: rate(s.Claimed), VerdictsPerSecond: rate(sum(s.Verdicts)),
+		SweepLagMs: s.SweepLag.Milliseconds(), BeatP99Ms: inMillis(s.BeatP99),
+	}
+}
+
+// The time over which verdicts are counted.
+const (
+	defaultVerdictsMs = int64(time.Hour / time.Millisecond)
+	maxVerdictsMs     = int64(365 * 24 * time.Hour / time.Millisecond)
+)
+
+// verdicts answers GET /v1/stats/verdicts.
+func (req *request) verdicts() (int, any, error) {
+	scope, err := req.scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	p := parameters{Values: req.query}
+	q := tracker.VerdictQuery{
+		Scope: scope, By: wordsOf(&p, "by", tracker.VerdictGroups...), Reason: wordOf(&p, "reason", tracker.Reasons...),
+		Queue: p.id("queue"), Type: p.id("type"),
+	}
+	since := defaultVerdictsMs
+	if text := p.Get("sinceMs"); p.Has("sinceMs") {
+		if since, err = strconv.ParseInt(text, 10, 64); err != nil || since < 1 || since > maxVerdictsMs {
+			p.refuse(invalidField("sinceMs", fmt.Sprintf("sinceMs is %q; use milliseconds from 1 to %d", clip(text), maxVerdictsMs)))
+		}
+	}
+	if p.err != nil {
+		return 0, nil, p.err
+	}
+	q.Since = time.Duration(since) * time.Millisecond
+	found, err := req.s.tracker.Verdicts(req.context(), q)
+	if err != nil {
+		return 0, nil, err
+	}
+	v := v1.VerdictCounts{Since: v1.At(found.Since), Total: found.Total, Truncated: found.Truncated,
+		Groups: make([]v1.VerdictGroup, len(found.Groups))}
+	for i, g := range found.Groups {
+		of := &v.Groups[i]
+		of.Count, of.LastAt = g.Count, v1.At(g.Last)
+		for name, field := range map[string]**string{"machineId": &of.MachineID, "version": &of.Version, "type": &of.Type, "queue": &of.Queue,
+			"reason": &of.Reason, "workerId": &of.WorkerID} {
+			if at := slices.Index(q.By, name); at >= 0 {
+				*field = &g.Of[at]
+			}
+		}
+	}
+	return fasthttp.StatusOK, &v, nil
+}
+
+// scopes answers GET /v1/scopes. Only a token that opens several has anything to ask.
+func (req *request) scopes() (int, any, error) {
+	p := parameters{Values: req.query}
+	f := tracker.ScopeFilter{Descending: p.descending()}
+	claims := req.who.claims
+	switch {
+	case claims.Workspace != token.Wildcard:
+		return 0, nil, forbidden("The token opens one workspace; a list of them needs a token whose workspace is *")
+	case claims.Tenant != token.Wildcard:
+		f.Tenant = claims.Tenant
+	}
+	if req.query.Has("tenantId") {
+		asked, err := req.half("tenantId", "", claims.Tenant)
+		if err != nil {
+			return 0, nil, err
+		}
+		f.Tenant = asked
+	}
+	if req.query.Has("workspaceId") {
+		return 0, nil, invalidField("workspaceId", "workspaceId is not a parameter of this path; it lists workspaces")
+	}
+	paged := f
+	if paged.PageSize, paged.After = p.page(f); p.err != nil {
+		return 0, nil, p.err
+	}
+	page, err := req.s.tracker.Scopes(req.context(), paged)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.ScopeList{Scopes: make([]v1.Scope, len(page.Scopes)), NextPageToken: pageToken(f, page.Next)}
+	for i, s := range page.Scopes {
+		list.Scopes[i] = v1.Scope{TenantID: s.Tenant, WorkspaceID: s.Workspace}
+	}
+	return fasthttp.StatusOK, &list, nil
+}

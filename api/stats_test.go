@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// counts has a replica leave what it counts, as a server does.
+func counts(o *tracker.Options) {
+	r := prometheus.NewRegistry()
+	o.Registerer, o.Gatherer, o.ReplicaID = r, r, "replica_1"
+	o.Replica = tracker.ReplicaFacts{Version: "1.2.3", Commit: "abc", Roles: []string{"api"}, Since: time.Unix(1700000000, 0),
+		Settings: map[string]string{"shards": "0001"}, ReconcileRate: 250}
+}
+
+// leave leaves what was counted until now, as at the end of a step.
+func (l *live) leave() {
+	l.t.Helper()
+	l.pass(10 * time.Second)
+	if _, err := l.tr.LeaveStats(context.Background()); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// What there is and what has gone on stands in one answer, of one scope or of all, and in the series of every replica.
+func TestContractStats(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.leave()
+		w := l.register(`{"queue":"default","types":["send_email"],"machineId":"host-7","version":"2.0"}`)
+		for range 3 {
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"send_email","heartbeatTimeoutMs":60000}`).want(201)
+		}
+		l.claim(w, `{"max":1}`)
+		l.create(`{"taskId":"dies","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000}`)
+		l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "other", "prod"), `{"taskId":"theirs"}`).want(201)
+		l.leave() // of the step before, in which there was nothing yet
+		l.leave()
+		var mine, all v1.Stats
+		l.do("GET", "/v1/stats", l.control(roleViewer), "").want(200).into(&mine)
+		if mine.Tasks["QUEUED"] != 2 || mine.Tasks["DISPATCHED"] != 2 || mine.Tasks["FAILED"] != 0 || *mine.TenantID != "acme" ||
+			mine.Machines.Online != 1 || mine.Workers.Online != 1 {
+			t.Errorf("%+v", mine.Levels)
+		}
+		n := len(mine.Series.Steps)
+		if n == 0 || mine.Series.StepMs != 10000 || mine.Series.Steps[n-1].Replicas != 1 || mine.Series.Steps[n-1].Levels != nil {
+			t.Fatalf("%+v", mine.Series)
+		}
+		if mine.LastHour.ClaimedTasks != 1 || mine.LastHour.Claims["tasks"] != 1 {
+			t.Errorf("%+v", mine.LastHour)
+		}
+		everything := l.controlFor(roleViewer, token.Wildcard, token.Wildcard)
+		l.do("GET", "/v1/stats", everything, "").want(200).into(&all)
+		if all.Tasks["DISPATCHED"] != 3 || all.TenantID != nil || all.Series.Steps[n-1].Levels == nil ||
+			all.Series.Steps[n-1].Levels.Tasks["QUEUED"] != 2 {
+			t.Errorf("%+v %+v", all.Levels, all.Series.Steps[n-1].Levels)
+		}
+		l.do("GET", "/v1/stats?tenantId=acme", everything, "").want(200).into(&all)
+		if all.Tasks["DISPATCHED"] != 2 || *all.TenantID != "acme" || all.WorkspaceID != nil {
+			t.Errorf("%+v", all.Levels)
+		}
+		l.do("GET", "/v1/stats?workspaceId=prod", everything, "").refused(400, v1.CodeInvalidRequest)
+		l.do("GET", "/v1/stats", l.control(roleSubmitter), "").refused(403, v1.CodeForbidden)
+	}, counts)
+}
+
+// Workers are counted by liveness without being read, and again when they are back.
+func TestContractStatsOfLateWorkers(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.register(`{"queue":"default","types":["x"],"machineId":"host-1"}`)
+		late := l.register(`{"queue":"default","types":["x"],"machineId":"host-2"}`)
+		is := func(tenant string, fresh, lateNow, lost, offline int) {
+			t.Helper()
+			var s v1.Stats
+			l.do("GET", "/v1/stats?tenantId="+tenant+"&workspaceId=prod", l.controlFor(roleViewer, token.Wildcard, token.Wildcard),
+				"").want(200).into(&s)
+			if w := s.Workers; w.Fresh != fresh || w.Late != lateNow || w.Lost != lost || w.Offline != offline {
+				t.Fatalf("%+v, want %d fresh, %d late, %d lost, %d offline", w, fresh, lateNow, lost, offline)
+			}
+		}
+		l.pass(16 * time.Second)
+		l.sweep()
+		is("acme", 0, 2, 0, 0)
+		l.wait()
+		l.mine(late, "heartbeat", `{}`).want(200)
+		is("acme", 1, 1, 0, 0)
+		l.pass(14 * time.Second)
+		l.wait()
+		is("acme", 1, 0, 1, 0)
+		l.sweep()
+		l.wait()
+		is("acme", 1, 0, 0, 1)
+		var machines v1.MachineList
+		l.do("GET", "/v1/machines?status=OFFLINE", l.control(roleViewer), "").want(200).into(&machines)
+		if len(machines.Machines) != 1 || machines.Machines[0].MachineID != "host-1" || machines.TotalCount != 1 {
+			t.Errorf("%+v", machines)
+		}
+	})
+}
+
+// wait lets answers that may be a second old become old.
+func (l *live) wait() { l.tr.ForgetSnapshots() }
+
+// Verdicts are counted by what their attempts had, and by their workers' machines and versions.
+func TestContractVerdicts(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(`{"queue":"default","types":["send_email","other"],"machineId":"host-7","version":"2.0"}`)
+		for _, kind := range []string{"send_email", "send_email", "other"} {
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"`+kind+
+				`","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"maxAttempts":1,"maxLosses":0}}`).want(201)
+		}
+		for _, e := range l.claim(w, `{"max":3}`) {
+			l.do("POST", "/v1/tasks/"+e.TaskID+"/started", e.TaskToken, `{"attempt":1}`).want(200)
+		}
+		e := l.create(`{"taskId":"pushed","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000}`)
+		l.call(e, "started", `{"attempt":1}`).want(200)
+		l.pass(3 * time.Second)
+		l.sweep()
+		l.pass(time.Second)
+		groups := func(query string) (found []string, c v1.VerdictCounts) {
+			t.Helper()
+			a := l.do("GET", "/v1/stats/verdicts?"+query, l.control(roleViewer), "").want(200)
+			a.into(&c)
+			for _, g := range c.Groups {
+				var of []string
+				for _, v := range []*string{g.MachineID, g.Version, g.Type, g.Queue, g.Reason} {
+					if v != nil {
+						of = append(of, *v)
+					}
+				}
+				found = append(found, strings.Join(of, "/")+strings.Repeat("+", g.Count))
+			}
+			return found, c
+		}
+		for query, want := range map[string]string{
+			"by=machineId,version,type":    "host-7/2.0/send_email++ //+ host-7/2.0/other+",
+			"by=reason":                    "HEARTBEAT_TIMEOUT++++",
+			"by=queue&type=send_email":     "default++",
+			"by=type&queue=default":        "send_email++ other+",
+			"":                             "++++",
+			"by=reason&reason=WORKER_LOST": "",
+			"by=reason&sinceMs=1":          "",
+		} {
+			if got, c := groups(query); strings.Join(got, " ") != want || c.Truncated {
+				t.Errorf("%s: %q (%+v), want %q", query, strings.Join(got, " "), c, want)
+			}
+		}
+		for query, field := range map[string]string{"by=host": "by", "by=": "by", "sinceMs=0": "sinceMs", "sinceMs=x": "sinceMs",
+			"reason=X": "reason"} {
+			if e := l.do("GET", "/v1/stats/verdicts?"+query, l.control(roleViewer), "").refused(400, v1.CodeInvalidRequest); e.Field != field {
+				t.Errorf("%s: field %q", query, e.Field)
+			}
+		}
+	})
+}
+
+// Replicas, shards and Redis are told, and who lists scopes opens them.
+func TestContractSystemAndScopes(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.leave()
+		l.sweep()
+		for _, scope := range [][2]string{{"acme", "prod"}, {"acme", "prod-2"}, {"acme.eu", "prod"}, {"zeta", "a"}} {
+			l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, scope[0], scope[1]), `{}`).want(201)
+		}
+		var s v1.System
+		l.do("GET", "/v1/system", l.control(roleViewer), "").want(200).into(&s)
+		if len(s.Replicas) != 1 || s.Replicas[0].ReplicaID != "replica_1" || s.Replicas[0].Version != "1.2.3" || len(s.Shards) != 4 ||
+			s.Shards[3].Shard != 3 || s.Shards[0].Sweeper == nil || *s.Shards[0].Sweeper != "swp_test" || len(s.Redis) != 1 ||
+			s.Redis[0].Error != nil || s.Redis[0].Version == nil || s.Shards[0].Events == 0 || s.Reconciler.RatePerSecond != 250 ||
+			len(s.DifferingSettings) != 0 {
+			t.Errorf("%+v", s)
+		}
+		list := func(tenant, query string) (names string) {
+			var page v1.ScopeList
+			for next := ""; ; next = "&pageToken=" + page.NextPageToken {
+				page = v1.ScopeList{}
+				l.do("GET", "/v1/scopes?pageSize=2"+query+next, l.controlFor(roleViewer, tenant, token.Wildcard), "").want(200).into(&page)
+				for _, of := range page.Scopes {
+					names += " " + of.TenantID + "/" + of.WorkspaceID
+				}
+				if page.NextPageToken == "" {
+					return strings.TrimSpace(names)
+				}
+			}
+		}
+		for _, c := range [][3]string{
+			{"*", "", "acme.eu/prod acme/prod-2 acme/prod zeta/a"},
+			{"*", "&order=desc", "zeta/a acme/prod acme/prod-2 acme.eu/prod"},
+			{"*", "&tenantId=acme", "acme/prod-2 acme/prod"},
+			{"acme", "", "acme/prod-2 acme/prod"},
+			{"nobody", "", ""},
+		} {
+			if got := list(c[0], c[1]); got != c[2] {
+				t.Errorf("%s %s: %s, want %s", c[0], c[1], got, c[2])
+			}
+		}
+		l.do("GET", "/v1/scopes", l.control(roleAdmin), "").refused(403, v1.CodeForbidden)
+		l.do("GET", "/v1/scopes?tenantId=zeta", l.controlFor(roleViewer, "acme", token.Wildcard), "").refused(403, v1.CodeForbidden)
+	}, counts)
+}

@@ -1,0 +1,32 @@
+-- Purpose: tells how shards do: who sweeps them, what is overdue, whether their time runs, how long their streams are.
+-- Guarantees: writes nothing.
+-- KEYS: for each shard lubdub:{shard}:clock, …:timers, …:due, …:workerbeats, …:timeouts, …:sweepers, …:recoveries, …:events,
+--   …:outages, …:braked. On Cluster a call is about one shard only.
+-- ARGV: 1 ms of wall time within which outages count
+-- Reply: wall ms, then for each shard {shard time, ms by which timers, due or workers are overdue, ms for which time stands,
+--   outage credit ms within that time, recoveries, events, id of the oldest event, entries of the brake, {sweepers},
+--   {timeouts in use, ms}}
+-- Cost: O(timeouts in use + 50 outages) for each shard
+--#include lib/clock.lua
+--#include lib/outage.lua
+local reply, KEYS_PER_SHARD, NEVER = {now}, 10, 9007199254740991
+local function overdue(key, at)
+  local head = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
+  return math.max(0, at - head)
+end
+for k = 1, #KEYS, KEYS_PER_SHARD do
+  local L, clock = shard_time(KEYS[k]), redis.call('HMGET', KEYS[k], 'L', 'm')
+  local stopped = clock[2] and math.max(0, (now - clock[2]) - (L - clock[1])) or 0
+  local credit = 0
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[k + 8], 0, 49)) do
+    local _, began, lost = unpack_outage(entry)
+    if not began or tonumber(began) < now - ARGV[1] then break end
+    credit = credit + lost
+  end
+  local first = redis.call('XRANGE', KEYS[k + 7], '-', '+', 'COUNT', 1)[1]
+  reply[#reply + 1] = {L, math.max(overdue(KEYS[k + 1], L), overdue(KEYS[k + 2], now), overdue(KEYS[k + 3], L)), stopped, credit,
+    redis.call('ZCOUNT', KEYS[k + 6], '-inf', '(9007199254740991'), redis.call('XLEN', KEYS[k + 7]), first and first[1] or '',
+    redis.call('ZCOUNT', KEYS[k + 9], '-inf', '(9007199254740991'),
+    redis.call('ZRANGEBYSCORE', KEYS[k + 5], now - 1000, now), redis.call('SMEMBERS', KEYS[k + 4])}
+end
+return reply

@@ -1,0 +1,107 @@
+package stats
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// What is counted in a step is what /metrics counts, under names of this room; behind a colon stands the label's value.
+const (
+	beatsName    = "beats"
+	refusedName  = "refused:"
+	verdictsName = "verdicts:"
+	claimsName   = "claims:"
+	claimedName  = "claimed"
+	examinedName = "examined"
+	repairedName = "repaired"
+	tookName     = "took:" // beats answered within so many seconds, those of faster ones not included
+)
+
+// counters are the families that are read, and the label that is kept of each.
+var counters = map[string]struct{ name, label string }{
+	"lubdub_http_beats_accepted_total": {beatsName, ""},
+	"lubdub_http_beats_refused_total":  {refusedName, "code"},
+	"lubdub_verdicts_total":            {verdictsName, "reason"},
+	"lubdub_claims_total":              {claimsName, "result"},
+	"lubdub_claimed_tasks_total":       {claimedName, ""},
+	"lubdub_reconciled_entries_total":  {examinedName, ""},
+	"lubdub_repairs_total":             {repairedName, ""},
+}
+
+const (
+	requestSeconds = "lubdub_http_request_seconds"
+	sweepLag       = "lubdub_sweep_lag_seconds"
+	beatRoute      = "heartbeat" // with which the routes of beats end, apart from a plural
+)
+
+// counted is what a replica has counted.
+type counted struct {
+	counts   map[string]int64
+	sweepLag time.Duration
+}
+
+// gather reads the counters of this replica.
+func gather(g prometheus.Gatherer) (*counted, error) {
+	c := &counted{counts: map[string]int64{}}
+	if g == nil {
+		return c, nil
+	}
+	families, err := g.Gather()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		switch of, known := counters[f.GetName()]; {
+		case known:
+			for _, m := range f.GetMetric() {
+				c.counts[of.name+labelOf(m, of.label)] += int64(m.GetCounter().GetValue())
+			}
+		case f.GetName() == requestSeconds:
+			for _, m := range f.GetMetric() {
+				c.addBuckets(m)
+			}
+		case f.GetName() == sweepLag:
+			for _, m := range f.GetMetric() {
+				c.sweepLag = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
+			}
+		}
+	}
+	return c, nil
+}
+
+func labelOf(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
+
+// addBuckets adds how many beats took how long.
+func (c *counted) addBuckets(m *dto.Metric) {
+	if !strings.HasSuffix(strings.TrimSuffix(labelOf(m, "route"), "s"), beatRoute) {
+		return
+	}
+	before := uint64(0)
+	for _, b := range m.GetHistogram().GetBucket() {
+		c.counts[tookName+strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)] += int64(b.GetCumulativeCount() - before)
+		before = b.GetCumulativeCount()
+	}
+	c.counts[tookName+"+Inf"] += int64(m.GetHistogram().GetSampleCount() - before)
+}
+
+// since returns what has been counted since then. Counters of a process only rise.
+func (c *counted) since(before map[string]int64) *counted {
+	d := &counted{counts: map[string]int64{}, sweepLag: c.sweepLag}
+	for name, n := range c.counts {
+		if n > before[name] {
+			d.counts[name] = n - before[name]
+		}
+	}
+	return d
+}

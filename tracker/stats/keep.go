@@ -1,0 +1,108 @@
+package stats
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+const (
+	stepMillis = 10_000
+	// StepLength is how long a step of the series is.
+	StepLength = stepMillis * time.Millisecond
+)
+
+// reporter is what a replica has left so far. One goroutine has it.
+type reporter struct {
+	before  map[string]int64 // counters at the last report that is certain
+	pending *pending         // one that is not
+	warned  bool
+}
+
+type pending struct {
+	step   int64
+	since  *counted
+	before map[string]int64 // what the next one counts from, once it is certain
+}
+
+// KeepStats leaves this replica's counters in the store every ten seconds, until ctx ends. What fails is said again with the next
+// step: a step counts what a replica says once.
+func (s *Service) KeepStats(ctx context.Context) error {
+	for {
+		now, err := s.LeaveStats(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			now = time.Now()
+		}
+		// A moment after the step, by the store's clock: then all replicas report to the same one.
+		wait := StepLength - time.Duration(now.UnixMilli()%stepMillis)*time.Millisecond + 200*time.Millisecond
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// LeaveStats leaves what this replica has counted in the step before this one, and returns the store's time. Who is first notes
+// what there was, too.
+func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
+	ctx = s.store.Within(ctx, 0)
+	facts, _ := json.Marshal(s.opts.Facts) // plain values
+	hello, err := s.report(ctx, string(facts), 0, nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	step := hello.now.UnixMilli()/stepMillis - 1
+	r := &s.reporter
+	if p := r.pending; p != nil {
+		if _, err := s.report(ctx, string(facts), p.step, p.since); err != nil {
+			return hello.now, err
+		}
+		r.before, r.pending = p.before, nil
+	}
+	is, err := gather(s.opts.Gatherer)
+	if err != nil {
+		return hello.now, &model.Error{Code: model.Unavailable, Op: "stats", Cause: err, Message: "this replica's counters cannot be read"}
+	}
+	r.pending = &pending{step, is.since(r.before), is.counts}
+	said, err := s.report(ctx, string(facts), step, r.pending.since)
+	if err != nil {
+		return hello.now, err
+	}
+	r.before, r.pending = is.counts, nil
+	if said.wanted {
+		return hello.now, s.tellLevels(ctx, step)
+	}
+	return hello.now, nil
+}
+
+func (s *Service) report(ctx context.Context, facts string, step int64, c *counted) (reportReply, error) {
+	re, err := s.store.Do(ctx, "stats", s.reportCall(s.opts.ReplicaID, facts, step, c))
+	if err != nil {
+		return reportReply{}, err
+	}
+	said := readReport(re)
+	if said.refused && !s.reporter.warned {
+		s.reporter.warned = true
+		s.opts.Logger.Warn("there are more than 1,000 replicas: this one is shown nowhere, and what it counts is left out")
+	}
+	return said, nil
+}
+
+// maxScopes bounds the scopes whose tasks and workers are counted for the series.
+const maxScopes = 1000
+
+// tellLevels notes what there was in a step.
+func (s *Service) tellLevels(ctx context.Context, step int64) error {
+	counts, err := s.countAll(ctx, "")
+	if err != nil {
+		return err
+	}
+	_, err = s.store.Do(ctx, "stats", s.levelsCall(step, counts.levels(), counts.Only))
+	return err
+}

@@ -1,0 +1,205 @@
+package stats
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+type scripts struct {
+	counts, fleet, levels, report, scopes, shards, silent, steps, verdicts *lua.Script
+}
+
+func newScripts(set *lua.Set) *scripts {
+	return &scripts{
+		counts: set.Get("counts"), fleet: set.Get("fleet"), levels: set.Get("levels"), report: set.Get("report"), scopes: set.Get("scopes"),
+		shards: set.Get("shards"), silent: set.Get("silent"), steps: set.Get("steps"), verdicts: set.Get("verdicts"),
+	}
+}
+
+// scopesCall lists so many scopes of a shard, of one tenant or of all.
+func (s *Service) scopesCall(shard int, f ScopeFilter, after string, limit int) *store.Call {
+	k, reverse := s.store.Keys[shard], ""
+	if f.Descending {
+		reverse = "1"
+	}
+	return store.NewCall(shard, s.scripts.scopes, []string{k.Index, k.Workers}, f.Tenant, after, limit, reverse)
+}
+
+func readScopes(re store.Reply) []string { return re.Strings() }
+
+// countsAtOnce is how many scopes one script counts.
+const countsAtOnce = 50
+
+func (s *Service) countsCall(shard int, scopes []string) *store.Call {
+	k := s.store.Keys[shard]
+	args := make([]any, len(scopes))
+	for i, scope := range scopes {
+		args[i] = scope
+	}
+	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock}, args...)
+}
+
+// readCounts adds what the script counted in so many scopes.
+func readCounts(re store.Reply, scopes int, to *Counts) {
+	const each = 14
+	for i := range scopes {
+		at := func(j int) int { return int(re.Int(each*i + j)) }
+		for j, state := range model.States {
+			to.Tasks[state] += at(j)
+		}
+		for j, status := range model.WorkerStatuses {
+			to.Workers[status] += at(6 + j)
+			to.Machines[status] += at(11 + j)
+		}
+		late, lost := at(9), at(10)
+		to.Liveness[model.Late] += late - lost
+		to.Liveness[model.Lost] += lost
+		to.Liveness[model.Fresh] += at(6) + at(7) - late
+	}
+}
+
+// shardsCall asks how shards do, of which one call may be.
+func (s *Service) shardsCall(shards []int) *store.Call {
+	keys := make([]string, 0, 10*len(shards))
+	for _, shard := range shards {
+		k := s.store.Keys[shard]
+		keys = append(keys, k.Clock, k.Timers, k.Due, k.WorkerBeats, k.Timeouts, k.Sweepers, k.Recoveries, k.Events, k.Outages, k.Braked)
+	}
+	return store.NewCall(shards[0], s.scripts.shards, keys, model.Millis(time.Hour))
+}
+
+// readShards reads what the script replied about the shards, and which timeouts each uses.
+func readShards(re store.Reply, shards []int) (found []Shard, timeouts [][]string) {
+	now := re.Time(0)
+	for i, shard := range shards {
+		r := re.List(1 + i)
+		is := Shard{
+			Number: shard, Overdue: millis(r.Int(1)), Stopped: millis(r.Int(2)), OutageCredit: millis(r.Int(3)),
+			Recoveries: int(r.Int(4)), Events: int(r.Int(5)), Held: int(r.Int(7)), sweepers: r.List(8).Strings(),
+		}
+		if id := r.Str(6); id != "" {
+			is.EventsFor = max(0, now.Sub(schema.ParseMillis(strings.SplitN(id, "-", 2)[0])))
+		}
+		found, timeouts = append(found, is), append(timeouts, r.List(9).Strings())
+	}
+	return found, timeouts
+}
+
+// silentCall asks by how much attempts of a shard are overdue.
+func (s *Service) silentCall(shard int, timeouts []string) *store.Call {
+	k := s.store.Keys[shard]
+	keys, args := []string{k.Clock}, make([]any, len(timeouts))
+	for i, timeout := range timeouts {
+		keys, args[i] = append(keys, k.Beats(timeout)), timeout
+	}
+	return store.NewCall(shard, s.scripts.silent, keys, args...)
+}
+
+func readSilent(re store.Reply) time.Duration { return millis(re.Int(0)) }
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// Lives of what replicas leave.
+const (
+	replicaLife = 30 * time.Second // of one that is silent
+	stepLife    = 70 * time.Minute
+)
+
+// reportCall says that a replica is there and, where the step is not zero, what it has counted in it.
+func (s *Service) reportCall(replica, facts string, step int64, c *counted) *store.Call {
+	began, lag := "", int64(0)
+	args := []any{}
+	if step != 0 {
+		began, lag = strconv.FormatInt(step*stepMillis, 10), c.sweepLag.Milliseconds()
+		for name, n := range c.counts {
+			if n > 0 {
+				args = append(args, name, n)
+			}
+		}
+	}
+	return store.NewCall(0, s.scripts.report, []string{schema.FleetKey, schema.ReplicaKey(replica), schema.StepKey(step)},
+		append([]any{replica, facts, model.Millis(replicaLife), began, model.Millis(stepLife), lag}, args...)...)
+}
+
+type reportReply struct {
+	now     time.Time
+	refused bool // there are too many replicas
+	wanted  bool // nobody has told yet what there was in the step
+}
+
+func readReport(re store.Reply) reportReply {
+	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1}
+}
+
+// levelsCall says what there was in a step, and of which one scope, "" for several.
+func (s *Service) levelsCall(step int64, levels map[string]int64, only string) *store.Call {
+	args := append(make([]any, 0, 2+2*len(levels)), onlyLevel, only)
+	for name, n := range levels {
+		args = append(args, name, n)
+	}
+	return store.NewCall(0, s.scripts.levels, []string{schema.StepKey(step)}, args...)
+}
+
+// stepsAtOnce is how many steps one script reads.
+const stepsAtOnce = 30
+
+func (s *Service) stepsCall(steps []int64) *store.Call {
+	keys := make([]string, len(steps))
+	for i, step := range steps {
+		keys[i] = schema.StepKey(step)
+	}
+	return store.NewCall(0, s.scripts.steps, keys)
+}
+
+// readSteps returns the fields of each step; none of one in which nobody reported.
+func readSteps(re store.Reply, steps int) []map[string]string {
+	found := make([]map[string]string, steps)
+	for i := range found {
+		found[i] = store.Pairs(re.List(i))
+	}
+	return found
+}
+
+// repliesAtOnce is how many replicas' words one script reads.
+const repliesAtOnce = 100
+
+func (s *Service) fleetCall(replicas []string) *store.Call {
+	keys := []string{schema.FleetKey}
+	for _, id := range replicas {
+		keys = append(keys, schema.ReplicaKey(id))
+	}
+	return store.NewCall(0, s.scripts.fleet, keys, model.Millis(replicaLife))
+}
+
+type fleetReply struct {
+	now   time.Time
+	heard map[string]time.Time // by replica
+	said  []string             // of those that were asked for
+}
+
+func readFleet(re store.Reply) fleetReply {
+	f := fleetReply{now: re.Time(0), heard: map[string]time.Time{}, said: re.List(2).Strings()}
+	there := re.List(1)
+	for i := 0; i+1 < len(there); i += 2 {
+		f.heard[there.Str(i)] = schema.ParseMillis(there.Str(i + 1))
+	}
+	return f
+}
+
+// verdictsAtOnce is how many verdicts one script lists.
+const verdictsAtOnce = 1000
+
+// verdictsCall lists verdicts of a scope since a time, from behind; before: an entry, or a time.
+func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, before string) *store.Call {
+	return store.NewCall(shard, s.scripts.verdicts, []string{s.store.Keys[shard].Index}, scope.String(), schema.Sortable(since), before,
+		verdictsAtOnce)
+}
+
+func readVerdicts(re store.Reply) []string { return re.Strings() }

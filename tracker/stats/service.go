@@ -1,0 +1,68 @@
+package stats
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// Options configure a Service.
+type Options struct {
+	ReplicaID string
+	Facts     Facts               // what this replica says of itself
+	Gatherer  prometheus.Gatherer // whose counters it leaves; nil: it leaves none
+	// First returns who sweeps a shard first of those that sweep.
+	First      func(shard int, sweepers []string) string
+	BrakeShare int // percent; 0: there is no brake
+	Logger     *slog.Logger
+}
+
+// Service counts. Its methods may be called from any goroutine.
+type Service struct {
+	store   *store.Store
+	workers *workers.Service
+	opts    Options
+	scripts *scripts
+
+	series    series
+	snapshots *snapshots
+	hosts     *lru.Cache[string, host] // machines and versions of workers, which never change
+	reporter  reporter
+}
+
+// Facts are what a replica says of itself.
+type Facts struct {
+	Version, Commit string
+	Roles           []string
+	Since           time.Time
+	// Settings has a short digest of each setting that should be the same everywhere, by its name: two bytes, which tell a
+	// difference and no secret.
+	Settings      map[string]string
+	ReconcileRate int // entries a second of all sweepers together; 0: it is off
+}
+
+const (
+	maxSnapshots = 1024   // scopes and questions whose answers are remembered
+	maxHosts     = 20_000 // workers whose machine and version are
+)
+
+// New makes the service.
+func New(st *store.Store, w *workers.Service, o Options) *Service {
+	hosts, _ := lru.New[string, host](maxHosts) // fails for a size of 0 only
+	return &Service{
+		store: st, workers: w, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
+		series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
+	}
+}
+
+// series are the steps that this replica has read. mu guards it.
+type series struct {
+	mu    sync.Mutex
+	steps map[int64]*Step // nil: nobody reported
+}

@@ -1,0 +1,43 @@
+package stats
+
+import (
+	"context"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// Stats are what there is in a scope, and what has gone on in the deployment in the last hour.
+type Stats struct {
+	At     time.Time
+	Counts *Counts // of the scope
+	Steps  []*Step // of the last hour, oldest first, without those in which nobody reported
+}
+
+// Stats answers about one scope, about all of a tenant where the workspace is empty, or about all for the zero Scope. The
+// answer may be a second old, and is shared: nobody changes it.
+func (s *Service) Stats(ctx context.Context, scope model.Scope) (*Stats, error) {
+	ctx = s.store.Within(ctx, 0)
+	counts, err := answer(ctx, s.snapshots, "counts "+scope.String(), func() (*Counts, error) {
+		if scope.Workspace == "" {
+			return s.countAll(ctx, scope.Tenant)
+		}
+		return s.count(ctx, []string{scope.String()})
+	})
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	steps, err := answer(ctx, s.snapshots, "steps", func() (*lastHour, error) { return s.readHour(ctx) })
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	return &Stats{At: steps.now, Counts: counts, Steps: steps.steps}, nil
+}
+
+// refused is an error as callers know it: one whose time is over while it waits for another's answer is too late.
+func (s *Service) refused(err error) error {
+	if model.CodeOf(err) == "" {
+		return s.store.Late()
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package stats
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Step is what went on in ten seconds, on all replicas that reported.
+type Step struct {
+	Began    time.Time
+	Replicas int     // that reported
+	Levels   *Counts // what there was, in all scopes; nil: nobody has said
+	Beats    int64   // accepted
+	Refused  map[string]int64
+	Verdicts map[string]int64 // by reason
+	Claims   map[string]int64 // by result
+	Claimed  int64            // tasks
+	Examined int64            // entries by the reconciler
+	Repaired int64
+	SweepLag time.Duration
+	BeatP99  time.Duration // of beats' requests; 0: there were none
+}
+
+const (
+	stepsKept  = 360 // an hour
+	stepsOpen  = 8   // the newest, to which somebody may still report
+	lateReport = 2   // steps after which one to which not all have reported is shown
+)
+
+type lastHour struct {
+	now   time.Time
+	steps []*Step
+}
+
+// readHour reads the steps of the last hour. Those to which nobody reports any more are remembered.
+func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
+	fleet, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
+	if err != nil {
+		return nil, err
+	}
+	now, live := readFleet(fleet).now, len(readFleet(fleet).heard)
+	newest := now.UnixMilli()/stepMillis - 1
+	s.series.mu.Lock()
+	defer s.series.mu.Unlock()
+	var missing []int64
+	for step := newest - stepsKept + 1; step <= newest; step++ {
+		if _, known := s.series.steps[step]; !known || step > newest-stepsOpen {
+			missing = append(missing, step)
+		}
+	}
+	if err := s.readInto(ctx, missing); err != nil {
+		return nil, err
+	}
+	hour := &lastHour{now: now}
+	for step, is := range s.series.steps {
+		switch {
+		case step <= newest-stepsKept || step > newest:
+			delete(s.series.steps, step)
+		case is != nil && (step <= newest-lateReport || is.Replicas >= live):
+			hour.steps = append(hour.steps, is)
+		}
+	}
+	slices.SortFunc(hour.steps, func(a, b *Step) int { return a.Began.Compare(b.Began) })
+	return hour, nil
+}
+
+func (s *Service) readInto(ctx context.Context, steps []int64) error {
+	var calls []*store.Call
+	var parts [][]int64
+	for part := range slices.Chunk(steps, stepsAtOnce) {
+		calls, parts = append(calls, s.stepsCall(part)), append(parts, part)
+	}
+	s.store.DoBulk(ctx, "stats", calls)
+	if err := store.FirstError(calls); err != nil {
+		return err
+	}
+	for i, part := range parts {
+		for j, fields := range readSteps(calls[i].Reply, len(part)) {
+			s.series.steps[part[j]] = newStep(part[j], fields)
+		}
+	}
+	return nil
+}
+
+// newStep reads a step; nil when nobody reported to it.
+func newStep(number int64, fields map[string]string) *Step {
+	if len(fields) == 0 {
+		return nil
+	}
+	s := &Step{Began: time.UnixMilli(number * stepMillis).UTC(), Refused: map[string]int64{}, Verdicts: map[string]int64{},
+		Claims: map[string]int64{}}
+	took := map[float64]int64{}
+	for name, text := range fields {
+		n := schema.ParseInt(text)
+		kind, of, _ := strings.Cut(name, ":")
+		switch kind + ":" {
+		case refusedName:
+			s.Refused[of] = n
+		case verdictsName:
+			s.Verdicts[of] = n
+		case claimsName:
+			s.Claims[of] = n
+		case tookName:
+			bound, _ := strconv.ParseFloat(of, 64)
+			took[bound] = n
+		case "r:":
+			s.Replicas++
+		case "beats:":
+			s.Beats = n
+		case "claimed:":
+			s.Claimed = n
+		case "examined:":
+			s.Examined = n
+		case "repaired:":
+			s.Repaired = n
+		case "lag:":
+			s.SweepLag = millis(n)
+		case "told:":
+			s.Levels = levelsOf(fields)
+		}
+	}
+	s.BeatP99 = percentile(took, 0.99)
+	return s
+}
+
+// levelsOf reads what there was.
+func levelsOf(fields map[string]string) *Counts {
+	c := newCounts()
+	for _, state := range model.States {
+		c.Tasks[state] = schema.Atoi(fields[tasksLevel+string(state)])
+	}
+	for _, status := range model.WorkerStatuses {
+		c.Workers[status] = schema.Atoi(fields[workersLevel+string(status)])
+		c.Machines[status] = schema.Atoi(fields[machinesLevel+string(status)])
+	}
+	for _, liveness := range []model.Liveness{model.Fresh, model.Late, model.Lost} {
+		c.Liveness[liveness] = schema.Atoi(fields[livenessLevel+string(liveness)])
+	}
+	c.Only = fields[onlyLevel]
+	c.OldestOverdue = millis(schema.ParseInt(fields[overdueLevel]))
+	return c
+}
+
+// percentile estimates below which time a share of the requests lies, by how many lie below each bound in seconds and above the
+// one before it. Within a bucket they are taken to be spread evenly; beyond the last bound it is that bound.
+func percentile(took map[float64]int64, share float64) time.Duration {
+	bounds, all := make([]float64, 0, len(took)), int64(0)
+	for bound, n := range took {
+		bounds, all = append(bounds, bound), all+n
+	}
+	slices.Sort(bounds)
+	wanted, below, last := share*float64(all), 0.0, 0.0
+	for _, bound := range bounds {
+		n := float64(took[bound])
+		if bound > 1e9 { // it is infinite
+			break
+		}
+		if n > 0 && below+n >= wanted {
+			last += (bound - last) * (wanted - below) / n
+			break
+		}
+		below, last = below+n, bound
+	}
+	if all == 0 {
+		return 0
+	}
+	return time.Duration(last * float64(time.Second))
+}

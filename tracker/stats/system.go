@@ -1,0 +1,158 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// System is how a deployment does.
+type System struct {
+	At       time.Time
+	Replicas []Replica // by their ids
+	Shards   []Shard
+	Nodes    []store.NodeHealth
+	// Differing are the settings that are not the same on all replicas, by name.
+	Differing     []string
+	BrakeShare    int   // percent; 0: there is no brake
+	Held          int   // entries of the brake: tasks and workers that it holds, and scopes that were released or told of
+	ReconcileRate int   // entries a second
+	Examined      int64 // entries that the reconciler has looked at in the last hour
+	Repaired      int64 // of them those that it has repaired
+}
+
+// Replica is a process as it speaks of itself.
+type Replica struct {
+	ID string
+	Facts
+	Heard time.Time
+}
+
+// Shard is how a shard does.
+type Shard struct {
+	Number       int
+	Sweeper      string        // that looks after it first; "": nobody sweeps it
+	Overdue      time.Duration // by which what is overdue most is so; 0: nothing is
+	Stopped      time.Duration // for which shard time stands
+	OutageCredit time.Duration // that outages of the last hour cost nobody
+	Recoveries   int           // of workers that are not done
+	Events       int           // in its stream
+	EventsFor    time.Duration // age of the oldest of them
+	Held         int           // entries of the mass expiry brake
+
+	sweepers []string
+}
+
+// System answers how the deployment does. The answer may be a second old, and is shared: nobody changes it.
+func (s *Service) System(ctx context.Context) (*System, error) {
+	ctx = s.store.Within(ctx, 0)
+	is, err := answer(ctx, s.snapshots, "system", func() (*System, error) { return s.readSystem(ctx) })
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	return is, nil
+}
+
+func (s *Service) readSystem(ctx context.Context) (*System, error) {
+	hour, err := s.readHour(ctx)
+	if err != nil {
+		return nil, err
+	}
+	is := &System{At: hour.now, BrakeShare: s.opts.BrakeShare}
+	for _, step := range hour.steps {
+		is.Examined += step.Examined
+		is.Repaired += step.Repaired
+	}
+	if is.Replicas, err = s.readReplicas(ctx); err != nil {
+		return nil, err
+	}
+	is.Differing = differing(is.Replicas)
+	for _, r := range is.Replicas {
+		is.ReconcileRate = max(is.ReconcileRate, r.ReconcileRate)
+	}
+	if is.Shards, err = s.readShards(ctx); err != nil {
+		return nil, err
+	}
+	for _, shard := range is.Shards {
+		is.Held += shard.Held
+	}
+	is.Nodes = s.store.NodesHealth(ctx)
+	return is, nil
+}
+
+// readReplicas reads what those that are there have said of themselves.
+func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
+	re, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	heard := readFleet(re).heard
+	for id := range heard {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var found []Replica
+	for part := range slices.Chunk(ids, repliesAtOnce) {
+		re, err := s.store.Do(ctx, "stats", s.fleetCall(part))
+		if err != nil {
+			return nil, err
+		}
+		for i, said := range readFleet(re).said {
+			r := Replica{ID: part[i], Heard: heard[part[i]]}
+			if json.Unmarshal([]byte(said), &r.Facts) == nil {
+				found = append(found, r)
+			}
+		}
+	}
+	return found, nil
+}
+
+// differing names the settings of which replicas have different digests.
+func differing(replicas []Replica) (names []string) {
+	for i, r := range replicas {
+		for name, digest := range r.Settings {
+			if first, known := replicas[0].Settings[name]; i > 0 && (!known || first != digest) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// readShards asks all shards.
+func (s *Service) readShards(ctx context.Context) ([]Shard, error) {
+	groups := s.store.AllTogether()
+	calls := make([]*store.Call, len(groups))
+	for i, shards := range groups {
+		calls[i] = s.shardsCall(shards)
+	}
+	s.store.DoBulk(ctx, "stats", calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	var found []Shard
+	var silent []*store.Call
+	for i, shards := range groups {
+		is, timeouts := readShards(calls[i].Reply, shards)
+		for j := range is {
+			is[j].Sweeper = s.opts.First(is[j].Number, is[j].sweepers)
+			silent = append(silent, s.silentCall(is[j].Number, timeouts[j]))
+		}
+		found = append(found, is...)
+	}
+	s.store.DoBulk(ctx, "stats", silent)
+	if err := store.FirstError(silent); err != nil {
+		return nil, err
+	}
+	for i, c := range silent {
+		found[i].Overdue = max(found[i].Overdue, readSilent(c.Reply))
+	}
+	slices.SortFunc(found, func(a, b Shard) int { return cmp.Compare(a.Number, b.Number) })
+	return found, nil
+}

@@ -1,0 +1,177 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// host is where a worker runs and what it is.
+type host struct{ machine, version string }
+
+// VerdictQuery asks for the verdicts upon attempts of a scope, counted by groups. Zero fields do not filter.
+type VerdictQuery struct {
+	Scope  model.Scope
+	Since  time.Duration // how far back
+	By     []string      // of VerdictGroups
+	Reason model.Reason
+	Queue  string
+	Type   string
+}
+
+// VerdictGroups are what verdicts can be grouped by.
+var VerdictGroups = []string{"machineId", "version", "type", "queue", "reason", "workerId"}
+
+// VerdictGroup is how many verdicts have these values.
+type VerdictGroup struct {
+	Of    []string // in the order of VerdictQuery.By; "": there is none, or it is not known any more
+	Count int
+	Last  time.Time
+}
+
+// Verdicts is the answer to a VerdictQuery.
+type Verdicts struct {
+	Since     time.Time
+	Total     int
+	Truncated bool           // there are more than MaxVerdicts: the oldest are left out
+	Groups    []VerdictGroup // most first, 100 at most
+}
+
+const (
+	MaxVerdicts      = 100_000 // of one answer
+	maxVerdictGroups = 100
+)
+
+// Verdicts counts verdicts. The answer may be a second old, or twenty times as old as it took to count where that is more, and
+// is shared: nobody changes it.
+func (s *Service) Verdicts(ctx context.Context, q VerdictQuery) (*Verdicts, error) {
+	ctx = s.store.Within(ctx, 0)
+	name, _ := json.Marshal(q) // plain values
+	found, err := answer(ctx, s.snapshots, "verdicts "+string(name), func() (*Verdicts, error) { return s.countVerdicts(ctx, &q) })
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	return found, nil
+}
+
+func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery) (*Verdicts, error) {
+	re, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
+	if err != nil {
+		return nil, err
+	}
+	since := readFleet(re).now.Add(-q.Since)
+	entries, truncated, err := s.verdictsSince(ctx, q, since)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(q.By, "machineId") || slices.Contains(q.By, "version") {
+		if err := s.learnHosts(ctx, q.Scope, entries); err != nil {
+			return nil, err
+		}
+	}
+	groups := map[string]*VerdictGroup{}
+	for _, v := range entries {
+		of := make([]string, len(q.By))
+		for i, by := range q.By {
+			of[i] = s.valueOf(q.Scope, &v, by)
+		}
+		key := strings.Join(of, "\t")
+		if groups[key] == nil {
+			groups[key] = &VerdictGroup{Of: of}
+		}
+		g := groups[key]
+		g.Count++
+		if v.At.After(g.Last) {
+			g.Last = v.At
+		}
+	}
+	found := &Verdicts{Since: since, Total: len(entries), Truncated: truncated}
+	for _, g := range groups {
+		found.Groups = append(found.Groups, *g)
+	}
+	slices.SortFunc(found.Groups, func(a, b VerdictGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Of, b.Of)) })
+	found.Groups = found.Groups[:min(len(found.Groups), maxVerdictGroups)]
+	return found, nil
+}
+
+// verdictsSince reads the verdicts of every shard page by page, newest first.
+func (s *Service) verdictsSince(ctx context.Context, q *VerdictQuery, since time.Time) (found []schema.Verdict, truncated bool, err error) {
+	const never = "9999999999999"
+	before, read := map[int]string{}, 0
+	for shard := range s.store.Keys {
+		before[shard] = never
+	}
+	for len(before) > 0 && read < MaxVerdicts {
+		var calls []*store.Call
+		for shard, name := range before {
+			calls = append(calls, s.verdictsCall(shard, q.Scope, since, name))
+		}
+		s.store.DoBulk(ctx, "stats", calls)
+		if err := store.FirstError(calls); err != nil {
+			return nil, false, err
+		}
+		clear(before)
+		for _, c := range calls {
+			page := readVerdicts(c.Reply)
+			if read += len(page); len(page) == verdictsAtOnce {
+				before[c.Shard] = page[len(page)-1]
+			}
+			for _, text := range page {
+				v, ok := schema.ParseVerdict(text)
+				if ok && (q.Reason == "" || v.Reason == q.Reason) && (q.Queue == "" || v.Queue == q.Queue) && (q.Type == "" || v.Type == q.Type) {
+					found = append(found, v)
+				}
+			}
+		}
+	}
+	return found, len(before) > 0, nil
+}
+
+// learnHosts looks up the workers that are not known yet, as long as they have a record.
+func (s *Service) learnHosts(ctx context.Context, scope model.Scope, entries []schema.Verdict) error {
+	asked := map[string]bool{}
+	var refs []*schema.WorkerRef
+	for _, v := range entries {
+		if asked[v.WorkerID] || s.hosts.Contains(schema.TaskName(scope, v.WorkerID)) {
+			continue
+		}
+		asked[v.WorkerID] = true
+		if r, ok := s.store.WorkerRef(scope, v.WorkerID); ok {
+			refs = append(refs, r)
+		}
+	}
+	list, err := s.workers.ReadHosts(ctx, "stats", refs)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		s.hosts.Add(schema.TaskName(w.Scope, w.ID), host{w.MachineID, w.Version})
+	}
+	return nil
+}
+
+// valueOf is what a verdict is grouped by.
+func (s *Service) valueOf(scope model.Scope, v *schema.Verdict, by string) string {
+	switch by {
+	case "type":
+		return v.Type
+	case "queue":
+		return v.Queue
+	case "reason":
+		return string(v.Reason)
+	case "workerId":
+		return v.WorkerID
+	}
+	h, _ := s.hosts.Get(schema.TaskName(scope, v.WorkerID))
+	if by == "version" {
+		return h.version
+	}
+	return h.machine
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// NodeHealth is what a Redis server says of itself. What it does not say is zero.
+type NodeHealth struct {
+	Address     string
+	Version     string // "embedded": it lives in a Lubdub process
+	Role        string // master or slave
+	Replicas    int    // that are connected to it
+	Memory      int64  // bytes in use
+	MaxMemory   int64  // bytes it may use; 0: as much as there is
+	Policy      string // maxmemory-policy
+	Append      bool   // appendonly is on
+	SavedAt     time.Time
+	RoundTrip   time.Duration
+	ClockOffset time.Duration // how far its clock is ahead of this process's
+	Err         error         // nil: it answers
+}
+
+// NodesHealth asks every server that has shards, at the same time, in the order of their addresses. One that does not answer
+// says so by its error.
+func (s *Store) NodesHealth(ctx context.Context) []NodeHealth {
+	var nodes []*Node
+	for n := range s.ByNode() {
+		nodes = append(nodes, n)
+	}
+	found := make([]NodeHealth, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			found[i] = s.nodeHealth(ctx, n)
+		}()
+	}
+	wg.Wait()
+	slices.SortFunc(found, func(a, b NodeHealth) int { return strings.Compare(a.Address, b.Address) })
+	return found
+}
+
+func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
+	h := NodeHealth{Address: n.client.Options().Addr}
+	if n.silent.Load() {
+		h.Err = s.Late()
+		return h
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	asked := time.Now()
+	now, err := n.client.Time(ctx).Result()
+	if err != nil {
+		h.Err = err
+		return h
+	}
+	h.RoundTrip = time.Since(asked)
+	h.ClockOffset = now.Sub(asked.Add(h.RoundTrip / 2))
+	if s.embedded {
+		h.Address, h.Version, h.Role = "", "embedded", "master"
+		return h
+	}
+	text, err := n.client.Info(ctx, "server", "memory", "replication", "persistence").Result()
+	if err != nil {
+		h.Err = err
+		return h
+	}
+	field := func(name string) string { value, _ := infoField(text, name); return value }
+	number := func(name string) int64 { v, _ := strconv.ParseInt(field(name), 10, 64); return v }
+	h.Version, h.Role, h.Policy = field("redis_version"), field("role"), field("maxmemory_policy")
+	if valkey := field("valkey_version"); valkey != "" {
+		h.Version = "valkey " + valkey
+	}
+	h.Memory, h.MaxMemory, h.Replicas = number("used_memory"), number("maxmemory"), int(number("connected_slaves"))
+	h.Append = field("aof_enabled") == "1"
+	if at := number("rdb_last_save_time"); at > 0 {
+		h.SavedAt = time.Unix(at, 0)
+	}
+	return h
+}
