@@ -51,14 +51,14 @@ func (req *request) late(completion tracker.Completion, err error) {
 		current = e.Expected
 	}
 	req.s.metrics.lateResults.Inc()
-	suppressed, ok := req.s.logLate.allow(req.local())
+	suppressed, ok := req.s.logLate.Allow(req.local())
 	if !ok {
 		return
 	}
 	req.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
-		slog.Int64("more_not_logged", suppressed))
+		slog.Int64("moreNotLogged", suppressed))
 }
 
 // lateLines are how many late results are logged in a second; the others are only counted.

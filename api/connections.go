@@ -11,20 +11,21 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/logs"
 )
 
 // What clients are told on connections that are refused or cut.
 
 // bounded returns ln with at most maxConns connections.
 func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow bool) net.Listener {
-	starved := new(logLimiter)
+	starved := new(logs.Limiter)
 	return watch.Listen(ln, conn.Bound{
 		Max: maxConns, Slow: slow, Refuse: s.refuseConn, Rejected: s.metrics.rejectedConns.Inc,
 		Starved: func(err error) {
 			s.metrics.starved.Inc()
-			if more, ok := starved.allow(time.Now()); ok {
+			if more, ok := starved.Allow(time.Now()); ok {
 				s.log.Error("no new connections can be taken: raise the limit of open files (ulimit -n) or lower max-connections",
-					"cause", err, slog.Int64("more_not_logged", more))
+					"cause", err, slog.Int64("moreNotLogged", more))
 			}
 		},
 	})

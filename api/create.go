@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,9 +31,10 @@ func (req *request) createTask() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	n.Trace = cmp.Or(n.Trace, req.traceHeader())
 	made, err := req.s.tracker.Create(req.context(), n)
 	if err != nil {
-		return 0, nil, selectionRefusal(err)
+		return 0, nil, req.selectionRefusal(err)
 	}
 	answer, err := req.s.created(made)
 	return fasthttp.StatusCreated, answer, err
@@ -51,22 +53,24 @@ func (req *request) idempotencyKey() (string, error) {
 	return "", invalidField(headerIdempotencyKey, "There are two Idempotency-Key headers; send one")
 }
 
-// trace returns the trace context that a task belongs to: what its body says, else the header. A header that is wrong, or that came
+// traceHeader returns the trace context that tasks belong to which name none; empty: none. A header that is wrong, or that came
 // twice, is ignored, as W3C has it: the caller's tracing must not fail its work.
-func (req *request) trace(said string) (string, error) {
-	if said != "" {
-		trace, ok := tracker.ParseTraceparent(said)
-		if !ok {
-			return "", invalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
-				"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
-		}
-		return trace, nil
-	}
+func (req *request) traceHeader() string {
 	headers := req.ctx.Request.Header.PeekAll("Traceparent")
 	if len(headers) != 1 {
-		return "", nil
+		return ""
 	}
 	trace, _ := tracker.ParseTraceparent(string(headers[0]))
+	return trace
+}
+
+// ownTrace returns the one that a body names.
+func ownTrace(said string) (string, error) {
+	trace, ok := tracker.ParseTraceparent(said)
+	if said != "" && !ok {
+		return "", invalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
+			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
+	}
 	return trace, nil
 }
 
@@ -91,9 +95,6 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 	if err != nil {
 		return n, err
 	}
-	if n.Trace, err = req.trace(body.Traceparent); err != nil {
-		return n, err
-	}
 	if key != "" {
 		n.IdempotencyKey = key
 		if n.IdempotencyHash, err = requestHash(body, scope); err != nil {
@@ -115,6 +116,10 @@ func taskOf(body *v1.CreateTaskRequest, scope tracker.Scope) (tracker.NewTask, e
 		Payload: compact(body.Payload), Resources: compact(body.Resources), Labels: body.Labels,
 		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
 		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
+	}
+	var err error
+	if n.Trace, err = ownTrace(body.Traceparent); err != nil {
+		return n, err
 	}
 	if body.Placement != nil {
 		if n.Placement = body.Placement.Strategy; n.Placement == "" {

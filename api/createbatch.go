@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -28,12 +29,14 @@ func (req *request) createTasks() (int, any, error) {
 	results := make([]json.RawMessage, len(body.Tasks))
 	news := make([]tracker.NewTask, 0, len(body.Tasks))
 	places := make([]int, 0, len(body.Tasks)) // of the news in results
+	trace := req.traceHeader()
 	for i, raw := range body.Tasks {
 		n, err := req.batchItem(raw)
 		if err != nil {
 			results[i] = req.itemRefusal(err)
 			continue
 		}
+		n.Trace = cmp.Or(n.Trace, trace)
 		news = append(news, n)
 		places = append(places, i)
 	}
@@ -66,7 +69,7 @@ var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
 
 func (req *request) itemCreated(made tracker.CreateResult) json.RawMessage {
 	if made.Err != nil {
-		return req.itemRefusal(selectionRefusal(made.Err))
+		return req.itemRefusal(req.selectionRefusal(made.Err))
 	}
 	body, err := req.s.created(made.Created)
 	if err != nil {

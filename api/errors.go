@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -172,41 +171,15 @@ func messageOf(op string, e *tracker.Error) string {
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
-// logLimiter lets through some lines a second: while Redis is away every beat fails for the same cause.
-type logLimiter struct {
-	lines int // a second; 0: one
-
-	mu         sync.Mutex
-	second     int64
-	logged     int
-	suppressed int64
-}
-
-// allow reports whether to log now, and returns how many were not logged since the last time.
-func (l *logLimiter) allow(now time.Time) (suppressed int64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if second := now.Unix(); second != l.second {
-		l.second, l.logged = second, 0
-	}
-	if l.logged >= max(l.lines, 1) {
-		l.suppressed++
-		return 0, false
-	}
-	l.logged++
-	suppressed, l.suppressed = l.suppressed, 0
-	return suppressed, true
-}
-
 // logCause logs what a refusal hides.
 func (s *Server) logCause(r *refusal, requestID []byte) {
 	if r.cause == nil || r.status < fasthttp.StatusInternalServerError {
 		return
 	}
-	if suppressed, ok := s.logFailures.allow(time.Now()); ok {
+	if suppressed, ok := s.logFailures.Allow(time.Now()); ok {
 		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
 			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", r.body.Error),
-			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("more_not_logged", suppressed))
+			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("moreNotLogged", suppressed))
 	}
 }
 

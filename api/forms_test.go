@@ -120,7 +120,7 @@ func TestLateResultsAreLoggedInBounds(t *testing.T) {
 	for _, line := range strings.Split(e.log.String(), "\n") {
 		if strings.Contains(line, "late result ignored") {
 			lines++
-			more, _ := strconv.Atoi(regexp.MustCompile(`more_not_logged=(\d+)`).FindStringSubmatch(line)[1])
+			more, _ := strconv.Atoi(regexp.MustCompile(`moreNotLogged=(\d+)`).FindStringSubmatch(line)[1])
 			told += 1 + more
 		}
 	}

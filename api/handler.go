@@ -137,7 +137,11 @@ func (req *request) dispatch() (status int, body any, err error) {
 	if err := req.parseQuery(query); err != nil {
 		return 0, nil, err
 	}
-	return req.route.handle(req)
+	status, body, err = req.route.handle(req)
+	if err == nil {
+		req.logAct()
+	}
+	return status, body, err
 }
 
 func methodNotAllowed(allow string) *refusal {

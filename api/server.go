@@ -16,6 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/internal/logs"
 )
 
 // Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
@@ -41,8 +42,10 @@ type Server struct {
 	http  *fasthttp.Server
 	admin *fasthttp.Server
 
-	logFailures logLimiter
-	logLate     logLimiter
+	logFailures logs.Limiter
+	logLate     logs.Limiter
+	logActs     logs.Limiter
+	logNobody   logs.Limiter
 	bodies      *conn.Budget
 	watch       *conn.Watch
 	adminWatch  *conn.Watch
@@ -61,7 +64,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
-		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logLimiter{lines: lateLines},
+		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.ids.init()

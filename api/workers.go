@@ -141,19 +141,22 @@ func (req *request) selectWorker() (int, any, error) {
 	}
 	found, err := req.s.tracker.Select(req.context(), s)
 	if err != nil {
-		return 0, nil, selectionRefusal(err)
+		return 0, nil, req.selectionRefusal(err)
 	}
 	return fasthttp.StatusOK, &v1.SelectWorkerResponse{Worker: *workerView(found.Worker), Considered: found.Considered,
 		Rejected: rejectedView(found.Rejected)}, nil
 }
 
 // selectionRefusal adds the counts to the refusal of a selection that left nobody.
-func selectionRefusal(err error) error {
+func (req *request) selectionRefusal(err error) error {
 	var nobody *tracker.SelectionError
 	if !errors.As(err, &nobody) {
 		return err
 	}
 	r := refusalOf("select", err)
+	if r.body.Error == v1.CodeNoFreshWorkers {
+		req.s.logNoFreshWorkers(req, nobody)
+	}
 	rejected := rejectedView(nobody.Rejected)
 	r.body.Considered, r.body.Rejected = &nobody.Considered, &rejected
 	return r

@@ -9,17 +9,28 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/logs"
 )
 
 // newLogger makes the logger that the configuration asks for.
 func newLogger(w io.Writer, cfg *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // Load has checked it
-	options := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: logs.InMs}))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// announce writes the one line that says that the process is up, whatever the level of the log: as it is, or as a line of a JSON
+// log.
+func (p *process) announce(w io.Writer) {
+	if p.cfg.LogFormat != "json" {
+		fmt.Fprintln(w, p.line())
+		return
+	}
+	slog.New(slog.NewJSONHandler(w, nil)).Info(p.line(), "version", version, "api", p.apiURL(), "admin", p.adminURL(),
+		"roles", p.cfg.Roles.String(), "redis", config.RedactURL(p.cfg.Redis))
 }
 
 // redisLog takes what go-redis would otherwise write to standard error, in a form of its own. It repeats what the tracker says

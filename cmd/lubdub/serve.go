@@ -36,7 +36,7 @@ func (c *serveCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	return p.run(ctx, func() { fmt.Fprintln(a.stdout, p.line()) })
+	return p.run(ctx, func() { p.announce(a.stdout) })
 }
 
 // adminKeys are keys that nobody has: a process without the role api serves only pages that ask for no token, and

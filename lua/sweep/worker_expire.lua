@@ -5,8 +5,8 @@
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
 -- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then of each worker its
 --   scope, its id and 1 when it may end by this call, else ''
--- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine and, of a late one,
---   its probe URL
+-- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine, of a late one its
+--   probe URL, and its last beat, wall ms, or ''
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
@@ -62,5 +62,6 @@ for n = 1, (#ARGV - 4) / 3 do
   reply[#reply + 1] = lag
   reply[#reply + 1] = f and f.m or ''
   reply[#reply + 1] = url
+  reply[#reply + 1] = f and f.lb or ''
 end
 return reply

@@ -34,7 +34,7 @@ func (s *Service) tellSkew(now time.Time) {
 		return
 	}
 	s.log.Warn("this machine's clock differs from Redis's, by which tokens and deadlines are judged: synchronise both",
-		slog.Duration("redis_ahead", skew))
+		slog.Duration("redisAhead", skew))
 }
 
 // A store that comes back with an old snapshot, or as a replica that lagged behind, has forgotten what it had acknowledged.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/tracker/lane"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -26,9 +27,12 @@ type Options struct {
 // Service takes in the beats of attempts and their other callbacks. Its methods may be called from any goroutine.
 type Service struct {
 	// Made with the service and not changed.
-	store   *store.Store
-	opts    Options
-	log     *slog.Logger
+	store *store.Store
+	opts  Options
+	log   *slog.Logger
+
+	logOutages logs.Limiter // of shards
+
 	metrics *metrics
 	scripts scripts
 
@@ -41,12 +45,20 @@ func New(st *store.Store, o Options) *Service {
 	s := &Service{
 		store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts),
 	}
-	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, func(d time.Duration) { s.metrics.gaps.Add(d.Seconds()) })
+	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, s.stoodStill)
 	if !st.Founded() {
 		s.keeper.cutOff.begins()
 	}
 	st.OnMap(s.mapLanes)
 	return s
+}
+
+// stoodStill counts and writes down what an outage has kept shard time from running. All shards of a node have one together.
+func (s *Service) stoodStill(lost time.Duration) {
+	s.metrics.gaps.Add(lost.Seconds())
+	if more, ok := s.logOutages.Allow(time.Now()); ok {
+		s.log.Warn("an outage is over: no beat could land, and nobody's silence counts for as long", "lost", lost, "moreNotLogged", more)
+	}
 }
 
 // lanes holds a lane of beats for each node, and which one each shard uses.

@@ -33,13 +33,15 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 		calls[i] = w.service.scripts.workerDueCall(w.service.opts.OfflineRetention, drainAgain, piece, drains)
 	}
 	w.service.store.Exec(ctx, r.node, calls)
-	for _, c := range calls {
+	for i, c := range calls {
 		if c.Err != nil {
 			return c.Err
 		}
-		for _, is := range readWorkerDue(c.Reply) {
-			switch {
+		for j, is := range readWorkerDue(c.Reply) {
+			switch ref := pieces[i][j].ref; {
 			case is.offline:
+				w.service.log.Info("worker is drained and offline", "scope", ref.Scope.String(), "worker", ref.ID, "machine", ref.Machine,
+					"by", string(w.id))
 				r.result.DrainedWorkers++
 				r.more = true
 			case is.removed:

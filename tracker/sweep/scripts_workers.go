@@ -48,15 +48,18 @@ type expired struct {
 	late, stale bool // now; neither: there was nothing to do
 	lag         time.Duration
 	machine     string
-	probeURL    string // of a late one; empty: it is not to be asked
+	probeURL    string    // of a late one; empty: it is not to be asked
+	lastSeen    time.Time // zero: no beat is on record
 }
 
 func readWorkerExpire(r store.Reply) []expired {
-	all := make([]expired, len(r)/4)
+	const each = 5
+	all := make([]expired, len(r)/each)
 	for i := range all {
+		at := each * i
 		all[i] = expired{
-			late: r.Int(4*i) == 1, stale: r.Int(4*i) == 2, lag: time.Duration(r.Int(4*i+1)) * time.Millisecond,
-			machine: r.Str(4*i + 2), probeURL: r.Str(4*i + 3),
+			late: r.Int(at) == 1, stale: r.Int(at) == 2, lag: time.Duration(r.Int(at+1)) * time.Millisecond,
+			machine: r.Str(at + 2), probeURL: r.Str(at + 3), lastSeen: schema.ParseMillis(r.Str(at + 4)),
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
@@ -44,6 +45,8 @@ type Service struct {
 	opts      Options
 	log       *slog.Logger
 	metrics   *metrics
+
+	logVerdicts *logs.Limiter // upon tasks
 }
 
 // New makes the service.
@@ -54,7 +57,7 @@ func New(
 	return &Service{
 		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh,
 		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
-		metrics: newMetrics(o.Registerer),
+		metrics: newMetrics(o.Registerer), logVerdicts: &logs.Limiter{Lines: verdictLines},
 	}
 }
 

@@ -242,6 +242,7 @@ func (t *taskSweep) count(r *SweepResult, item found, took taken, done *cleared)
 	} else {
 		r.TimedOut++
 	}
+	t.service.logVerdict(t.id, &item, took)
 	t.service.holdings.CountEnd(item.reason(), took.what == schema.TookRequeued)
 	t.service.metrics.detectionLag.Observe(took.lag.Seconds())
 }

@@ -191,6 +191,7 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 			case is.late && is.probeURL != "":
 				w.probes.ask(ref, is.probeURL)
 			case is.stale:
+				w.service.logStale(w.id, ref, is)
 				r.result.StaleWorkers++
 				r.result.addMachine(MachineName{ref.Scope, is.machine})
 				m.staleWorkers.Inc()

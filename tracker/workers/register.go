@@ -176,6 +176,8 @@ func (s *Service) afterSupersession(ctx context.Context, n *model.NewWorker, by 
 		return
 	}
 	s.holdings.RecoverNow(ctx, n.Scope, done.superseded)
+	s.log.Info("worker is superseded and offline", "scope", n.Scope.String(), "worker", done.superseded, "machine", by.Machine,
+		"successor", by.ID, "by", model.ActorOf(ctx))
 	if done.conflict {
 		s.log.Warn("workers keep superseding each other: processes share an identity, or one keeps restarting; "+
 			"where they are to run together "+ownIdentity,

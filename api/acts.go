@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// actLines are how many acts on tasks are logged in a second; the others are only counted.
+const actLines = 10
+
+// logAct writes down what somebody did to what is there, and who: cancels, drains, pauses and the like. What makes tasks and workers is
+// told in events only, and a few acts are logged by the domain, which knows more of them.
+func (req *request) logAct() {
+	r := req.route
+	onTasks := r.needs&(mayCancel|mayDispatch) != 0
+	if r.method == "GET" || r.needs&(mayCancel|mayDispatch|mayOperate|mayAdmin) == 0 || r.op == opRelease || r.op == opRevoke {
+		return
+	}
+	suppressed := int64(0)
+	if onTasks {
+		var ok bool
+		if suppressed, ok = req.s.logActs.Allow(req.local()); !ok {
+			return
+		}
+	}
+	attrs := []slog.Attr{slog.String("op", r.op), slog.String("by", req.who.actor())}
+	if req.id != "" {
+		attrs = append(attrs, slog.String(r.idField(), req.id))
+	}
+	for _, half := range [...]struct{ field, own string }{
+		{"tenantId", req.who.claims.Tenant}, {"workspaceId", req.who.claims.Workspace},
+	} {
+		if asked := req.query.Get(half.field); asked != "" {
+			half.own = asked
+		}
+		attrs = append(attrs, slog.String(half.field, half.own))
+	}
+	attrs = append(attrs, slog.String("requestId", string(req.ctx.Response.Header.Peek(headerRequestID))))
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int64("moreNotLogged", suppressed))
+	}
+	req.s.log.LogAttrs(context.Background(), slog.LevelInfo, "act", attrs...)
+}
+
+// logNoFreshWorkers writes down that a selection or a placement found nobody whose beats are fresh.
+func (s *Server) logNoFreshWorkers(req *request, of *tracker.SelectionError) {
+	suppressed, ok := s.logNobody.Allow(req.local())
+	if !ok {
+		return
+	}
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "no workers with fresh heartbeats available",
+		slog.String("op", req.route.op), slog.Int("considered", of.Considered), slog.Int("stale", of.Rejected[tracker.ByFreshness]),
+		slog.String("by", req.who.actor()), slog.Int64("moreNotLogged", suppressed))
+}

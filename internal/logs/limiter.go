@@ -1,0 +1,33 @@
+package logs
+
+import (
+	"sync"
+	"time"
+)
+
+// Limiter lets through some lines a second, and counts the others: a thousand tasks die at once of one cause. The zero Limiter lets
+// through one.
+type Limiter struct {
+	Lines int // a second; 0: one
+
+	mu         sync.Mutex
+	second     int64
+	logged     int
+	suppressed int64
+}
+
+// Allow reports whether to log now, and returns how many were not logged since the last time.
+func (l *Limiter) Allow(now time.Time) (suppressed int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if second := now.Unix(); second != l.second {
+		l.second, l.logged = second, 0
+	}
+	if l.logged >= max(l.Lines, 1) {
+		l.suppressed++
+		return 0, false
+	}
+	l.logged++
+	suppressed, l.suppressed = l.suppressed, 0
+	return suppressed, true
+}

@@ -1,0 +1,39 @@
+package sweep
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// verdictLines are how many verdicts upon tasks are logged in a second; the others are only counted.
+const verdictLines = 10
+
+// logVerdict writes down that an attempt, or a task, was ended.
+func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
+	suppressed, ok := s.logVerdicts.Allow(time.Now())
+	if !ok {
+		return
+	}
+	what := "task is overdue"
+	if f.isSilent() {
+		what = "task heartbeat is stale"
+	}
+	attempt, _, _ := schema.SplitAttempt(f.member) // 0: a deadline is the task's
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, what,
+		slog.String("scope", f.ref.Scope.String()), slog.String("task", f.ref.ID), slog.Int("attempt", attempt),
+		slog.String("reason", string(f.reason())), slog.Bool("requeued", took.what == schema.TookRequeued),
+		slog.Duration("detectionLag", took.lag), slog.String("by", string(by)), slog.Int64("moreNotLogged", suppressed))
+}
+
+// logStale writes down that a worker has ended by its silence.
+func (s *Service) logStale(by sweeperID, r *schema.WorkerRef, is expired) {
+	attrs := []slog.Attr{slog.String("scope", r.Scope.String()), slog.String("worker", r.ID), slog.String("machine", is.machine)}
+	if !is.lastSeen.IsZero() {
+		attrs = append(attrs, slog.Time("lastSeen", is.lastSeen), slog.Duration("silent", s.beats.RedisNow().Sub(is.lastSeen)))
+	}
+	attrs = append(attrs, slog.Duration("detectionLag", is.lag), slog.String("by", string(by)))
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "worker heartbeat is stale", attrs...)
+}

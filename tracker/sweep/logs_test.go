@@ -1,0 +1,113 @@
+package sweep_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// with returns the lines that have all of the texts.
+func (l *lines) with(texts ...string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+next:
+	for line := range strings.Lines(l.b.String()) {
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				continue next
+			}
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+func logged(t *testing.T, test func(h *trackertest.Harness, log *lines)) {
+	t.Helper()
+	log := &lines{}
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		test(h, log)
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		log.b.Reset()
+	}, func(o *tracker.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+}
+
+// A zombie leaves a line; very many leave ten a second, and how many more there were.
+func TestVerdictsLeaveLines(t *testing.T) {
+	t.Parallel()
+	logged(t, func(h *trackertest.Harness, log *lines) {
+		h.Running(func(n *tracker.NewTask) { n.TaskID = "one" })
+		h.Advance(3 * time.Second)
+		h.MustSweep()
+		if got := log.with("task heartbeat is stale", "task=one", "attempt=1", "reason=HEARTBEAT_TIMEOUT", "by=swp_test",
+			"requeued=false"); len(got) != 1 {
+			t.Errorf("%q", got)
+		}
+		const many = 100
+		for i := range many {
+			h.Running(func(n *tracker.NewTask) { n.TaskID = fmt.Sprint("many", i) })
+		}
+		h.Advance(3 * time.Second)
+		began := time.Now().Unix()
+		if r := h.MustSweep(); r.Zombies != many {
+			t.Fatalf("%+v", r)
+		}
+		seconds := time.Now().Unix() - began + 1
+		if n := len(log.with("task heartbeat is stale", "task=many")); n < 1 && seconds > 1 || n > int(10*seconds) {
+			t.Errorf("%d lines in %d s", n, seconds)
+		}
+	})
+}
+
+// The end of a worker by its silence leaves a line with when it was seen last, that by a drain one too, and an outage tells what it
+// has lost.
+func TestEndsOfWorkersLeaveLines(t *testing.T) {
+	t.Parallel()
+	logged(t, func(h *trackertest.Harness, log *lines) {
+		silent := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m1" })
+		seen := h.Store.Clock.Now()
+		h.Advance(31 * time.Second)
+		h.MustSweep()
+		if got := log.with("worker heartbeat is stale", "worker="+silent.WorkerID, "machine=m1", "by=swp_test",
+			"lastSeen="+seen.UTC().Format("2006-01-02T15:04:05.000Z")); len(got) != 1 {
+			t.Errorf("%q", log.with("worker"))
+		}
+		drained := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m2" })
+		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, drained.WorkerID, tracker.Drain{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.BeatWorker(h.Ctx, trackertest.Scope, drained.WorkerID, tracker.WorkerBeat{}); err != nil {
+			t.Fatal(err)
+		}
+		h.Advance(2 * time.Second)
+		h.MustSweep()
+		if got := log.with("worker is drained and offline", "worker="+drained.WorkerID, "machine=m2"); len(got) != 1 {
+			t.Errorf("%q", log.with("worker"))
+		}
+		h.Store.Clock.Advance(5 * time.Second)
+		h.MustTick()
+		if got := log.with("an outage is over", "lost=4.75s"); len(got) != 1 {
+			t.Errorf("%q", log.with("outage"))
+		}
+	})
+}
