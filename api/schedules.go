@@ -203,7 +203,7 @@ func (req *request) fireSchedule() (int, any, error) {
 	}
 	f, err := req.s.tracker.FireSchedule(req.context(), scope, req.id)
 	if err != nil {
-		return 0, nil, selectionRefusal(err)
+		return 0, nil, req.selectionRefusal(err)
 	}
 	return fasthttp.StatusAccepted, v1.FiredResponse{ScheduleID: req.id, AskedFire: v1.AskedFire{FireAt: v1.At(f.At), TaskID: f.TaskID}}, nil
 }
