@@ -1,0 +1,143 @@
+package schedules_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+var deaths = flag.Int("deaths", 300, "how often a sweeper dies, or loses a reply, in TestEachFireCreatesItsTaskOnce; on miniredis a tenth of it")
+
+// steps are the scripts that a fire goes through.
+var steps = []string{
+	"schedules_due", "schedule_read", "schedule_record", "schedule_decide", "idempotency_key", "create", "states", "schedule_settle",
+}
+
+// Three sweepers fire the same schedules at once. Each dies again and again, after a random number of calls to Redis, or loses the
+// reply of a random step. In the end each fire has its task exactly once, and was told exactly once.
+func TestEachFireCreatesItsTaskOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		lives := *deaths
+		if s.Kind == "miniredis" {
+			lives = max(lives/10, 6)
+		}
+		s.Clock.Set(begins)
+		h := trackertest.NewHarness(t, s)
+		ids := []string{"all-0", "all-1", "all-2", "alone"}
+		for _, id := range ids {
+			saved(h, func(d *tracker.ScheduleSpec) {
+				d.ID, d.Cron, d.MaxCatchup, d.Task.RunID, d.SkipOverlap = id, "* * * * * *", 1000, id, id == "alone"
+			})
+		}
+		var sweepers sync.WaitGroup
+		var left, died atomic.Int64
+		left.Store(int64(lives))
+		for i := range 3 {
+			sweepers.Go(func() {
+				for left.Add(-1) >= 0 {
+					s.Clock.Advance(time.Second)
+					if live(t, s) {
+						died.Add(1)
+					}
+					if i == 0 {
+						endAlone(h)
+					}
+				}
+			})
+		}
+		sweepers.Wait()
+		for range 1 + lives/10 {
+			h.MustSweep()
+		}
+		for _, id := range ids {
+			checkFires(h, id, lives)
+		}
+		t.Logf("%d lives, %d of which ended in the middle of a sweep", lives, died.Load())
+	})
+}
+
+// live is the life of one sweeper: it sweeps until something goes wrong, which it reports.
+func live(t *testing.T, s *redistest.Store) (died bool) {
+	ctx := context.Background()
+	tr, err := tracker.Open(ctx, tracker.Options{
+		RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: trackertest.Quiet,
+	})
+	if err != nil {
+		t.Error(err)
+		return true
+	}
+	defer func() { _ = tr.Close(ctx) }()
+	if rand.IntN(2) == 0 {
+		trackertest.DieAfter(tr, 1+rand.IntN(60))
+	} else {
+		nth := rand.IntN(3)
+		trackertest.FailCalls(tr, steps[rand.IntN(len(steps))], true, func(n int) bool { return n == nth })
+	}
+	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_" + strconv.Itoa(rand.IntN(1000))})
+	for range 3 {
+		if _, err := sweeper.RunOnce(ctx); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// endAlone finishes what runs of the schedule that wants no task beside another, now and then.
+func endAlone(h *trackertest.Harness) {
+	page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, RunID: "alone", PageSize: 100})
+	if err != nil {
+		h.Error(err)
+		return
+	}
+	for _, task := range page.Tasks {
+		if !task.State.Terminal() && rand.IntN(3) == 0 {
+			_, _ = h.Cancel(h.Ctx, trackertest.Scope, task.ID, "done")
+		}
+	}
+}
+
+// checkFires compares the seconds that have passed with the tasks that there are and what was told.
+func checkFires(h *trackertest.Harness, id string, seconds int) {
+	h.Helper()
+	run, err := h.Run(h.Ctx, trackertest.Scope, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	fired, skipped := map[string]string{}, map[string]bool{}
+	stream := fmt.Sprintf("lubdub:{%d}:events", h.ShardOf(trackertest.Scope, id))
+	for _, e := range h.Store.Client.XRange(h.Ctx, stream, "-", "+").Val() {
+		var data struct{ FireAt, TaskID string }
+		if e.Values["subject"] != id || json.Unmarshal([]byte(e.Values["data"].(string)), &data) != nil || data.FireAt == "" {
+			continue
+		}
+		if fired[data.FireAt] != "" || skipped[data.FireAt] {
+			h.Errorf("%s: the fire of %s is told twice", id, data.FireAt)
+		}
+		if e.Values["type"] == "schedule.skipped" {
+			skipped[data.FireAt] = true
+			continue
+		}
+		fired[data.FireAt] = data.TaskID
+		h.MustGet(data.TaskID)
+	}
+	s := got(h, id)
+	if len(fired)+len(skipped) != seconds || run.Total != len(fired) || int(s.Fires) != len(fired) || int(s.Skipped) != len(skipped) || s.Waiting != 0 {
+		h.Errorf("%s: %d tasks of %d fires and %d skipped ones in %d s; it counts %d and %d, and %d wait", id, run.Total, len(fired), len(skipped),
+			seconds, s.Fires, s.Skipped, s.Waiting)
+	}
+	if id != "alone" && len(skipped) > 0 || id == "alone" && seconds > 20 && (len(skipped) == 0 || len(fired) < 2) {
+		h.Errorf("%s: %d fires, %d skipped", id, len(fired), len(skipped))
+	}
+}
