@@ -98,4 +98,12 @@ var mutants = []mutant{
 		"^TestATaskTokenOpensItsAttemptOnly$"},
 	{"a remembered token outlives its expiry", "api/token/cache.go", "if e.Expires <= now {", "if e.Expires < 0 {",
 		"^TestTokenCacheNeverFindsAnExpiredToken$"},
+	{"a fire that was settled is told again", "lua/schedules/schedule_settle.lua", "redis.call('ZREM', KEYS[4], fire) == 1 then",
+		"redis.call('ZREM', KEYS[4], fire) >= 0 then", "^TestEachFireCreatesItsTaskOnce$"},
+	{"a skip by an older state of things stands", "lua/schedules/schedule_settle.lua", "(outcome ~= 'o' or f.dc ~= ms) and ", "",
+		"^TestASkipByAnOlderStateOfThingsDoesNotStand$"},
+	{"fires are recorded by whatever was read", "lua/schedules/schedule_record.lua", "or f.l ~= was or", "or",
+		"^TestEachFireCreatesItsTaskOnce$"},
+	{"one second has no bound of fires", "tracker/sweep/schedules.go", "		fires = min(fires, left)\n		left -= fires\n", "",
+		"^TestSchedulesThatComeBackTogetherStampedeNobody$"},
 }

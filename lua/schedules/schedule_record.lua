@@ -41,5 +41,6 @@ if tonumber(skipped) > 0 then
   redis.call('HINCRBY', KEYS[2], 'sk', skipped)
   redis.call('HINCRBY', KEYS[2], 'su', skipped)
 end
-look_at(KEYS[1], KEYS[3], name, next, NOW)
+local since = tonumber(redis.call('ZSCORE', KEYS[1], name)) or now -- whoever has been due longest comes first
+look_at(KEYS[1], KEYS[3], name, next, digits(math.min(since, now)))
 return {OK, tonumber(skipped), redis.call('ZRANGE', KEYS[3], 0, ARGV[7] - 1)}
