@@ -1,0 +1,64 @@
+package stats_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// What a replica has counted counts once, also when the store's answer is lost; and a replica that falls silent is shown no more.
+func TestAReportCountsOnce(t *testing.T) {
+	t.Parallel()
+	var claimed prometheus.Counter
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		leave := func() error { _, err := h.LeaveStats(h.Ctx); return err }
+		if err := leave(); err != nil {
+			h.Fatal(err)
+		}
+		claimed.Add(5)
+		h.Advance(10 * time.Second)
+		trackertest.FailCalls(h.Tracker, "report", true, func(i int) bool { return i == 1 }) // 0 says hello
+		if err := leave(); tracker.CodeOf(err) != tracker.Unavailable {
+			h.Fatalf("the answer is not lost: %v", err)
+		}
+		if err := leave(); err != nil {
+			h.Fatal(err)
+		}
+		h.Advance(10 * time.Second)
+		claimed.Add(2)
+		if err := leave(); err != nil {
+			h.Fatal(err)
+		}
+		is, err := h.Stats(h.Ctx, trackertest.Scope)
+		if err != nil {
+			h.Fatal(err)
+		}
+		sum := int64(0)
+		for _, step := range is.Steps {
+			sum += step.Claimed
+		}
+		if sum != 7 {
+			h.Errorf("%d are counted, want 7", sum)
+		}
+		there := func(want int) {
+			h.Helper()
+			h.ForgetSnapshots()
+			is, err := h.System(h.Ctx)
+			if err != nil || len(is.Replicas) != want {
+				h.Fatalf("%d replicas, want %d (%v)", len(is.Replicas), want, err)
+			}
+		}
+		there(1)
+		h.Advance(31 * time.Second)
+		there(0)
+	}, func(o *tracker.Options) {
+		r := prometheus.NewRegistry()
+		claimed = prometheus.NewCounter(prometheus.CounterOpts{Name: "lubdub_claimed_tasks_total"})
+		r.MustRegister(claimed)
+		o.Gatherer = r
+	})
+}
