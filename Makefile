@@ -84,6 +84,9 @@ test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
 
+test-webhooks: deps ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; needs node and npm; a minute
+	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
+
 test-cron: ## 10,000 random cron expressions fire when npm's croner says, over five years each; needs node and npm; about 8 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron
 

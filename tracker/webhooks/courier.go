@@ -15,11 +15,11 @@ import (
 
 // How couriers share the work.
 const (
-	lease    = 3 * time.Second       // for which one has a shard since it last looked
-	rankWait = time.Second           // for which one of rank r leaves a shard that is nobody's to those before it, times r
-	busyNap  = 50 * time.Millisecond // between two looks
-	idleNap  = time.Second           // while there are no webhooks
-	slots    = 1024                  // requests under way in all
+	lease    = 1500 * time.Millisecond // for which one has a shard since it last looked
+	rankWait = 500 * time.Millisecond  // for which one of rank r leaves a shard that is nobody's to those before it, times r
+	busyNap  = 50 * time.Millisecond   // between two looks
+	idleNap  = time.Second             // while there are no webhooks
+	slots    = 1024                    // requests under way in all
 )
 
 // Courier takes events into the queues of webhooks, and posts what waits there. Any number of them may run at once: each shard
