@@ -29,11 +29,11 @@ type Tracker interface {
 	Create(context.Context, tracker.NewTask) (*tracker.Created, error)
 	CreateBatch(context.Context, []tracker.NewTask) []tracker.CreateResult // in the same order
 	NextAttempt(ctx context.Context, scope tracker.Scope, taskID string, from int) (*tracker.Created, error)
-	Cancel(ctx context.Context, scope tracker.Scope, taskID, reason string) (*tracker.Task, error)
+	Cancel(ctx context.Context, scope tracker.Scope, taskID string, how tracker.CancelRequest) (*tracker.Task, error)
 	Get(ctx context.Context, scope tracker.Scope, taskID string) (*tracker.Task, error)
 	List(context.Context, tracker.TaskFilter) (*tracker.TaskPage, error)
 	Run(ctx context.Context, scope tracker.Scope, runID string) (*tracker.Run, error)
-	CancelRun(ctx context.Context, scope tracker.Scope, runID, reason string) (*tracker.Run, error)
+	CancelRun(ctx context.Context, scope tracker.Scope, runID string, how tracker.CancelRequest) (*tracker.Run, error)
 
 	Register(context.Context, tracker.NewWorker) (*tracker.Registered, error)
 	AdoptWorker(ctx context.Context, scope tracker.Scope, workerID string, record []string) error

@@ -172,6 +172,39 @@ func TestContractCancel(t *testing.T) {
 	})
 }
 
+// A cancel without a grace period ends the task at once, also one that is on its way.
+func TestContractTerminate(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		op := l.control(roleOperator)
+		e := l.create(short)
+		path := "/v1/tasks/" + e.TaskID + "/cancel"
+		l.call(e, "started", `{"attempt":1}`).want(200)
+		for _, body := range []string{`{"gracePeriodMs":-1}`, `{"gracePeriodMs":86400001}`, `{"gracePeriodMs":1e300}`, `{"gracePeriodMs":"0"}`} {
+			if r := l.do("POST", path, op, body).want(400); !contains(string(r.body), "gracePeriodMs") {
+				t.Fatalf("%s", r.body)
+			}
+		}
+		l.do("POST", path, op, `{"gracePeriodMs":5000}`).want(202).contains(`{"state":"RUNNING","cancelRequested":true}`)
+		for range 2 {
+			l.do("POST", path, op, `{"reason":"now","gracePeriodMs":0}`).want(202).contains(`{"state":"CANCELLED","reason":"TERMINATED"}`)
+		}
+		l.call(e, "heartbeat", `{"attempt":1}`).want(410).contains(`{"error":"task_expired","reason":"TERMINATED"}`)
+		l.call(e, "completed", seedCancelled).want(409).contains(`{"error":"task_already_terminal","state":"CANCELLED"}`)
+		l.call(e, "started", `{"attempt":1}`).want(409).contains(`{"error":"task_already_terminal","state":"CANCELLED"}`)
+		if told := l.told("task.cancelled", e.TaskID); told["reason"] != "TERMINATED" {
+			t.Fatalf("%v", told)
+		}
+
+		inRun := l.create(`{"runId":"r1"}`)
+		l.call(inRun, "started", `{"attempt":1}`).want(200)
+		l.do("POST", "/v1/runs/r1/cancel", op, `{"gracePeriodMs":0}`).want(202)
+		if task := l.get(inRun.TaskID); task.State != v1.Cancelled || deref(task.Reason) != "TERMINATED" {
+			t.Fatalf("%+v", task)
+		}
+	})
+}
+
 // The grace period runs from the first reply that carried the signal.
 func TestContractCancelGrace(t *testing.T) {
 	t.Parallel()

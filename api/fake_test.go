@@ -139,12 +139,12 @@ func (f *fakeTracker) NextAttempt(_ context.Context, s tracker.Scope, id string,
 	return fakeCreated(tracker.NewTask{Scope: s, TaskID: id}, from+1), nil
 }
 
-func (f *fakeTracker) Cancel(_ context.Context, s tracker.Scope, id, reason string) (*tracker.Task, error) {
+func (f *fakeTracker) Cancel(_ context.Context, s tracker.Scope, id string, how tracker.CancelRequest) (*tracker.Task, error) {
 	if f.cancel != nil {
-		return f.cancel(s, id, reason)
+		return f.cancel(s, id, how.Reason)
 	}
 	t := fakeTask(tracker.NewTask{Scope: s, TaskID: id})
-	t.CancelRequested, t.CancelReason = true, reason
+	t.CancelRequested, t.CancelReason = true, how.Reason
 	return t, nil
 }
 
@@ -169,7 +169,7 @@ func (f *fakeTracker) Run(_ context.Context, s tracker.Scope, id string) (*track
 	return &tracker.Run{Scope: s, ID: id, Counts: map[tracker.State]int{tracker.Running: 2}, Total: 2}, nil
 }
 
-func (f *fakeTracker) CancelRun(ctx context.Context, s tracker.Scope, id, _ string) (*tracker.Run, error) {
+func (f *fakeTracker) CancelRun(ctx context.Context, s tracker.Scope, id string, _ tracker.CancelRequest) (*tracker.Run, error) {
 	return f.Run(ctx, s, id)
 }
 

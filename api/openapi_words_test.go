@@ -125,8 +125,9 @@ var opWords = map[string]words{
 	opCancel: {
 		tag: "tasks", summary: "Ask for a task's end",
 		description: "Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started is CANCELLED " +
-			"at once.",
-		request: v1.CancelRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"user_requested"}`}},
+			"at once, and so is any with a gracePeriodMs of 0: its worker is refused then as one whose attempt has expired.",
+		request: v1.CancelRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"user_requested"}`},
+			{"now", `{"reason":"it hangs","gracePeriodMs":0}`}},
 		answers: map[int]any{202: v1.Task{}}, errors: []int{404, 409},
 	},
 	opNextAttempt: {
@@ -646,6 +647,7 @@ var fieldSchemas = map[string]obj{
 	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"CreateTasksItem.idempotencyKey":        {"type": "string", "maxLength": 255},
+	"CancelRequest.gracePeriodMs":           between(0, 86400000),
 	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
 	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
 }

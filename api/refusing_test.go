@@ -49,7 +49,7 @@ func (r *refusingTracker) NextAttempt(context.Context, tracker.Scope, string, in
 	return nil, r.err
 }
 
-func (r *refusingTracker) Cancel(context.Context, tracker.Scope, string, string) (*tracker.Task, error) {
+func (r *refusingTracker) Cancel(context.Context, tracker.Scope, string, tracker.CancelRequest) (*tracker.Task, error) {
 	return nil, r.err
 }
 
@@ -65,7 +65,7 @@ func (r *refusingTracker) Run(context.Context, tracker.Scope, string) (*tracker.
 	return nil, r.err
 }
 
-func (r *refusingTracker) CancelRun(context.Context, tracker.Scope, string, string) (*tracker.Run, error) {
+func (r *refusingTracker) CancelRun(context.Context, tracker.Scope, string, tracker.CancelRequest) (*tracker.Run, error) {
 	return nil, r.err
 }
 

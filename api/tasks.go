@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -94,11 +95,11 @@ func (req *request) getRun() (int, any, error) {
 
 // cancelTask answers POST /v1/tasks/{taskId}/cancel.
 func (req *request) cancelTask() (int, any, error) {
-	scope, reason, err := req.cancelRequest()
+	scope, how, err := req.cancelRequest()
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := req.s.tracker.Cancel(req.context(), scope, req.id, reason)
+	t, err := req.s.tracker.Cancel(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -107,11 +108,11 @@ func (req *request) cancelTask() (int, any, error) {
 
 // cancelRun answers POST /v1/runs/{runId}/cancel.
 func (req *request) cancelRun() (int, any, error) {
-	scope, reason, err := req.cancelRequest()
+	scope, how, err := req.cancelRequest()
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.tracker.CancelRun(req.context(), scope, req.id, reason)
+	r, err := req.s.tracker.CancelRun(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -119,18 +120,30 @@ func (req *request) cancelRun() (int, any, error) {
 }
 
 // cancelRequest reads the body, which may be missing.
-func (req *request) cancelRequest() (tracker.Scope, string, error) {
+func (req *request) cancelRequest() (tracker.Scope, tracker.CancelRequest, error) {
 	var body v1.CancelRequest
-	if len(req.ctx.Request.Body()) > 0 {
-		if err := req.strict(&body); err != nil {
-			return tracker.Scope{}, "", err
-		}
+	if err := req.optionalBody(&body); err != nil {
+		return tracker.Scope{}, tracker.CancelRequest{}, err
 	}
-	if len(body.Reason) > tracker.MaxReasonBytes {
-		return tracker.Scope{}, "", invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", tracker.MaxReasonBytes))
+	how, err := howToCancel(&body)
+	if err != nil {
+		return tracker.Scope{}, how, err
 	}
 	scope, err := req.scope("", "")
-	return scope, body.Reason, err
+	return scope, how, err
+}
+
+func howToCancel(body *v1.CancelRequest) (how tracker.CancelRequest, err error) {
+	if len(body.Reason) > tracker.MaxReasonBytes {
+		return how, invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", tracker.MaxReasonBytes))
+	}
+	var d durations
+	how = tracker.CancelRequest{Reason: body.Reason, Grace: d.some("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
+		Now: body.GracePeriodMs != nil && *body.GracePeriodMs == 0}
+	if d.err != nil {
+		return how, d.err
+	}
+	return how, how.Validate()
 }
 
 // nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the

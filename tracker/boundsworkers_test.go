@@ -120,12 +120,12 @@ func (b *bounds) holder() {
 		b.Notified(heard)
 	}
 	tells(inventory)
-	_, err := b.CancelRun(b.Ctx, big, longest("run", 2), strings.Repeat("<", tracker.MaxReasonBytes))
+	_, err := b.CancelRun(b.Ctx, big, longest("run", 2), tracker.CancelRequest{Reason: strings.Repeat("<", tracker.MaxReasonBytes)})
 	b.check("cancel run", err)
 	b.MustSweep() // carries word
 	tells(inventory)
 	b.Advance(time.Second)
-	_, err = b.CancelRun(b.Ctx, big, longest("run", 2), "")
+	_, err = b.CancelRun(b.Ctx, big, longest("run", 2), tracker.CancelRequest{})
 	b.check("cancel run", err)
 	for range 15 { // it misses all, for longer than a claim may be under way
 		tells([]tracker.InventoryItem{})

@@ -178,7 +178,7 @@ func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *
 
 func (h *histories) cancel(client int, r *tracker.Tracker, k *historyTask) {
 	h.did(client, k, step{What: "cancel"}, func(*told) error {
-		_, err := r.Cancel(context.Background(), trackertest.Scope, k.id, "why")
+		_, err := r.Cancel(context.Background(), trackertest.Scope, k.id, tracker.CancelRequest{Reason: "why"})
 		return err
 	})
 }

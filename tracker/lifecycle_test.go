@@ -136,7 +136,7 @@ func TestCancel(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
 		for _, reason := range []string{"user_requested", "again"} {
-			task, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", reason)
+			task, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{Reason: reason})
 			if err != nil || task.State != tracker.Running || !task.CancelRequested || task.CancelReason != "user_requested" {
 				h.Fatalf("cancel: %+v %v", task, err)
 			}
@@ -168,13 +168,13 @@ func TestCancel(t *testing.T) {
 
 		h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "t2" })
 		for range 2 { // the answer to the first may have been lost
-			if task, err := h.Cancel(h.Ctx, trackertest.Scope, "t2", ""); err != nil || task.State != tracker.Cancelled {
+			if task, err := h.Cancel(h.Ctx, trackertest.Scope, "t2", tracker.CancelRequest{}); err != nil || task.State != tracker.Cancelled {
 				h.Fatalf("%+v %v", task, err)
 			}
 		}
-		_, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", "")
+		_, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{})
 		h.WantCode(err, tracker.AlreadyTerminal)
-		_, err = h.Cancel(h.Ctx, trackertest.Scope, "nosuch", "")
+		_, err = h.Cancel(h.Ctx, trackertest.Scope, "nosuch", tracker.CancelRequest{})
 		h.WantCode(err, tracker.NotFound)
 	})
 }

@@ -1,6 +1,7 @@
 package tracker_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,7 +62,8 @@ type modelTask struct {
 	last     time.Duration // shard time of the last beat
 	begun    time.Duration
 	startBy  time.Duration
-	graceBy  time.Duration // 0: not delivered
+	told     time.Duration // of the cancel; 0: not yet
+	patience time.Duration // that it has from then on
 	cancel   bool
 	readyAt  time.Time
 	failures int
@@ -163,7 +165,7 @@ func (m *machine) Create(rt *rapid.T) {
 
 func (m *machine) dispatched(k *modelTask, a *tracker.Attempt) {
 	k.state, k.attempt, k.attempts[a.Number] = tracker.Dispatched, a.Number, a
-	k.startBy, k.cancel, k.graceBy, k.readyAt, k.reason, k.fenced = m.L+3*time.Second, false, 0, time.Time{}, "", false
+	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+3*time.Second, false, 0, time.Time{}, "", false
 }
 
 func (m *machine) code(rt *rapid.T, what string, err error, want tracker.Code) {
@@ -185,7 +187,8 @@ func (k *modelTask) refusal(n int, beat bool) tracker.Code {
 		return tracker.AttemptMismatch
 	case k.state == tracker.Dispatched || k.state == tracker.Running:
 		return ""
-	case k.state == tracker.Queued && k.lastEnd != tracker.WorkerReported, k.state == tracker.Failed && k.reason != tracker.WorkerReported:
+	case k.state == tracker.Queued && k.lastEnd != tracker.WorkerReported, k.state == tracker.Failed && k.reason != tracker.WorkerReported,
+		k.reason == tracker.Terminated:
 		return ended()
 	}
 	return tracker.AlreadyTerminal
@@ -230,17 +233,17 @@ func (m *machine) Beat(rt *rapid.T) {
 		return
 	}
 	m.begin(k)
-	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.graceBy != 0) {
-		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.graceBy != 0)
+	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.told != 0) {
+		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.told != 0)
 	}
-	if k.cancel && k.graceBy == 0 && rapid.Bool().Draw(rt, "delivered") {
+	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
 		m.tr.CancelDelivered(a)
 		for delivered := false; !delivered; { // recorded in the background: ask until it is
 			m.tr.Beat(b)
 			m.must(rt, b.Err)
 			delivered = b.Cancel.Delivered
 		}
-		k.graceBy = m.L + k.grace
+		k.told = m.L
 	}
 }
 
@@ -298,27 +301,49 @@ func (m *machine) requeued(k *modelTask, why tracker.Reason) {
 
 func (m *machine) finished(k *modelTask, s tracker.State, r tracker.Reason) {
 	k.state, k.reason, k.readyAt = s, "", time.Time{}
-	if s == tracker.Failed {
+	if s == tracker.Failed || r == tracker.Terminated {
 		k.reason = r
 	}
 }
 
 func (m *machine) Cancel(rt *rapid.T) {
 	k := m.pick(rt)
-	_, err := m.tr.Cancel(rt.Context(), trackertest.Scope, k.id, "why")
+	how := tracker.CancelRequest{Reason: "why"}
+	switch rapid.SampledFrom([]string{"its own", "its own", "another", "none"}).Draw(rt, "grace") {
+	case "another":
+		how.Grace = 1500 * time.Millisecond
+	case "none":
+		how.Now = true
+	}
+	_, err := m.tr.Cancel(rt.Context(), trackertest.Scope, k.id, how)
 	if k.state.Terminal() && !(k.state == tracker.Cancelled && k.cancel) {
 		m.code(rt, "cancel", err, tracker.AlreadyTerminal)
 		return
 	}
 	m.code(rt, "cancel", err, "")
+	switch {
+	case k.state == tracker.Cancelled:
+	case how.Now:
+		m.terminated(k)
+	case k.state == tracker.Running:
+		if how.Grace != 0 || !k.cancel {
+			k.patience = cmp.Or(how.Grace, k.grace)
+		}
+	default:
+		if k.state == tracker.Dispatched {
+			k.ended[k.attempt] = string(tracker.Cancelled)
+		}
+		m.finished(k, tracker.Cancelled, "")
+	}
 	k.cancel = true
-	if k.state == tracker.Running || k.state == tracker.Cancelled {
-		return
+}
+
+// terminated ends a task without waiting for its worker.
+func (m *machine) terminated(k *modelTask) {
+	if k.state != tracker.Queued {
+		k.ended[k.attempt] = string(tracker.Terminated)
 	}
-	if k.state == tracker.Dispatched {
-		k.ended[k.attempt] = string(tracker.Cancelled)
-	}
-	m.finished(k, tracker.Cancelled, "")
+	m.finished(k, tracker.Cancelled, tracker.Terminated)
 }
 
 func (m *machine) NextAttempt(rt *rapid.T) {
@@ -346,7 +371,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 		return
 	}
 	if k.state == tracker.Failed {
-		k.lastEnd, k.cancel, k.graceBy = k.reason, false, 0
+		k.lastEnd, k.cancel, k.told = k.reason, false, 0
 	} else if k.state != tracker.Queued {
 		k.fenced = true
 	}
@@ -424,8 +449,8 @@ func (m *machine) verdict(k *modelTask) {
 	if running() && k.run > 0 {
 		timers = append(timers, timer{k.begun + k.run, func() { lose(tracker.RunTimeout, true, false) }})
 	}
-	if running() && k.graceBy > 0 {
-		timers = append(timers, timer{k.graceBy, func() { lose(tracker.CancelTimeout, false, false) }})
+	if running() && k.told > 0 {
+		timers = append(timers, timer{k.told + k.patience, func() { lose(tracker.CancelTimeout, false, false) }})
 	}
 	// Of two timers the earlier one wins; at the same moment the sorted set goes by name: c before r.
 	sort.SliceStable(timers, func(i, j int) bool { return timers[i].at < timers[j].at })
@@ -468,7 +493,11 @@ func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
 
 // list reads the tasks in a state, or all, and compares each, and how many there are.
 func (m *machine) list(rt *rapid.T, s tracker.State) {
-	page, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{s}, PageSize: 100})
+	f := tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100}
+	if s != "" {
+		f.States = []tracker.State{s}
+	}
+	page, err := m.tr.List(rt.Context(), f)
 	m.must(rt, err)
 	want := 0
 	for _, k := range m.tasks {

@@ -88,7 +88,7 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 					c.Fatal(err)
 				}
 				check(id, "queued again")
-				if _, err := c.Cancel(c.Ctx, trackertest.Scope, id, ""); err != nil {
+				if _, err := c.Cancel(c.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
 					c.Fatal(err)
 				}
 			}

@@ -184,7 +184,10 @@ func (c *story) callbacks() {
 	c.ended(a, tracker.Succeeded, false)
 
 	a = c.runs("cancelled", inRun)
-	c.sure("cancel", func() error { _, err := c.Cancel(c.Ctx, trackertest.Scope, "cancelled", "why"); return err })
+	c.sure("cancel", func() error {
+		_, err := c.Cancel(c.Ctx, trackertest.Scope, "cancelled", tracker.CancelRequest{Reason: "why"})
+		return err
+	})
 	if b := c.beats(a); b.Cancel == nil {
 		c.Fatalf("%s: nothing is told of the cancel", c.what)
 	}
@@ -192,7 +195,10 @@ func (c *story) callbacks() {
 	c.ended(a, tracker.Cancelled, false)
 
 	c.queued("cancelled-with-its-run", "q", func(n *tracker.NewTask) { n.RunID = "r2" })
-	c.sure("cancel run", func() error { _, err := c.CancelRun(c.Ctx, trackertest.Scope, "r2", "why"); return err })
+	c.sure("cancel run", func() error {
+		_, err := c.CancelRun(c.Ctx, trackertest.Scope, "r2", tracker.CancelRequest{Reason: "why"})
+		return err
+	})
 
 	a = c.runs("again")
 	c.ended(a, tracker.Failed, false)
@@ -245,10 +251,20 @@ func (c *story) queues() {
 func (c *story) word() {
 	c.queued("called-off", "q")
 	held := c.claimed("w1", "c0", 1)
-	c.sure("cancel", func() error { _, err := c.Cancel(c.Ctx, trackertest.Scope, "called-off", "why"); return err })
+	c.sure("cancel", func() error {
+		_, err := c.Cancel(c.Ctx, trackertest.Scope, "called-off", tracker.CancelRequest{Reason: "why"})
+		return err
+	})
 	c.sweeps()
 	c.goOn(2 * time.Second)
 	c.ended(held[0], tracker.Cancelled, false)
+	c.queued("terminated", "q")
+	c.claimed("w1", "ct", 1)
+	c.sure("terminate", func() error {
+		_, err := c.Cancel(c.Ctx, trackertest.Scope, "terminated", tracker.CancelRequest{Now: true})
+		return err
+	})
+	c.sweeps()
 }
 
 // inventory misses one attempt, in two beats running; the other goes on.

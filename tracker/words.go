@@ -26,6 +26,7 @@ type (
 	Attempt        = model.Attempt
 	Beat           = beats.Beat
 	Cancel         = model.Cancel
+	CancelRequest  = model.CancelRequest
 	ClaimRequest   = queues.ClaimRequest
 	Code           = model.Code
 	Completed      = model.Completed
@@ -212,6 +213,7 @@ const (
 	StartTimeout             = model.StartTimeout
 	StatsStepLength          = stats.StepLength
 	Succeeded                = model.Succeeded
+	Terminated               = model.Terminated
 	Unavailable              = model.Unavailable
 	UncordonWorkers          = workers.Uncordon
 	WebhookDisabled          = webhooks.Disabled

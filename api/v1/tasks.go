@@ -208,7 +208,7 @@ type Task struct {
 	Deadline        Time    `json:"deadline"`
 	CancelRequested bool    `json:"cancelRequested"`
 	CancelReason    *string `json:"cancelReason"`
-	// Reason is why the task FAILED.
+	// Reason is why the task FAILED; TERMINATED where it was CANCELLED without waiting for its worker.
 	Reason *string `json:"reason"`
 	// RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent
 	// otherwise, as when the error was not retryable.
@@ -317,6 +317,10 @@ type TaskList struct {
 type CancelRequest struct {
 	// Reason is passed to the worker as cancelReason.
 	Reason string `json:"reason,omitempty"`
+	// GracePeriodMs is how long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the
+	// task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it
+	// counts.
+	GracePeriodMs *int64 `json:"gracePeriodMs,omitempty"`
 }
 
 // NextAttemptRequest is the body of POST /v1/tasks/{taskId}/attempts.

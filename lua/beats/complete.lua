@@ -26,7 +26,7 @@ local code, detail = admit(task, L, {attempt = attempt, fence = ARGV[4], timeout
 if code ~= OK then
   local entry = entry_of(task.history, attempt, task.f.a, task.f.s)
   local fence, _, _, was, ended_for, retried = unpack_ended(entry)
-  local reported = was ~= 'FAILED' or ended_for == 'WORKER_REPORTED'
+  local reported = (was ~= 'FAILED' or ended_for == 'WORKER_REPORTED') and ended_for ~= 'TERMINATED'
   if fence == ARGV[4] and was == outcome and reported then return {REPEATED, now, '', tonumber(retried) or 0} end
   return {code, now, detail, 0}
 end

@@ -12,6 +12,7 @@ local function judge(task, attempt, fence)
     if f.r == 'WORKER_REPORTED' then return TERMINAL, 'F' end
     return ENDED, f.r
   end
+  if f.r == 'TERMINATED' then return ENDED, f.r end
   return TERMINAL, f.s
 end
 

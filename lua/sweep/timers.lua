@@ -10,6 +10,7 @@
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/ending.lua
+--#include lib/cancel.lua
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
@@ -30,7 +31,7 @@ for n = 1, (#ARGV - 3) / 3 do
       elseif kind == 'r' then
         v.reason, v.retryable, v.timeout = 'RUN_TIMEOUT', true, f.rt
       else
-        v.reason, v.timeout = 'CANCEL_TIMEOUT', f.g or ARGV[3]
+        v.reason, v.timeout = 'CANCEL_TIMEOUT', unpack_cancel(redis.call('HGET', CANCELS, member)) or f.g or ARGV[3]
       end
       result = verdict(task, v, retention)
     end

@@ -60,6 +60,9 @@ func refuse(op string, a *model.Attempt, code int64, detail string) error {
 		}
 	case schema.CodeEnded:
 		e.Reason, e.State = model.Reason(detail), model.Failed
+		if e.Reason == model.Terminated {
+			e.State = model.Cancelled
+		}
 		e.Code = model.AlreadyTerminal
 		if op == "beat" {
 			e.Code = model.Expired
@@ -92,6 +95,8 @@ func EndedMessage(r model.Reason) string {
 		return "Task was not started in time"
 	case model.WorkerLost:
 		return "Task's worker was lost"
+	case model.Terminated:
+		return "Task was cancelled without a grace period"
 	}
 	return "Task was ended by the control plane"
 }

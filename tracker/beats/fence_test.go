@@ -40,7 +40,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 			if err := h.MustBeat(a, "").Err; err != nil {
 				h.Fatal(err)
 			}
-			if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, ""); err != nil {
+			if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
 				h.Fatal(err)
 			}
 			if id == "dies" {

@@ -82,7 +82,7 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 2, func(n *tracker.NewTask) { n.CancelGrace = 2 * time.Second })
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, "no longer \"needed\""); err != nil {
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, tracker.CancelRequest{Reason: "no longer \"needed\""}); err != nil {
 			c.Fatal(err)
 		}
 		want := tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
@@ -115,7 +115,7 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, held[0].TaskID, 1); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "unstarted", ""); err != nil {
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "unstarted", tracker.CancelRequest{}); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
@@ -149,7 +149,7 @@ func TestInventory(t *testing.T) {
 		if _, err := c.Complete(c.Ctx, held[2], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[1].TaskID, "stop"); err != nil {
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[1].TaskID, tracker.CancelRequest{Reason: "stop"}); err != nil {
 			c.Fatal(err)
 		}
 		report := string(tracker.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))

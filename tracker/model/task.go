@@ -42,10 +42,11 @@ const (
 	StartTimeout     Reason = "START_TIMEOUT" // dispatched and never heard
 	WorkerLost       Reason = "WORKER_LOST"
 	WorkerReported   Reason = "WORKER_REPORTED" // the worker itself said that it failed
+	Terminated       Reason = "TERMINATED"      // cancelled without waiting for its worker
 )
 
 // Reasons lists all of them.
-var Reasons = []Reason{HeartbeatTimeout, CancelTimeout, DeadlineExceeded, RunTimeout, StartTimeout, WorkerLost, WorkerReported}
+var Reasons = []Reason{HeartbeatTimeout, CancelTimeout, DeadlineExceeded, RunTimeout, StartTimeout, WorkerLost, WorkerReported, Terminated}
 
 // Liveness is computed from the last beat whenever it is asked for; nobody reports it.
 type Liveness string

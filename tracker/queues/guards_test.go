@@ -62,7 +62,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", time.Second })
-		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", ""); err != nil {
+		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		for range 3 { // three times the grace period, and no reply has got through

@@ -117,7 +117,10 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 				_, err := other.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
 				return err
 			},
-			"cancelled":     func(a *tracker.Attempt) error { _, err := c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, ""); return err },
+			"cancelled": func(a *tracker.Attempt) error {
+				_, err := c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, tracker.CancelRequest{})
+				return err
+			},
 			"start timeout": func(*tracker.Attempt) error { c.Pass(2 * time.Second); c.MustSweep(); return nil },
 		} {
 			c.MustQueue("t-"+name[:5], "x", func(n *tracker.NewTask) {

@@ -66,7 +66,7 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 		if err := tryCreate(h, func(n *tracker.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
 			h.Fatalf("another tenant: %v", err)
 		}
-		if _, err := h.Cancel(h.Ctx, tracker.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}, "t0", ""); err != nil {
+		if _, err := h.Cancel(h.Ctx, tracker.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}, "t0", tracker.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		admittedAgain(h, func() error { return tryCreate(h) })
@@ -157,7 +157,7 @@ func TestATenantStoresSoManyBytes(t *testing.T) {
 			h.Fatalf("another tenant: %v", err)
 		}
 		for i := range made {
-			if _, err := h.Cancel(h.Ctx, trackertest.Scope, fmt.Sprintf("t%d", i), ""); err != nil {
+			if _, err := h.Cancel(h.Ctx, trackertest.Scope, fmt.Sprintf("t%d", i), tracker.CancelRequest{}); err != nil {
 				h.Fatal(err)
 			}
 		}

@@ -41,7 +41,10 @@ func TestReplicated(t *testing.T) {
 	calls := map[string]func() error{
 		"complete": func() error { _, err := tr.Complete(ctx, a, done); return err },
 		"attempt":  func() error { _, err := tr.NextAttempt(ctx, trackertest.Scope, "t2", 1); return err },
-		"cancel":   func() error { _, err := tr.Cancel(ctx, trackertest.Scope, "t3", "because"); return err },
+		"cancel": func() error {
+			_, err := tr.Cancel(ctx, trackertest.Scope, "t3", tracker.CancelRequest{Reason: "because"})
+			return err
+		},
 	}
 	trackertest.NewTask(t, tr, "t2")
 	trackertest.NewTask(t, tr, "t3")

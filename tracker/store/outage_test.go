@@ -23,7 +23,7 @@ func TestNoScript(t *testing.T) {
 			"list":     func() error { _, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope}); return err },
 			"tick":     h.Tick,
 			"sweep":    func() error { _, err := h.Sweeper.RunOnce(h.Ctx); return err },
-			"cancel":   func() error { _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", ""); return err },
+			"cancel":   func() error { _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); return err },
 			"create":   func() error { h.MustCreate(); return nil },
 			"ready":    func() error { return h.Ready(h.Ctx) },
 			"attempts": func() error { _, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 9); return onlyUnavailable(err) },
@@ -57,10 +57,13 @@ func TestRedisAway(t *testing.T) {
 		"get":      func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "t1"); return err },
 		"get none": func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "none"); return err },
 		"list":     func() error { _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope}); return err },
-		"cancel":   func() error { _, err := tr.Cancel(t.Context(), trackertest.Scope, "none", ""); return err },
-		"ready":    func() error { return tr.Ready(t.Context()) },
-		"sweep":    func() error { _, err := sweeper.RunOnce(t.Context()); return err },
-		"tick":     tr.Tick,
+		"cancel": func() error {
+			_, err := tr.Cancel(t.Context(), trackertest.Scope, "none", tracker.CancelRequest{})
+			return err
+		},
+		"ready": func() error { return tr.Ready(t.Context()) },
+		"sweep": func() error { _, err := sweeper.RunOnce(t.Context()); return err },
+		"tick":  tr.Tick,
 	}
 	check := func(when string, away bool) {
 		t.Helper()

@@ -42,7 +42,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 					id += "x"
 				}
 				h.MustCreate(with(d), func(n *tracker.NewTask) { n.TaskID = id })
-				if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, ""); err != nil {
+				if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
 					h.Fatal(err)
 				}
 			}

@@ -156,7 +156,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"a cancel that nobody is told": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", "why"); err != nil {
+			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{Reason: "why"}); err != nil {
 				c.Fatal(err)
 			}
 			c.Store.Client.HDel(c.Ctx, c.Key("t1", "cancels"), "acme/prod/t1#1."+a.Fence)
@@ -167,7 +167,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"a delivered cancel without its grace": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", ""); err != nil {
+			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); err != nil {
 				c.Fatal(err)
 			}
 			c.CancelDelivered(a)

@@ -140,7 +140,7 @@ func life(c *trackertest.Crew, id string, n int) {
 	case 4:
 		_, _ = c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
 	case 5:
-		_, _ = c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, "why")
+		_, _ = c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, tracker.CancelRequest{Reason: "why"})
 		c.CancelDelivered(a)
 	case 6:
 		_, _ = c.NextAttempt(c.Ctx, trackertest.Scope, a.TaskID, a.Number)

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,15 +10,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Cancel asks a task to stop: at once when no worker has begun it, else cooperatively with the next beat. It
+// Cancel asks a task to stop: at once when no worker has begun it or it is to end now, else cooperatively with the next beat. It
 // is idempotent; a finished task is AlreadyTerminal.
-func (s *Service) Cancel(ctx context.Context, scope model.Scope, id, reason string) (*model.Task, error) {
+func (s *Service) Cancel(ctx context.Context, scope model.Scope, id string, how model.CancelRequest) (*model.Task, error) {
 	ctx = s.store.Within(ctx, 0)
 	r := s.store.Ref(scope, id)
 	if err := s.lookUp(ctx, "cancel", r); err != nil {
 		return nil, err
 	}
-	c := s.cancelCall(r, asJSON(reason))
+	c := s.cancelCall(r, &how)
 	s.store.DoDurably(ctx, "cancel", c)
 	if err := cancelled(c); err != nil {
 		return nil, err
@@ -29,15 +28,6 @@ func (s *Service) Cancel(ctx context.Context, scope model.Scope, id, reason stri
 		s.holdings.TellWorkers(ctx, r.Shard)
 	}
 	return task, err
-}
-
-// asJSON packs a reason as it is kept; empty stays empty.
-func asJSON(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	b, _ := json.Marshal(reason) // a string: cannot fail
-	return string(b)
 }
 
 func cancelled(c *store.Call) error {
@@ -75,9 +65,8 @@ func (s *Service) Run(ctx context.Context, scope model.Scope, runID string) (*mo
 
 // CancelRun cancels every unfinished task of a run and then counts the run. What a failure cuts off is done by the same call
 // again. It works page by page, each as prompt as a request, for as many as there are.
-func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID, reason string) (*model.Run, error) {
+func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID string, how model.CancelRequest) (*model.Run, error) {
 	q := idQuery{scope: scope, run: runID, states: []model.State{model.Queued, model.Dispatched, model.Running}, limit: 500}
-	text := asJSON(reason)
 	for of := ctx; ; of = store.ArrivedAt(of, time.Now()) {
 		ctx := s.store.Within(of, 0)
 		page, err := s.ids(ctx, "cancel", q)
@@ -93,7 +82,7 @@ func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID, reaso
 		var calls []*store.Call
 		for _, r := range page.refs {
 			if r.Exists {
-				calls = append(calls, s.cancelCall(r, text))
+				calls = append(calls, s.cancelCall(r, &how))
 			}
 		}
 		s.store.DoDurably(ctx, "cancel", calls...)

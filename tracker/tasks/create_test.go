@@ -134,7 +134,7 @@ func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
 		for range 501 {
 			h.MustCreate(func(n *tracker.NewTask) { n.RunID = "r1" })
 		}
-		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", "")
+		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", tracker.CancelRequest{})
 		if err != nil || run.Counts[tracker.Cancelled] != 501 {
 			h.Fatalf("%+v, %v", run, err)
 		}
@@ -186,7 +186,7 @@ func TestPages(t *testing.T) {
 				h.Errorf("%+v: %d tasks seen, want %d", f, len(seen), want)
 			}
 		}
-		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", "stop")
+		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", tracker.CancelRequest{Reason: "stop"})
 		if err != nil || run.Total != 30 || run.Counts[tracker.Running]+run.Counts[tracker.Succeeded] != 30 {
 			h.Fatalf("%+v %v", run, err)
 		}

@@ -89,7 +89,7 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 		}
 		fails("cancelled")
 		fails("late")
-		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "cancelled", ""); err != nil {
+		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "cancelled", tracker.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(11 * time.Second)

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -199,10 +200,26 @@ func readView(re store.Reply) *ViewReply {
 // ReadTask makes the view of a task from what GetCall was answered; nil when the task is not there.
 func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re)) }
 
-// cancelCall asks a task to stop. The reason is a JSON string, or empty for none.
-func (s *Service) cancelCall(r *schema.TaskRef, reason string) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.cancel, s.KeysOf(r), r.Scope.String(), r.ID, reason,
-		model.Millis(model.DefaultCancelGrace), model.Millis(s.opts.FinishedRetention))
+// cancelCall asks a task to stop.
+func (s *Service) cancelCall(r *schema.TaskRef, how *model.CancelRequest) *store.Call {
+	grace := ""
+	switch {
+	case how.Now:
+		grace = "0"
+	case how.Grace != 0:
+		grace = strconv.FormatInt(model.Millis(how.Grace), 10)
+	}
+	return store.NewCall(r.Shard, s.scripts.cancel, s.KeysOf(r), r.Scope.String(), r.ID, asJSON(how.Reason),
+		model.Millis(model.DefaultCancelGrace), model.Millis(s.opts.FinishedRetention), grace)
+}
+
+// asJSON packs a reason as it is kept; empty stays empty.
+func asJSON(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	b, _ := json.Marshal(reason) // a string: cannot fail
+	return string(b)
 }
 
 // cancelReply is what cancel.lua answers.

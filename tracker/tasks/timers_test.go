@@ -136,7 +136,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 				h.Fatal("a late completion was let in")
 			}
 		}
-		_, err = h.Cancel(h.Ctx, trackertest.Scope, "t2", "late")
+		_, err = h.Cancel(h.Ctx, trackertest.Scope, "t2", tracker.CancelRequest{Reason: "late"})
 		h.WantCode(err, tracker.AlreadyTerminal)
 		_, err = h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 7)
 		h.WantCode(err, tracker.AttemptMismatch)

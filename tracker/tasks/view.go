@@ -80,8 +80,10 @@ func fromRecord(task *model.Task, f map[string]string) {
 	task.NoRenewToken, task.CancelRequested = f[schema.TaskNoRenewal] != "", f[schema.TaskCancelRequested] != ""
 	task.Failures, task.Losses = schema.Atoi(f[schema.TaskFailures]), schema.Atoi(f[schema.TaskLosses])
 	task.Retry = schema.UnpackPolicy(f[schema.TaskRetry])
-	if task.State == model.Failed {
+	if task.State == model.Failed || task.State == model.Cancelled {
 		task.Reason = model.Reason(f[schema.TaskReason])
+	}
+	if task.State == model.Failed {
 		task.Error = verdictError(task.Reason)
 	}
 }

@@ -1,0 +1,139 @@
+package tasks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+var now = tracker.CancelRequest{Reason: "stop it", Now: true}
+
+// A task that is to end now is CANCELLED at once, whether or not its worker was asked before; whatever the worker says then is
+// refused as of any attempt that Lubdub has ended.
+func TestTerminate(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(h *trackertest.Harness){
+		"unasked":  func(*trackertest.Harness) {},
+		"asked":    func(h *trackertest.Harness) { cancelled(h, "t", tracker.CancelRequest{Reason: "please"}) },
+		"repeated": func(h *trackertest.Harness) { cancelled(h, "t", now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t" })
+				h.Advance(500 * time.Millisecond)
+				before(h)
+				cancelled(h, "t", now)
+				task := h.WantState("t", tracker.Cancelled, tracker.Terminated)
+				if e := task.History[0]; e.Outcome != "CANCELLED" || e.Reason != tracker.Terminated || e.Evidence != nil ||
+					!e.LastHeartbeatAt.Equal(e.StartedAt) || e.EndedAt.Sub(e.StartedAt) != 500*time.Millisecond {
+					h.Fatalf("%+v", e)
+				}
+				b := h.MustBeat(a, "")
+				h.WantCode(b.Err, tracker.Expired)
+				refused(h, b.Err)
+				for _, outcome := range []tracker.State{tracker.Succeeded, tracker.Cancelled} {
+					_, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: outcome})
+					h.WantCode(err, tracker.AlreadyTerminal)
+					refused(h, err)
+				}
+				_, err := h.Start(h.Ctx, a, tracker.Report{})
+				h.WantCode(err, tracker.AlreadyTerminal)
+				if e := h.Events("t"); e["task.cancel_requested"] != 1 || e["task.cancelled"] != 1 {
+					h.Fatalf("%v", e)
+				}
+				h.Advance(time.Minute) // nothing is left that could come due
+				h.MustSweep()
+				h.WantState("t", tracker.Cancelled, tracker.Terminated)
+				if page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, Reason: tracker.Terminated, PageSize: 9}); err != nil ||
+					len(page.Tasks) != 1 {
+					h.Fatalf("%+v %v", page, err)
+				}
+			})
+		})
+	}
+}
+
+func cancelled(h *trackertest.Harness, id string, how tracker.CancelRequest) {
+	h.Helper()
+	if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, how); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// refused checks that a refusal says what became of the task.
+func refused(h *trackertest.Harness, err error) {
+	h.Helper()
+	if e := err.(*tracker.Error); e.State != tracker.Cancelled || e.Reason != tracker.Terminated {
+		h.Fatalf("%+v", e)
+	}
+}
+
+// What no worker has begun ends as well, and the worker of a claimed task is told by its beat and has its place free again.
+func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w", func(n *tracker.NewWorker) { n.MaxConcurrent = 2 })
+		held := c.MustHolding("w", 1)
+		c.MustQueue("claimed", "x")
+		c.MustClaim("w", 1)
+		c.MustQueue("queued", "x")
+		for _, id := range []string{held[0].TaskID, "claimed", "queued"} {
+			cancelled(c.Harness, id, now)
+			c.WantState(id, tracker.Cancelled, tracker.Terminated)
+		}
+		c.MustSweep()
+		lost := c.MustBeatWorker(c.IDs["w"]).Lost
+		if len(lost) != 2 || lost[0].Error != tracker.Expired || lost[1].Error != tracker.Expired {
+			c.Fatalf("%+v", lost)
+		}
+		if w := c.MustWorker(c.IDs["w"]); w.Held != 0 {
+			c.Fatalf("%+v", w)
+		}
+		c.MustQueue("next", "x")
+		c.WantIDs(c.MustClaim("w", 2), "next")
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "nosuch", now); tracker.CodeOf(err) != tracker.NotFound {
+			c.Fatal(err)
+		}
+	})
+}
+
+// The grace of a cancel is its own: the last that was said counts, from when the worker was told, and stands in the evidence.
+func TestTheGraceOfACancel(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		long := func(n *tracker.NewTask) {
+			n.HeartbeatInterval, n.HeartbeatTimeout, n.CancelGrace = 20*time.Second, time.Minute, 30*time.Second
+		}
+		given := h.Running(long, func(n *tracker.NewTask) { n.TaskID = "given" })
+		changed := h.Running(long, func(n *tracker.NewTask) { n.TaskID = "changed" })
+		own := h.Running(long, func(n *tracker.NewTask) { n.TaskID = "own" })
+		cancelled(h, "given", tracker.CancelRequest{Grace: time.Second})
+		cancelled(h, "changed", tracker.CancelRequest{})
+		cancelled(h, "own", tracker.CancelRequest{})
+		for _, a := range []*tracker.Attempt{given, changed, own} {
+			h.CancelDelivered(a)
+			for !h.MustBeat(a, "").Cancel.Delivered { // recorded in the background
+			}
+		}
+		cancelled(h, "changed", tracker.CancelRequest{Grace: 2 * time.Second})
+		cancelled(h, "given", tracker.CancelRequest{}) // says nothing of it
+		want := func(id string, state tracker.State, timeout time.Duration) {
+			h.Helper()
+			task := h.MustGet(id)
+			if task.State != state || timeout != 0 && (task.Reason != tracker.CancelTimeout || task.History[0].Evidence.Timeout != timeout) {
+				h.Fatalf("%s is %s: %+v", id, task.State, task.History)
+			}
+		}
+		h.Advance(time.Second)
+		h.MustSweep()
+		want("given", tracker.Failed, time.Second)
+		want("changed", tracker.Running, 0)
+		h.Advance(time.Second)
+		h.MustSweep()
+		want("changed", tracker.Failed, 2*time.Second)
+		want("own", tracker.Running, 0)
+	})
+}
