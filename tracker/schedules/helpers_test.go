@@ -87,7 +87,7 @@ func want(h *trackertest.Harness, id, all string) *tracker.Schedule {
 // ends finishes a task as a worker would.
 func ends(h *trackertest.Harness, id string) {
 	h.Helper()
-	if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, "done"); err != nil {
+	if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{Reason: "done"}); err != nil {
 		h.Fatal(err)
 	}
 }
