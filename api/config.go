@@ -32,6 +32,8 @@ type Tracker interface {
 	Cancel(ctx context.Context, scope tracker.Scope, taskID string, how tracker.CancelRequest) (*tracker.Task, error)
 	Get(ctx context.Context, scope tracker.Scope, taskID string) (*tracker.Task, error)
 	List(context.Context, tracker.TaskFilter) (*tracker.TaskPage, error)
+	CancelTasks(ctx context.Context, f tracker.TaskFilter, how tracker.CancelRequest, dryRun bool) (*tracker.ActedOnTasks, error)
+	RetryTasks(ctx context.Context, f tracker.TaskFilter, dryRun bool) (*tracker.ActedOnTasks, error)
 	Run(ctx context.Context, scope tracker.Scope, runID string) (*tracker.Run, error)
 	CancelRun(ctx context.Context, scope tracker.Scope, runID string, how tracker.CancelRequest) (*tracker.Run, error)
 

@@ -34,6 +34,8 @@ func TestEmptyIDsAreRefused(t *testing.T) {
 			{"/v1/workers:select", viewer, `{"queue":"default","runtime":""}`, "runtime"},
 			{"/v1/workers:drain", operator, `{"selector":{"queue":""}}`, "selector.queue"},
 			{"/v1/workers:drain", operator, `{"selector":{"machineId":""}}`, "selector.machineId"},
+			{"/v1/tasks:cancel", operator, `{"selector":{"queue":""}}`, "selector.queue"},
+			{"/v1/tasks:retry", dispatcher, `{"selector":{"runId":""}}`, "selector.runId"},
 			{"/v1/workers:cordon", operator, `{"selector":{"queue":""}}`, "selector.queue"},
 			{"/v1/workers:offline", operator, `{"selector":{"machineId":""}}`, "selector.machineId"},
 		} {

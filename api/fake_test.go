@@ -169,6 +169,20 @@ func (f *fakeTracker) Run(_ context.Context, s tracker.Scope, id string) (*track
 	return &tracker.Run{Scope: s, ID: id, Counts: map[tracker.State]int{tracker.Running: 2}, Total: 2}, nil
 }
 
+func (f *fakeTracker) CancelTasks(
+	_ context.Context, _ tracker.TaskFilter, _ tracker.CancelRequest, dryRun bool,
+) (*tracker.ActedOnTasks, error) {
+	return f.RetryTasks(context.Background(), tracker.TaskFilter{}, dryRun)
+}
+
+func (f *fakeTracker) RetryTasks(_ context.Context, _ tracker.TaskFilter, dryRun bool) (*tracker.ActedOnTasks, error) {
+	a := &tracker.ActedOnTasks{Matched: 3, Next: "task_3"}
+	if !dryRun {
+		a.Done, a.Refused = 2, map[tracker.Code]int{tracker.AlreadyTerminal: 1}
+	}
+	return a, nil
+}
+
 func (f *fakeTracker) CancelRun(ctx context.Context, s tracker.Scope, id string, _ tracker.CancelRequest) (*tracker.Run, error) {
 	return f.Run(ctx, s, id)
 }

@@ -18,6 +18,7 @@ var requestBodies = []struct {
 }{
 	{v1.StartedRequest{}, true}, {v1.CompletedRequest{}, true}, {v1.WorkerHeartbeatRequest{}, true},
 	{v1.CreateTaskRequest{}, false}, {v1.CreateTasksRequest{}, false}, {v1.CancelRequest{}, false}, {v1.NextAttemptRequest{}, false},
+	{v1.CancelTasksRequest{}, false}, {v1.RetryTasksRequest{}, false},
 	{v1.ClaimRequest{}, false}, {v1.ReleaseRequest{}, false}, {v1.RegisterWorkerRequest{}, false}, {v1.DeregisterRequest{}, false},
 	{v1.DrainRequest{}, false}, {v1.DrainWorkersRequest{}, false}, {v1.ActOnWorkersRequest{}, false},
 	{v1.OfflineWorkersRequest{}, false}, {v1.SelectWorkerRequest{}, false},

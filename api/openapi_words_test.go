@@ -130,6 +130,24 @@ var opWords = map[string]words{
 			{"now", `{"reason":"it hangs","gracePeriodMs":0}`}},
 		answers: map[int]any{202: v1.Task{}}, errors: []int{404, 409},
 	},
+	opCancelTasks: {
+		tag: "tasks", summary: "Cancel all tasks that a selector names",
+		description: "A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with nextPageToken " +
+			"until there is none. Each is cancelled as by a call of its own; finished ones that match are refused. A call that failed, or whose " +
+			"answer was lost, may be repeated with its pageToken.",
+		request: v1.CancelTasksRequest{}, requestExamples: []example{{"run of a worker",
+			`{"selector":{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000","state":"RUNNING"},"gracePeriodMs":0}`}},
+		answers: map[int]any{200: v1.ActOnTasksResponse{}},
+	},
+	opRetryTasks: {
+		tag: "tasks", summary: "Try all FAILED tasks again that a selector names",
+		description: "As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call of its own; " +
+			"others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by asking for the same " +
+			"attempts again. A repeat tries those again that have failed anew meanwhile.",
+		request: v1.RetryTasksRequest{}, requestExamples: []example{{"last hour",
+			`{"selector":{"state":"FAILED","reason":"WORKER_LOST","finishedAfter":"2025-01-15T10:00:00.000Z"}}`}},
+		answers: map[int]any{200: v1.ActOnTasksResponse{}},
+	},
 	opNextAttempt: {
 		tag: "tasks", summary: "Ask for the next attempt",
 		description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same " +
@@ -566,6 +584,7 @@ var strictTypes = map[string]bool{
 	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
 	"RetryPolicy": true, "Placement": true,
+	"TaskSelector": true, "CancelTasksRequest": true, "RetryTasksRequest": true,
 }
 
 func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "maximum": hi} }
@@ -647,6 +666,8 @@ var fieldSchemas = map[string]obj{
 	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"CreateTasksItem.idempotencyKey":        {"type": "string", "maxLength": 255},
+	"CancelTasksRequest.reason":             {"type": "string", "maxLength": 512},
+	"CancelTasksRequest.gracePeriodMs":      between(0, 86400000),
 	"CancelRequest.gracePeriodMs":           between(0, 86400000),
 	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
 	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},

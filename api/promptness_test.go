@@ -60,6 +60,7 @@ func (p *prompt) request(r *route) (path, token, body string) {
 		opHeartbeats:  `{"heartbeats":[{"taskId":"t1","attempt":1,"taskToken":"` + p.task.TaskToken + `"},{"taskId":"q1","attempt":1}]}`,
 		opCreate:      `{"queue":"q","type":"t","placement":{"strategy":"leastLoaded"}}`,
 		opCreateBatch: `{"tasks":[{"queue":"q","type":"t","idempotencyKey":"k1"},{"queue":"q","type":"t","placement":{"strategy":"random"}}]}`,
+		opCancelTasks: `{"selector":{"queue":"q"},"dryRun":true}`, opRetryTasks: `{"selector":{"queue":"q"}}`,
 		opNextAttempt: `{"fromAttempt":1}`, opRegister: `{"queue":"q","types":["t"],"hostname":"h","pid":7}`,
 		opDrainWorkers: `{"selector":{"queue":"q"}}`, opSelectWorker: `{"queue":"q"}`, opRevoke: `{"subject":"ann"}`,
 		opCordonWorkers: `{"selector":{"queue":"q"}}`, opUncordonWorkers: `{"selector":{"queue":"q"}}`,

@@ -61,6 +61,16 @@ func (r *refusingTracker) List(context.Context, tracker.TaskFilter) (*tracker.Ta
 	return nil, r.err
 }
 
+func (r *refusingTracker) CancelTasks(
+	context.Context, tracker.TaskFilter, tracker.CancelRequest, bool,
+) (*tracker.ActedOnTasks, error) {
+	return nil, r.err
+}
+
+func (r *refusingTracker) RetryTasks(context.Context, tracker.TaskFilter, bool) (*tracker.ActedOnTasks, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) Run(context.Context, tracker.Scope, string) (*tracker.Run, error) {
 	return nil, r.err
 }

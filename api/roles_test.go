@@ -17,7 +17,7 @@ var openedBy = map[string]string{
 	opStarted: "tw", opHeartbeat: "tw", opCompleted: "tw", opHeartbeats: "*",
 
 	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opCancel: "soda", opNextAttempt: "da",
-	opGetRun: "vsoda", opCancelRun: "soda",
+	opCancelTasks: "soda", opRetryTasks: "da", opGetRun: "vsoda", opCancelRun: "soda",
 
 	opRegister: "ea", opWorkerHeartbeat: "w", opDeregister: "odaw", opDrainWorker: "odaw", opResumeWorker: "oda", opOfflineWorker: "oda",
 	opCordonWorker: "oda", opUncordonWorker: "oda", opCordonWorkers: "oda", opUncordonWorkers: "oda", opResumeWorkers: "oda",

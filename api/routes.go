@@ -40,6 +40,8 @@ const (
 	opGet         = "getTask"
 	opCancel      = "cancelTask"
 	opNextAttempt = "nextAttempt"
+	opCancelTasks = "cancelTasks"
+	opRetryTasks  = "retryTasks"
 	opGetRun      = "getRun"
 	opCancelRun   = "cancelRun"
 
@@ -138,6 +140,14 @@ var routes = []*route{
 	{
 		method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt,
 		access: forControl, needs: mayDispatch, handle: (*request).nextAttempt,
+	},
+	{
+		method: "POST", pattern: "/v1/tasks:cancel", op: opCancelTasks,
+		access: forControl, needs: mayCancel, handle: (*request).cancelTasks,
+	},
+	{
+		method: "POST", pattern: "/v1/tasks:retry", op: opRetryTasks,
+		access: forControl, needs: mayDispatch, handle: (*request).retryTasks,
 	},
 	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayReadTasks, handle: (*request).getRun},
 	{

@@ -154,7 +154,8 @@ func (b *bounds) herdOfTasks() {
 		b.check("start", err)
 		beats = append(beats, &tracker.Beat{Attempt: a, Report: string(longReport)})
 	}
-	_, err := b.CancelRun(b.Ctx, big, longest("run", 1), tracker.CancelRequest{Reason: strings.Repeat("<", tracker.MaxReasonBytes)}) // six times as long in JSON
+	why := tracker.CancelRequest{Reason: strings.Repeat("<", tracker.MaxReasonBytes)} // six times as long in JSON
+	_, err := b.CancelRun(b.Ctx, big, longest("run", 1), why)
 	b.check("cancel run", err)
 	b.Beats(beats)
 	for _, beat := range beats {

@@ -22,6 +22,7 @@ import (
 type (
 	Acknowledged   = model.Acknowledged
 	Acted          = workers.Acted
+	ActedOnTasks   = tasks.Acted
 	Asked          = schedules.Asked
 	Attempt        = model.Attempt
 	Beat           = beats.Beat
@@ -192,6 +193,7 @@ const (
 	NoCapacity               = model.NoCapacity
 	NoFreshWorkers           = model.NoFreshWorkers
 	NoMatchingWorkers        = model.NoMatchingWorkers
+	NotFailed                = tasks.NotFailed
 	NotFound                 = model.NotFound
 	NoWorkersMatch           = workers.NoWorkersMatch
 	Offline                  = model.Offline

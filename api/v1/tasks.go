@@ -323,6 +323,55 @@ type CancelRequest struct {
 	GracePeriodMs *int64 `json:"gracePeriodMs,omitempty"`
 }
 
+// TaskSelector names tasks; all that it says must match.
+type TaskSelector struct {
+	// State is one, or several with commas.
+	State     string            `json:"state,omitempty"`
+	Queue     string            `json:"queue,omitempty"`
+	Type      string            `json:"type,omitempty"`
+	RunID     string            `json:"runId,omitempty"`
+	WorkerID  string            `json:"workerId,omitempty"`
+	MachineID string            `json:"machineId,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	// Reason is why they ended.
+	Reason string `json:"reason,omitempty"`
+	// FinishedAfter names finished tasks, by when they ended.
+	FinishedAfter Time `json:"finishedAfter,omitzero"`
+}
+
+// CancelTasksRequest is the body of POST /v1/tasks:cancel.
+type CancelTasksRequest struct {
+	CancelRequest
+	// Selector names the tasks; it must say something.
+	Selector TaskSelector `json:"selector"`
+	// DryRun only counts those that match.
+	DryRun bool `json:"dryRun,omitempty"`
+	// PageToken is the nextPageToken of the answer before.
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// RetryTasksRequest is the body of POST /v1/tasks:retry.
+type RetryTasksRequest struct {
+	// Selector names the tasks; it must say something. Of those that match only FAILED ones are tried again.
+	Selector TaskSelector `json:"selector"`
+	// DryRun only counts those that match.
+	DryRun bool `json:"dryRun,omitempty"`
+	// PageToken is the nextPageToken of the answer before.
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ActOnTasksResponse counts what an act did to a part of the tasks that a selector names.
+type ActOnTasksResponse struct {
+	// Matched tasks of this part are what the selector names.
+	Matched int `json:"matched"`
+	// Done is how many of them were acted on, or are as the act wants them already; 0 when they are only counted.
+	Done int `json:"done"`
+	// Refused counts the others by the error code that each alone would have got.
+	Refused map[string]int `json:"refused"`
+	// NextPageToken asks for the next part; absent: this was the last. It holds for the same act and selector only.
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
 // NextAttemptRequest is the body of POST /v1/tasks/{taskId}/attempts.
 type NextAttemptRequest struct {
 	// FromAttempt is the attempt that the new one follows.

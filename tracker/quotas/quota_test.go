@@ -66,7 +66,8 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 		if err := tryCreate(h, func(n *tracker.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
 			h.Fatalf("another tenant: %v", err)
 		}
-		if _, err := h.Cancel(h.Ctx, tracker.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}, "t0", tracker.CancelRequest{}); err != nil {
+		first := tracker.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}
+		if _, err := h.Cancel(h.Ctx, first, "t0", tracker.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		admittedAgain(h, func() error { return tryCreate(h) })

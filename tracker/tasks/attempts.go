@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // NextAttempt makes the attempt after `from` and fences `from` at once. A pushed task is dispatched and comes with its envelope;
@@ -18,10 +19,7 @@ func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string,
 	if err != nil {
 		return nil, err
 	}
-	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
-	c := s.nextAttemptCall(r, &attemptArgs{
-		from: from, fence: model.NewFence(), tokenLife: life, startTimeout: startTimeout(before.Queue, before.StartTimeout, life),
-	})
+	c := s.attemptAfter(r, before.Task, from)
 	s.store.DoDurably(ctx, op, c)
 	if c.Err != nil {
 		return nil, c.Err
@@ -36,6 +34,14 @@ func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string,
 		return &model.Created{Task: v.Task}, nil
 	}
 	return &model.Created{Task: v.Task, Envelope: s.Envelope(v.Task, v.Fence, v.Life)}, nil
+}
+
+// attemptAfter asks for the attempt after `from` of a task that was read before.
+func (s *Service) attemptAfter(r *schema.TaskRef, before *model.Task, from int) *store.Call {
+	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
+	return s.nextAttemptCall(r, &attemptArgs{
+		from: from, fence: model.NewFence(), tokenLife: life, startTimeout: startTimeout(before.Queue, before.StartTimeout, life),
+	})
 }
 
 // refusal returns why there is no attempt after `from` of a task that was in a state before.

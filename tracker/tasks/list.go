@@ -30,13 +30,11 @@ func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage
 	if f.Narrows() {
 		q.limit = scanStep
 	}
-	p := &pageOf{TaskPage: model.TaskPage{Total: -1}, tasks: s, filter: &f, size: size}
-	if f.MachineID != "" {
-		var err error
-		if p.workers, err = s.workers.OfMachine(ctx, "list", f.Scope, f.MachineID); err != nil {
-			return nil, err
-		}
+	p, err := s.newPage(ctx, "list", &f)
+	if err != nil {
+		return nil, err
 	}
+	p.size = size
 	for scanned := 0; ; {
 		ids, err := s.ids(ctx, "list", q)
 		if err != nil {
@@ -97,6 +95,14 @@ type pageOf struct {
 	full    bool
 }
 
+func (s *Service) newPage(ctx context.Context, op string, f *model.TaskFilter) (p *pageOf, err error) {
+	p = &pageOf{TaskPage: model.TaskPage{Total: -1}, tasks: s, filter: f}
+	if f.MachineID != "" {
+		p.workers, err = s.workers.OfMachine(ctx, op, f.Scope, f.MachineID)
+	}
+	return p, err
+}
+
 // wants reports whether a task that was read belongs to the page.
 func (p *pageOf) wants(t *model.Task) bool {
 	return t != nil && p.filter.Matches(t) && (p.filter.MachineID == "" || p.workers[t.WorkerID])
@@ -110,15 +116,9 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 		return err
 	}
 	if p.filter.Narrows() {
-		seen, err := p.tasks.readAll(ctx, "list", refs, partFor(p.filter))
-		if err != nil {
+		var err error
+		if _, refs, err = p.matching(ctx, "list", refs); err != nil {
 			return err
-		}
-		refs = refs[:0:0]
-		for i, task := range seen.tasks {
-			if p.wants(task) {
-				refs = append(refs, ids.refs[i])
-			}
 		}
 	}
 	for len(refs) > 0 && !p.full {
@@ -145,6 +145,22 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 		p.Next = ids.names[last]
 	}
 	return nil
+}
+
+// matching reads a little of resolved tasks, and returns those that the filter chooses.
+func (p *pageOf) matching(ctx context.Context, op string, refs []*schema.TaskRef) (
+	tasks []*model.Task, found []*schema.TaskRef, err error,
+) {
+	seen, err := p.tasks.readAll(ctx, op, refs, partFor(p.filter))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, task := range seen.tasks {
+		if p.wants(task) {
+			tasks, found = append(tasks, task), append(found, refs[i])
+		}
+	}
+	return tasks, found, nil
 }
 
 // resolve learns what names the other keys of tasks.

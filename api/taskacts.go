@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/url"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/api/v1"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// cancelTasks answers POST /v1/tasks:cancel.
+func (req *request) cancelTasks() (int, any, error) {
+	var body v1.CancelTasksRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	how, err := howToCancel(&body.CancelRequest)
+	if err != nil {
+		return 0, nil, err
+	}
+	f, token, err := req.taskSelector(opCancelTasks, &body.Selector, body.PageToken)
+	if err != nil {
+		return 0, nil, err
+	}
+	return actedOnTasks(token)(req.s.tracker.CancelTasks(req.context(), f, how, body.DryRun))
+}
+
+// retryTasks answers POST /v1/tasks:retry.
+func (req *request) retryTasks() (int, any, error) {
+	var body v1.RetryTasksRequest
+	if err := req.strict(&body); err != nil {
+		return 0, nil, err
+	}
+	f, token, err := req.taskSelector(opRetryTasks, &body.Selector, body.PageToken)
+	if err != nil {
+		return 0, nil, err
+	}
+	return actedOnTasks(token)(req.s.tracker.RetryTasks(req.context(), f, body.DryRun))
+}
+
+func actedOnTasks(token func(next string) string) func(*tracker.ActedOnTasks, error) (int, any, error) {
+	return func(a *tracker.ActedOnTasks, err error) (int, any, error) {
+		if err != nil {
+			return 0, nil, err
+		}
+		r := &v1.ActOnTasksResponse{Matched: a.Matched, Done: a.Done, Refused: map[string]int{}, NextPageToken: token(a.Next)}
+		for code, n := range a.Refused {
+			r.Refused[string(code)] = n
+		}
+		return fasthttp.StatusOK, r, nil
+	}
+}
+
+// taskSelector reads which tasks are meant, as the filter of a list is read, and where to begin. It also returns how the token of
+// the next part is made, which holds for the same operation and selector only.
+func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
+	f tracker.TaskFilter, token func(next string) string, err error,
+) {
+	p := parameters{Values: url.Values{}}
+	for name, value := range map[string]string{"state": s.State, "queue": s.Queue, "type": s.Type, "runId": s.RunID, "workerId": s.WorkerID,
+		"machineId": s.MachineID, "reason": s.Reason} {
+		if value != "" {
+			p.Set(name, value)
+		}
+	}
+	if len(p.Values) == 0 && len(s.Labels) == 0 && s.FinishedAfter.IsZero() {
+		return f, nil, invalidField("selector", "selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
+			"machineId, labels, reason or finishedAfter")
+	}
+	if f, err = req.taskFilter(&p); err != nil && p.err == nil {
+		return f, nil, err
+	}
+	f.Labels, f.FinishedAfter = s.Labels, s.FinishedAfter.Time
+	if f.ByEnd() {
+		checkEnds(&p, &f)
+	}
+	if len(f.Labels) > tracker.MaxLabels {
+		p.refuse(invalidField("labels", "labels has too many; nothing has so many labels"))
+	}
+	if p.err != nil {
+		return f, nil, inSelector(p.err)
+	}
+	act := struct {
+		Op     string
+		Filter tracker.TaskFilter
+	}{op, f}
+	if from != "" {
+		after, r := afterOf(act, from)
+		if r != nil {
+			return f, nil, r
+		}
+		f.After = after
+	}
+	return f, func(next string) string { return pageToken(act, next) }, nil
+}
+
+// inSelector says that the field of a refusal stands in the selector.
+func inSelector(err error) error {
+	r, ok := err.(*refusal)
+	if ok {
+		r.body.Field, r.body.Message = "selector."+r.body.Field, "selector."+r.body.Message
+	}
+	return err
+}
