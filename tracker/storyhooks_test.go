@@ -74,7 +74,10 @@ func (c *story) webhooks() {
 	for i := range 3 {
 		c.queued(fmt.Sprint("hooked-", i), "hooked")
 	}
-	c.sure("cancel", func() error { _, err := c.Cancel(c.Ctx, trackertest.Scope, "hooked-0", ""); return err })
+	c.sure("cancel", func() error {
+		_, err := c.Cancel(c.Ctx, trackertest.Scope, "hooked-0", tracker.CancelRequest{})
+		return err
+	})
 	c.delivers()
 	if n := c.outside.messages("https://told"); n != 3 {
 		c.Fatalf("%s: %d messages of 3", c.what, n)

@@ -105,7 +105,7 @@ func endAlone(h *trackertest.Harness) {
 	}
 	for _, task := range page.Tasks {
 		if !task.State.Terminal() && rand.IntN(3) == 0 {
-			_, _ = h.Cancel(h.Ctx, trackertest.Scope, task.ID, "done")
+			_, _ = h.Cancel(h.Ctx, trackertest.Scope, task.ID, tracker.CancelRequest{Reason: "done"})
 		}
 	}
 }
