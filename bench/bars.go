@@ -29,6 +29,8 @@ func bars() []report.Bar {
 		{Name: "claim-rate", What: "claims of 100 workers, one task a request", Unit: "tasks/s", AtLeast: true, Bar: 1000},
 		{Name: "claim-latency-p99", What: "claims of 10 workers: p99", Unit: "ms", Bar: 50},
 		{Name: "pollers", What: "1,000 idle long-pollers: CPU of server and Redis above that at rest", Unit: "% of a core", Bar: 2},
+		{Name: "streams", What: "single beat beside 10,000 streams of events: CPU of server and Redis above that without", Unit: "%", Bar: 2},
+		{Name: "event-p99", What: "from an event to a listener at 5,000 transitions a second: p99", Unit: "ms", Bar: 250},
 		{Name: "recovery", What: "a dead worker's 10,000 tasks: from its verdict until the last is requeued", Unit: "s", Bar: 2},
 		{Name: "latency-p99", What: "p99 of a single beat at half of the top rate", Unit: "ms", Bar: 5},
 	}
