@@ -86,7 +86,8 @@ func (b *bench) eventLatency(ctx context.Context, f *fixture, s *report.Scenario
 	p99 := float64(heard.took.ValueAtPercentile(99))
 	b.give("event-p99", &p99)
 	s.Figures = append(s.Figures,
-		report.Figure{Name: "events-told", What: fmt.Sprintf("events told to %d listeners", listeners), Value: float64(heard.took.TotalCount())},
+		report.Figure{Name: "events-told", What: fmt.Sprintf("events told to %d listeners", listeners),
+			Value: float64(heard.took.TotalCount())},
 		report.Figure{Name: "event-p50", What: "from the event to a listener, p50", Value: float64(heard.took.ValueAtPercentile(50)), Unit: "ms"},
 		report.Figure{Name: "event-p99", What: "the same, p99", Value: p99, Unit: "ms"})
 	return nil
