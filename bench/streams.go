@@ -24,8 +24,8 @@ const (
 	maxStreams = streamClients + 64 // that the benchmark's servers take
 )
 
-// runStreams measures beats at half of the top rate without and beside clients of streams, and then how long events take to
-// listeners while tasks come and go.
+// runStreams measures how long events take to listeners while tasks come and go, and then beats at half of the top rate without
+// and beside clients of streams.
 func runStreams(ctx context.Context, b *bench, s *report.Scenario) error {
 	f, err := b.fewTasks(ctx)
 	if err != nil {
@@ -33,6 +33,10 @@ func runStreams(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	rate, err := b.halfOfTop(ctx, f)
 	if err != nil {
+		return err
+	}
+	// First, since a server notices only after a while that thousands of clients have gone.
+	if err := b.eventLatency(ctx, f, s); err != nil {
 		return err
 	}
 	for round := 1; round <= b.Rounds; round++ {
@@ -49,7 +53,7 @@ func runStreams(ctx context.Context, b *bench, s *report.Scenario) error {
 			b.give("streams", &more)
 		}
 	}
-	return b.eventLatency(ctx, f, s)
+	return nil
 }
 
 // beatsBeside drives beats beside so many clients that hear nothing, since beats are no events.
@@ -110,7 +114,8 @@ func (h *hearing) end() {
 func (f *fixture) hear(ctx context.Context, clients int) (*hearing, error) {
 	inner, stop := context.WithCancel(ctx)
 	h := &hearing{stop: stop, took: hdrhistogram.New(1, 60_000, 3)}
-	request := fmt.Appendf(nil, "GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", f.control)
+	request := fmt.Appendf(nil, "GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
+		f.control)
 	var begun atomic.Int64
 	for range clients {
 		h.running.Go(func() {
