@@ -57,6 +57,29 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
+// A decision is cited by its number, so each number is one decision's, in the file's name and in its title.
+func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
+	files, err := filepath.Glob("../../docs/adr/*.md")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d decisions: %v", len(files), err)
+	}
+	taken := map[string]string{}
+	for _, file := range files {
+		number, _, _ := strings.Cut(filepath.Base(file), "-")
+		if other := taken[number]; other != "" {
+			t.Errorf("%s and %s have the same number", other, file)
+		}
+		taken[number] = file
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if title := "# " + strings.TrimLeft(number, "0") + ". "; !strings.HasPrefix(string(text), title) {
+			t.Errorf("%s does not begin with %q", file, title)
+		}
+	}
+}
+
 // What many add to at the same place is merged line by line, which easily leaves an entry there twice.
 func TestNothingIsSaidTwice(t *testing.T) {
 	for _, path := range []string{"../../CHANGELOG.md", "../../docs/reliability.md"} {
