@@ -66,9 +66,6 @@ func (s *Service) takenCall(shard int, from look, to events.Position, none bool)
 	return store.NewCall(shard, s.scripts.taken, []string{s.store.Keys[shard].EventMarks}, from.version, from.entry, entry, int(to.Mark), last)
 }
 
-// pushAtOnce is how many messages one script puts into a queue.
-const pushAtOnce = 128
-
 // pushArgs is where the messages of one call come from.
 type pushArgs struct {
 	shard    string // that tells them; "": a request of its own
@@ -77,7 +74,7 @@ type pushArgs struct {
 	from, to time.Time
 }
 
-// pushCall puts messages into a webhook's queue.
+// pushCall puts messages into a webhook's queue: no more than one read of a shard brings.
 func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
 	head, tail := gapText(r.scope, r.id, a.from, a.to)
 	anew := ""
