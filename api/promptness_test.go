@@ -85,8 +85,11 @@ func (p *prompt) request(r *route) (path, token, body string) {
 		token = p.task.TaskToken
 	case r.access == forControl:
 		token = p.control(roleAdmin)
-		if r.op == opList {
+		switch r.op {
+		case opList:
 			path += "?type=t"
+		case opScopes:
+			token = p.controlFor(roleAdmin, "acme", "*") // who sees one workspace only has nothing to list
 		}
 	}
 	return path, token, body

@@ -23,6 +23,20 @@ func (r *refusingTracker) Beat(b *tracker.Beat) { b.Err = r.err }
 
 func (r *refusingTracker) Revoke(context.Context, tracker.Revocation) error { return r.err }
 
+func (r *refusingTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, error) {
+	return nil, r.err
+}
+
+func (r *refusingTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {
+	return nil, r.err
+}
+
+func (r *refusingTracker) System(context.Context) (*tracker.System, error) { return nil, r.err }
+
+func (r *refusingTracker) Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) Beats(beats []*tracker.Beat) {
 	for _, b := range beats {
 		b.Err = r.err

@@ -177,6 +177,11 @@ func (req *request) scopes() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(f); p.err != nil {
 		return 0, nil, p.err
 	}
+	if f.Tenant != "" {
+		if full := req.s.tenantCalls.take(f.Tenant, nil, req.local()); full != nil {
+			return 0, nil, full
+		}
+	}
 	page, err := req.s.tracker.Scopes(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
