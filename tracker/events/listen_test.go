@@ -63,7 +63,7 @@ func listen(t testing.TB, h *trackertest.Harness, f tracker.EventFilter, after s
 func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute }) // it creates very many
 		slow := listen(t, h, tracker.EventFilter{Types: []string{"task.created"}}, "")
 		const tasks = 5000
 		h.FillQueue(tasks, func(int, *tracker.NewTask) {})
