@@ -253,9 +253,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("HEAD: %+v, %v", res, err)
 		}
 		first.leave()
-		for l.s.streams.open.Load() > 1 {
-			time.Sleep(time.Millisecond)
-		}
+		until(t, func() bool { return l.s.streams.open.Load() <= 1 }, func() string { return "the stream that was left is still open" })
 		l.stream(viewer, "")
 	})
 }
@@ -308,15 +306,13 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for e.s.streams.open.Load() < clients {
-			time.Sleep(time.Millisecond)
-		}
+		until(t, func() bool { return e.s.streams.open.Load() == clients }, func() string { return "not all streams have begun" })
 		for _, c := range conns {
 			_ = c.Close()
 		}
-		for e.s.streams.open.Load() > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		until(t, func() bool { return e.s.streams.open.Load() == 0 }, func() string {
+			return fmt.Sprintf("%d streams are still open", e.s.streams.open.Load())
+		})
 	})
 	if err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")); err != nil {
