@@ -68,7 +68,9 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		heard, leave = c.Nudged(trackertest.Scope, c.IDs["w2"])
 		defer leave()
 		c.MustQueue("t1", "other") // so that the queue is looked through for each claim
+		drained := make(chan struct{})
 		trackertest.After(c.Tracker, "ready", sync.OnceFunc(func() {
+			defer close(drained)
 			if _, err := other.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.Drain{}); err != nil {
 				c.Error(err)
 			}
@@ -85,6 +87,7 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			c.Fatal("it sits out its wait")
 		}
+		<-drained // whoever drains has more to do than what the claim hears of
 	})
 }
 
