@@ -109,7 +109,7 @@ var mutants = []mutant{
 	{"a skip by an older state of things stands", "lua/schedules/schedule_settle.lua", "(outcome ~= 'o' or f.dc ~= ms) and ", "",
 		"^TestASkipByAnOlderStateOfThingsDoesNotStand$"},
 	{"fires are recorded by whatever was read", "lua/schedules/schedule_record.lua", "or f.l ~= was or", "or",
-		"^TestEachFireCreatesItsTaskOnce$"},
+		"^TestOfTwoSweepersOneRecords$"},
 	{"one second has no bound of fires", "tracker/sweep/schedules.go", "		fires = min(fires, left)\n		left -= fires\n", "",
 		"^TestSchedulesThatComeBackTogetherStampedeNobody$"},
 }

@@ -176,6 +176,23 @@ func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
 	})
 }
 
+// Two sweepers have read the same schedule. The one that comes second records nothing: what was missed is counted once.
+func TestOfTwoSweepersOneRecords(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		s.Clock.Set(begins)
+		h := trackertest.NewHarness(t, s)
+		saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 1 })
+		s.Clock.Advance(5 * time.Minute)
+		slow := trackertest.NewHarness(t, s)
+		trackertest.After(slow.Tracker, "schedule_read", sync.OnceFunc(func() { h.MustSweep() }))
+		slow.MustSweep()
+		if of := want(h, "s1", "05:00 schedule CREATED"); of.Skipped != 4 || of.Fires != 1 {
+			t.Errorf("%d fires were skipped and %d made, of five", of.Skipped, of.Fires)
+		}
+	})
+}
+
 // Schedules that come back together are worked off so many fires at a time, all of them in turn.
 func TestSchedulesThatComeBackTogetherStampedeNobody(t *testing.T) {
 	t.Parallel()
