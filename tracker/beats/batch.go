@@ -283,10 +283,10 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 }
 
-// done wakes a beat's caller, who may reuse it from here on.
+// done tells a beat's caller, who may reuse it from here on.
 func (b *batcher) done(beat *Beat) {
 	b.settled++
-	beat.wait.Done()
+	beat.told.Done()
 }
 
 // reset lets go of everything that belongs to callers and keeps the slices.

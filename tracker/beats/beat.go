@@ -13,12 +13,12 @@ import (
 )
 
 // Beat is one heartbeat on its way through the batcher. The caller owns it, may pool it, and must leave it
-// alone from Tracker.Beat (or Beats) until that returns.
+// alone from Tracker.Beat (or Beats) until that returns, or from Tracker.Land until it has landed.
 type Beat struct {
 	Attempt *model.Attempt
 
 	// Report is what came with the beat, packed by AppendReport; empty: nothing but "I am alive". The string
-	// may borrow a buffer of the caller's that stays unchanged until the call returns.
+	// may borrow a buffer of the caller's that stays unchanged for as long.
 	Report string
 
 	// Arrived is when the request that brought the beat arrived: how long it may wait for Redis is counted from then. Zero: from
@@ -30,12 +30,18 @@ type Beat struct {
 	Cancel *model.Cancel // nil: none pending
 	Err    error         // nil: the beat is applied in Redis
 
-	until time.Time // when its caller must have its answer
-	wait  *lane.Waiter
+	// Of is the caller's own: what the beat belongs to. It says nothing here.
+	Of any
+
+	until time.Time    // when its caller must have its answer
+	told  told         // that it has its fate
 	own   *lane.Waiter // of a beat on its own; kept, since beats are pooled
 	slow  bool         // its attempt was not live when the flush came: explained one by one
 	tick  *tick        // set instead of Attempt by an empty beat, which only keeps shard time running
 }
+
+// told is whom beats that go together tell of their fate, each once. It may not block: a flush calls it.
+type told interface{ Done() }
 
 // Beat lands one beat and returns when it has its one fate, which is in the beat.
 func (s *Service) Beat(b *Beat) {
@@ -68,20 +74,7 @@ func (s *Service) Beats(beats []*Beat) {
 	for _, b := range beats {
 		s.prepare(b, w)
 	}
-	for rest := beats; len(rest) > 0; { // those of one node together
-		l, run := s.lanes.of(rest[0].shard()), 1
-		for run < len(rest) && s.lanes.of(rest[run].shard()) == l {
-			run++
-		}
-		fit, r := l.PutAll(rest[:run])
-		if r == lane.Closed && s.lanes.of(rest[0].shard()) != l {
-			continue
-		}
-		for _, b := range rest[fit:run] {
-			s.refuseBeat(b, r)
-		}
-		rest = rest[run:]
-	}
+	s.put(beats)
 	w.Wait()
 	var slow []*Beat
 	for _, b := range beats {
@@ -92,8 +85,27 @@ func (s *Service) Beats(beats []*Beat) {
 	s.explain(slow)
 }
 
-func (s *Service) prepare(b *Beat, w *lane.Waiter) {
-	b.At, b.Cancel, b.Err, b.slow, b.wait = time.Time{}, nil, nil, false, w
+// put hands beats to their lanes.
+func (s *Service) put(beats []*Beat) {
+	for rest := beats; len(rest) > 0; { // those of one node together
+		l, run := s.lanes.of(rest[0].shard()), 1
+		for run < len(rest) && s.lanes.of(rest[run].shard()) == l {
+			run++
+		}
+		fit, r := l.PutAll(rest[:run])
+		if r == lane.Closed && s.lanes.of(rest[0].shard()) != l {
+			continue
+		}
+		refused := rest[fit:run]
+		rest = rest[run:]
+		for _, b := range refused {
+			s.refuseBeat(b, r)
+		}
+	}
+}
+
+func (s *Service) prepare(b *Beat, by told) {
+	b.At, b.Cancel, b.Err, b.slow, b.told = time.Time{}, nil, nil, false, by
 	from := b.Arrived
 	if from.IsZero() {
 		from = time.Now()
@@ -114,7 +126,7 @@ func (s *Service) turnAway(b *Beat, refusal *model.Error) {
 	if b.tick == nil {
 		s.Heard(b.shard(), 1, refusal)
 	}
-	b.wait.Done()
+	b.told.Done()
 }
 
 func (b *Beat) shard() int {

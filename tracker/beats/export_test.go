@@ -42,9 +42,12 @@ func (s *Service) Flusher(shard int) func([]*Beat) {
 	return func(batch []*Beat) {
 		w := lane.NewWaiter(len(batch))
 		for _, beat := range batch {
-			beat.wait = w
+			beat.told = w
 		}
 		b.flush(batch)
 		w.Wait()
 	}
 }
+
+// ExplainLater does what a landing does with slow beats.
+func (s *Service) ExplainLater(slow []*Beat, landed func([]*Beat)) { s.explainLater(slow, landed) }

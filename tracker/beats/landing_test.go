@@ -1,0 +1,306 @@
+package beats_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// landings collects what has landed.
+type landings struct {
+	mu    sync.Mutex
+	parts [][]*tracker.Beat
+	count map[*tracker.Beat]int
+	more  chan struct{}
+}
+
+func newLandings() *landings {
+	return &landings{count: map[*tracker.Beat]int{}, more: make(chan struct{}, 1)}
+}
+
+func (l *landings) landed(part []*tracker.Beat) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parts = append(l.parts, append([]*tracker.Beat(nil), part...))
+	for _, b := range part {
+		l.count[b]++
+	}
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until n beats have landed.
+func (l *landings) await(n int) {
+	for {
+		l.mu.Lock()
+		landed := len(l.count)
+		l.mu.Unlock()
+		if landed >= n {
+			return
+		}
+		<-l.more
+	}
+}
+
+func (l *landings) onceEach(t testing.TB, beats []*tracker.Beat) {
+	t.Helper()
+	for i, b := range beats {
+		if l.count[b] != 1 {
+			t.Errorf("beat %d landed %d times", i, l.count[b])
+		}
+	}
+}
+
+func pointers(beats []tracker.Beat) []*tracker.Beat {
+	all := make([]*tracker.Beat, len(beats))
+	for i := range beats {
+		all[i] = &beats[i]
+	}
+	return all
+}
+
+// Whatever a beat meets, it has the same fate whether its caller waits or is told; those that are through do not wait for those
+// that take another round trip.
+func TestALandingGivesEachBeatItsFate(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		scene := func(prefix string) []tracker.Beat {
+			live := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "live" })
+			cancelled := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "cancelled" })
+			if _, err := h.Cancel(h.Ctx, trackertest.Scope, prefix+"cancelled", tracker.CancelRequest{Reason: "enough"}); err != nil {
+				h.Fatal(err)
+			}
+			unstarted := h.MustCreate(func(n *tracker.NewTask) { n.TaskID = prefix + "unstarted" }).Envelope.Attempt
+			done := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "done" })
+			if _, err := h.Complete(h.Ctx, done, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				h.Fatal(err)
+			}
+			other := *live
+			other.Fence = "zzzz"
+			return []tracker.Beat{
+				{Attempt: live, Report: "1768471200500\tw1\t10\t\"ten\""}, {Attempt: unstarted}, {Attempt: cancelled}, {Attempt: done},
+				{Attempt: h.Attempt(other)}, {Attempt: live, Report: "\t\t20\t"}, {Attempt: live},
+			}
+		}
+		waited, landed := scene("w-"), scene("l-")
+		for i := range waited {
+			h.Beat(&waited[i])
+		}
+		l := newLandings()
+		for i := range landed {
+			landed[i].Of = i
+		}
+		h.Land(pointers(landed), l.landed)
+		l.await(len(landed))
+		l.onceEach(h, pointers(landed))
+		for i := range landed {
+			w, b := &waited[i], &landed[i]
+			if !reflect.DeepEqual(w.Cancel, b.Cancel) || tracker.CodeOf(w.Err) != tracker.CodeOf(b.Err) || !w.At.Equal(b.At) || b.Of != i {
+				h.Errorf("%s: %v %v %v, its caller waited: %v %v %v", b.Attempt.TaskID, b.At, b.Cancel, b.Err, w.At, w.Cancel, w.Err)
+			}
+		}
+		if n := len(l.parts[0]); n != 4 && n != 3 { // the slow ones may be the first to be told of
+			h.Errorf("%d beats came first of %d, of which 3 are slow", n, len(landed))
+		}
+		if p := h.MustGet("l-live").Progress; string(p.Pct) != "20" || string(p.Message) != `"ten"` {
+			h.Errorf("progress is %+v", p)
+		}
+		h.WantState("l-unstarted", tracker.Running, "")
+	})
+}
+
+// What does not fit is told of at once, and all the rest lands.
+func TestAFullLaneTellsOfWhatItRefuses(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.MaxPendingBeats = 4 })
+		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		beats := make([]tracker.Beat, 10)
+		for i := range beats {
+			beats[i].Attempt = a
+		}
+		l := newLandings()
+		h.Land(pointers(beats), l.landed)
+		l.await(len(beats))
+		l.onceEach(t, pointers(beats))
+		for i := range beats {
+			want := tracker.Code("")
+			if i >= 4 {
+				want = tracker.Overloaded
+			}
+			if got := tracker.CodeOf(beats[i].Err); got != want {
+				t.Errorf("beat %d: %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
+// A bug in the flush, or where slow beats are explained, leaves nobody untold; and neither does the end of the tracker.
+func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartServer(t)
+	for name, end := range map[string]func(tr *tracker.Tracker) error{
+		"a bug in the flush": func(tr *tracker.Tracker) error {
+			trackertest.After(tr, "beat", func() { panic("a bug of the test") })
+			return nil
+		},
+		"the end": func(tr *tracker.Tracker) error { return tr.Close(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL()})
+			a := trackertest.NewTask(t, tr, "t"+fmt.Sprint(len(name)))
+			if err := end(tr); err != nil {
+				t.Fatal(err)
+			}
+			beats := make([]tracker.Beat, 5)
+			for i := range beats {
+				beats[i].Attempt = a
+			}
+			l := newLandings()
+			tr.Land(pointers(beats), l.landed)
+			l.await(len(beats))
+			l.onceEach(t, pointers(beats))
+			for i := range beats {
+				if code := tracker.CodeOf(beats[i].Err); code != tracker.Unavailable {
+					t.Errorf("%v", beats[i].Err)
+				}
+			}
+		})
+	}
+	t.Run("a bug where slow beats are explained", func(t *testing.T) {
+		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL()})
+		l := newLandings()
+		b := &tracker.Beat{} // of no attempt
+		tr.ExplainLater([]*tracker.Beat{b}, l.landed)
+		l.await(1)
+		if code := tracker.CodeOf(b.Err); code != tracker.Unavailable {
+			t.Errorf("%v", b.Err)
+		}
+	})
+}
+
+// Beats of a node that does not answer hold up no other node's, whichever of them go together; what is refused in the end is
+// refused as 503.
+func TestALandingOverSeveralNodes(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, 0, 30*time.Second)
+	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 2 * time.Second})
+	beats := make([]tracker.Beat, 60)
+	owners := map[*redistest.Server]int{}
+	of := make([]*redistest.Server, len(beats))
+	for i := range beats {
+		beats[i].Attempt = trackertest.NewTask(t, tr, fmt.Sprintf("t%d", i))
+		if tr.Beat(&beats[i]); beats[i].Err != nil {
+			t.Fatal(beats[i].Err)
+		}
+		owner, err := c.Owner(c.Slot(fmt.Sprint(beats[i].Attempt.Shard)), c.Servers[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners[owner]++
+		of[i] = owner
+	}
+	if len(owners) != 3 {
+		t.Fatalf("%d nodes", len(owners))
+	}
+	frozen := of[0]
+	if err := frozen.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	l := newLandings()
+	tr.Land(pointers(beats), l.landed)
+	l.await(len(beats) - owners[frozen])
+	l.mu.Lock()
+	for i := range beats { // in a landing that is under way, a beat is not to be looked at
+		if n := l.count[&beats[i]]; (n == 1) == (of[i] == frozen) {
+			t.Errorf("beat %d, of a frozen node: %v, has landed %d times", i, of[i] == frozen, n)
+		}
+	}
+	l.mu.Unlock()
+	l.await(len(beats))
+	l.onceEach(t, pointers(beats))
+	for i := range beats {
+		if code := tracker.CodeOf(beats[i].Err); (code == tracker.Unavailable) != (of[i] == frozen) {
+			t.Errorf("beat %d, of a frozen node: %v: %v", i, of[i] == frozen, beats[i].Err)
+		}
+	}
+	if err := frozen.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Many landings, from many goroutines, of beats that live and beats that are slow.
+func TestLandingsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	h := trackertest.NewHarness(t, s)
+	a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+	gone := h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
+	if _, err := h.Complete(h.Ctx, gone, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"X"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for round := range 50 {
+				beats := make([]tracker.Beat, 1+round)
+				for i := range beats {
+					if beats[i].Attempt = a; (i+round)%7 == 0 {
+						beats[i].Attempt = gone
+					}
+				}
+				l := newLandings()
+				h.Land(pointers(beats), l.landed)
+				l.await(len(beats))
+				l.onceEach(t, pointers(beats))
+				for i := range beats {
+					if (beats[i].Err == nil) != (beats[i].Attempt == a) {
+						t.Errorf("%s: %v", beats[i].Attempt.TaskID, beats[i].Err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A landing costs no allocation a beat.
+func TestLandingAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates, and lets pools forget")
+	}
+	s := redistest.Real(t, redistest.WallClock)
+	tr := trackertest.OpenOn(t, s)
+	measure := func(n int) float64 {
+		beats := make([]tracker.Beat, n)
+		for i := range beats {
+			beats[i].Attempt = trackertest.NewTask(t, tr, fmt.Sprintf("n%d-%d", n, i))
+			beats[i].Report = "1768471200500\tw1\t10\t\"ten\""
+			if tr.Beat(&beats[i]); beats[i].Err != nil {
+				t.Fatal(beats[i].Err)
+			}
+		}
+		all, round := pointers(beats), make([]*tracker.Beat, n)
+		told := make(chan int, n)
+		landed := func(part []*tracker.Beat) { told <- len(part) }
+		return testing.AllocsPerRun(200, func() {
+			copy(round, all)
+			tr.Land(round, landed)
+			for left := n; left > 0; left -= <-told {
+			}
+		})
+	}
+	few, many := measure(1), measure(100)
+	if many > few+3 { // go-redis's own
+		t.Errorf("a landing of 1 beat allocates %v times, one of 100 %v times", few, many)
+	}
+}
