@@ -1,6 +1,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
-COPY go.mod go.sum ./
+COPY go.mod go.sum go.work go.work.sum ./
+COPY sdk/go/go.mod sdk/go/
 RUN go mod download
 COPY . .
 # The commit and its date in RFC 3339: the image is built without the repository.

@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron mutants
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -8,6 +8,8 @@ DATE_BUILT ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ 
 LDFLAGS = -s -w -X main.commit=$(COMMIT_BUILT) -X main.date=$(DATE_BUILT)
 FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
+# The SDK is a module of its own, which ./... leaves out.
+PACKAGES := ./... ./sdk/go/...
 GENERATED := lua/testdata/golden.txt docs/configuration.md docs/architecture.md
 
 help: ## list the targets
@@ -40,10 +42,10 @@ deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
 
 check: lint ## the quick loop: lint, and on miniredis alone the tests of what has changed since they last passed; no Redis needed
-	go test -short -vet=off ./...
+	go test -short -vet=off $(PACKAGES)
 
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
-	go test -race -count=1 -timeout 30m ./...
+	go test -race -count=1 -timeout 30m $(PACKAGES)
 
 test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-cron mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
@@ -93,11 +95,21 @@ test-cron: ## 10,000 random cron expressions fire when npm's croner says, over f
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants
 
+# `go mod tidy` asks for every module that go.mod requires, the SDK of a release that is not out yet too.
+SDK := github.com/lubdub-io/lubdub/sdk/go
+tidy: ## what `go mod tidy` does, which does not work where the SDK is not published in the version that go.mod requires
+	@mkdir -p bin && cp go.mod bin/tidy.mod && cp go.sum bin/tidy.sum
+	go mod edit -replace $(SDK)=./sdk/go bin/tidy.mod
+	GOWORK=off go mod tidy -modfile=bin/tidy.mod
+	go mod edit -dropreplace $(SDK) bin/tidy.mod
+	cp bin/tidy.mod go.mod && cp bin/tidy.sum go.sum
+	cd sdk/go && GOWORK=off go mod tidy
+
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
-	go vet -tags long ./...
-	go tool staticcheck -tags long ./...
-	cd bench/baselines/etcd && go vet ./...
+	go vet -tags long $(PACKAGES)
+	go tool staticcheck -tags long $(PACKAGES)
+	cd bench/baselines/etcd && GOWORK=off go vet ./...
 
 generate: build ## rewrite the generated files
 	go test ./lua -run TestGolden -update
@@ -108,14 +120,14 @@ check-generated: generate ## fail if a generated file is not current
 	git diff --exit-code -- $(GENERATED)
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
-	@go list ./... | while read -r pkg; do \
+	@go list $(PACKAGES) | while read -r pkg; do \
 	  go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' | while read -r target; do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
 	  done || exit 1; done
 
 baselines: # what the benchmark measures Lubdub against; etcd is a module of its own
 	go build -trimpath -o bin/baselines/ ./bench/baselines/empty ./bench/baselines/naive ./bench/baselines/autopipeline ./bench/baselines/zadd
-	cd bench/baselines/etcd && go build -trimpath -o ../../../bin/baselines/etcd .
+	cd bench/baselines/etcd && GOWORK=off go build -trimpath -o ../../../bin/baselines/etcd .
 
 bench: build baselines deps ## the whole benchmark, beside its baselines, about 10 minutes; report in bin/report/
 	bin/lubdub bench --report bin/report/ $(BENCHFLAGS)
@@ -130,7 +142,7 @@ results: ## keep the report of 'make bench' in bench/results; README, costs and 
 	echo "kept as $$result; commit it with README.md, docs/capacity.md and internal/capacity/costs.json"
 
 microbench: deps ## benchmarks beside the code
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem $(PACKAGES)
 
 bench-compare: deps ## benchmarks beside the code, this tree against COMMIT=<rev>, in turns, with benchstat
 	@BENCH='$(BENCH)' PKGS='$(PKGS)' COUNT='$(COUNT)' BENCHTIME='$(BENCHTIME)' sh bench/compare.sh '$(COMMIT)'

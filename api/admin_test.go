@@ -16,7 +16,7 @@ import (
 
 	"github.com/valyala/fasthttp/fasthttputil"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // admin serves the operators' pages and gives a client for them.

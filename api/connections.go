@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/logs"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // What clients are told on connections that are refused or cut.

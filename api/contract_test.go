@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // What reading a body costs, beside encoding/json alone.

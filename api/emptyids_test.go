@@ -3,7 +3,7 @@ package api
 import (
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // An id that is given as "" is no id; only one that is left out, or null, is absent.

@@ -24,7 +24,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 

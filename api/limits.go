@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // This file makes openapi.json: schemas from the types of package v1 with their comments, paths from the
@@ -25,7 +25,7 @@ type openAPIBuilder struct {
 
 func buildOpenAPI(t *testing.T) []byte {
 	t.Helper()
-	b := &openAPIBuilder{comments: readComments(t, "v1"), schemas: obj{}, responses: obj{}}
+	b := &openAPIBuilder{comments: readComments(t, "../sdk/go/v1"), schemas: obj{}, responses: obj{}}
 	paths := obj{}
 	for _, r := range routes {
 		path, _ := paths[r.pattern].(obj)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/logs"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Server answers the API and, on a listener of its own, the pages for operators. Make it with New.

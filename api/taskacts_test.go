@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Tasks that a selector names are cancelled and tried again over the wire.

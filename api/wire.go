@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // wire is what one pass over a request's raw headers finds. fasthttp serves several things that a front end must not (two

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // A worker is cordoned and uncordoned over the wire: it stays ONLINE, its claims get nothing and selection passes over it.

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/bench/load"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

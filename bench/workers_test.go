@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/bench/load"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 func answer(t *testing.T, v any) []byte {

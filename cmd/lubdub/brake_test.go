@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // hearing lets connections through to an address, until it is deaf: then nothing that is sent arrives.

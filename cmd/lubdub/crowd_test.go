@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // crowd is many tasks and workers that beat as good clients do: every interval, and again after Retry-After when they

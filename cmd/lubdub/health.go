@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 type healthCmd struct {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // tokenOf makes a control token of somebody.

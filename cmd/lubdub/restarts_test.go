@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // restarts is how many there are; `make test-restarts` has 100.

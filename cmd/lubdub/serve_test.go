@@ -16,8 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 var withKey = []string{"LUBDUB_SIGNING_KEYS=" + testKey}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/tlstest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 var tlsPattern = regexp.MustCompile(`listening on (https://\S+) \(admin (https://[^,)]+)`)

@@ -20,6 +20,14 @@ func TestOneVersion(t *testing.T) {
 	if label := `org.opencontainers.image.version="` + release + `"`; !strings.Contains(readFile(t, "../../Dockerfile"), label) {
 		t.Errorf("the image has no label %s", label)
 	}
+	for _, file := range []string{"../../go.mod", "../../go.work"} {
+		if sdk := "github.com/lubdub-io/lubdub/sdk/go v" + release; !strings.Contains(readFile(t, file), sdk) {
+			t.Errorf("%s does not have %s, which is tagged with this release", file, sdk)
+		}
+	}
+	if strings.Contains(readFile(t, "../../go.mod"), "replace") {
+		t.Error("a replace in go.mod forbids go install github.com/lubdub-io/lubdub/cmd/lubdub@version")
+	}
 }
 
 func TestVersionOfABuild(t *testing.T) {

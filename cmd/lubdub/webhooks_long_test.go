@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 const standardWebhooks = "1.1.1"

@@ -56,15 +56,16 @@ type rule struct {
 
 var rules = []rule{
 	{"lua", []string{module + "/"}, "lua is at the bottom: texts only"},
-	{"tracker", []string{module + "/api", module + "/cmd", module + "/client", module + "/bench", "github.com/valyala/fasthttp",
+	{"tracker", []string{module + "/api", module + "/cmd", module + "/sdk", module + "/bench", "github.com/valyala/fasthttp",
 		"github.com/golang-jwt"},
 		"the domain knows no HTTP and no tokens"},
-	{"api/v1", []string{module + "/", "github.com/", "golang.org/", "go.uber.org/"}, "wire types need the standard library only"},
+	{"sdk/go", []string{module + "/", "github.com/", "golang.org/", "go.uber.org/", "google.golang.org/"},
+		"users of the SDK link nothing else"},
+	{"sdk/go/v1", []string{module + "/"}, "wire types know neither client nor worker"},
+	{"api", []string{module + "/sdk/go/client", module + "/sdk/go/worker"}, "the server knows the wire types and no client"},
 	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},
 	{"api/internal/jsonscan", []string{module + "/", "github.com/"}, "the scanner knows JSON and nothing of ours"},
 	{"api/internal/conn", []string{module + "/", "github.com/"}, "connections know neither routes nor tokens"},
-	{"client", []string{module + "/tracker", module + "/lua", module + "/cmd", module + "/internal", "github.com/redis", "github.com/valyala"},
-		"users of the SDK link neither Redis nor fasthttp"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
 }
 
@@ -108,7 +109,7 @@ func violations(p pkg) (wrong []string) {
 }
 
 func TestArrows(t *testing.T) {
-	pkgs := list(t, "./...")
+	pkgs := list(t, "./...", "./sdk/go/...")
 	if len(pkgs) < 5 {
 		t.Fatalf("go list found only %d packages", len(pkgs))
 	}
@@ -122,13 +123,16 @@ func TestArrows(t *testing.T) {
 // The check must be able to fail.
 func TestArrowsAreChecked(t *testing.T) {
 	for _, p := range []pkg{
-		{ImportPath: module + "/tracker", Deps: []string{module + "/api/v1"}},
+		{ImportPath: module + "/tracker", Deps: []string{module + "/sdk/go/v1"}},
 		{ImportPath: module + "/tracker", Deps: []string{"github.com/valyala/fasthttp"}},
 		{ImportPath: module + "/lua", Deps: []string{module + "/tracker"}},
 		{ImportPath: module + "/api", Imports: []string{"github.com/redis/go-redis/v9"}},
-		{ImportPath: module + "/api/v1", Deps: []string{"github.com/valyala/fasthttp"}},
+		{ImportPath: module + "/sdk/go/worker", Deps: []string{"github.com/prometheus/client_golang/prometheus"}},
+		{ImportPath: module + "/sdk/go/client", Deps: []string{module + "/api/token"}},
+		{ImportPath: module + "/sdk/go/v1", Deps: []string{module + "/sdk/go/client"}},
+		{ImportPath: module + "/api", Deps: []string{module + "/sdk/go/worker"}},
 		{ImportPath: module + "/api/token", Deps: []string{module + "/tracker"}},
-		{ImportPath: module + "/api/internal/conn", Deps: []string{module + "/api/v1"}},
+		{ImportPath: module + "/api/internal/conn", Deps: []string{module + "/sdk/go/v1"}},
 		{ImportPath: module + "/api/internal/jsonscan", Deps: []string{module + "/api"}},
 		{ImportPath: module + "/cmd/lubdub", Deps: []string{module + "/internal/redistest"}},
 	} {

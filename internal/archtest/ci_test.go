@@ -52,7 +52,7 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 		runs  []string
 	}{
 		"ci.yml":      {"pull_request", []string{".ci/run"}},
-		"release.yml": {"push", []string{"make test-dist", "make dist", "test -e"}},
+		"release.yml": {"push", []string{"git rev-parse --verify", "make test-dist", "make dist", "test -e"}},
 	} {
 		w := readWorkflow(t, name)
 		var runs, uses []string

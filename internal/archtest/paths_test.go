@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var namesFile = regexp.MustCompile("`((?:api|bench|cmd|deploy|docs|internal|lua|tracker)/[A-Za-z0-9_/.-]+\\.[a-z]+)`")
+var namesFile = regexp.MustCompile("`((?:api|bench|cmd|deploy|docs|internal|lua|sdk|tracker)/[A-Za-z0-9_/.-]+\\.[a-z]+)`")
 
 // Documents name files of the project: each is there. Decisions and the changelog tell of what was.
 func TestDocumentsNameFilesThatAreThere(t *testing.T) {

@@ -78,6 +78,7 @@ func TestFinish(t *testing.T) {
 func TestSBOM(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Path: "github.com/lubdub-io/lubdub"}, Deps: []*debug.Module{
 		{Path: "github.com/BurntSushi/toml", Version: "v1.4.0", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
+		{Path: "github.com/lubdub-io/lubdub/sdk/go", Version: "(devel)"},
 		{Path: "a.io/b", Version: "v1.0.0", Replace: &debug.Module{Path: "c.io/d", Version: "v2.0.0+incompatible"}},
 	}}
 	var out bytes.Buffer
@@ -102,6 +103,7 @@ func TestSBOM(t *testing.T) {
 		"pkg:golang/github.com/lubdub-io/lubdub@v0.1.0?type=module",
 		"pkg:golang/std@go1.26.8?type=module",
 		"pkg:golang/github.com/burntsushi/toml@v1.4.0?type=module",
+		"pkg:golang/github.com/lubdub-io/lubdub/sdk/go@v0.1.0?type=module",
 		"pkg:golang/c.io/d@v2.0.0%2Bincompatible?type=module",
 	}; !slices.Equal(urls, want) {
 		t.Errorf("%q", urls)

@@ -43,7 +43,11 @@ func sbom(info *debug.BuildInfo, name, version, date, sum string) *cdx.BOM {
 		if dep.Replace != nil {
 			dep = dep.Replace
 		}
-		c := module(cdx.ComponentTypeLibrary, dep.Path, dep.Version)
+		of := dep.Version
+		if of == "(devel)" { // the SDK, which lies in this tree and is tagged with it
+			of = "v" + version
+		}
+		c := module(cdx.ComponentTypeLibrary, dep.Path, of)
 		if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(dep.Sum, "h1:")); err == nil && len(hash) > 0 {
 			c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(hash)}} // as go.sum has it, of the module's files
 		}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // behaviour is a script: what a worker does with its task, and what must come of it.

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // half a minute of the bubble's time, less the last task of it.

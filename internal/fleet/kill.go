@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // play is one task on its way through its script. It is used by one goroutine.

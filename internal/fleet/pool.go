@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // The pool has registered workers, who claim what waits in queues. Some jobs wait for all of them; and now and then one

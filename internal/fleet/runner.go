@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // runner plays one attempt, as its worker. It is used by one goroutine.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // tally counts what the fleet did and saw.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // refusal is an answer that is not 2xx.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // worker is a registered worker that claims tasks and keeps them alive with its own beats.

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	v1 "github.com/lubdub-io/lubdub/api/v1"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 var seeds = []string{
