@@ -21,6 +21,7 @@ type cli struct {
 	Bench   benchCmd   `cmd:"" help:"Measure Lubdub on this machine, beside baselines, or load a deployment of your own."`
 	Plan    planCmd    `cmd:"" help:"Tell what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
+	Metrics metricsCmd `cmd:"" help:"Explain the metrics."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`

@@ -36,12 +36,14 @@ type process struct {
 	admin     net.Listener
 	tls       *tls.Config // nil: the listeners speak plain HTTP
 	publicURL string
+
+	certificates certificates
 }
 
 // open takes the addresses, connects to Redis and wires the parts. Nothing is served until run.
 func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slog.Logger) (*process, error) {
 	takeRedisLog(log)
-	p := &process{cfg: cfg, log: log}
+	p := &process{cfg: cfg, log: log, certificates: certificates{}}
 	if err := p.open(ctx, keys); err != nil {
 		p.abandon()
 		return nil, errors.New(cfg.Scrub(err.Error()))
@@ -73,10 +75,22 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 			return err
 		}
 	}
+	return p.furnish(ctx, keys, connections, prometheus.NewRegistry())
+}
+
+// registry is where metrics are registered, and from where they are shown.
+type registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
+// furnish makes the parts.
+func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections int, reg registry) (err error) {
 	p.publicURL = p.findPublicURL()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if p.tracker, err = p.openTracker(ctx, registry); err != nil {
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	reg.MustRegister(p.certificates)
+	p.certificates.ofListeners(p.tls)
+	if p.tracker, err = p.openTracker(ctx, reg); err != nil {
 		return err
 	}
 	if err := p.manageWebhooks(ctx); err != nil {
@@ -84,7 +98,7 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	}
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
-		Logger: p.log, Registerer: registry, Gatherer: registry,
+		Logger: p.log, Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxStreams: p.cfg.MaxStreams,
 		MaxBodyBytes: p.cfg.MaxBodyBytes,
 		TenantBeats:  p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
@@ -92,7 +106,7 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	return err
 }
 
-func (p *process) openTracker(ctx context.Context, registry *prometheus.Registry) (*tracker.Tracker, error) {
+func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Tracker, error) {
 	o := tracker.Options{
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
@@ -102,7 +116,7 @@ func (p *process) openTracker(ctx context.Context, registry *prometheus.Registry
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		MaxSchedules: p.cfg.MaxSchedules,
 		Durability:   tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
-		Logger: p.log, Registerer: registry, Gatherer: registry,
+		Logger: p.log, Registerer: reg, Gatherer: reg,
 		Replica: tracker.ReplicaFacts{
 			Version: version, Commit: commit, Roles: strings.Split(p.cfg.Roles.String(), ","), Since: time.Now().UTC(), Settings: p.cfg.Digests(),
 			ReconcileRate: p.cfg.ReconcileRate,
@@ -119,6 +133,7 @@ func (p *process) openTracker(ctx context.Context, registry *prometheus.Registry
 		if o.RedisTLS, err = tlsfiles.Client(p.cfg.RedisCA, p.cfg.RedisCert, p.cfg.RedisKey, p.cfg.RedisName, p.log); err != nil {
 			return nil, err
 		}
+		p.certificates.ofRedis(o.RedisTLS)
 	}
 	if p.cfg.MassExpiryBrake == "on" {
 		o.BrakeShare = p.cfg.MassExpiryShare

@@ -2,9 +2,14 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"io"
 	"net/http"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +42,7 @@ func TestServeTLS(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	}
+	wantCertificateEnd(t, trusting, admin, cert)
 	old := ca.Client("", "")
 	old.MaxVersion = tls.VersionTLS11
 	if res, err := client(old).Get(api + "/livez"); err == nil {
@@ -77,4 +83,34 @@ func TestServeTLS(t *testing.T) {
 		}
 		return err == nil
 	})
+}
+
+// wantCertificateEnd compares what /metrics says of the certificate's end with the certificate.
+func wantCertificateEnd(t *testing.T, client *http.Client, admin, file string) {
+	t.Helper()
+	res, err := client.Get(admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^lubdub_tls_certificate_not_after_timestamp_seconds\{of="listeners"\} (\S+)$`).FindSubmatch(page)
+	if m == nil {
+		t.Fatal("/metrics says nothing of the certificate")
+	}
+	if seconds, err := strconv.ParseFloat(string(m[1]), 64); err != nil || int64(seconds) != certificate.NotAfter.Unix() {
+		t.Errorf("the certificate ends %s by /metrics, and at %d", m[1], certificate.NotAfter.Unix())
+	}
 }

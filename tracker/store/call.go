@@ -133,7 +133,9 @@ func (s *Store) roundTrip(ctx context.Context, n *Node, calls []*Call, with trip
 	_ = pipe.BatchProcess(ctx, cmds...)
 	start := time.Now()
 	_, err := pipe.Exec(ctx) // each command carries its own error
-	s.heardNothing(n, with.guarantee, time.Since(start), err)
+	took := time.Since(start)
+	s.metrics.tripped(took, err)
+	s.heardNothing(n, with.guarantee, took, err)
 	var doubt error
 	if with.guarantee != nil {
 		if doubt = with.guarantee.confirmed(asked); IsRedirect(doubt) {

@@ -1,13 +1,17 @@
 package store
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tell how safe Redis keeps what it is given.
+// metrics tell how Redis answers, and how safe it keeps what it is given.
 type metrics struct {
 	evicts      prometheus.Gauge
 	unconfirmed prometheus.Counter
+	trips       prometheus.Histogram
+	errors      *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -22,9 +26,34 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; " +
 				"their callers were told 503 and to repeat.",
 		}),
+		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_redis_round_trip_seconds",
+			Help: "Time from sending Redis a pipeline of calls to its last answer, whether it answered or not.",
+			// From 100 µs to 52 s, since redis-timeout may be a minute.
+			Buckets: prometheus.ExponentialBuckets(100e-6, 2, 20),
+		}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_redis_errors_total",
+			Help: "Pipelines of calls that went wrong: timeout, unreachable (no connection, or it broke), or refused (Redis said no: memory, " +
+				"replicas, access, loading). Redirections of a Cluster and scripts that it had to be sent are none.",
+		}, []string{"kind"}),
 	}
 	if r != nil {
-		r.MustRegister(m.evicts, m.unconfirmed)
+		r.MustRegister(m.evicts, m.unconfirmed, m.trips, m.errors)
 	}
 	return m
+}
+
+// tripped counts a round trip and what went wrong in it first.
+func (m *metrics) tripped(took time.Duration, err error) {
+	m.trips.Observe(took.Seconds())
+	switch {
+	case err == nil || isNoScript(err) || IsRedirect(err):
+	case isTimeout(err):
+		m.errors.WithLabelValues("timeout").Inc()
+	case IsNetwork(err):
+		m.errors.WithLabelValues("unreachable").Inc()
+	default:
+		m.errors.WithLabelValues("refused").Inc()
+	}
 }
