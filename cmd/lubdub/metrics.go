@@ -22,7 +22,8 @@ func buildInfo() prometheus.Collector {
 type certificates map[string]func() (*tls.Certificate, error)
 
 var certificateEnd = prometheus.NewDesc("lubdub_tls_certificate_not_after_timestamp_seconds",
-	"When the certificate that is in use ends, in seconds since 1970: that of the listeners, or the one shown to redis. Absent where there is none.",
+	"When the certificate that is in use ends, in seconds since 1970: that of the listeners, or the one shown to "+
+		"redis. Absent where there is none.",
 	[]string{"of"}, nil)
 
 // ofListeners has the certificate of the listeners told; nil: they have none.
