@@ -15,7 +15,7 @@ const actLines = 10
 func (req *request) logAct() {
 	r := req.route
 	onTasks := r.needs&(mayCancel|mayDispatch) != 0
-	if r.method == "GET" || r.needs&(mayCancel|mayDispatch|mayOperate|mayAdmin) == 0 || r.op == opRelease || r.op == opRevoke {
+	if req.dryRun || r.method == "GET" || r.needs&(mayCancel|mayDispatch|mayOperate|mayAdmin) == 0 || r.op == opRelease || r.op == opRevoke {
 		return
 	}
 	suppressed := int64(0)

@@ -56,7 +56,7 @@ func (req *request) late(completion tracker.Completion, err error) {
 		return
 	}
 	req.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
-		slog.String("scope", a.Scope.String()), slog.String("task", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
+		a.Scope.LogAttr(), slog.String("taskId", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
 		slog.Int64("moreNotLogged", suppressed))
 }

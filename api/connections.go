@@ -25,7 +25,7 @@ func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow 
 			s.metrics.starved.Inc()
 			if more, ok := starved.Allow(time.Now()); ok {
 				s.log.Error("no new connections can be taken: raise the limit of open files (ulimit -n) or lower max-connections",
-					"cause", err, slog.Int64("moreNotLogged", more))
+					"error", err, slog.Int64("moreNotLogged", more))
 			}
 		},
 	})

@@ -179,7 +179,7 @@ func (s *Server) logCause(r *refusal, requestID []byte) {
 	if suppressed, ok := s.logFailures.Allow(time.Now()); ok {
 		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
 			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", r.body.Error),
-			slog.String("request_id", string(requestID)), slog.Any("cause", r.cause), slog.Int64("moreNotLogged", suppressed))
+			slog.String("requestId", string(requestID)), slog.Any("error", r.cause), slog.Int64("moreNotLogged", suppressed))
 	}
 }
 

@@ -81,7 +81,7 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 					t.Errorf("Retry-After %q with %d", a.header.Get("Retry-After"), c.status)
 				}
 			}
-			if c.status >= 500 && strings.Contains(name, "unavailable") && !contains(e.log.String(), "secret", "request_id=req_") {
+			if c.status >= 500 && strings.Contains(name, "unavailable") && !contains(e.log.String(), "secret", "requestId=req_") {
 				t.Errorf("the cause is not in the log: %s", e.log.String())
 			}
 		})
@@ -292,7 +292,7 @@ func TestAPanicIsA500AndTheServerLives(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	e.do("GET", "/v1/tasks/task_1", e.control(roleAdmin), "").refused(500, "internal_error")
-	if log := e.log.String(); !contains(log, "boom", "request_id=my-id", "errors_test.go") || strings.Contains(log, "eyJ") {
+	if log := e.log.String(); !contains(log, "boom", "requestId=my-id", "errors_test.go") || strings.Contains(log, "eyJ") {
 		t.Errorf("the log has no panic, or a token: %s", log)
 	}
 	e.fake.beat = nil

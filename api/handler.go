@@ -80,7 +80,7 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	s.metrics.panics.Inc()
 	requestID := string(ctx.Response.Header.Peek(headerRequestID))
 	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
-		slog.String("request_id", requestID), slog.String("method", string(ctx.Method())),
+		slog.String("requestId", requestID), slog.String("method", string(ctx.Method())),
 		slog.String("path", string(ctx.Path())), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	ctx.Response.Reset()
 	s.setRequestID(ctx, []byte(requestID))

@@ -37,7 +37,7 @@ func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one"}
 	}
 	if err := s.ready.ask(); err != nil {
-		s.log.Warn("the store is in trouble", "cause", err)
+		s.log.Warn("the store is in trouble", "error", err)
 		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err)}
 	}
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}

@@ -25,6 +25,7 @@ type request struct {
 	query   url.Values       // checked against the route's
 	who     *principal       // whom it comes from; nil where the route asks for no token, or asks for each item's
 	attempt *tracker.Attempt // with forTask: the one that it is about
+	dryRun  bool             // it changes nothing
 }
 
 func (req *request) local() time.Time { return req.s.local(req.ctx) }

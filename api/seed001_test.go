@@ -121,7 +121,8 @@ func TestSeed001LateResult(t *testing.T) {
 		return tracker.Completed{}, &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, State: tracker.Succeeded}
 	}
 	e.do("POST", "/v1/tasks/task_1/completed", e.task(), seedSucceeded).want(409).contains(seedCompletedConflict)
-	if log := e.log.String(); !contains(log, "late result ignored", "task=task_1", "attempt=1", "currentAttempt=2", "code=attempt_mismatch") {
+	if log := e.log.String(); !contains(log, "late result ignored", "taskId=task_1", "attempt=1", "currentAttempt=2",
+		"code=attempt_mismatch") {
 		t.Errorf("the late result was not logged: %s", log)
 	}
 }

@@ -15,6 +15,7 @@ func (req *request) cancelTasks() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
+	req.dryRun = body.DryRun
 	how, err := howToCancel(&body.CancelRequest)
 	if err != nil {
 		return 0, nil, err
@@ -32,6 +33,7 @@ func (req *request) retryTasks() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
+	req.dryRun = body.DryRun
 	f, token, err := req.taskSelector(opRetryTasks, &body.Selector, body.PageToken)
 	if err != nil {
 		return 0, nil, err

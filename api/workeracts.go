@@ -69,6 +69,7 @@ func (req *request) offlineWorkers() (int, any, error) {
 func (req *request) actOnWorkers(
 	act tracker.WorkerAct, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
 ) (int, any, error) {
+	req.dryRun = dryRun
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err

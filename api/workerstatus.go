@@ -68,6 +68,7 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
+	req.dryRun = body.DryRun
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err

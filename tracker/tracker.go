@@ -95,7 +95,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	q := quotas.New(s, quotas.Options{
 		TenantTasks: o.TenantTasks, TenantBytes: o.TenantBytes, TenantWorkers: o.TenantWorkers, Logger: o.Logger, Registerer: o.Registerer,
 	})
-	h := holdings.New(s, b, holdings.Options{FinishedRetention: o.FinishedRetention, Registerer: o.Registerer})
+	h := holdings.New(s, b, holdings.Options{FinishedRetention: o.FinishedRetention, Logger: o.Logger, Registerer: o.Registerer})
 	w := workers.New(s, b, h, q, workers.Options{
 		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, MaxBeatsPerSecond: o.MaxBeatsPerSecond,
 		OfflineRetention: o.OfflineRetention, Logger: o.Logger,

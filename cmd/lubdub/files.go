@@ -30,6 +30,6 @@ func (p *process) fitConnections() (int, error) {
 	}
 	p.log.Warn("max-connections is lowered to what the limit of open files leaves room for: raise that (ulimit -n, LimitNOFILE, or the "+
 		"container's nofile), or lower the setting",
-		"maxConnections", room, "setting", most, "openFiles", limit)
+		"maxConnections", room, "asked", most, "openFiles", limit)
 	return room, nil
 }

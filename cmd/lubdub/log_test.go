@@ -75,9 +75,9 @@ func TestTheJSONLogOfARun(t *testing.T) {
 	}
 	for _, want := range []map[string]any{
 		{"api": base, "roles": "api,sweeper", "redis": "embedded"},
-		{"msg": "task heartbeat is stale", "task": e.TaskID, "attempt": 1.0, "scope": "default/default", "reason": "HEARTBEAT_TIMEOUT",
-			"requeued": false},
-		{"msg": "worker heartbeat is stale", "machine": "m1", "scope": "default/default"},
+		{"msg": "task heartbeat is stale", "taskId": e.TaskID, "attempt": 1.0, "tenantId": "default", "workspaceId": "default",
+			"reason": "HEARTBEAT_TIMEOUT", "requeued": false},
+		{"msg": "worker heartbeat is stale", "machineId": "m1", "tenantId": "default"},
 		{"msg": "no workers with fresh heartbeats available", "by": "ann", "considered": 1.0, "stale": 1.0},
 		{"msg": "act", "op": "pauseQueue", "by": "ann", "queue": "q", "tenantId": "default"},
 		{"msg": "operators released the mass expiry brake", "by": "bob", "lastsMs": 600000.0},

@@ -134,7 +134,7 @@ func (f *files) current() *tls.Config {
 	f.checked = time.Now()
 	if err := f.again(); err != nil {
 		if !f.broken {
-			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "cause", err)
+			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "error", err)
 		}
 		f.broken = true
 	}

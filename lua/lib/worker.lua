@@ -9,11 +9,11 @@
 --   registered; e since when it is offline; r why it is offline; gr reason that was given for that; dr reason that
 --   was given for its drain; ds when its drain began; dd deadline of its drain; dt 1: it knows of its drain; md 1:
 --   it drains with its machine, w: it registered on a drained one and waits, draining; ll 1: its lost tasks count as
---   losses; rt attempts recovered from it; ls when it was last selected; hb how many attempts it holds at most; hg
---   reservations that have ended; sp the worker that it superseded; sx when its identity was last taken over, newest
---   first, comma-separated; st when that was told; br when the mass expiry brake spared it, shard time; si how long
---   it had been silent when it ended, ms; lg how long its end had been due, ms; co since when it is cordoned; cw reason
---   that was given for that, as JSON string.
+--   losses; rt attempts recovered from it; rf how many of these failed for good; ls when it was last selected; hb how
+--   many attempts it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its
+--   identity was last taken over, newest first, comma-separated; st when that was told; br when the mass expiry brake
+--   spared it, shard time; si how long it had been silent when it ended, ms; lg how long its end had been due, ms; co
+--   since when it is cordoned; cw reason that was given for that, as JSON string.
 -- Fields of a machine:
 --   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
 --   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.

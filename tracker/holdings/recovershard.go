@@ -14,12 +14,12 @@ const fenceLife = time.Hour
 
 // recoverShard fences an ended worker in one shard and takes up to TakeLimit attempts that it holds there. It
 // reports whether none was left.
-func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (done bool, taken int, err error) {
+func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (done bool, took recovered, err error) {
 	fence := s.fenceCall(shard, rec.worker.ID, schema.TakeLimit, rec.evidence.loss, rec.evidence.reason)
 	re, err := s.store.Do(ctx, "recover", fence)
 	listed := readEntries(re)
 	if err != nil || len(listed) == 0 {
-		return err == nil, 0, err
+		return err == nil, took, err
 	}
 	var held []Holding
 	for _, text := range listed {
@@ -27,8 +27,8 @@ func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (d
 			held = append(held, h)
 		}
 	}
-	taken, err = s.takeFrom(ctx, "recover", rec.by, held, rec.evidence)
-	return err == nil && len(listed) < schema.TakeLimit, taken, err
+	took, err = s.takeFrom(ctx, "recover", rec.by, held, rec.evidence)
+	return err == nil && len(listed) < schema.TakeLimit, took, err
 }
 
 // lostEvidence is why attempts are taken from their worker.
@@ -66,7 +66,7 @@ const recoverTakes = 25
 
 // takeFrom takes attempts from the worker that holds them, and returns how many it took. Those that ended otherwise in
 // between are left alone.
-func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e lostEvidence) (taken int, err error) {
+func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e lostEvidence) (all recovered, err error) {
 	groups := schema.ByShard(held, recoverTakes, func(h Holding) int { return h.Ref.Shard })
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {
@@ -80,11 +80,14 @@ func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e
 		for _, took := range readRecover(c.Reply) {
 			if took == schema.TookFailed || took == schema.TookRequeued {
 				s.CountEnd(model.WorkerLost, took == schema.TookRequeued)
-				taken++
+				all.attempts++
+			}
+			if took == schema.TookFailed {
+				all.failed++
 			}
 		}
 	}
-	return taken, store.FirstError(calls)
+	return all, store.FirstError(calls)
 }
 
 // unpinShard frees the placed tasks that wait in a shard for a worker which will not claim them.

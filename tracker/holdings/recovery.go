@@ -2,6 +2,7 @@ package holdings
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync"
 
@@ -108,22 +109,37 @@ func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, er
 
 // recoverIn does one shard and ticks it off.
 func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (taken int, err error) {
+	var here recovered
 	for done := false; !done; {
 		if ctx.Err() != nil {
-			return taken, ctx.Err()
+			return here.attempts, ctx.Err()
 		}
-		var n int
-		done, n, err = s.recoverShard(ctx, shard, rec)
-		taken += n
+		var part recovered
+		done, part, err = s.recoverShard(ctx, shard, rec)
+		here.attempts, here.failed = here.attempts+part.attempts, here.failed+part.failed
 		if err != nil {
-			return taken, err
+			return here.attempts, err
 		}
 	}
 	if err := s.unpinShard(ctx, "recover", shard, rec.worker, rec.queue); err != nil {
-		return taken, err
+		return here.attempts, err
 	}
-	_, err = s.store.Do(ctx, "recover", s.recoveryDoneCall(rec.worker, shard, taken))
-	return taken, err
+	re, err := s.store.Do(ctx, "recover", s.recoveryDoneCall(rec.worker, shard, here))
+	if is := readRecoveryDone(re); err == nil && is.over {
+		s.logRecovered(rec, is)
+	}
+	return here.attempts, err
+}
+
+// logRecovered writes down that nothing of what an ended worker held is left, and how long that took from its end on.
+func (s *Service) logRecovered(rec *Recovery, is recoveryDone) {
+	attrs := []slog.Attr{rec.worker.Scope.LogAttr(), slog.String("workerId", rec.worker.ID), slog.Int("recovered", is.all.attempts),
+		slog.Int("failed", is.all.failed)}
+	if is.since != notKept {
+		attrs = append(attrs, slog.Duration("took", is.since))
+	}
+	attrs = append(attrs, slog.String("by", rec.by))
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "worker is recovered", attrs...)
 }
 
 // RecoverNow recovers workers at once, for a caller that has just ended them. What fails is left to the sweepers.

@@ -176,11 +176,27 @@ func readRecover(r store.Reply) []int64 {
 	return took
 }
 
-// recoveryDoneCall ticks a shard off a worker's recovery, in which so many attempts were taken. Its reply is not needed.
-func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard, taken int) *store.Call {
+// recoveryDoneCall ticks a shard off a worker's recovery; readRecoveryDone reads the reply.
+func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard int, took recovered) *store.Call {
 	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
 	return store.NewCall(r.Shard, s.scripts.recoveryDone,
-		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, taken)
+		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, took.attempts, took.failed)
+}
+
+// recovered is how many attempts were taken from a worker, and how many of these failed for good.
+type recovered struct{ attempts, failed int }
+
+// recoveryDone is what recovery_done.lua answers.
+type recoveryDone struct {
+	over  bool
+	all   recovered     // in all shards, once it is over
+	since time.Duration // the worker's end; notKept: not known
+}
+
+func readRecoveryDone(r store.Reply) recoveryDone {
+	return recoveryDone{
+		over: r.Int(0) == 1, all: recovered{int(r.Int(1)), int(r.Int(2))}, since: schema.Duration(r.Str(3), notKept),
+	}
 }
 
 // pinnedCall lists what waits in a shard for one worker alone, from the entry after `after` on; readEntries reads the reply.

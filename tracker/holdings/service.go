@@ -1,6 +1,8 @@
 package holdings
 
 import (
+	"cmp"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +14,7 @@ import (
 // Options configure a Service.
 type Options struct {
 	FinishedRetention time.Duration         // how long finished tasks are kept
+	Logger            *slog.Logger          // nil: slog.Default()
 	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
 }
 
@@ -20,6 +23,7 @@ type Service struct {
 	store   *store.Store
 	beats   *beats.Service
 	opts    Options
+	log     *slog.Logger
 	metrics *metrics
 	scripts scripts
 	ownedBy ownedCache
@@ -28,6 +32,7 @@ type Service struct {
 // New makes the service.
 func New(st *store.Store, b *beats.Service, o Options) *Service {
 	return &Service{
-		store: st, beats: b, opts: o, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts), ownedBy: newOwnedCache(),
+		store: st, beats: b, opts: o, log: cmp.Or(o.Logger, slog.Default()), metrics: newMetrics(o.Registerer),
+		scripts: newScripts(st.Scripts), ownedBy: newOwnedCache(),
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"log/slog"
 	"time"
 )
 
@@ -12,6 +13,11 @@ type Scope struct {
 }
 
 func (s Scope) String() string { return s.Tenant + "/" + s.Workspace }
+
+// LogAttr is the scope in a line of the log: two fields, named as on the wire.
+func (s Scope) LogAttr() slog.Attr {
+	return slog.Attr{Value: slog.GroupValue(slog.String("tenantId", s.Tenant), slog.String("workspaceId", s.Workspace))}
+}
 
 // State is where a task stands in its life cycle.
 type State string

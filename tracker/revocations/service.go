@@ -85,8 +85,8 @@ func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 		return tooMany(op, MaxRevocations, "in all")
 	}
 	s.learn([]Revocation{r})
-	s.log.Info("tokens were taken back", "by", model.ActorOf(ctx), "subject", nameOf(&r, OfSubject), "worker", nameOf(&r, OfWorker),
-		"tenant", r.Tenant, "workspace", r.Workspace, "issuedBefore", r.IssuedBefore)
+	s.log.Info("tokens were taken back", "by", model.ActorOf(ctx), "subject", nameOf(&r, OfSubject), "workerId", nameOf(&r, OfWorker),
+		"tenantId", r.Tenant, "workspaceId", r.Workspace, "issuedBefore", r.IssuedBefore)
 	return nil
 }
 

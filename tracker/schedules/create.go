@@ -80,10 +80,10 @@ func (s *Service) create(ctx context.Context, op string, jobs []*job) (done []se
 		for at, d := range j.done {
 			if calls[i].Err == nil && readSettle(calls[i].Reply, at) {
 				done = append(done, d)
+				s.count(j.ref, d)
 			}
 		}
 	}
-	s.count(done)
 	return done, store.FirstError(calls)
 }
 
@@ -201,17 +201,15 @@ func split(all []waiting, is func(waiting) bool) (yes, no []waiting) {
 	return yes, no
 }
 
-// count counts what became of fires.
-func (s *Service) count(done []settled) {
-	for _, d := range done {
-		switch d.outcome {
-		case Created:
-			s.metrics.fires.WithLabelValues("created").Inc()
-		case Skipped:
-			s.metrics.fires.WithLabelValues("overlap").Inc()
-		case Refused:
-			s.metrics.fires.WithLabelValues("refused").Inc()
-			s.log.Warn("a schedule's task was refused", "error", d.err)
-		}
+// count counts what became of a schedule's fire.
+func (s *Service) count(of ref, d settled) {
+	switch d.outcome {
+	case Created:
+		s.metrics.fires.WithLabelValues("created").Inc()
+	case Skipped:
+		s.metrics.fires.WithLabelValues("overlap").Inc()
+	case Refused:
+		s.metrics.fires.WithLabelValues("refused").Inc()
+		s.log.Warn("a schedule's task was refused", of.scope.LogAttr(), "scheduleId", of.id, "error", d.err)
 	}
 }

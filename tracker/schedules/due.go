@@ -152,7 +152,7 @@ func (s *Service) recordAll(ctx context.Context, op string, now time.Time, all [
 		}
 		p, err := planOf(f.Schedule, now)
 		if err != nil {
-			s.log.Error("a stored schedule cannot be read; delete it, or save it again", "schedule", f.name(), "error", err)
+			s.log.Error("a stored schedule cannot be read; delete it, or save it again", f.scope.LogAttr(), "scheduleId", f.id, "error", err)
 			continue
 		}
 		f.Next = p.next
@@ -169,8 +169,8 @@ func (s *Service) recordAll(ctx context.Context, op string, now time.Time, all [
 		reply := readRecord(calls[i].Reply)
 		if f.waiting = reply.waiting; reply.recorded && reply.skipped > 0 {
 			s.metrics.missed.Add(float64(reply.skipped))
-			s.log.Warn("a schedule missed fires that are more than it catches up", "schedule", f.name(), "skipped", reply.skipped,
-				"maxCatchup", f.MaxCatchup)
+			s.log.Warn("a schedule missed fires that are more than it catches up", f.scope.LogAttr(), "scheduleId", f.id,
+				"skipped", reply.skipped, "maxCatchup", f.MaxCatchup)
 		}
 	}
 	return store.FirstError(calls)

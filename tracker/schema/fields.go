@@ -101,6 +101,7 @@ const (
 	WorkerWithMachine   = "md" // 1: it drains with its machine, w: it registered on a drained one and waits, draining
 	WorkerLosses        = "ll" // 1: its lost tasks count as losses
 	WorkerRecovered     = "rt" // attempts recovered from it
+	WorkerRecoverFailed = "rf" // how many of these failed for good
 	WorkerSelected      = "ls" // when it was last selected
 	WorkerHeld          = "hb" // how many attempts it holds at most
 	WorkerReservations  = "hg" // reservations that have ended

@@ -171,7 +171,7 @@ func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
 		if n := c.InfoMap(ctx, "replication").Item("Replication", "connected_slaves"); n != "" {
 			if have, err := strconv.Atoi(n); err == nil && have < s.opts.DurableReplicas {
 				s.opts.Logger.Warn("fewer replicas are connected than must confirm creations and completions, "+
-					"which are answered 503 until there are enough", "connected", have, "durable-replicas", s.opts.DurableReplicas)
+					"which are answered 503 until there are enough", "connected", have, "durableReplicas", s.opts.DurableReplicas)
 			}
 		}
 		return nil

@@ -108,7 +108,7 @@ func (s *Store) lookForEviction(ctx context.Context, now time.Time) {
 	was := w.trouble.Swap(is)
 	switch {
 	case is != nil && (was == nil || was.Message != is.Message):
-		s.opts.Logger.Error("redis may lose tasks", "error", is.Message, "cause", is.Cause)
+		s.opts.Logger.Error("redis may lose tasks", "reason", is.Message, "error", is.Cause)
 	case is == nil && was != nil:
 		s.opts.Logger.Info("redis evicts nothing any more")
 	}

@@ -53,7 +53,7 @@ func (s *Store) settleSchema(ctx context.Context, steps []schemaStep) error {
 		s.opts.Logger.Info("the store is in a newer version of the stored format, which this one may run on",
 			"version", is.version, "known", len(steps))
 	}
-	return s.bringForward(ctx, steps, is.version)
+	return s.bringForward(ctx, steps, is.version, s.founded)
 }
 
 func (s *Store) readSchema(ctx context.Context) (is storedSchema, err error) {
@@ -82,8 +82,8 @@ func (s *Store) tooNew(is storedSchema, known int) error {
 		redactURL(s.opts.URL), is.version, is.least, known)
 }
 
-// bringForward does the steps that are left. Other replicas may do the same ones at the same time.
-func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version int) error {
+// bringForward does the steps that are left, and logs them unless the store is new. Other replicas may do the same ones at the same time.
+func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version int, isNew bool) error {
 	for version < len(steps) {
 		step := steps[version]
 		if step.run != nil {
@@ -99,7 +99,9 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 		if !there {
 			return errors.New("the store was emptied while it was brought to a newer version of the stored format; start again")
 		}
-		s.opts.Logger.Info("the store was brought forward", "version", version+1, "step", step.name)
+		if !isNew {
+			s.opts.Logger.Info("the store was brought forward", "version", version+1, "step", step.name)
+		}
 		version = now
 	}
 	return nil
@@ -129,7 +131,7 @@ func (s *Store) lookAtSchema(ctx context.Context, steps []schemaStep) {
 	case is.least > len(steps):
 		s.giveUp(s.tooNew(is, len(steps)),
 			"a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
-	case s.bringForward(ctx, steps, is.version) == nil:
+	case s.bringForward(ctx, steps, is.version, is.version == 0) == nil:
 		_ = s.learnDeployment(ctx)
 	}
 }

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"reflect"
@@ -74,6 +76,38 @@ func TestTheStepsOfThisProgram(t *testing.T) {
 				i+1, name, least[i])
 		}
 	}
+}
+
+// The log tells that an older store was brought forward, step by step; of a new one there is nothing to tell.
+func TestOnlyAnOlderStoreIsToldToBeBroughtForward(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		var log bytes.Buffer
+		start := func() int {
+			log.Reset()
+			tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts,
+				Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err == nil {
+				err = tr.Close(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Count(log.String(), "brought forward")
+		}
+		if n := start(); n != 0 {
+			t.Errorf("a new store: %s", &log)
+		}
+		if n := start(); n != 0 {
+			t.Errorf("one of this version: %s", &log)
+		}
+		names, _ := store.SchemaSteps()
+		if err := s.Client.HDel(t.Context(), meta, "schema", "least").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if n := start(); n != len(names) {
+			t.Errorf("%d of %d steps of an older one: %s", n, len(names), &log)
+		}
+	})
 }
 
 // steps makes a chain up whose steps note that they run.

@@ -226,7 +226,7 @@ func (b *brake) count(ctx context.Context, ask []model.Scope, over overTimeouts,
 		spares := counts[scope].mass(b.service.opts.BrakeShare) && b.engage(ctx, scope, counts[scope], over[scope].longest)
 		if was := b.seen[scope].spares; spares && !was {
 			b.service.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; "+
-				"what is silent for one more timeout will expire", "scope", scope.String(), "counts", counts[scope].String())
+				"what is silent for one more timeout will expire", scope.LogAttr(), "counts", counts[scope].String())
 		}
 		b.seen[scope] = censusResult{now, good, spares}
 	}

@@ -40,7 +40,7 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 		for j, is := range readWorkerDue(c.Reply) {
 			switch ref := pieces[i][j].ref; {
 			case is.offline:
-				w.service.log.Info("worker is drained and offline", "scope", ref.Scope.String(), "worker", ref.ID, "machine", ref.Machine,
+				w.service.log.Info("worker is drained and offline", ref.Scope.LogAttr(), "workerId", ref.ID, "machineId", ref.Machine,
 					"by", string(w.id))
 				r.result.DrainedWorkers++
 				r.more = true

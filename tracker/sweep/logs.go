@@ -23,14 +23,14 @@ func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
 	}
 	attempt, _, _ := schema.SplitAttempt(f.member) // 0: a deadline is the task's
 	s.log.LogAttrs(context.Background(), slog.LevelWarn, what,
-		slog.String("scope", f.ref.Scope.String()), slog.String("task", f.ref.ID), slog.Int("attempt", attempt),
+		f.ref.Scope.LogAttr(), slog.String("taskId", f.ref.ID), slog.Int("attempt", attempt),
 		slog.String("reason", string(f.reason())), slog.Bool("requeued", took.what == schema.TookRequeued),
 		slog.Duration("detectionLag", took.lag), slog.String("by", string(by)), slog.Int64("moreNotLogged", suppressed))
 }
 
 // logStale writes down that a worker has ended by its silence.
 func (s *Service) logStale(by sweeperID, r *schema.WorkerRef, is expired) {
-	attrs := []slog.Attr{slog.String("scope", r.Scope.String()), slog.String("worker", r.ID), slog.String("machine", is.machine)}
+	attrs := []slog.Attr{r.Scope.LogAttr(), slog.String("workerId", r.ID), slog.String("machineId", is.machine)}
 	if !is.lastSeen.IsZero() {
 		attrs = append(attrs, slog.Time("lastSeen", is.lastSeen), slog.Duration("silent", s.beats.RedisNow().Sub(is.lastSeen)))
 	}

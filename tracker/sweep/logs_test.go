@@ -59,7 +59,7 @@ func TestVerdictsLeaveLines(t *testing.T) {
 		h.Running(func(n *tracker.NewTask) { n.TaskID = "one" })
 		h.Advance(3 * time.Second)
 		h.MustSweep()
-		if got := log.with("task heartbeat is stale", "task=one", "attempt=1", "reason=HEARTBEAT_TIMEOUT", "by=swp_test",
+		if got := log.with("task heartbeat is stale", "taskId=one", "attempt=1", "reason=HEARTBEAT_TIMEOUT", "by=swp_test",
 			"requeued=false"); len(got) != 1 {
 			t.Errorf("%q", got)
 		}
@@ -73,8 +73,36 @@ func TestVerdictsLeaveLines(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		seconds := time.Now().Unix() - began + 1
-		if n := len(log.with("task heartbeat is stale", "task=many")); n < 1 && seconds > 1 || n > int(10*seconds) {
+		if n := len(log.with("task heartbeat is stale", "taskId=many")); n < 1 && seconds > 1 || n > int(10*seconds) {
 			t.Errorf("%d lines in %d s", n, seconds)
+		}
+	})
+}
+
+// The end of a recovery is one line, with what was taken in all shards, what of it failed for good, and how long it took from the
+// worker's end on.
+func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
+	t.Parallel()
+	logged(t, func(h *trackertest.Harness, log *lines) {
+		c := trackertest.NewCrew(h)
+		c.Hire("w1")
+		made := 0
+		c.MustHolding("w1", 12, func(n *tracker.NewTask) {
+			if made++; made <= 5 {
+				once := tracker.DefaultRetryPolicy
+				once.MaxLosses = 0
+				n.Retry = &once
+			}
+		})
+		if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
+			t.Fatal(err)
+		}
+		c.Advance(2 * time.Second)
+		c.MustSweep()
+		c.MustSweep()
+		if got := log.with("level=INFO", "worker is recovered", "tenantId=acme", "workspaceId=prod", "workerId="+c.IDs["w1"], "recovered=12",
+			"failed=5", "took=2", "by=swp_test"); len(got) != 1 || len(log.with("is recovered")) != 1 {
+			t.Errorf("%q", log.with("recovered"))
 		}
 	})
 }
@@ -88,7 +116,7 @@ func TestEndsOfWorkersLeaveLines(t *testing.T) {
 		seen := h.Store.Clock.Now()
 		h.Advance(31 * time.Second)
 		h.MustSweep()
-		if got := log.with("worker heartbeat is stale", "worker="+silent.WorkerID, "machine=m1", "by=swp_test",
+		if got := log.with("worker heartbeat is stale", "workerId="+silent.WorkerID, "machineId=m1", "by=swp_test",
 			"lastSeen="+seen.UTC().Format("2006-01-02T15:04:05.000Z")); len(got) != 1 {
 			t.Errorf("%q", log.with("worker"))
 		}
@@ -101,7 +129,7 @@ func TestEndsOfWorkersLeaveLines(t *testing.T) {
 		}
 		h.Advance(2 * time.Second)
 		h.MustSweep()
-		if got := log.with("worker is drained and offline", "worker="+drained.WorkerID, "machine=m2"); len(got) != 1 {
+		if got := log.with("worker is drained and offline", "workerId="+drained.WorkerID, "machineId=m2"); len(got) != 1 {
 			t.Errorf("%q", log.with("worker"))
 		}
 		h.Store.Clock.Advance(5 * time.Second)

@@ -181,7 +181,7 @@ func (d *delivering) learn(reply settleReply, tried []outcome) {
 	if reply.off != "" {
 		d.off = true
 		s.metrics.disabled.Inc()
-		s.log.Warn("a webhook was switched off", "tenant", d.scope.Tenant, "workspace", d.scope.Workspace, "webhook", d.id, "reason", reply.off)
+		s.log.Warn("a webhook was switched off", d.scope.LogAttr(), "webhookId", d.id, "reason", reply.off)
 	}
 }
 

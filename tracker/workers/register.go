@@ -176,13 +176,13 @@ func (s *Service) afterSupersession(ctx context.Context, n *model.NewWorker, by 
 		return
 	}
 	s.holdings.RecoverNow(ctx, n.Scope, done.superseded)
-	s.log.Info("worker is superseded and offline", "scope", n.Scope.String(), "worker", done.superseded, "machine", by.Machine,
+	s.log.Info("worker is superseded and offline", n.Scope.LogAttr(), "workerId", done.superseded, "machineId", by.Machine,
 		"successor", by.ID, "by", model.ActorOf(ctx))
 	if done.conflict {
 		s.log.Warn("workers keep superseding each other: processes share an identity, or one keeps restarting; "+
 			"where they are to run together "+ownIdentity,
-			"scope", n.Scope.String(), "queue", n.Queue, "machineId", by.Machine, "name", n.Name, "hostname", n.Hostname, "pid", n.PID,
-			"worker", by.ID, "superseded", done.superseded)
+			n.Scope.LogAttr(), "queue", n.Queue, "machineId", by.Machine, "name", n.Name, "hostname", n.Hostname, "pid", n.PID,
+			"workerId", by.ID, "superseded", done.superseded)
 	}
 }
 

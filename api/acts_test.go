@@ -1,0 +1,35 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// An act leaves a line with who did it; a dry run, which does nothing, leaves none, whichever act it would have been.
+func TestADryRunIsNoActInTheLog(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	tried := 0
+	for _, r := range routes {
+		if of := opWords[r.op].request; of == nil || !hasField(of, "DryRun") {
+			continue
+		}
+		tried++
+		for _, dry := range []string{"false", "true"} {
+			before := strings.Count(e.log.String(), "msg=act op="+r.op)
+			e.do(r.method, r.pattern, e.control(roleAdmin), `{"selector":{"queue":"q"},"dryRun":`+dry+`}`).want(200)
+			if lines := strings.Count(e.log.String(), "msg=act op="+r.op) - before; (lines == 1) != (dry == "false") {
+				t.Errorf("%s with dryRun %s: %d lines", r, dry, lines)
+			}
+		}
+	}
+	if tried < 7 {
+		t.Errorf("%d routes have a dry run", tried)
+	}
+}
+
+func hasField(of any, name string) bool {
+	_, has := reflect.TypeOf(of).FieldByName(name)
+	return has
+}
