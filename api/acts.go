@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -29,15 +30,9 @@ func (req *request) logAct() {
 	if req.id != "" {
 		attrs = append(attrs, slog.String(r.idField(), req.id))
 	}
-	for _, half := range [...]struct{ field, own string }{
-		{"tenantId", req.who.claims.Tenant}, {"workspaceId", req.who.claims.Workspace},
-	} {
-		if asked := req.query.Get(half.field); asked != "" {
-			half.own = asked
-		}
-		attrs = append(attrs, slog.String(half.field, half.own))
-	}
-	attrs = append(attrs, slog.String("requestId", string(req.ctx.Response.Header.Peek(headerRequestID))))
+	scope := tracker.Scope{Tenant: cmp.Or(req.query.Get("tenantId"), req.who.claims.Tenant),
+		Workspace: cmp.Or(req.query.Get("workspaceId"), req.who.claims.Workspace)}
+	attrs = append(attrs, scope.LogAttr(), slog.String("requestId", string(req.ctx.Response.Header.Peek(headerRequestID))))
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int64("moreNotLogged", suppressed))
 	}

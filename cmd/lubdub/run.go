@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -73,7 +74,7 @@ const aMoment = time.Second
 // stop ends the process in the order in which nothing is lost: first nobody is sent here any more, then what is
 // under way is answered, then what was answered is in Redis.
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
-	p.log.Info("stopping", "drainDelay", p.cfg.DrainDelay, "shutdownTimeout", p.cfg.ShutdownTimeout)
+	p.log.Info("stopping", slog.Duration("drainDelay", p.cfg.DrainDelay), slog.Duration("shutdownTimeout", p.cfg.ShutdownTimeout))
 	p.api.SetDraining()
 	p.tracker.SetDraining()
 	if wait && p.cfg.DrainDelay > 0 {

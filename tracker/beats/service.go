@@ -57,7 +57,8 @@ func New(st *store.Store, o Options) *Service {
 func (s *Service) stoodStill(lost time.Duration) {
 	s.metrics.gaps.Add(lost.Seconds())
 	if more, ok := s.logOutages.Allow(time.Now()); ok {
-		s.log.Warn("an outage is over: no beat could land, and nobody's silence counts for as long", "lost", lost, "moreNotLogged", more)
+		s.log.Warn("an outage is over: no beat could land, and nobody's silence counts for as long",
+			slog.Duration("lost", lost), "moreNotLogged", more)
 	}
 }
 
