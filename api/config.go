@@ -139,6 +139,12 @@ type Config struct {
 	// Host is refused with 421.
 	AdminHosts []string
 
+	// On Linux, TCP connections of the API are served by event loops, and by a goroutine each while they ask for anything but
+	// to beat.
+	NoEventLoop bool          // every connection has a goroutine of its own instead, as over TLS and on other systems
+	EventLoops  int           // 0: one for every eight cores, at least one
+	BeatPace    time.Duration // least time between two turns of a busy loop; 0: none
+
 	TLS *tls.Config // of the API's listener; nil: it speaks plain HTTP
 
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
@@ -173,7 +179,7 @@ func (c *Config) setDefaults() error {
 		field *int
 		value int
 	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}, {&c.MaxControl, 1 << 10}, {&c.MaxStreams, 1 << 10}, {&c.MaxBodyBytes, 256 << 20},
-		{&c.TenantBeats, 0}, {&c.TenantCalls, 0}} {
+		{&c.TenantBeats, 0}, {&c.TenantCalls, 0}, {&c.EventLoops, eventLoops()}} {
 		if *n.field < 0 {
 			return errors.New("api: sizes and limits must not be negative")
 		}
@@ -188,6 +194,7 @@ func (c *Config) setDefaults() error {
 		{&c.ReadTimeout, 10 * time.Second},
 		{&c.WriteTimeout, 10 * time.Second},
 		{&c.IdleTimeout, DefaultIdleTimeout},
+		{&c.BeatPace, 0},
 	} {
 		if *d.field < 0 {
 			return errors.New("api: timeouts must not be negative")

@@ -18,8 +18,12 @@ import (
 
 // bounded returns ln with at most maxConns connections.
 func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow bool) net.Listener {
+	return watch.Listen(ln, s.bound(maxConns, slow))
+}
+
+func (s *Server) bound(maxConns int, slow bool) conn.Bound {
 	starved := new(logs.Limiter)
-	return watch.Listen(ln, conn.Bound{
+	return conn.Bound{
 		Max: maxConns, Slow: slow, Refuse: s.refuseConn, Rejected: s.metrics.rejectedConns.Inc,
 		Starved: func(err error) {
 			s.metrics.starved.Inc()
@@ -28,7 +32,7 @@ func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow 
 					"error", err, slog.Int64("moreNotLogged", more))
 			}
 		},
-	})
+	}
 }
 
 func (s *Server) refuseConn(w io.Writer) {

@@ -121,7 +121,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}, func() float64 { return s.tracker.Skew().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
-		}, func() float64 { return float64(max(s.http.GetOpenConnectionsCount(), 0)) }),
+		}, func() float64 { open, _ := s.watch.Count(); return float64(open) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",
 		}, func() float64 { return float64(s.tokens.Len()) }),

@@ -15,6 +15,7 @@ const (
 	limitCallback = 256 << 10
 	limitBatch    = 4 << 20
 	limitOther    = 1 << 20
+	limitHeaders  = 8 << 10
 )
 
 // access says which token opens a route.

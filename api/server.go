@@ -79,6 +79,7 @@ func New(cfg Config) (*Server, error) {
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
 	s.http.HeaderReceived = limitBody
+	s.http.ConnState = lend
 	s.admin = s.newHTTP(s.AdminHandler)
 	s.admin.Concurrency = maxAdminConns + conn.Spare
 	s.admin.WriteTimeout = adminWriteTimeout
@@ -94,7 +95,7 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 		ReadTimeout:     s.cfg.ReadTimeout,
 		WriteTimeout:    s.cfg.WriteTimeout,
 		IdleTimeout:     s.cfg.IdleTimeout,
-		ReadBufferSize:  8 << 10, // bounds the headers
+		ReadBufferSize:  limitHeaders,
 		WriteBufferSize: 4 << 10,
 
 		MaxRequestBodySize:           limitOther,
@@ -128,6 +129,13 @@ func (s *Server) setBounds() {
 func (s *Server) Serve(ln net.Listener) error {
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
+	}
+	gate, ok, err := s.onLoops(ln)
+	if err != nil {
+		return fmt.Errorf("api: the event loop: %w", err)
+	}
+	if ok {
+		return s.http.Serve(gate)
 	}
 	return s.http.Serve(s.bounded(ln, s.watch, s.cfg.MaxConns, s.cfg.TLS != nil))
 }

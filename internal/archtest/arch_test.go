@@ -66,6 +66,9 @@ var rules = []rule{
 	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},
 	{"api/internal/jsonscan", []string{module + "/", "github.com/"}, "the scanner knows JSON and nothing of ours"},
 	{"api/internal/conn", []string{module + "/", "github.com/"}, "connections know neither routes nor tokens"},
+	{"api/internal/evloop",
+		[]string{module + "/api/v1", module + "/api/token", module + "/tracker", module + "/internal", "github.com/valyala"},
+		"event loops know neither HTTP nor tokens"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
 }
 

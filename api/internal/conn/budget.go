@@ -2,7 +2,9 @@ package conn
 
 import (
 	"errors"
+	"os"
 	"sync/atomic"
+	"time"
 )
 
 // Budget bounds the memory of request bodies over all connections. fasthttp allocates a whole body as soon as a header announces
@@ -24,6 +26,26 @@ func (b *Budget) Held() int64 { return b.held.Load() }
 // Limit returns how many bytes may be reserved.
 func (b *Budget) Limit() int64 { return b.limit }
 
+// Take reserves n bytes, or counts a refusal. A nil budget has no bound.
+func (b *Budget) Take(n int64) bool {
+	if b == nil || n <= 0 {
+		return true
+	}
+	if b.held.Add(n) > b.limit {
+		b.held.Add(-n)
+		b.refused()
+		return false
+	}
+	return true
+}
+
+// Give gives n reserved bytes back.
+func (b *Budget) Give(n int64) {
+	if b != nil && n != 0 {
+		b.held.Add(-n)
+	}
+}
+
 // smallBody is up to which size a body need not be reserved.
 const smallBody = 16 << 10
 
@@ -36,10 +58,7 @@ func (c *Conn) reserve(n int) error {
 	if more <= 0 {
 		return nil
 	}
-	b := c.watch.bodies
-	if b.held.Add(more) > b.limit {
-		b.held.Add(-more)
-		b.refused()
+	if !c.watch.bodies.Take(more) {
 		return ErrNoRoom
 	}
 	c.body.Add(more)
@@ -65,6 +84,9 @@ func (c *Conn) await(p []byte) (int, error) {
 	if why := c.why.Load(); why != nil {
 		return 0, why
 	}
+	if c.readBy != 0 && c.readBy <= time.Now().UnixNano() {
+		return 0, os.ErrDeadlineExceeded
+	}
 	n, err := c.Conn.Read(p)
 	if err != nil && n == 0 {
 		if why := c.why.Load(); why != nil {
@@ -79,6 +101,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if c.body.Load() != 0 {
 		c.release()
 	}
+	c.readBy = 0
 	if c.streams.Load() {
 		return c.writeStream(p)
 	}
@@ -87,5 +110,5 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 func (c *Conn) release() {
 	c.bodyRead = 0
-	c.watch.bodies.held.Add(-c.body.Swap(0))
+	c.watch.bodies.Give(c.body.Swap(0))
 }

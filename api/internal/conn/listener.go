@@ -73,10 +73,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.room() {
+		if l.Room() {
 			return l.watch.add(c), nil
 		}
-		l.bound.Rejected()
 		if !l.bound.Slow {
 			l.refuse(c)
 			continue
@@ -90,6 +89,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			continue
 		}
 		l.handshakes.Add(-1)
+		l.bound.Rejected()
 		_ = c.Close()
 	}
 }
@@ -108,8 +108,7 @@ func (l *Listener) accept() (net.Conn, error) {
 		if err == nil || !starvedOfFiles(err) {
 			return c, err
 		}
-		l.watch.cutStranger()
-		l.bound.Starved(err)
+		l.Starve(err)
 		select {
 		case <-time.After(wait):
 		case <-l.closed:
@@ -127,9 +126,15 @@ func starvedOfFiles(err error) bool {
 	return false
 }
 
-// room reports whether one more connection may come, and makes room where it can. Those that were cut stay for the moment
+// Starve makes room after a try to take a connection that found no file descriptor.
+func (l *Listener) Starve(err error) {
+	l.watch.cutStranger()
+	l.bound.Starved(err)
+}
+
+// Room reports whether one more connection may come, and makes room where it can. Those that were cut stay for the moment
 // that their goroutines take to end.
-func (l *Listener) room() bool {
+func (l *Listener) Room() bool {
 	open, leaving := l.watch.Count()
 	if open-leaving < l.bound.Max {
 		return true
@@ -150,5 +155,11 @@ func (l *Listener) refuse(c net.Conn) {
 	defer c.Close()
 	// A fresh socket's buffer takes the answer without blocking; the deadline is for odd listeners, and for TLS.
 	_ = c.SetDeadline(time.Now().Add(time.Second))
-	l.bound.Refuse(c)
+	l.Refuse(c)
+}
+
+// Refuse answers a connection for which there is no room.
+func (l *Listener) Refuse(w io.Writer) {
+	l.bound.Rejected()
+	l.bound.Refuse(w)
 }

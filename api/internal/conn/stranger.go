@@ -13,6 +13,9 @@ import (
 func Known(c net.Conn) {
 	if c, ok := c.(*Conn); ok && !c.known.Load() {
 		c.known.Store(true)
+		if l, ok := c.Conn.(lent); ok {
+			l.Known()
+		}
 	}
 }
 
@@ -28,10 +31,17 @@ var (
 	Stopping = &Cut{"the server is stopping"}
 )
 
-// stranger is a candidate for a cut, as it was found.
-type stranger struct {
-	conn  *Conn
-	since int64 // when it last had an answer, or came
+// Stranger is a connection that may have to give way. Its methods may be called from any goroutine.
+type Stranger interface {
+	Idle() bool    // it waits for bytes, has shown no valid token, and was not cut
+	Since() int64  // when it last had an answer, or came, in ns since the epoch
+	Cut(*Cut) bool // ends it, once: false if that was done before, or it has gone
+}
+
+// candidate is a stranger as it was found.
+type candidate struct {
+	Stranger
+	since int64
 }
 
 // candidates are how many strangers one walk over all connections finds.
@@ -49,7 +59,7 @@ func (w *Watch) cutStranger() bool {
 		for len(w.strangers) > 0 {
 			s := w.strangers[0]
 			w.strangers = w.strangers[1:]
-			if s.conn.idleStranger() && s.conn.since() == s.since && s.conn.cut(MadeRoom) {
+			if s.Idle() && s.Since() == s.since && s.Cut(MadeRoom) {
 				return true
 			}
 		}
@@ -62,39 +72,45 @@ func (w *Watch) cutStranger() bool {
 // findStrangers lists those that have waited longest, and reports whether there are any.
 func (w *Watch) findStrangers() bool {
 	w.mu.Lock()
+	found := func(s Stranger) { w.strangers = append(w.strangers, candidate{s, s.Since()}) }
 	for c := range w.conns {
-		if c.idleStranger() {
-			w.strangers = append(w.strangers, stranger{c, c.since()})
+		if c.Idle() {
+			found(c)
 		}
 	}
+	others := w.others
 	w.mu.Unlock()
+	for _, o := range others {
+		o.Strangers(found)
+	}
 	if len(w.strangers) == 0 {
 		w.walked = time.Now()
 		return false
 	}
-	slices.SortFunc(w.strangers, func(a, b stranger) int { return cmp.Compare(a.since, b.since) })
+	slices.SortFunc(w.strangers, func(a, b candidate) int { return cmp.Compare(a.since, b.since) })
 	w.strangers = slices.Clone(w.strangers[:min(candidates, len(w.strangers))])
 	return true
 }
 
-func (c *Conn) idleStranger() bool {
+// Idle reports whether the connection is a stranger that may be cut.
+func (c *Conn) Idle() bool {
 	return c.reading.Load() && !c.known.Load() && c.why.Load() == nil
 }
 
-// since is when the connection last had an answer, or came: each answer moves the deadline of writing.
-func (c *Conn) since() int64 {
+// Since returns when the connection last had an answer, or came: each answer moves the deadline of writing.
+func (c *Conn) Since() int64 {
 	return max(c.came, c.write.at.Load()-int64(c.watch.writeTimeout))
 }
 
-// cut ends a connection that waits for bytes: what it reads from now on is why. It takes effect once.
-func (c *Conn) cut(why *Cut) bool {
+// Cut ends a connection that waits for bytes: what it reads from now on is why. It takes effect once.
+func (c *Conn) Cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cut(c, why)
 }
 
-// cut does what Conn.cut does, for a caller that holds w.mu.
+// cut does what Conn.Cut does, for a caller that holds w.mu.
 func (w *Watch) cut(c *Conn, why *Cut) bool {
 	if _, there := w.conns[c]; !there || !c.why.CompareAndSwap(nil, why) {
 		return false
@@ -121,6 +137,10 @@ func (w *Watch) StopReading(done <-chan struct{}) {
 				w.cut(c, Stopping)
 			}
 		}
+		others := w.others
 		w.mu.Unlock()
+		for _, o := range others {
+			o.StopReading()
+		}
 	}
 }

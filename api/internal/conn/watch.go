@@ -20,6 +20,8 @@ type Conn struct {
 	body     atomic.Int64 // reserved for the body under way
 	bodyRead int64        // of it, past fasthttp's buffer
 
+	lent    bool                // by others, who count it
+	readBy  int64               // when the request must be there that others have seen begin, ns since the epoch; 0: as is set
 	came    int64               // ns since the epoch
 	known   atomic.Bool         // it has shown a valid token
 	streams atomic.Bool         // its answer goes on for as long as it likes
@@ -77,6 +79,9 @@ func (d *deadline) end(real func(time.Time) error) {
 
 // SetReadDeadline ends reading at t, or never when t is zero.
 func (c *Conn) SetReadDeadline(t time.Time) error {
+	if by := c.readBy; by != 0 && t.UnixNano() > by {
+		t = time.Unix(0, by)
+	}
 	return c.read.set(t, c.Conn.SetReadDeadline)
 }
 
@@ -96,9 +101,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // Close closes the connection, and releases what its body held.
 func (c *Conn) Close() error {
 	c.watch.remove(c)
-	if held := c.body.Swap(0); held != 0 {
-		c.watch.bodies.held.Add(-held)
-	}
+	c.watch.bodies.Give(c.body.Swap(0))
 	return c.Conn.Close()
 }
 
@@ -110,14 +113,16 @@ type Watch struct {
 	bodies       *Budget // may be nil
 
 	strangersMu sync.Mutex
-	strangers   []stranger // the next to be cut
-	walked      time.Time  // when none was found
+	strangers   []candidate // the next to be cut
+	walked      time.Time   // when none was found
 
 	mu        sync.Mutex
 	listeners []*Listener
 	deaf      bool // listeners are closed
 	conns     map[*Conn]struct{}
-	leaving   int           // of conns, were cut and are not closed yet
+	lent      int // of conns, are counted by others
+	leaving   int // of conns, were cut and are not closed yet
+	others    []Others
 	empty     chan struct{} // closed with the last connection; nil while there is none
 }
 
@@ -137,28 +142,50 @@ func (w *Watch) add(c net.Conn) net.Conn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
+	w.begin()
+	return p
+}
+
+// begin runs the watch, if it does not. The caller holds w.mu.
+func (w *Watch) begin() {
 	if w.empty == nil {
 		w.empty = make(chan struct{})
 		go w.run(w.empty)
 	}
-	return p
+}
+
+// endIfEmpty ends the run when there is nobody to watch. The caller holds w.mu.
+func (w *Watch) endIfEmpty() {
+	if len(w.conns)+len(w.others) == 0 && w.empty != nil {
+		close(w.empty)
+		w.empty = nil
+	}
 }
 
 // Count returns how many connections there are, and how many of them were cut and are not closed yet.
 func (w *Watch) Count() (open, leaving int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.conns), w.leaving
+	open, leaving = len(w.conns)-w.lent, w.leaving
+	for _, o := range w.others {
+		theirs, gone := o.Open()
+		open, leaving = open+theirs, leaving+gone
+	}
+	return open, leaving
 }
 
 // Waiting returns the clients whose bytes are waited for.
 func (w *Watch) Waiting() (clients []net.Addr) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	for c := range w.conns {
 		if c.reading.Load() {
 			clients = append(clients, c.RemoteAddr())
 		}
+	}
+	others := w.others
+	w.mu.Unlock()
+	for _, o := range others {
+		clients = append(clients, o.Waiting()...)
 	}
 	return clients
 }
@@ -166,14 +193,17 @@ func (w *Watch) Waiting() (clients []net.Addr) {
 func (w *Watch) remove(c *Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, there := w.conns[c]; there && c.why.Load() != nil {
+	if _, there := w.conns[c]; !there {
+		return
+	}
+	if c.why.Load() != nil {
 		w.leaving--
 	}
-	delete(w.conns, c)
-	if len(w.conns) == 0 && w.empty != nil {
-		close(w.empty)
-		w.empty = nil
+	if c.lent {
+		w.lent--
 	}
+	delete(w.conns, c)
+	w.endIfEmpty()
 }
 
 func (w *Watch) run(empty <-chan struct{}) {

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"runtime"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/api/internal/evloop"
+)
+
+// onLoops returns a listener for fasthttp to wait at, while loops serve the connections of ln and lend fasthttp those whose request
+// it must answer. ok is false where ln cannot be served so.
+func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error) {
+	tcp, ok := ln.(*net.TCPListener)
+	if !ok || s.cfg.NoEventLoop {
+		return nil, false, nil
+	}
+	front, err := evloop.Listen(tcp, evloop.Config{
+		Loops: s.cfg.EventLoops, Pace: s.cfg.BeatPace, Handler: s.newLoopHandler, Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
+		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, false),
+		ReadTimeout: s.cfg.ReadTimeout, WriteTimeout: s.cfg.WriteTimeout, IdleTimeout: s.cfg.IdleTimeout,
+		MaxRequest: maxLoopRequest, Bodies: s.bodies, Panicked: s.loopPanicked,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return front.Gate(), true, nil
+}
+
+// maxLoopRequest is the most that a request which a loop keeps may have: fasthttp's bound of headers, and the largest body of beats.
+const maxLoopRequest = limitHeaders + limitBatch
+
+// eventLoops returns how many loops a server has unless it is told.
+func eventLoops() int { return evloop.LoopsFor(runtime.GOMAXPROCS(0)) }
+
+// lend tells a connection that loops have lent when it is between two requests.
+func lend(c net.Conn, state fasthttp.ConnState) {
+	if state == fasthttp.StateIdle || state == fasthttp.StateActive {
+		conn.Idle(c, state == fasthttp.StateIdle)
+	}
+}
+
+func (s *Server) loopPanicked(p any, stack []byte) {
+	s.metrics.panics.Inc()
+	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in the event loop", slog.Any("panic", p), slog.String("stack", string(stack)))
+}
+
+// loopHandler hands everything over.
+type loopHandler struct{}
+
+func (s *Server) newLoopHandler(*evloop.Loop) evloop.Handler { return loopHandler{} }
+
+func (loopHandler) Read(*evloop.Conn, []byte) (int, evloop.Next) { return 0, evloop.HandOver }
+func (loopHandler) Landed(any)                                   {}
+func (loopHandler) Turn()                                        {}

@@ -1,0 +1,154 @@
+package evloop
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const acceptsAtOnce = 32
+
+// Waits for file descriptors to come free.
+const (
+	starvedFirst = 5 * time.Millisecond
+	starvedMost  = time.Second
+)
+
+// acceptor takes a front's connections, on its first loop, and gives them to all loops in turn.
+type acceptor struct {
+	fd      int
+	taken   uint32 // connections so far
+	starved time.Duration
+	retry   int64 // when to try again that there was no descriptor, ns since the epoch; 0: no need
+
+	accept func(fd int) (int, error) // accept4, but for tests
+}
+
+// listen has the first loop told of connections that come.
+func (a *acceptor) listen(l *Loop) error {
+	// What is set here, those that come have too.
+	for _, o := range []struct{ level, name, value int }{
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
+	} {
+		if err := unix.SetsockoptInt(a.fd, o.level, o.name, o.value); err != nil {
+			return err
+		}
+	}
+	return watch(l.poll, unix.EPOLL_CTL_ADD, int32(a.fd), 0, unix.EPOLLIN)
+}
+
+func accept4(fd int) (int, error) {
+	n, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	return n, err
+}
+
+// is reports whether an event of the loop is the listener's.
+func (a *acceptor) is(l *Loop, fd int32) bool { return l == l.front.loops[0] && int(fd) == a.fd }
+
+// open reports whether the loop still takes connections.
+func (a *acceptor) open(l *Loop) bool { return l == l.front.loops[0] && a.fd >= 0 }
+
+// end closes the listener's descriptor, if it is the loop's.
+func (a *acceptor) end(l *Loop) {
+	if a.open(l) {
+		a.close()
+	}
+}
+
+func (a *acceptor) close() {
+	if a.fd >= 0 {
+		_ = unix.Close(a.fd)
+	}
+	a.fd, a.retry = -1, 0
+}
+
+// take takes connections that have come, some at a time.
+func (a *acceptor) take(l *Loop) {
+	for range acceptsAtOnce {
+		if l.front.stopping.Load() {
+			return
+		}
+		fd, err := a.accept(a.fd)
+		switch err {
+		case nil:
+			a.starved = 0
+			a.admit(l, fd)
+		case unix.EAGAIN:
+			return
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			a.starve(l, err)
+			return
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			a.fail(l, err)
+			return
+		}
+	}
+}
+
+// starve lets the listener be for a while: there is no descriptor for those who come. A stranger's is cut.
+func (a *acceptor) starve(l *Loop, err error) {
+	l.front.gate.Starve(err)
+	a.starved = min(max(2*a.starved, starvedFirst), starvedMost)
+	a.retry = l.now + int64(a.starved)
+	_ = watch(l.poll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
+}
+
+// due returns when to try again; 0: no need.
+func (a *acceptor) due(l *Loop) int64 {
+	if !a.open(l) {
+		return 0
+	}
+	return a.retry
+}
+
+// again takes connections after a lack of descriptors.
+func (a *acceptor) again(l *Loop) {
+	if at := a.due(l); at != 0 && at <= l.now {
+		a.retry = 0
+		if err := watch(l.poll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
+			a.fail(l, err)
+		}
+	}
+}
+
+// fail ends the front: nothing can be accepted any more.
+func (a *acceptor) fail(l *Loop, err error) {
+	select {
+	case l.front.failed <- err:
+	default:
+	}
+	_ = l.front.Close()
+}
+
+// admit takes a connection, or refuses it.
+func (a *acceptor) admit(l *Loop, fd int) {
+	f := l.front
+	if !f.gate.Room() {
+		f.gate.Refuse(descriptor(fd))
+		_ = unix.Close(fd)
+		return
+	}
+	a.taken++
+	of := f.loops[int(a.taken)%len(f.loops)]
+	c := &Conn{loop: of, fd: int32(fd), gen: a.taken, slot: f.table.grow(int32(fd)), begun: l.now}
+	c.since.Store(l.now)
+	c.slot.due.Store(l.now + int64(f.cfg.ReadTimeout))
+	c.slot.conn.Store(c)
+	of.open.Add(1)
+	if err := watch(of.poll, unix.EPOLL_CTL_ADD, c.fd, c.gen, interest); err != nil {
+		of.forget(c)
+	}
+}
+
+// descriptor is a fresh connection's, whose buffer takes a refusal at once.
+type descriptor int
+
+func (fd descriptor) Write(p []byte) (int, error) {
+	n, err := write(int32(fd), p)
+	if err != 0 {
+		return n, err
+	}
+	return n, nil
+}

@@ -1,0 +1,252 @@
+package evloop
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+)
+
+// loan is a connection that is lent to a goroutine, which reads and writes its descriptor itself, and waits here for the loop to tell
+// that it can. It is a net.Conn for a conn.Watch, which keeps the deadlines: here they are only passed or taken back.
+//
+// The loop takes mu alone, which nobody holds for long. Reading and Writing are held while the descriptor is used, so that Close
+// does not give it to somebody else then.
+type loan struct {
+	c      *Conn
+	unread *buffer // what the loop has read; nil: nothing is left of it
+	at     int     // from where on
+
+	reading, writing sync.Mutex
+
+	mu                       sync.Mutex
+	changed                  sync.Cond
+	readable, writable       bool // since the last try
+	readPassed, writePassed  bool // the deadline
+	closed, returned, idling bool
+}
+
+// handOver lends a connection with what is unread, b, for a request. With a reason to cut it, that is all it reads.
+func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
+	h := &loan{c: c}
+	h.changed.L = &h.mu
+	past := conn.Past{Known: c.has(flagKnown), Since: c.since.Load(), Why: why}
+	if c.begun != 0 {
+		past.ReadBy = c.begun + int64(l.front.cfg.ReadTimeout)
+	}
+	switch {
+	case len(b) == 0:
+		l.drop(c)
+	case c.in != nil: // b is all of it, or its end
+		h.unread, h.at = c.in, len(c.in.b)-len(b)
+		l.front.cfg.Bodies.Give(c.in.reserved) // from here on the borrower's memory counts
+		c.in.reserved, c.in, c.needs = 0, nil, 0
+	default:
+		h.unread = newBuffer(len(b))
+		h.unread.b = append(h.unread.b, b...)
+	}
+	c.begun = 0
+	c.slot.due.Store(0)
+	served := l.front.cfg.Watch.Adopt(h, past)
+	c.lent.Store(h)
+	go l.front.cfg.Serve(served)
+}
+
+// tell has the loop tell what the descriptor can do. It reports false where the connection has come back.
+func (h *loan) tell(events uint32) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.returned {
+		return false
+	}
+	const in = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	h.readable = h.readable || events&in != 0
+	h.writable = h.writable || events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	h.changed.Broadcast()
+	return true
+}
+
+// Read gives what the loop has read, then what comes. Between two requests it gives io.EOF where nothing has come: then the
+// connection is the loop's again.
+func (h *loan) Read(p []byte) (int, error) {
+	if h.unread != nil {
+		n := copy(p, h.unread.b[h.at:])
+		if h.at += n; h.at == len(h.unread.b) {
+			h.unread.free()
+			h.unread = nil
+		}
+		return n, nil
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	for {
+		if err := h.mayRead(); err != nil {
+			return 0, err
+		}
+		n, errno := read(h.c.fd, p)
+		switch {
+		case errno == unix.EAGAIN:
+			if h.awaitBytes() {
+				return 0, io.EOF
+			}
+		case errno != 0:
+			return 0, os.NewSyscallError("read", errno)
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (h *loan) mayRead() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readable = false
+	switch {
+	case h.closed || h.returned:
+		return net.ErrClosed
+	case h.readPassed:
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// awaitBytes waits until there is something to read, or, between two requests, gives the connection back and returns true.
+func (h *loan) awaitBytes() (back bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.idling && !h.readable && !h.closed && !h.readPassed {
+		h.giveBack()
+		return true
+	}
+	for !h.readable && !h.readPassed && !h.closed {
+		h.changed.Wait()
+	}
+	return false
+}
+
+// giveBack makes the connection the loop's again. The caller holds mu, and knows that there is nothing to read.
+func (h *loan) giveBack() {
+	c := h.c
+	if c.loop.front.stopping.Load() {
+		return // Close will end it
+	}
+	now := time.Now().UnixNano()
+	h.returned = true
+	c.readable = false
+	c.set(flagServed)
+	c.since.Store(now)
+	c.slot.due.Store(now + int64(c.loop.front.cfg.IdleTimeout))
+	c.lent.Store(nil)
+	if c.loop.front.stopping.Load() { // the loop may have looked before
+		c.loop.mail.put(errand(func(l *Loop) { l.endIdle(c) }))
+	}
+}
+
+// Write writes all of p, unless its deadline passes or the connection is closed.
+func (h *loan) Write(p []byte) (written int, err error) {
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	for written < len(p) {
+		if err := h.mayWrite(); err != nil {
+			return written, err
+		}
+		n, errno := write(h.c.fd, p[written:])
+		written += n
+		switch {
+		case errno == unix.EAGAIN:
+			if err := h.awaitRoom(); err != nil {
+				return written, err
+			}
+		case errno != 0:
+			return written, os.NewSyscallError("write", errno)
+		}
+	}
+	return written, nil
+}
+
+func (h *loan) mayWrite() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.writable = false
+	switch {
+	case h.closed || h.returned:
+		return net.ErrClosed
+	case h.writePassed:
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// awaitRoom waits until there is room to write.
+func (h *loan) awaitRoom() error {
+	if !h.c.tellsWritable() {
+		return net.ErrClosed
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !h.writable && !h.writePassed && !h.closed {
+		h.changed.Wait()
+	}
+	return nil
+}
+
+// Close closes the connection, unless it has gone back.
+func (h *loan) Close() error {
+	h.mu.Lock()
+	if h.closed || h.returned {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	h.changed.Broadcast()
+	h.mu.Unlock()
+	h.reading.Lock()
+	h.writing.Lock()
+	defer h.reading.Unlock()
+	defer h.writing.Unlock()
+	h.c.loop.forget(h.c)
+	return nil
+}
+
+// Idle says whether the next byte read begins a request.
+func (h *loan) Idle(yes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.idling = yes
+}
+
+// Known marks the connection as one that has shown a valid token, also when it has gone back.
+func (h *loan) Known() { h.c.Known() }
+
+func (h *loan) LocalAddr() net.Addr  { return local(h.c.fd) }
+func (h *loan) RemoteAddr() net.Addr { return remote(h.c.fd) }
+
+func (h *loan) pass(passed *bool, t time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	*passed = !t.IsZero() && !t.After(time.Now())
+	h.changed.Broadcast()
+	return nil
+}
+
+// SetReadDeadline lets reading end now, when t is over, or never. It keeps no time.
+func (h *loan) SetReadDeadline(t time.Time) error { return h.pass(&h.readPassed, t) }
+
+// SetWriteDeadline does so for writing.
+func (h *loan) SetWriteDeadline(t time.Time) error { return h.pass(&h.writePassed, t) }
+
+// SetDeadline does both.
+func (h *loan) SetDeadline(t time.Time) error {
+	_ = h.SetReadDeadline(t)
+	return h.SetWriteDeadline(t)
+}

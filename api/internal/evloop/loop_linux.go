@@ -1,0 +1,392 @@
+package evloop
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readSize     = 16 << 10 // most that one read takes; so much of what a client sends ahead may be kept
+	roundsAtOnce = 16       // reads and requests of a connection in a turn, before others have theirs
+	eventsAtOnce = 512
+)
+
+// Loop serves connections on one goroutine.
+type Loop struct {
+	front   *Front
+	handler Handler
+	poll    int // the epoll
+	mail    *mailbox
+	over    chan struct{} // closed when it has ended
+	open    atomic.Int64  // connections, those that are lent included
+
+	now      int64 // of this turn, ns since the epoch
+	events   []unix.EpollEvent
+	buf      []byte // what is read goes here first
+	ready    []*Conn
+	spare    []*Conn
+	old      []any // mail that has been seen to
+	stopping bool
+	pace     pacer
+	scan     scan
+}
+
+// What comes by mail, besides what Post brings.
+type (
+	stop   struct{}    // begin to end
+	wake   struct{}    // look whether to end
+	errand func(*Loop) // do this
+)
+
+func newLoop(f *Front) (*Loop, error) {
+	l := &Loop{
+		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), poll: -1,
+		now: time.Now().UnixNano(),
+	}
+	l.pace.least = int64(f.cfg.Pace)
+	l.scan.init(l.now, f.cfg.ReadTimeout, f.cfg.WriteTimeout, f.cfg.IdleTimeout)
+	var err error
+	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if l.mail, err = newMailbox(); err != nil {
+		l.discard()
+		return nil, err
+	}
+	if err := watch(l.poll, unix.EPOLL_CTL_ADD, int32(l.mail.fd), 0, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		l.discard()
+		return nil, err
+	}
+	l.handler = f.cfg.Handler(l)
+	return l, nil
+}
+
+// discard closes the loop's descriptors.
+func (l *Loop) discard() {
+	if l.mail != nil {
+		l.mail.close()
+	}
+	_ = unix.Close(l.poll)
+}
+
+// Post brings done to the handler's Landed, on the loop. It may be called from any goroutine; one wake-up serves many.
+func (l *Loop) Post(done any) { l.mail.put(done) }
+
+// Now returns when this turn began.
+func (l *Loop) Now() time.Time { return time.Unix(0, l.now) }
+
+// Stopping reports whether connections end with their next answer, which should say so. For the handler only.
+func (l *Loop) Stopping() bool { return l.stopping }
+
+func (l *Loop) run() {
+	defer close(l.over)
+	defer l.discard()
+	for !l.stopping || l.open.Load() > 0 || l.front.accept.open(l) {
+		n := l.wait()
+		l.now = time.Now().UnixNano()
+		l.turn(l.events[:n])
+	}
+}
+
+// turn serves what is ready.
+func (l *Loop) turn(events []unix.EpollEvent) {
+	l.pace.begin(l.now)
+	for i := range events {
+		l.event(&events[i])
+	}
+	l.lookAgain()
+	l.endTurn()
+	l.takeMail()
+	l.scan.step(l)
+	l.front.accept.again(l)
+}
+
+// wait waits until something is ready, or due.
+func (l *Loop) wait() int {
+	timeout := 0
+	switch {
+	case len(l.ready) > 0:
+	default:
+		if pause := l.pace.pause(); pause > 0 {
+			nap(pause)
+		}
+		if l.mail.sleep() {
+			timeout = l.untilDue()
+		}
+	}
+	n, err := unix.EpollWait(l.poll, l.events, timeout)
+	l.mail.awake()
+	if err != nil {
+		return 0 // EINTR
+	}
+	return n
+}
+
+// untilDue returns for how many ms the loop may wait for events.
+func (l *Loop) untilDue() int {
+	due := l.scan.next
+	if at := l.front.accept.due(l); at != 0 {
+		due = min(due, at)
+	}
+	return int(max(0, (due-time.Now().UnixNano()+int64(time.Millisecond)-1)/int64(time.Millisecond)))
+}
+
+func (l *Loop) event(e *unix.EpollEvent) {
+	switch fd := e.Fd; {
+	case fd == int32(l.mail.fd):
+	case l.front.accept.is(l, fd):
+		l.front.accept.take(l)
+	default:
+		s := l.front.table.at(fd)
+		if s == nil {
+			return
+		}
+		if c := s.conn.Load(); c != nil && c.gen == uint32(e.Pad) {
+			l.connEvent(c, e.Events)
+		}
+	}
+}
+
+func (l *Loop) connEvent(c *Conn, events uint32) {
+	defer l.contain(c)
+	if h := c.lent.Load(); h != nil && h.tell(events) {
+		return
+	}
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.ended = true
+	}
+	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.has(flagUnderWay) { // nobody is there to take the answer
+		l.close(c)
+		return
+	}
+	c.readable = true
+	switch {
+	case c.out != nil:
+		l.writeMore(c)
+	case !c.queued:
+		l.read(c)
+	}
+}
+
+// read reads what has come, and has the handler look at it.
+func (l *Loop) read(c *Conn) {
+	for range roundsAtOnce {
+		if !c.readable || c.has(flagUnderWay|flagGone) {
+			return
+		}
+		into := l.buf
+		if c.in != nil {
+			into = c.in.b[len(c.in.b):cap(c.in.b)]
+		}
+		n, err := read(c.fd, into)
+		switch {
+		case err == unix.EAGAIN:
+			c.readable = false
+			return
+		case err != 0:
+			l.close(c)
+			return
+		case n == 0:
+			l.noMore(c)
+			return
+		}
+		if n < len(into) && !c.ended {
+			c.readable = false
+		}
+		unread := into[:n]
+		if c.in != nil {
+			c.in.b = c.in.b[:len(c.in.b)+n]
+			if unread = c.in.b; len(unread) < int(c.needs) {
+				continue
+			}
+		}
+		if !l.look(c, unread) {
+			return
+		}
+	}
+	if c.readable {
+		l.queue(c)
+	}
+}
+
+// noMore goes on with a connection whose client sends no more. Where it has sent part of a request, that is for others to answer.
+func (l *Loop) noMore(c *Conn) {
+	if c.in != nil {
+		l.handOver(c, c.in.b, nil)
+		return
+	}
+	l.close(c)
+}
+
+// look has the handler look at what is unread: b, which is the loop's buffer or the connection's own. It reports false when the
+// connection is not the loop's any more, or leaves it alone for now.
+func (l *Loop) look(c *Conn, b []byte) bool {
+	for len(b) > 0 {
+		c.set(flagUnderWay) // so that the handler may answer at once
+		n, next := l.handler.Read(c, b)
+		if c.has(flagGone) {
+			return false
+		}
+		if next == Begun {
+			l.pace.handled++
+			b = b[n:]
+			if c.has(flagUnderWay) {
+				l.keep(c, b)
+				c.begun = 0
+				c.slot.due.Store(0)
+				return false
+			}
+			continue
+		}
+		c.unset(flagUnderWay)
+		if next == More && l.await(c, b, n) {
+			return true
+		}
+		l.handOver(c, b, nil)
+		return false
+	}
+	l.keep(c, nil)
+	c.slot.due.Store(l.now + int64(l.front.cfg.IdleTimeout))
+	return true
+}
+
+// keep keeps what is left of the bytes that look has had.
+func (l *Loop) keep(c *Conn, b []byte) {
+	switch {
+	case len(b) == 0:
+		l.drop(c)
+	case c.in == nil:
+		c.in = newBuffer(len(b))
+		c.in.b = append(c.in.b, b...)
+	default:
+		c.in.b = c.in.b[:copy(c.in.b[:cap(c.in.b)], b)]
+	}
+}
+
+// drop gives back the memory of what was unread.
+func (l *Loop) drop(c *Conn) {
+	if c.in != nil {
+		l.front.cfg.Bodies.Give(c.in.reserved)
+		c.in.reserved = 0
+		c.in.free()
+		c.in = nil
+	}
+	c.needs = 0
+}
+
+// await keeps the beginning of a request, b, until n bytes of it are there, and reports whether there is room for them.
+func (l *Loop) await(c *Conn, b []byte, n int) bool {
+	want := max(n, len(b)+1)
+	if want > l.front.cfg.MaxRequest {
+		return false
+	}
+	l.keep(c, b)
+	if cap(c.in.b) < want {
+		grown := newBuffer(want)
+		if size := int64(cap(grown.b)); size > readSize {
+			if !l.front.cfg.Bodies.Take(size) {
+				grown.free()
+				return false
+			}
+			grown.reserved = size
+		}
+		grown.b = append(grown.b, c.in.b...)
+		l.drop(c)
+		c.in = grown
+	}
+	c.needs = int32(n)
+	if c.begun == 0 {
+		c.begun = l.now
+	}
+	c.slot.due.Store(c.begun + int64(l.front.cfg.ReadTimeout))
+	return true
+}
+
+// lookAgain has those looked at that were queued in the turn before.
+func (l *Loop) lookAgain() {
+	l.ready, l.spare = l.spare[:0], l.ready
+	for i, c := range l.spare {
+		c.queued = false
+		l.spare[i] = nil
+		l.readAgain(c)
+	}
+}
+
+func (l *Loop) readAgain(c *Conn) {
+	defer l.contain(c)
+	if c.lent.Load() != nil || c.has(flagUnderWay|flagGone) {
+		return
+	}
+	if c.in == nil || int(c.needs) > len(c.in.b) || l.look(c, c.in.b) {
+		l.read(c)
+	}
+}
+
+// endTurn lets the handler send what it has collected.
+func (l *Loop) endTurn() {
+	defer l.contain(nil)
+	l.handler.Turn()
+}
+
+// takeMail sees to what has come by mail.
+func (l *Loop) takeMail() {
+	l.old = l.mail.take(l.old)
+	for _, m := range l.old {
+		l.see(m)
+	}
+}
+
+func (l *Loop) see(m any) {
+	defer l.contain(nil)
+	switch m := m.(type) {
+	case stop:
+		l.stop()
+	case wake:
+	case errand:
+		m(l)
+	default:
+		l.handler.Landed(m)
+	}
+}
+
+// stop begins the loop's end.
+func (l *Loop) stop() {
+	l.stopping = true
+	l.front.accept.end(l)
+	for _, other := range l.front.loops {
+		if other != l && l == l.front.loops[0] {
+			other.mail.put(stop{})
+		}
+	}
+	l.front.table.each(func(c *Conn) {
+		if c.loop == l {
+			l.endIdle(c)
+		}
+	})
+}
+
+// endIdle ends a connection that has been served, and from which nothing has come since.
+func (l *Loop) endIdle(c *Conn) {
+	defer l.contain(c)
+	if c.lent.Load() != nil || !c.has(flagServed) || c.has(flagUnderWay|flagGone) {
+		return
+	}
+	c.readable = true
+	l.read(c)
+	if c.lent.Load() == nil && c.in == nil && !c.has(flagUnderWay|flagGone) {
+		l.close(c)
+	}
+}
+
+// contain ends the connection whose handling has panicked, and lets the loop go on. It must be deferred itself.
+func (l *Loop) contain(c *Conn) {
+	if p := recover(); p != nil {
+		l.front.cfg.Panicked(p, debug.Stack())
+		if c != nil {
+			l.close(c)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package evloop
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// table has the connections of all loops by their descriptors, which the system keeps small and dense.
+type table struct {
+	chunks atomic.Pointer[[]*chunk]
+	mu     sync.Mutex // held to add chunks
+}
+
+// slot is a descriptor's place. Deadlines lie here so that a scan reads them in a row.
+type slot struct {
+	conn atomic.Pointer[Conn]
+	due  atomic.Int64 // when its loop must look at it, ns since the epoch; 0: never
+}
+
+const chunkSize = 1 << 10
+
+type chunk [chunkSize]slot
+
+// at returns the slot of a descriptor; nil, if it has never had one.
+func (t *table) at(fd int32) *slot {
+	chunks := t.chunks.Load()
+	if i := int(fd) / chunkSize; chunks != nil && i < len(*chunks) {
+		return &(*chunks)[i][fd%chunkSize]
+	}
+	return nil
+}
+
+// grow returns the slot of a descriptor, made if need be.
+func (t *table) grow(fd int32) *slot {
+	if s := t.at(fd); s != nil {
+		return s
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var chunks []*chunk
+	if now := t.chunks.Load(); now != nil {
+		chunks = append(chunks, *now...)
+	}
+	for len(chunks) <= int(fd)/chunkSize {
+		chunks = append(chunks, new(chunk))
+	}
+	t.chunks.Store(&chunks)
+	return &chunks[fd/chunkSize][fd%chunkSize]
+}
+
+// size returns how many slots there are.
+func (t *table) size() int {
+	if chunks := t.chunks.Load(); chunks != nil {
+		return len(*chunks) * chunkSize
+	}
+	return 0
+}
+
+// each calls do for every connection.
+func (t *table) each(do func(*Conn)) {
+	for fd := range t.size() {
+		if c := t.at(int32(fd)).conn.Load(); c != nil {
+			do(c)
+		}
+	}
+}
