@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,18 @@ func (s *sse) next() frame {
 	}
 }
 
+// wantEnd holds the last frame of a stream against what it must say.
+func (s *sse) wantEnd(f frame, event, data string) {
+	s.t.Helper()
+	after, err := strconv.Atoi(f.retry)
+	if f.event != event || f.data != data || f.id == "" || err != nil || after < 1000 || after > 5000 {
+		s.t.Errorf("the stream ends with %+v, want the event %s with %s, and an id and a time to come again", f, event, data)
+	}
+	if f := s.next(); f != (frame{}) {
+		s.t.Errorf("behind the end comes %+v", f)
+	}
+}
+
 // A stream tells what happens from now on, once and with the ids of pages; from any event's id another one goes on, and nothing
 // is missed, whether it happened before or since.
 func TestContractEventStream(t *testing.T) {
@@ -199,12 +212,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		other := l.stream(l.control(roleViewer), "")
 		l.store.Clock.Advance(2 * time.Minute)
 		f := s.next()
-		if f.event != "end" || f.retry == "" || f.id == "" || !strings.Contains(f.data, `"reason":"token_expired"`) {
-			t.Fatalf("%+v", f)
-		}
-		if f := s.next(); f != (frame{}) {
-			t.Errorf("behind the end comes %+v", f)
-		}
+		s.wantEnd(f, "end", `{"reason":"token_expired","cursor":"`+f.id+`"}`)
 		if f := other.block(); f.comment != "keep-alive" {
 			t.Errorf("another one is told %+v", f)
 		}
@@ -212,19 +220,85 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	})
 }
 
+// A stream ends once its token was taken back, by this replica or by another one, and says so; with a token that was issued
+// since, its client goes on and misses nothing.
+func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		other := l.beside()
+		l.s.streams.keepAlive, other.s.streams.keepAlive = 20*time.Millisecond, 20*time.Millisecond
+		viewer := func(name string) string {
+			return l.controlOf(token.Control{Role: roleViewer, Subject: name, TTL: time.Hour})
+		}
+		here, there, bob := l.stream(viewer("ann"), ""), other.stream(viewer("ann"), ""), l.stream(viewer("bob"), "")
+		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"subject":"ann"}`).want(200)
+		other.looks()
+		for _, s := range []*sse{here, there} {
+			f := s.next()
+			s.wantEnd(f, "end", `{"reason":"token_revoked","cursor":"`+f.id+`"}`)
+		}
+		if f := bob.block(); f.event == "end" {
+			t.Errorf("another one is told %+v", f)
+		}
+		l.create(`{"taskId":"meanwhile"}`)
+		l.pass(2 * time.Second)
+		for _, s := range []*sse{here, there} {
+			if e := l.stream(viewer("ann"), "", "Last-Event-ID", s.last).next().of(); e.Subject != "meanwhile" {
+				t.Errorf("the next one is told %+v", e)
+			}
+		}
+	})
+}
+
+// A client that reads too slowly is told so, and from where to go on; there it misses nothing.
+func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold
+		viewer, body := l.control(roleViewer), `{"reason":"`+strings.Repeat(`\u0001`, 512)+`"}`
+		slow, quick := l.stream(viewer, "type=task.cancel_requested"), l.stream(viewer, "type=task.cancel_requested")
+		for i := range tasks {
+			e := l.create(fmt.Sprintf(`{"taskId":"t%d"}`, i))
+			l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), body).want(202)
+			if i%50 == 49 {
+				for range 50 {
+					quick.next()
+				}
+			}
+		}
+		told := map[string]bool{}
+		f := slow.next()
+		for ; f.event == "" && f.data != ""; f = slow.next() {
+			told[f.of().Subject] = true
+		}
+		slow.wantEnd(f, "lagged", `{"cursor":"`+f.id+`"}`)
+		for again := l.stream(viewer, "type=task.cancel_requested", "Last-Event-ID", f.id); len(told) < tasks; {
+			subject := again.next().of().Subject
+			if told[subject] {
+				t.Fatalf("%s is told twice", subject)
+			}
+			told[subject] = true
+		}
+	})
+}
+
 // A replica that stops tells its streams, and takes no more.
 func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		a, b := l.stream(l.control(roleViewer), ""), l.stream(l.control(roleViewer), "")
+		var streams []*sse
+		for range 8 {
+			streams = append(streams, l.stream(l.control(roleViewer), ""))
+		}
 		l.s.stop()
-		for _, s := range []*sse{a, b} {
-			if f := s.next(); f.event != "end" || !strings.Contains(f.data, `"reason":"draining"`) || f.retry == "" {
-				t.Errorf("%+v", f)
-			}
-			if f := s.next(); f != (frame{}) {
-				t.Errorf("behind the end comes %+v", f)
-			}
+		when := map[string]bool{}
+		for _, s := range streams {
+			f := s.next()
+			s.wantEnd(f, "end", `{"reason":"draining","cursor":"`+f.id+`"}`)
+			when[f.retry] = true
+		}
+		if len(when) == 1 {
+			t.Errorf("all clients are told to come again after %v ms", when)
 		}
 		l.do("GET", "/v1/events", l.control(roleViewer), "", "Accept", "text/event-stream").refused(503, v1.CodeOverloaded)
 	})
