@@ -404,8 +404,8 @@ var opWords = map[string]words{
 	},
 	opListDeliveries: {
 		tag: "webhooks", summary: "List what a webhook is sent",
-		description: "Newest first: all that waits, and of what is over the newest 500 delivered and as many dead. Pages may be short: go on " +
-			"while there is a nextPageToken.",
+		description: "Newest first, or oldest with order=asc: all that waits, and of what is over the newest 500 delivered and as many " +
+			"dead. Pages may be short: go on while there is a nextPageToken.",
 		answers: map[int]any{200: v1.WebhookDeliveryList{}}, errors: []int{404},
 	},
 	opRedeliver: {
@@ -516,6 +516,7 @@ const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata:
 var ownQueryParams = map[string]map[string]obj{
 	opListDeliveries: {
 		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),
+		"order":  queryParam("order", "Oldest or newest first.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "desc"}),
 	},
 	opEvents: {
 		"tenantId": queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.",

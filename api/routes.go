@@ -313,7 +313,7 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/webhooks", op: opCreateWebhook, access: forControl, needs: mayOperate, handle: (*request).createWebhook},
 	{
 		method: "GET", pattern: "/v1/webhooks", op: opListWebhooks, access: forControl, needs: mayRead, handle: (*request).listWebhooks,
-		query: []string{"pageSize", "pageToken"},
+		query: []string{"order", "pageSize", "pageToken"},
 	},
 	{method: "GET", pattern: "/v1/webhooks/{webhookId}", op: opGetWebhook, access: forControl, needs: mayRead, handle: (*request).getWebhook},
 	{
@@ -334,7 +334,7 @@ var routes = []*route{
 	},
 	{
 		method: "GET", pattern: "/v1/webhooks/{webhookId}/deliveries", op: opListDeliveries, access: forControl, needs: mayRead,
-		handle: (*request).listDeliveries, query: []string{"status", "pageSize", "pageToken"},
+		handle: (*request).listDeliveries, query: []string{"status", "order", "pageSize", "pageToken"},
 	},
 	{
 		method: "POST", pattern: "/v1/webhooks/{webhookId}/redeliver", op: opRedeliver,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -49,7 +50,10 @@ func (req *request) listWebhooks() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := struct{ Webhooks tracker.Scope }{scope}
+	filter := struct {
+		Webhooks   tracker.Scope
+		Descending bool
+	}{scope, p.descending()}
 	size, after := p.page(filter)
 	if p.err != nil {
 		return 0, nil, p.err
@@ -58,10 +62,13 @@ func (req *request) listWebhooks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if filter.Descending {
+		slices.Reverse(all)
+	}
 	list := v1.WebhookList{Webhooks: []v1.Webhook{}, TotalCount: len(all)}
 	for _, w := range all {
-		if w.ID <= after {
-			continue
+		if w.ID == after || after != "" && (w.ID > after) == filter.Descending {
+			continue // it stood on a page before
 		}
 		if len(list.Webhooks) == size {
 			list.NextPageToken = pageToken(filter, list.Webhooks[size-1].WebhookID)
@@ -140,7 +147,10 @@ func (req *request) listDeliveries() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := tracker.DeliveryFilter{Scope: scope, WebhookID: req.id, Status: wordOf(&p, "status", tracker.DeliveryStatuses...)}
+	filter := tracker.DeliveryFilter{
+		Scope: scope, WebhookID: req.id, Status: wordOf(&p, "status", tracker.DeliveryStatuses...),
+		OldestFirst: wordOf(&p, "order", "desc", "asc") == "asc",
+	}
 	paged := filter
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err

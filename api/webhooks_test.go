@@ -64,6 +64,15 @@ func TestContractWebhooks(t *testing.T) {
 			t.Fatalf("%+v", rest)
 		}
 
+		var back v1.WebhookList
+		l.do("GET", "/v1/webhooks?order=desc&pageSize=1", viewer, "").want(200).into(&back)
+		l.do("GET", "/v1/webhooks?order=desc&pageSize=1&pageToken="+back.NextPageToken, viewer, "").want(200).into(&rest)
+		if back.Webhooks[0].WebhookID != "b" || len(rest.Webhooks) != 1 || rest.Webhooks[0].WebhookID != "alerts" || rest.NextPageToken != "" {
+			t.Errorf("%+v %+v", back, rest)
+		}
+		l.do("GET", "/v1/webhooks?order=asc&pageToken="+back.NextPageToken, viewer, "").refused(400, v1.CodeInvalidRequest)
+		l.do("GET", "/v1/webhooks?order=up", viewer, "").refused(400, v1.CodeInvalidRequest)
+
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q","taskId":"t1"}`).want(201)
 		if err := l.sweeper.Deliver(context.Background()); err != nil {
 			t.Fatal(err)
@@ -86,6 +95,14 @@ func TestContractWebhooks(t *testing.T) {
 		if test.Type != "webhook.test" || test.Status != "PENDING" || test.EventID != nil {
 			t.Errorf("%+v", test)
 		}
+		for _, c := range [][2]string{{"", test.DeliveryID}, {"order=desc", test.DeliveryID}, {"order=asc", id}} {
+			l.do("GET", "/v1/webhooks/alerts/deliveries?pageSize=1&"+c[0], viewer, "").want(200).into(&made)
+			if len(made.Deliveries) != 1 || made.Deliveries[0].DeliveryID != c[1] {
+				t.Errorf("%s: %+v, want %s first", c[0], made, c[1])
+			}
+		}
+		l.do("GET", "/v1/webhooks/alerts/deliveries?order=asc&pageToken="+made.NextPageToken, viewer, "").want(200)
+		l.do("GET", "/v1/webhooks/alerts/deliveries?order=desc&pageToken="+made.NextPageToken, viewer, "").refused(400, v1.CodeInvalidRequest)
 		var rotated v1.Webhook
 		l.do("POST", "/v1/webhooks/alerts/rotate-secret", operator, "").want(200).into(&rotated)
 		if rotated.Secret == w.Secret || rotated.OldSecretsUntil.IsZero() {

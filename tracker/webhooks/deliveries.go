@@ -23,17 +23,18 @@ var errDeliveryNotFound = &model.Error{Code: DeliveryNotFound, Message: fmt.Spri
 
 // DeliveryFilter asks for a page of a webhook's deliveries.
 type DeliveryFilter struct {
-	Scope     model.Scope
-	WebhookID string
-	Status    Status // "": of all
-	After     string // id of the delivery before the page; "": the newest are first
-	PageSize  int
+	Scope       model.Scope
+	WebhookID   string
+	Status      Status // "": of all
+	OldestFirst bool   // else the newest
+	After       string // id of the delivery before the page; "": it is the first one
+	PageSize    int
 }
 
 // DeliveryPage is what it gets.
 type DeliveryPage struct {
-	Deliveries []*Delivery // newest first
-	Next       string      // id after which the next page begins; "": there is none
+	Deliveries []*Delivery
+	Next       string // id after which the next page begins; "": there is none
 }
 
 // scanned is how many deliveries one page looks at, at most.
@@ -42,19 +43,19 @@ const scanned = 200
 // Deliveries returns a page of them. It may be short though there is more.
 func (s *Service) Deliveries(ctx context.Context, f DeliveryFilter) (*DeliveryPage, error) {
 	ctx = s.store.Within(ctx, 0)
-	before := ""
+	behind := ""
 	if f.After != "" {
 		number, ok := numberOf(f.After)
 		if !ok {
 			return nil, invalid("pageToken", "is not one of ours; use the nextPageToken of the page before, unchanged")
 		}
-		before = number
+		behind = number
 	}
 	most := f.PageSize
 	if f.Status == Pending {
 		most = scanned
 	}
-	re, err := s.store.Do(ctx, "deliveries", s.deliveriesCall(s.ref(f.Scope, f.WebhookID), f.Status, before, most))
+	re, err := s.store.Do(ctx, "deliveries", s.deliveriesCall(s.ref(f.Scope, f.WebhookID), f.Status, behind, most, f.OldestFirst))
 	if err != nil {
 		return nil, err
 	}

@@ -159,15 +159,19 @@ func (h *hooked) hook(id string) *tracker.Webhook {
 
 func (h *hooked) deliveries(id string, status tracker.DeliveryStatus) []*tracker.Delivery {
 	h.Helper()
-	var all []*tracker.Delivery
-	for after := ""; ; {
-		page, err := h.Deliveries(h.Ctx, tracker.DeliveryFilter{Scope: trackertest.Scope, WebhookID: id, Status: status, After: after,
-			PageSize: 7})
+	return h.listed(tracker.DeliveryFilter{WebhookID: id, Status: status})
+}
+
+// listed goes through all pages of a list.
+func (h *hooked) listed(f tracker.DeliveryFilter) (all []*tracker.Delivery) {
+	h.Helper()
+	for f.Scope, f.PageSize = trackertest.Scope, 7; ; {
+		page, err := h.Deliveries(h.Ctx, f)
 		if err != nil {
 			h.Fatal(err)
 		}
 		all = append(all, page.Deliveries...)
-		if after = page.Next; after == "" {
+		if f.After = page.Next; f.After == "" {
 			return all
 		}
 	}

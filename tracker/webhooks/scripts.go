@@ -97,16 +97,16 @@ func (s *Service) beginCall(shard int, version, entry string, mark uint16) *stor
 	return store.NewCall(shard, s.scripts.begin, []string{s.store.Keys[shard].EventMarks}, version, entry, int(mark))
 }
 
-// deliveriesCall lists deliveries of one status, or of all for "", before a number.
-func (s *Service) deliveriesCall(r hookRef, of Status, before string, most int) *store.Call {
+// deliveriesCall lists deliveries of one status, or of all for "", behind a number in the order of the list.
+func (s *Service) deliveriesCall(r hookRef, of Status, behind string, most int, oldestFirst bool) *store.Call {
 	letter := map[Status]string{Delivered: "D", Dead: "X"}[of]
-	return s.call(r, s.scripts.deliveries, letter, before, most)
+	return s.call(r, s.scripts.deliveries, letter, behind, most, schema.Flag(oldestFirst))
 }
 
 type deliveriesReply struct {
 	found bool // there is such a webhook
 	all   []*Delivery
-	last  string // number of the oldest that was looked at
+	last  string // number of the last that was looked at
 	full  bool   // there may be more
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -321,7 +322,12 @@ func TestRedeliveries(t *testing.T) {
 		if got := h.deliver(); len(got) != 1 || got[0].message.Type != "webhook.test" || got[0].id() != d.MessageID {
 			t.Errorf("tested: %+v", got)
 		}
-		if got := h.deliveries("w", "")[0]; got.ID != d.ID || got.Status != "DELIVERED" {
+		newest, oldest := h.deliveries("w", ""), h.listed(tracker.DeliveryFilter{WebhookID: "w", OldestFirst: true})
+		slices.Reverse(oldest)
+		if !reflect.DeepEqual(newest, oldest) {
+			t.Errorf("oldest first there are %d, newest first %d", len(oldest), len(newest))
+		}
+		if got := newest[0]; got.ID != d.ID || got.Status != "DELIVERED" {
 			t.Errorf("the test is %+v, was %+v", got, d)
 		}
 	})
