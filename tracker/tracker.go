@@ -104,6 +104,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, w, stats.Options{
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare, Logger: o.Logger,
+		Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{

@@ -121,7 +121,7 @@ func kindOf(c prometheus.Collector, d *prometheus.Desc) string {
 	switch c.(type) {
 	case *prometheus.CounterVec:
 		return "counter"
-	case *prometheus.GaugeVec, certificates:
+	case *prometheus.GaugeVec:
 		return "gauge"
 	case *prometheus.HistogramVec:
 		return "histogram"
@@ -143,7 +143,10 @@ func kindOf(c prometheus.Collector, d *prometheus.Desc) string {
 			return "histogram"
 		}
 	}
-	return "unknown"
+	if strings.Contains(d.String(), `_total", help`) {
+		return "counter"
+	}
+	return "gauge" // of a collector that has nothing to say now
 }
 
 func writeMetrics(w io.Writer, all []family) error {

@@ -96,6 +96,7 @@ const RevocationsKey = "lubdub:{0}:revocations"
 // Keys of what replicas leave of themselves; they live where MetaKey does.
 const (
 	FleetKey   = "lubdub:{0}:fleet"
+	TellerKey  = "lubdub:{0}:teller"
 	replicaKey = "lubdub:{0}:replica:"
 	stepKey    = "lubdub:{0}:step:"
 )

@@ -49,7 +49,7 @@ func (s *Service) KeepStats(ctx context.Context) error {
 }
 
 // LeaveStats leaves what this replica has counted in the step before this one, and returns the store's time. Who is first notes
-// what there was, too.
+// what there was, too, and one replica shows it in its metrics.
 func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
 	ctx = s.store.Within(ctx, 0)
 	facts, _ := json.Marshal(s.opts.Facts) // plain values
@@ -70,15 +70,26 @@ func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
 		return hello.now, &model.Error{Code: model.Unavailable, Op: "stats", Cause: err, Message: "this replica's counters cannot be read"}
 	}
 	r.pending = &pending{step, is.since(r.before), is.counts}
+	sent := time.Now() // the lease runs from before it was asked for
 	said, err := s.report(ctx, string(facts), step, r.pending.since)
 	if err != nil {
 		return hello.now, err
 	}
 	r.before, r.pending = is.counts, nil
-	if said.wanted {
-		return hello.now, s.tellLevels(ctx, step)
+	if !said.wanted && !said.tells {
+		return hello.now, nil
 	}
-	return hello.now, nil
+	counts, err := s.countAll(ctx, "")
+	if err != nil {
+		return hello.now, err
+	}
+	if said.tells {
+		s.told.tell(counts, sent)
+	}
+	if said.wanted {
+		_, err = s.store.Do(ctx, "stats", s.levelsCall(step, counts.levels(), counts.Only))
+	}
+	return hello.now, err
 }
 
 func (s *Service) report(ctx context.Context, facts string, step int64, c *counted) (reportReply, error) {
@@ -96,13 +107,3 @@ func (s *Service) report(ctx context.Context, facts string, step int64, c *count
 
 // maxScopes bounds the scopes whose tasks and workers are counted for the series.
 const maxScopes = 1000
-
-// tellLevels notes what there was in a step.
-func (s *Service) tellLevels(ctx context.Context, step int64) error {
-	counts, err := s.countAll(ctx, "")
-	if err != nil {
-		return err
-	}
-	_, err = s.store.Do(ctx, "stats", s.levelsCall(step, counts.levels(), counts.Only))
-	return err
-}

@@ -110,6 +110,7 @@ func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond 
 const (
 	replicaLife = 30 * time.Second // of one that is silent
 	stepLife    = 70 * time.Minute
+	tellerLease = 25 * time.Second // two reports may fail
 )
 
 // reportCall says that a replica is there and, where the step is not zero, what it has counted in it.
@@ -124,18 +125,20 @@ func (s *Service) reportCall(replica, facts string, step int64, c *counted) *sto
 			}
 		}
 	}
-	return store.NewCall(0, s.scripts.report, []string{schema.FleetKey, schema.ReplicaKey(replica), schema.StepKey(step)},
-		append([]any{replica, facts, model.Millis(replicaLife), began, model.Millis(stepLife), lag}, args...)...)
+	return store.NewCall(0, s.scripts.report,
+		[]string{schema.FleetKey, schema.ReplicaKey(replica), schema.StepKey(step), schema.TellerKey},
+		append([]any{replica, facts, model.Millis(replicaLife), began, model.Millis(stepLife), lag, model.Millis(tellerLease)}, args...)...)
 }
 
 type reportReply struct {
 	now     time.Time
 	refused bool // there are too many replicas
 	wanted  bool // nobody has told yet what there was in the step
+	tells   bool // this replica tells what there is
 }
 
 func readReport(re store.Reply) reportReply {
-	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1}
+	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1, tells: re.Int(3) == 1}
 }
 
 // levelsCall says what there was in a step, and of which one scope, "" for several.

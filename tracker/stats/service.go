@@ -21,6 +21,7 @@ type Options struct {
 	First      func(shard int, sweepers []string) string
 	BrakeShare int // percent; 0: there is no brake
 	Logger     *slog.Logger
+	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }
 
 // Service counts. Its methods may be called from any goroutine.
@@ -34,6 +35,7 @@ type Service struct {
 	snapshots *snapshots
 	hosts     *lru.Cache[string, host] // machines and versions of workers, which never change
 	reporter  reporter
+	told      *told
 }
 
 // Facts are what a replica says of itself.
@@ -55,8 +57,12 @@ const (
 // New makes the service.
 func New(st *store.Store, w *workers.Service, o Options) *Service {
 	hosts, _ := lru.New[string, host](maxHosts) // fails for a size of 0 only
+	told := newTold()
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(told)
+	}
 	return &Service{
-		store: st, workers: w, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
+		told: told, store: st, workers: w, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
 		series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
 	}
 }

@@ -1,0 +1,74 @@
+package stats
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// told is what there is in the whole deployment, as the metrics of one replica at a time show it: the sum over all replicas is
+// then what there is. mu guards the fields.
+type told struct {
+	mu     sync.Mutex
+	counts *Counts
+	until  time.Time // the end of the lease; nothing is shown after it
+
+	tasks, workers, liveness, machines, overdue *prometheus.Desc
+}
+
+func newTold() *told {
+	desc := func(name, help, label string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help+" Counted every 10 s and shown by one replica at a time.", []string{label}, nil)
+	}
+	return &told{
+		tasks:    desc("lubdub_tasks", "Tasks by state, in all scopes.", "state"),
+		workers:  desc("lubdub_workers", "Workers by status, in all scopes.", "status"),
+		liveness: desc("lubdub_workers_by_liveness", "Workers that are not OFFLINE by liveness, in all scopes.", "liveness"),
+		machines: desc("lubdub_machines", "Machines by status, in all scopes.", "status"),
+		overdue: prometheus.NewDesc("lubdub_oldest_overdue_seconds", "By how much that is overdue which is so most; 0: nothing is. "+
+			"Looked at every 10 s and shown by one replica at a time.", nil, nil),
+	}
+}
+
+// leaseMargin is for clocks that do not run alike.
+const leaseMargin = time.Second
+
+// tell shows counts for as long as the lease lasts that was asked for at sent.
+func (t *told) tell(counts *Counts, sent time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts, t.until = counts, sent.Add(tellerLease-leaseMargin)
+}
+
+// EndTelling has this replica's metrics show what there is no more, as they do when the lease has run out. For tests, whose clock
+// goes its own way.
+func (s *Service) EndTelling() { s.told.tell(nil, time.Time{}) }
+
+// Describe is of prometheus.Collector.
+func (t *told) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue} {
+		to <- d
+	}
+}
+
+// Collect is of prometheus.Collector.
+func (t *told) Collect(to chan<- prometheus.Metric) {
+	t.mu.Lock()
+	c, over := t.counts, time.Now().After(t.until)
+	t.mu.Unlock()
+	if over {
+		return
+	}
+	to <- prometheus.MustNewConstMetric(t.overdue, prometheus.GaugeValue, c.OldestOverdue.Seconds())
+	gauges(to, t.tasks, c.Tasks)
+	gauges(to, t.workers, c.Workers)
+	gauges(to, t.liveness, c.Liveness)
+	gauges(to, t.machines, c.Machines)
+}
+
+func gauges[K ~string](to chan<- prometheus.Metric, d *prometheus.Desc, counts map[K]int) {
+	for label, n := range counts {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), string(label))
+	}
+}

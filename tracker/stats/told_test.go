@@ -1,0 +1,77 @@
+package stats_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Of two replicas one shows what there is, so that a sum over both is right; when it has not been heard for its lease the other
+// does, and by its own clock the first has stopped before.
+func TestOneReplicaTellsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	var registries []*prometheus.Registry
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		registries = registries[len(registries)-1:]
+		other := trackertest.OpenOn(h, h.Store, func(o *tracker.Options) { o.Shards, o.Registerer = 2, registry(&registries) })
+		for range 3 {
+			h.MustCreate(func(n *tracker.NewTask) { n.Queue = "q" })
+		}
+		h.MustRegister()
+		leave := func(trs ...*tracker.Tracker) {
+			h.Helper()
+			for _, tr := range trs {
+				if _, err := tr.LeaveStats(h.Ctx); err != nil {
+					h.Fatal(err)
+				}
+			}
+		}
+		want := func(first, second int) {
+			h.Helper()
+			for i, want := range []int{first, second} {
+				tasks, shown := told(h, registries[i], "lubdub_tasks", "QUEUED")
+				workers, _ := told(h, registries[i], "lubdub_workers", "ONLINE")
+				if shown != (want > 0) || tasks != want || shown && workers != 1 {
+					h.Errorf("replica %d shows %d tasks, %d workers", i, tasks, workers)
+				}
+			}
+		}
+		leave(h.Tracker, other)
+		want(3, 0)
+		h.Advance(10 * time.Second)
+		h.MustCreate(func(n *tracker.NewTask) { n.Queue = "q" })
+		leave(other, h.Tracker)
+		want(4, 0)
+		h.Advance(26 * time.Second)
+		h.EndTelling()
+		want(0, 0)
+		leave(other, h.Tracker)
+		want(0, 4)
+	}, func(o *tracker.Options) { o.Registerer = registry(&registries) })
+}
+
+func registry(all *[]*prometheus.Registry) *prometheus.Registry {
+	*all = append(*all, prometheus.NewRegistry())
+	return (*all)[len(*all)-1]
+}
+
+// told returns what a replica shows under a name and a label's value.
+func told(t testing.TB, from *prometheus.Registry, name, label string) (n int, shown bool) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {
+				return int(m.GetGauge().GetValue()), true
+			}
+		}
+	}
+	return 0, false
+}
