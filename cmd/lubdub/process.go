@@ -100,8 +100,8 @@ func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections 
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxStreams: p.cfg.MaxStreams,
-		MaxBodyBytes: p.cfg.MaxBodyBytes,
-		TenantBeats:  p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
+		MaxBodyBytes: p.cfg.MaxBodyBytes, NoEventLoop: p.cfg.EventLoop == "false", EventLoops: p.cfg.EventLoops, BeatPace: p.cfg.BeatPace,
+		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
 	return err
 }
