@@ -11,22 +11,16 @@
 --   there was enough before it
 -- Cost: O(entries), at most 256 of up to 5 KB, and one for each shard
 --#include lib/clock.lua
+--#include lib/streamid.lua
 local CONTINUED, TRIMMED, LOST, UNREAD = 0, 1, 2, 3
 local left, each = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local function range(key, from, count) return redis.call('XRANGE', key, from, '+', 'COUNT', count) end
 
-local function newer(a, b)
-  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
-  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
-  if a_ms ~= b_ms then return tonumber(a_ms) > tonumber(b_ms) end
-  return tonumber(a_seq) > tonumber(b_seq)
-end
-
 -- Tells whether entries from an id on are not there any more. A shard begins with an event that says so.
 local function trimmed_before(key, id)
   local first = range(key, '-', 1)[1]
-  return first and first[2][2] ~= 'system.shard_started' and newer(first[1], id)
+  return first and first[2][2] ~= 'system.shard_started' and is_newer(first[1], id)
 end
 
 -- Returns how the shard goes on, its entries, and whether there may be more of them.
@@ -39,7 +33,7 @@ local function read(key, from, count)
   local found = range(key, from, count + 1)
   if found[1] and found[1][1] == from then return told(CONTINUED, found, count + 1) end
   local first = range(key, '-', 1)[1]
-  if not first or newer(first[1], from) then return told(TRIMMED, found) end
+  if not first or is_newer(first[1], from) then return told(TRIMMED, found) end
   return told(LOST, range(key, '-', count))
 end
 

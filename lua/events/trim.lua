@@ -6,15 +6,9 @@
 -- Reply: wall ms, then for each shard {events dropped, 1 where there may be more to drop}
 -- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 besides
 --#include lib/clock.lua
+--#include lib/streamid.lua
 local AT_ONCE, CHUNK, BEHIND = 5000, 100, 50
 local kept, age = tonumber(ARGV[1]), tonumber(ARGV[2])
-
-local function older(a, b)
-  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
-  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
-  if a_ms ~= b_ms then return tonumber(a_ms) < tonumber(b_ms) end
-  return tonumber(a_seq) < tonumber(b_seq)
-end
 
 -- Drops what is before an id: whole nodes of the stream first, which costs next to nothing.
 local function drop_before(events, id)
@@ -27,7 +21,7 @@ end
 local function drop_old(events, first)
   if age == 0 then return 0 end
   local since = string.format('%.0f', math.max(0, now - age)) .. '-0'
-  return drop_before(events, older(first, since) and first or since)
+  return drop_before(events, is_newer(since, first) and first or since)
 end
 
 -- Drops what is too much, but nothing from `first` on where webhooks are far behind.
@@ -40,7 +34,7 @@ local function drop_many(events, first, taken)
   end
   local some = redis.call('XRANGE', events, '-', '+', 'COUNT', math.min(over, CHUNK) + 1)
   local last = some[#some][1]
-  return redis.call('XTRIM', events, 'MINID', '=', older(first, last) and first or last)
+  return redis.call('XTRIM', events, 'MINID', '=', is_newer(last, first) and first or last)
 end
 
 local reply = {now}
@@ -48,7 +42,7 @@ for k = 1, #KEYS, 2 do
   local newest, taken = redis.call('XREVRANGE', KEYS[k], '+', '-', 'COUNT', 1)[1], redis.call('HGET', KEYS[k + 1], 'taken')
   local dropped, more = 0, 0
   if newest then
-    local first = taken and older(taken, newest[1]) and taken or newest[1]
+    local first = taken and is_newer(newest[1], taken) and taken or newest[1]
     local old = drop_old(KEYS[k], first)
     local many = drop_many(KEYS[k], first, taken)
     dropped, more = old + many, (old >= AT_ONCE or many >= CHUNK) and 1 or 0
