@@ -1,9 +1,11 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,12 +97,20 @@ func (p *prompt) request(r *route) (path, token, body string) {
 	return path, token, body
 }
 
+// prompted is what was answered to a request, and how fast.
+type prompted struct {
+	status     int
+	retryAfter string
+	code       string // of a refusal
+	took       time.Duration
+}
+
 // ask sends a request and tells how long its answer took.
-func (p *prompt) ask(r *route) (status int, retryAfter string, took time.Duration, err error) {
+func (p *prompt) ask(r *route) (a prompted, err error) {
 	path, token, body := p.request(r)
 	req, err := http.NewRequest(r.method, "http://lubdub.test"+path, strings.NewReader(body))
 	if err != nil {
-		return 0, "", 0, err
+		return a, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -109,15 +119,20 @@ func (p *prompt) ask(r *route) (status int, retryAfter string, took time.Duratio
 	start := time.Now()
 	res, err := p.client.Do(req)
 	if err != nil {
-		return 0, "", 0, err
+		return a, err
 	}
-	_, err = io.Copy(io.Discard, res.Body)
+	text, err := io.ReadAll(res.Body)
 	_ = res.Body.Close()
-	return res.StatusCode, res.Header.Get("Retry-After"), time.Since(start), err
+	a = prompted{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), took: time.Since(start)}
+	var refused v1.Error
+	if a.status >= http.StatusBadRequest && json.Unmarshal(text, &refused) == nil {
+		a.code = refused.Error
+	}
+	return a, err
 }
 
 // everyRoute asks each route several times at once, and holds every answer to its time.
-func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status int, retryAfter string)) {
+func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, a prompted)) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -126,15 +141,15 @@ func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status 
 	for _, r := range routes {
 		for range each {
 			all.Go(func() {
-				status, retryAfter, d, err := p.ask(r)
+				a, err := p.ask(r)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
 					t.Errorf("%s: %v", r, err)
 					return
 				}
-				took[r] = max(took[r], d)
-				check(r, status, retryAfter)
+				took[r] = max(took[r], a.took)
+				check(r, a)
 			})
 		}
 	}
@@ -151,28 +166,50 @@ func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, status 
 	}
 }
 
-// Whatever the route: while Redis hangs the answer comes within one and a half redis-timeouts, and is 503 with
-// Retry-After where the store was needed; in the first moment, when nobody knows yet, and later.
-func TestEveryRouteAnswersInTimeWhileRedisHangs(t *testing.T) {
+// Whatever the route: while Redis hangs, or is not there, the answer comes within one and a half redis-timeouts, and is 503 with a
+// code that says why and Retry-After where the store was needed; in the first moment, when nobody knows yet, and later.
+func TestEveryRouteAnswersInTimeWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
-	p := newPrompt(t)
-	if err := p.server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = p.server.Thaw() }()
-	for range 2 {
-		p.everyRoute(t, 5, func(r *route, status int, retryAfter string) {
-			switch r.op {
-			case "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
-				if status != 200 {
-					t.Errorf("%s: %d", r, status)
-				}
-				return
-			case "readyz", "healthz":
-				return
+	away := []string{string(tracker.Unavailable), string(tracker.Overloaded)} // the latter waited behind others, and was not sent
+	for name, end := range map[string]func(s *redistest.Server) error{
+		"hangs":     (*redistest.Server).Freeze,
+		"is killed": func(s *redistest.Server) error { s.Kill(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPrompt(t)
+			if err := end(p.server); err != nil {
+				t.Fatal(err)
 			}
-			if n, err := strconv.Atoi(retryAfter); status != 503 || err != nil || n < 1 {
-				t.Errorf("%s: %d, Retry-After %q", r, status, retryAfter)
+			defer func() { _ = p.server.Thaw() }()
+			for range 2 {
+				p.everyRoute(t, 5, func(r *route, a prompted) {
+					switch r.op {
+					case "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
+						if a.status != 200 {
+							t.Errorf("%s: %d", r, a.status)
+						}
+						return
+					case "readyz", "healthz":
+						return
+					}
+					if n, err := strconv.Atoi(a.retryAfter); a.status != 503 || !slices.Contains(away, a.code) || err != nil || n < 1 {
+						t.Errorf("%s: %+v", r, a)
+					}
+				})
+			}
+			stream, err := http.NewRequest("GET", "http://lubdub.test/v1/events", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream.Header.Set("Accept", "text/event-stream")
+			stream.Header.Set("Authorization", "Bearer "+p.control(roleAdmin))
+			res, err := p.client.Do(stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = res.Body.Close(); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+				t.Errorf("a stream of events: %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
 			}
 		})
 	}
@@ -186,8 +223,8 @@ func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
 		t.Run(delay.String(), func(t *testing.T) {
 			p := newPrompt(t)
 			p.proxy.Delay(delay)
-			p.everyRoute(t, 5, func(r *route, status int, retryAfter string) {
-				if status == 503 && retryAfter == "" && r.op != "readyz" && r.op != "healthz" {
+			p.everyRoute(t, 5, func(r *route, a prompted) {
+				if a.status == 503 && a.retryAfter == "" && r.op != "readyz" && r.op != "healthz" {
 					t.Errorf("%s: 503 without Retry-After", r)
 				}
 			})

@@ -185,3 +185,56 @@ func TestACordonBetweenChoiceAndPlacement(t *testing.T) {
 		h.WantCode(err, tracker.NoCapacity)
 	})
 }
+
+// What was being placed on a worker when it was cordoned, or began to drain, does not stay pinned to it: neither a creation's place,
+// which was reserved before, nor one that a sweeper had chosen again.
+func TestACordonWhilePlacing(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(tr *tracker.Tracker, h *trackertest.Harness, id string) error{
+		"cordon": func(tr *tracker.Tracker, h *trackertest.Harness, id string) error {
+			_, err := tr.CordonWorker(h.Ctx, trackertest.Scope, id, "")
+			return err
+		},
+		"drain": func(tr *tracker.Tracker, h *trackertest.Harness, id string) error {
+			_, err := tr.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				placed := []func(*tracker.NewTask){trackertest.Queued, trackertest.Placed("leastLoaded")}
+				worker := func(machine string) string {
+					return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = machine }).WorkerID
+				}
+				other, next := h.Replica(), ""
+				trackertest.After(h.Tracker, "worker_selected", func() {
+					if id := next; id != "" {
+						next = ""
+						if err := stop(other.Tracker, h, id); err != nil {
+							h.Error(err)
+						}
+					}
+				})
+				a := worker("m1")
+				next = a
+				h.MustCreate(append(placed, func(n *tracker.NewTask) { n.TaskID = "t" })...)
+				if task := h.MustGet("t"); next != "" || task.WorkerID != "" {
+					h.Fatalf("created: pinned to %q, which is %v", task.WorkerID, h.MustWorker(a))
+				}
+				next = worker("m2")
+				h.Advance(time.Second)
+				h.MustSweep()
+				if task := h.MustGet("t"); next != "" || task.WorkerID != "" {
+					h.Fatalf("placed again: pinned to %q", task.WorkerID)
+				}
+				c := worker("m3")
+				h.Advance(20 * time.Second)
+				h.MustSweep()
+				if task := h.MustGet("t"); task.WorkerID != c {
+					h.Fatalf("placed on %q, and not on %q", task.WorkerID, c)
+				}
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -161,7 +162,13 @@ func (p *Placer) GiveBack(ctx context.Context) {
 	places := p.places
 	p.places = nil
 	clear(p.mine)
-	p.service.store.Tidy(ctx, func(ctx context.Context) { p.service.unreserve(ctx, p.op, places) })
+	p.service.store.Tidy(ctx, func(ctx context.Context) {
+		for r, is := range p.service.unreserve(ctx, p.op, places) {
+			if is.Cordoned || is.Code == schema.CodeDraining { // after its place was reserved: nobody else frees what came since
+				_ = p.service.holdings.UnpinAll(ctx, p.op, &r, is.Queue)
+			}
+		}
+	})
 }
 
 // reserve reserves a place and then counts the worker's load, with the places that others have reserved. False: it is not
@@ -189,11 +196,18 @@ func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (o
 	return re.others, true, nil
 }
 
-// unreserve ends reservations of which no place is taken any more.
-func (s *Service) unreserve(ctx context.Context, op string, places []Reservation) {
+// unreserve ends reservations of which no place is taken any more. It returns what has become of their workers meanwhile.
+func (s *Service) unreserve(ctx context.Context, op string, places []Reservation) map[schema.WorkerRef]Reserved {
 	calls := make([]*store.Call, len(places))
 	for i, r := range places {
 		calls[i] = s.EndReservationCall(r, 0)
 	}
 	s.store.DoAll(ctx, op, calls)
+	are := map[schema.WorkerRef]Reserved{}
+	for i, c := range calls {
+		if c.Err == nil {
+			are[*places[i].Worker] = ReadReserved(c.Reply)
+		}
+	}
+	return are
 }
