@@ -1,16 +1,18 @@
 package api
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"testing"
 )
 
-// An act leaves a line with who did it; a dry run, which does nothing, leaves none, whichever act it would have been.
+// An act on many leaves a line with how many it was about; a dry run, which does nothing, leaves none, whichever act it would have been.
 func TestADryRunIsNoActInTheLog(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	tried := 0
+	counts := map[string]string{opCancelTasks: "matched=3 done=2", opRetryTasks: "matched=3 done=2"} // of the fake
 	for _, r := range routes {
 		if of := opWords[r.op].request; of == nil || !hasField(of, "DryRun") {
 			continue
@@ -18,9 +20,13 @@ func TestADryRunIsNoActInTheLog(t *testing.T) {
 		tried++
 		for _, dry := range []string{"false", "true"} {
 			before := strings.Count(e.log.String(), "msg=act op="+r.op)
+			want := cmp.Or(counts[r.op], "matched=1 done=1")
 			e.do(r.method, r.pattern, e.control(roleAdmin), `{"selector":{"queue":"q"},"dryRun":`+dry+`}`).want(200)
 			if lines := strings.Count(e.log.String(), "msg=act op="+r.op) - before; (lines == 1) != (dry == "false") {
 				t.Errorf("%s with dryRun %s: %d lines", r, dry, lines)
+			}
+			if log := e.log.String(); !strings.Contains(log[strings.LastIndex(log, "op="+r.op):], want) {
+				t.Errorf("%s with dryRun %s: no %q in %s", r, dry, want, log)
 			}
 		}
 	}

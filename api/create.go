@@ -165,8 +165,13 @@ func (d *durations) some(field string, v *int64, unit, absent time.Duration) tim
 	if v == nil {
 		return absent
 	}
-	if *v < 0 || *v > longest/int64(unit/time.Millisecond) {
-		d.refuse(field, *v, "is out of range")
+	most := longest / int64(unit/time.Millisecond)
+	switch {
+	case *v < 0:
+		d.refuse(field, *v, "must not be negative")
+		return 0
+	case *v > most:
+		d.refuse(field, *v, fmt.Sprintf("must be at most %d", most))
 		return 0
 	}
 	return time.Duration(*v) * unit

@@ -50,7 +50,7 @@ func (req *request) drainMachine() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return drainedBody(false)(req.s.tracker.DrainMachine(req.context(), scope, req.id, d))
+	return req.drained(false)(req.s.tracker.DrainMachine(req.context(), scope, req.id, d))
 }
 
 // resumeMachine answers POST /v1/machines/{machineId}/resume.

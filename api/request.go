@@ -25,7 +25,7 @@ type request struct {
 	query   url.Values       // checked against the route's
 	who     *principal       // whom it comes from; nil where the route asks for no token, or asks for each item's
 	attempt *tracker.Attempt // with forTask: the one that it is about
-	dryRun  bool             // it changes nothing
+	many    *many            // what an act on many has done; nil: it was none
 }
 
 func (req *request) local() time.Time { return req.s.local(req.ctx) }

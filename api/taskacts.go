@@ -15,7 +15,6 @@ func (req *request) cancelTasks() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	req.dryRun = body.DryRun
 	how, err := howToCancel(&body.CancelRequest)
 	if err != nil {
 		return 0, nil, err
@@ -24,7 +23,7 @@ func (req *request) cancelTasks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return actedOnTasks(token)(req.s.tracker.CancelTasks(req.context(), f, how, body.DryRun))
+	return req.actedOnTasks(token, body.DryRun)(req.s.tracker.CancelTasks(req.context(), f, how, body.DryRun))
 }
 
 // retryTasks answers POST /v1/tasks:retry.
@@ -33,19 +32,19 @@ func (req *request) retryTasks() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	req.dryRun = body.DryRun
 	f, token, err := req.taskSelector(opRetryTasks, &body.Selector, body.PageToken)
 	if err != nil {
 		return 0, nil, err
 	}
-	return actedOnTasks(token)(req.s.tracker.RetryTasks(req.context(), f, body.DryRun))
+	return req.actedOnTasks(token, body.DryRun)(req.s.tracker.RetryTasks(req.context(), f, body.DryRun))
 }
 
-func actedOnTasks(token func(next string) string) func(*tracker.ActedOnTasks, error) (int, any, error) {
+func (req *request) actedOnTasks(token func(next string) string, dryRun bool) func(*tracker.ActedOnTasks, error) (int, any, error) {
 	return func(a *tracker.ActedOnTasks, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
+		req.many = &many{dryRun, a.Matched, a.Done}
 		r := &v1.ActOnTasksResponse{Matched: a.Matched, Done: a.Done, Refused: map[string]int{}, NextPageToken: token(a.Next)}
 		for code, n := range a.Refused {
 			r.Refused[string(code)] = n

@@ -59,7 +59,11 @@ func (req *request) offlineWorkers() (int, any, error) {
 		return 0, nil, invalidField("silentForMs", "silentForMs stands in the selector and beside it; say it once")
 	}
 	var d durations
-	silent := d.positive("silentForMs", cmp.Or(body.SilentForMs, body.Selector.SilentForMs), time.Millisecond)
+	field := "silentForMs"
+	if body.Selector.SilentForMs != nil {
+		field = "selector.silentForMs"
+	}
+	silent := d.positive(field, cmp.Or(body.SilentForMs, body.Selector.SilentForMs), time.Millisecond)
 	if d.err != nil {
 		return 0, nil, d.err
 	}
@@ -69,12 +73,11 @@ func (req *request) offlineWorkers() (int, any, error) {
 func (req *request) actOnWorkers(
 	act tracker.WorkerAct, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
 ) (int, any, error) {
-	req.dryRun = dryRun
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	f, err := workerSelector(scope, selector, silent)
+	f, err := workerSelector(scope, selector, silent, act == tracker.RetireWorkers)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -85,15 +88,18 @@ func (req *request) actOnWorkers(
 	if err != nil {
 		return 0, nil, err
 	}
+	req.many = &many{dryRun, done.Matched, done.Done}
 	return fasthttp.StatusOK, &v1.ActOnWorkersResponse{Matched: done.Matched, Done: done.Done, DryRun: dryRun,
 		WorkerIDs: orEmpty(done.Workers)}, nil
 }
 
-// workerSelector reads which workers are meant. One that says nothing is refused: it would mean all of them.
-func workerSelector(scope tracker.Scope, s *v1.WorkerSelector, silent time.Duration) (tracker.WorkerFilter, error) {
+// workerSelector reads which workers are meant, bySilence where that may be asked for. One that says nothing is refused: it would mean
+// all of them.
+func workerSelector(scope tracker.Scope, s *v1.WorkerSelector, silent time.Duration, bySilence bool) (tracker.WorkerFilter, error) {
 	f := tracker.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {
-		return f, invalidField("selector", "selector says nothing, which would mean every worker; name labels, queue, version or machineId")
+		return f, invalidField("selector", "selector says nothing, which would mean every worker; name labels, queue, version or machineId"+
+			map[bool]string{true: ", or say silentForMs"}[bySilence])
 	}
 	return f, f.ValidateSelector()
 }

@@ -68,12 +68,11 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	req.dryRun = body.DryRun
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	f, err := workerSelector(scope, &body.Selector, 0)
+	f, err := workerSelector(scope, &body.Selector, 0, false)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -81,14 +80,15 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return drainedBody(body.DryRun)(req.s.tracker.DrainWorkers(req.context(), f, d, body.DryRun))
+	return req.drained(body.DryRun)(req.s.tracker.DrainWorkers(req.context(), f, d, body.DryRun))
 }
 
-func drainedBody(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
+func (req *request) drained(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
 	return func(d *tracker.Drained, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
+		req.many = &many{dryRun, d.Matched, d.Draining}
 		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun,
 			WorkerIDs: orEmpty(d.Workers)}, nil
 	}
