@@ -150,6 +150,25 @@ func parseHead(head []byte) (status, length int, err error) {
 	}
 }
 
+// answerIn finds the first answer in what was read: its body, and how long it is with its head. 0: it is not all there yet.
+func answerIn(in []byte) (status int, body []byte, size int, err error) {
+	i := bytes.Index(in, crlf2)
+	if i < 0 {
+		return 0, nil, 0, nil
+	}
+	head := i + len(crlf2)
+	status, length, err := parseHead(in[:head])
+	switch size = head + length; {
+	case err != nil:
+		return 0, nil, 0, err
+	case size > maxAnswer:
+		return 0, nil, 0, errTooLarge
+	case size > len(in):
+		return 0, nil, 0, nil
+	}
+	return status, in[head:size], size, nil
+}
+
 // equalFold compares with a text in lower case; bytes.EqualFold also knows Unicode, which costs.
 func equalFold(b, lower []byte) bool {
 	for i, x := range b {

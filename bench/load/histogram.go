@@ -33,11 +33,11 @@ type recorder struct {
 
 // stripe is the part of a recorder that some connections write to.
 type stripe struct {
-	mu                sync.Mutex
-	latency, lateness Histogram
-	window            int       // that current is for
-	beats             int64     // in it
-	current           Histogram // of latency in it
+	mu                     sync.Mutex
+	latency, lateness, own Histogram
+	window                 int       // that current is for
+	beats                  int64     // in it
+	current                Histogram // of latency in it
 }
 
 // Window is what ended in one stretch of time.
@@ -51,26 +51,35 @@ const stripes = 8
 func newRecorder(width time.Duration) *recorder {
 	r := &recorder{stripes: make([]stripe, stripes), width: width}
 	for i := range r.stripes {
-		r.stripes[i] = stripe{latency: NewHistogram(), lateness: NewHistogram(), current: newWindow()}
+		r.stripes[i] = stripe{latency: NewHistogram(), lateness: NewHistogram(), own: NewHistogram(), current: newWindow()}
 	}
 	return r
 }
 
-// record counts an answer. All times are since the run's start.
-func (r *recorder) record(conn int, intended, sent, done time.Duration, beats int) {
+// times of a request, since the run's start.
+type times struct {
+	intended time.Duration
+	free     time.Duration // its connection was: since the answer before
+	sent     time.Duration
+	done     time.Duration
+}
+
+// record counts an answer.
+func (r *recorder) record(conn int, at times, beats int) {
 	s := &r.stripes[conn%len(r.stripes)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latency.Record(done - intended)
-	s.lateness.Record(sent - intended)
+	s.latency.Record(at.done - at.intended)
+	s.lateness.Record(at.sent - at.intended)
+	s.own.Record(at.sent - max(at.intended, at.free))
 	if r.width == 0 {
 		return
 	}
-	if w := int(done / r.width); w != s.window {
+	if w := int(at.done / r.width); w != s.window {
 		r.flush(s)
 		s.window = w
 	}
-	s.current.Record(done - intended)
+	s.current.Record(at.done - at.intended)
 	s.beats += int64(beats)
 }
 
@@ -90,14 +99,15 @@ func (r *recorder) flush(s *stripe) {
 	s.beats = 0
 }
 
-// result merges everything, once nobody records any more.
-func (r *recorder) result() (latency, lateness Histogram, windows []Window) {
-	latency, lateness = NewHistogram(), NewHistogram()
+// into merges everything into a result, once nobody records any more.
+func (r *recorder) into(res *Result) {
+	res.Latency, res.Lateness, res.OwnLateness = NewHistogram(), NewHistogram(), NewHistogram()
 	for i := range r.stripes {
 		s := &r.stripes[i]
-		latency.Merge(s.latency.Histogram)
-		lateness.Merge(s.lateness.Histogram)
+		res.Latency.Merge(s.latency.Histogram)
+		res.Lateness.Merge(s.lateness.Histogram)
+		res.OwnLateness.Merge(s.own.Histogram)
 		r.flush(s)
 	}
-	return latency, lateness, r.windows
+	res.Windows = r.windows
 }

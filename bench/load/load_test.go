@@ -56,14 +56,29 @@ func fakeServer(t *testing.T, answer func(conn net.Conn, n int)) (address string
 
 func write(c net.Conn, text string) { _, _ = io.WriteString(c, text) }
 
-func dial(t *testing.T, address string, n int) *Pool {
-	t.Helper()
-	p, err := Dial(t.Context(), address, n)
-	if err != nil {
-		t.Fatal(err)
+// dials are the generators, which must be alike.
+var dials = map[string]func(context.Context, string, int) (Generator, error){
+	"pool":  func(ctx context.Context, address string, n int) (Generator, error) { return Dial(ctx, address, n) },
+	"light": DialLight,
+}
+
+type dialer func(t *testing.T, address string, n int) Generator
+
+// both runs a test with each generator.
+func both(t *testing.T, test func(t *testing.T, dial dialer)) {
+	for name, d := range dials {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(t *testing.T, address string, n int) Generator {
+				t.Helper()
+				g, err := d(t.Context(), address, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(g.Close)
+				return g
+			})
+		})
 	}
-	t.Cleanup(p.Close)
-	return p
 }
 
 // some sends a number of requests and takes every 200 for a beat.
@@ -94,48 +109,52 @@ func sources(n int) func(int, int) Source {
 }
 
 func TestCountsByStatus(t *testing.T) {
-	address := fakeServer(t, func(c net.Conn, n int) {
-		switch n % 4 {
-		case 0:
-			write(c, "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n")
-		case 1:
-			write(c, "HTTP/1.1 410 Gone\r\nX: y\r\nCONTENT-LENGTH:  3 \r\n\r\nend")
-		default:
-			write(c, okAnswer)
+	both(t, func(t *testing.T, dial dialer) {
+		address := fakeServer(t, func(c net.Conn, n int) {
+			switch n % 4 {
+			case 0:
+				write(c, "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n")
+			case 1:
+				write(c, "HTTP/1.1 410 Gone\r\nX: y\r\nCONTENT-LENGTH:  3 \r\n\r\nend")
+			default:
+				write(c, okAnswer)
+			}
+		})
+		r, err := dial(t, address, 4).Run(t.Context(), Load{Source: sources(10)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int64{"503": 10, "410": 10}
+		if r.Requests != 40 || r.Beats != 20 || !maps.Equal(r.NotOK, want) || r.Latency.TotalCount() != 40 {
+			t.Errorf("%+v, %d latencies", r.Tally, r.Latency.TotalCount())
 		}
 	})
-	r, err := dial(t, address, 4).Run(t.Context(), Load{Source: sources(10)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]int64{"503": 10, "410": 10}
-	if r.Requests != 40 || r.Beats != 20 || !maps.Equal(r.NotOK, want) || r.Latency.TotalCount() != 40 {
-		t.Errorf("%+v, %d latencies", r.Tally, r.Latency.TotalCount())
-	}
 }
 
 // Answers come in pieces, several large ones in a row, and none is mistaken for the next.
 func TestPartialReads(t *testing.T) {
-	sizes := []int{0, 1, 5000, 3, 70_000, 4096}
-	body := func(n int) string { return strings.Repeat(string(rune('a'+n%26)), sizes[n%len(sizes)]) }
-	address := fakeServer(t, func(c net.Conn, n int) {
-		text := fmt.Sprintf("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: %d\r\n\r\n%s", len(body(n)), body(n))
-		for len(text) > 0 {
-			piece := min(len(text), 1+len(text)/3)
-			write(c, text[:piece])
-			text = text[piece:]
+	both(t, func(t *testing.T, dial dialer) {
+		sizes := []int{0, 1, 5000, 3, 70_000, 4096}
+		body := func(n int) string { return strings.Repeat(string(rune('a'+n%26)), sizes[n%len(sizes)]) }
+		address := fakeServer(t, func(c net.Conn, n int) {
+			text := fmt.Sprintf("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: %d\r\n\r\n%s", len(body(n)), body(n))
+			for len(text) > 0 {
+				piece := min(len(text), 1+len(text)/3)
+				write(c, text[:piece])
+				text = text[piece:]
+			}
+		})
+		s := &some{left: 3 * len(sizes)}
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: func(int, int) Source { return s }})
+		if err != nil || r.Beats != int64(3*len(sizes)) {
+			t.Fatalf("%v %+v", err, r.Tally)
+		}
+		for i, got := range s.bodies {
+			if want := body(i + 1); got != want {
+				t.Errorf("answer %d has %d bytes, not %d", i+1, len(got), len(want))
+			}
 		}
 	})
-	s := &some{left: 3 * len(sizes)}
-	r, err := dial(t, address, 1).Run(t.Context(), Load{Source: func(int, int) Source { return s }})
-	if err != nil || r.Beats != int64(3*len(sizes)) {
-		t.Fatalf("%v %+v", err, r.Tally)
-	}
-	for i, got := range s.bodies {
-		if want := body(i + 1); got != want {
-			t.Errorf("answer %d has %d bytes, not %d", i+1, len(got), len(want))
-		}
-	}
 }
 
 // Wherever an answer is torn apart, also inside the end of its head, it is put together again.
@@ -162,105 +181,119 @@ func TestByteByByte(t *testing.T) {
 
 // A connection that the server closes is counted and opened again.
 func TestServerCloses(t *testing.T) {
-	address := fakeServer(t, func(c net.Conn, n int) {
-		if n == 3 {
-			write(c, "HTTP/1.1 200 OK\r\nContent-Le")
-			_ = c.Close()
-			return
+	both(t, func(t *testing.T, dial dialer) {
+		address := fakeServer(t, func(c net.Conn, n int) {
+			if n == 3 {
+				write(c, "HTTP/1.1 200 OK\r\nContent-Le")
+				_ = c.Close()
+				return
+			}
+			write(c, okAnswer)
+		})
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(5)})
+		if err != nil {
+			t.Fatal(err)
 		}
-		write(c, okAnswer)
+		if r.Beats != 4 || r.NotOK["connection closed by the server"] != 1 {
+			t.Errorf("%+v", r.Tally)
+		}
 	})
-	r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(5)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Beats != 4 || r.NotOK["connection closed by the server"] != 1 {
-		t.Errorf("%+v", r.Tally)
-	}
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
-	for name, text := range map[string]string{
-		"no HTTP":                    "SSH-2.0-OpenSSH\r\n\r\n",
-		"without a Content-Length":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"Content-Length":             "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-		"an answer of more than 64":  "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n",
-		"connection closed by the s": "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			address := fakeServer(t, func(c net.Conn, _ int) { write(c, text); _ = c.Close() })
-			r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1)})
-			if err != nil || r.Beats != 0 || len(r.NotOK) != 1 {
-				t.Fatalf("%v %+v", err, r.Tally)
-			}
-			for why := range r.NotOK {
-				if !strings.Contains(why, name) {
-					t.Errorf("it is %q", why)
+	both(t, func(t *testing.T, dial dialer) {
+		for name, text := range map[string]string{
+			"no HTTP":                    "SSH-2.0-OpenSSH\r\n\r\n",
+			"without a Content-Length":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"Content-Length":             "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+			"an answer of more than 64":  "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n",
+			"connection closed by the s": "",
+		} {
+			t.Run(name, func(t *testing.T) {
+				address := fakeServer(t, func(c net.Conn, _ int) { write(c, text); _ = c.Close() })
+				r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1)})
+				if err != nil || r.Beats != 0 || len(r.NotOK) != 1 {
+					t.Fatalf("%v %+v", err, r.Tally)
 				}
-			}
-		})
-	}
+				for why := range r.NotOK {
+					if !strings.Contains(why, name) {
+						t.Errorf("it is %q", why)
+					}
+				}
+			})
+		}
+	})
 }
 
 // A server that is gone ends the run with an error, not with numbers.
 func TestServerGone(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := dial(t, l.Addr().String(), 1)
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
-	_ = accepted.Close()
-	if r, err := p.Run(t.Context(), Load{Source: sources(1)}); err == nil || !strings.Contains(err.Error(), "takes no connections any more") {
-		t.Errorf("%v %+v", err, r.Tally)
-	}
+	both(t, func(t *testing.T, dial dialer) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := dial(t, l.Addr().String(), 1)
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Close()
+		_ = accepted.Close()
+		if r, err := p.Run(t.Context(), Load{Source: sources(1)}); err == nil || !strings.Contains(err.Error(), "takes no connections any more") {
+			t.Errorf("%v %+v", err, r.Tally)
+		}
+	})
 }
 
 // A run that is interrupted ends, though the server withholds its answer.
 func TestInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	address := fakeServer(t, func(c net.Conn, n int) { cancel() })
-	if _, err := dial(t, address, 1).Run(ctx, Load{Source: sources(2)}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	both(t, func(t *testing.T, dial dialer) {
+		ctx, cancel := context.WithCancel(t.Context())
+		address := fakeServer(t, func(c net.Conn, n int) { cancel() })
+		if _, err := dial(t, address, 1).Run(ctx, Load{Source: sources(2)}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }
 
 // An open loop whose connections all sleep is interrupted too, and says so.
 func TestInterruptWhileAsleep(t *testing.T) {
-	address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })
-	p := dial(t, address, 2)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 50 {
-		if _, err := p.Run(ctx, Load{Source: sources(1), PerSecond: 1, clock: &fakeClock{}}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
+	both(t, func(t *testing.T, dial dialer) {
+		address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })
+		p := dial(t, address, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 50 {
+			if _, err := p.Run(ctx, Load{Source: sources(1), PerSecond: 1, clock: &fakeClock{}}); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
 		}
-	}
+	})
 }
 
 // A run that is told to end waits for what is under way and is no error.
 func TestUntil(t *testing.T) {
-	until := make(chan struct{})
-	address := fakeServer(t, func(c net.Conn, n int) {
-		if n == 10 {
-			close(until)
+	both(t, func(t *testing.T, dial dialer) {
+		until := make(chan struct{})
+		address := fakeServer(t, func(c net.Conn, n int) {
+			if n == 10 {
+				close(until)
+			}
+			write(c, okAnswer)
+		})
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1 << 30), Until: until})
+		if err != nil || r.Beats < 10 || r.Beats != r.Requests || len(r.NotOK) != 0 {
+			t.Errorf("%v %+v", err, r.Tally)
 		}
-		write(c, okAnswer)
 	})
-	r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1 << 30), Until: until})
-	if err != nil || r.Beats < 10 || r.Beats != r.Requests || len(r.NotOK) != 0 {
-		t.Errorf("%v %+v", err, r.Tally)
-	}
 }
 
 // fakeClock stands still but for what the server takes and what is slept.
 type fakeClock struct{ at atomic.Int64 }
 
 func (c *fakeClock) now() time.Duration { return time.Duration(c.at.Load()) }
+
+func (c *fakeClock) skip(t time.Duration) bool { return c.sleepUntil(context.Background(), t) }
 
 func (c *fakeClock) sleepUntil(ctx context.Context, t time.Duration) bool {
 	if t > c.now() {
@@ -272,59 +305,63 @@ func (c *fakeClock) sleepUntil(ctx context.Context, t time.Duration) bool {
 // One stall of a second is one long request to a closed loop. In an open loop everybody who wanted to send meanwhile
 // has waited, each from their own intended time.
 func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
-	run := func(perSecond float64) Result {
-		clock := &fakeClock{}
-		address := fakeServer(t, func(c net.Conn, n int) {
-			if n == 1 {
-				clock.at.Add(int64(time.Second))
+	both(t, func(t *testing.T, dial dialer) {
+		run := func(perSecond float64) Result {
+			clock := &fakeClock{}
+			address := fakeServer(t, func(c net.Conn, n int) {
+				if n == 1 {
+					clock.at.Add(int64(time.Second))
+				}
+				write(c, okAnswer)
+			})
+			r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(150), For: 2 * time.Second, PerSecond: perSecond,
+				Window: 500 * time.Millisecond, clock: clock})
+			if err != nil || r.Beats != 150 {
+				t.Fatalf("%v %+v", err, r.Tally)
 			}
-			write(c, okAnswer)
-		})
-		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(150), For: 2 * time.Second, PerSecond: perSecond,
-			Window: 500 * time.Millisecond, clock: clock})
-		if err != nil || r.Beats != 150 {
-			t.Fatalf("%v %+v", err, r.Tally)
+			return r
 		}
-		return r
-	}
-	open := run(100) // one each 10 ms: 100 of them are intended while the first is under way
-	for _, c := range []struct {
-		percent float64
-		want    time.Duration
-	}{{100, time.Second}, {50, 250 * time.Millisecond}, {33, 0}} {
-		got := time.Duration(open.Latency.ValueAtPercentile(c.percent)) * time.Microsecond
-		if got < c.want-11*time.Millisecond || got > c.want+11*time.Millisecond {
-			t.Errorf("open loop: p%v is %v, not %v", c.percent, got, c.want)
+		open := run(100) // one each 10 ms: 100 of them are intended while the first is under way
+		for _, c := range []struct {
+			percent float64
+			want    time.Duration
+		}{{100, time.Second}, {50, 250 * time.Millisecond}, {33, 0}} {
+			got := time.Duration(open.Latency.ValueAtPercentile(c.percent)) * time.Microsecond
+			if got < c.want-11*time.Millisecond || got > c.want+11*time.Millisecond {
+				t.Errorf("open loop: p%v is %v, not %v", c.percent, got, c.want)
+			}
 		}
-	}
-	if late := open.Lateness.Max(); late < 985_000 || late > 991_000 {
-		t.Errorf("the second request was sent 990 ms late, and the most is %d µs", late)
-	}
-	closed := run(0)
-	if p := closed.Latency.ValueAtPercentile(99); p != 0 || closed.Latency.Max() < 999_000 {
-		t.Errorf("closed loop: p99 %d µs, max %d µs", p, closed.Latency.Max())
-	}
-	var beats, latencies int64
-	for _, w := range open.Windows {
-		beats += w.Beats
-		latencies += w.Latency.TotalCount()
-	}
-	if len(open.Windows) != 3 || beats != 150 || latencies != 150 || open.Windows[0].Beats != 0 {
-		t.Errorf("%d windows with %d beats, %d latencies", len(open.Windows), beats, latencies)
-	}
+		if late := open.Lateness.Max(); late < 985_000 || late > 991_000 {
+			t.Errorf("the second request was sent 990 ms late, and the most is %d µs", late)
+		}
+		closed := run(0)
+		if p := closed.Latency.ValueAtPercentile(99); p != 0 || closed.Latency.Max() < 999_000 {
+			t.Errorf("closed loop: p99 %d µs, max %d µs", p, closed.Latency.Max())
+		}
+		var beats, latencies int64
+		for _, w := range open.Windows {
+			beats += w.Beats
+			latencies += w.Latency.TotalCount()
+		}
+		if len(open.Windows) != 3 || beats != 150 || latencies != 150 || open.Windows[0].Beats != 0 {
+			t.Errorf("%d windows with %d beats, %d latencies", len(open.Windows), beats, latencies)
+		}
+	})
 }
 
 // What an open loop could not send by its end it tells.
 func TestOverloadIsTold(t *testing.T) {
-	clock := &fakeClock{}
-	address := fakeServer(t, func(c net.Conn, n int) {
-		clock.at.Add(int64(time.Second))
-		write(c, okAnswer)
+	both(t, func(t *testing.T, dial dialer) {
+		clock := &fakeClock{}
+		address := fakeServer(t, func(c net.Conn, n int) {
+			clock.at.Add(int64(time.Second))
+			write(c, okAnswer)
+		})
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1 << 30), For: 2 * time.Second, PerSecond: 10, clock: clock})
+		if err != nil || r.Beats+r.NotOK[NotSent] != 20 || r.NotOK[NotSent] < 10 {
+			t.Errorf("%v %+v", err, r.Tally)
+		}
 	})
-	r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1 << 30), For: 2 * time.Second, PerSecond: 10, clock: clock})
-	if err != nil || r.Beats+r.NotOK[NotSent] != 20 || r.NotOK[NotSent] < 10 {
-		t.Errorf("%v %+v", err, r.Tally)
-	}
 }
 
 func TestSchedule(t *testing.T) {
@@ -374,7 +411,7 @@ func TestNoAllocationsPerRequest(t *testing.T) {
 		if err != nil || s.Answered(status, body, nil) != 1 {
 			t.Fatal(status, err)
 		}
-		rec.record(0, 0, 0, time.Millisecond, 1)
+		rec.record(0, times{done: time.Millisecond}, 1)
 	}
 	one()
 	if n := testing.AllocsPerRun(answers, one); n > 1.01 { // net.Pipe's own

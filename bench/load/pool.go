@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Pool is open connections to one server, which one run after the other uses.
+// Pool is a generator with a goroutine for each connection, so that its sources may wait.
 type Pool struct {
 	conns []*conn
 }
@@ -21,6 +19,24 @@ type Pool struct {
 // default, and those of closed connections rest for a minute.
 const portsPerAddress = 10_000
 
+const dialTimeout = 10 * time.Second
+
+// sourceOf is the loopback address that connection i leaves from; nil: the system's choice.
+func sourceOf(i int) net.IP {
+	if i < portsPerAddress {
+		return nil
+	}
+	return net.IPv4(127, 0, 0, byte(1+i/portsPerAddress))
+}
+
+// explained says what to do when connection i could not be opened.
+func explained(err error, i int) error {
+	if errors.Is(err, syscall.EMFILE) {
+		return fmt.Errorf("the limit of open files is reached after %d connections; raise it with ulimit -n, or ask for fewer: %w", i, err)
+	}
+	return err
+}
+
 // Dial opens n connections to host:port.
 func Dial(ctx context.Context, address string, n int) (*Pool, error) {
 	if n < 1 {
@@ -28,22 +44,24 @@ func Dial(ctx context.Context, address string, n int) (*Pool, error) {
 	}
 	p := &Pool{}
 	for i := range n {
-		d := net.Dialer{Timeout: 10 * time.Second}
-		if host, _, _ := net.SplitHostPort(address); i >= portsPerAddress && host == "127.0.0.1" {
-			d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/portsPerAddress))}
+		d := net.Dialer{Timeout: dialTimeout}
+		if host, _, _ := net.SplitHostPort(address); host == "127.0.0.1" {
+			if from := sourceOf(i); from != nil {
+				d.LocalAddr = &net.TCPAddr{IP: from}
+			}
 		}
 		c := &conn{dial: func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }}
 		if err := c.connect(ctx); err != nil {
 			p.Close()
-			if errors.Is(err, syscall.EMFILE) {
-				err = fmt.Errorf("the limit of open files is reached after %d connections; raise it with ulimit -n, or ask for fewer: %w", i, err)
-			}
-			return nil, err
+			return nil, explained(err, i)
 		}
 		p.conns = append(p.conns, c)
 	}
 	return p, nil
 }
+
+// Run does as every generator's does.
+func (p *Pool) Run(ctx context.Context, l Load) (Result, error) { return conduct(ctx, l, p) }
 
 // Size is the number of connections.
 func (p *Pool) Size() int { return len(p.conns) }
@@ -55,188 +73,38 @@ func (p *Pool) Close() {
 	}
 }
 
-// Source makes the requests of one connection and counts their answers. One goroutine uses it.
-type Source interface {
-	// Next appends the next request to dst; nil ends the connection's part of the run.
-	Next(dst []byte) []byte
-	// Answered says how many beats an answer acknowledges. What it refuses it counts itself. The body is lent.
-	Answered(status int, body []byte, t *Tally) (beats int)
-}
+func (p *Pool) parts() int { return len(p.conns) }
 
-// Load is one run.
-type Load struct {
-	// Source makes the source of connection i of n.
-	Source func(i, n int) Source
-	// For is how long; 0: until the sources are at their end.
-	For time.Duration
-	// Until, if any, ends the run in good order when it is closed.
-	Until <-chan struct{}
-	// PerSecond is the requests of an open loop, over all connections; 0 is a closed loop.
-	PerSecond float64
-	// Poisson draws the gaps of an open loop from an exponential distribution instead of keeping them constant.
-	Poisson bool
-	// Window is the width of the result's windows; 0: none.
-	Window time.Duration
-	// Progress, if any, is called about ten times a second.
-	Progress func(Progress)
-
-	clock clock // of tests
-}
-
-// Progress of a run.
-type Progress struct {
-	Elapsed        time.Duration
-	Beats, Answers int64
-}
-
-// Result of a run.
-type Result struct {
-	Elapsed time.Duration
-	Tally
-	Latency  Histogram // of requests; an open loop's counts from the intended start
-	Lateness Histogram // from the intended start to the actual one
-	Windows  []Window
-}
-
-// Tally counts answers.
-type Tally struct {
-	Beats    int64 // acknowledged
-	Requests int64 // answered
-	NotOK    map[string]int64
-}
-
-// Refused counts something that is no acknowledged beat.
-func (t *Tally) Refused(why string, n int64) {
-	if t.NotOK == nil {
-		t.NotOK = map[string]int64{}
+func (p *Pool) counts() (beats, answers int64) {
+	for _, c := range p.conns {
+		beats += c.beats.Load()
+		answers += c.answers.Load()
 	}
-	t.NotOK[why] += n
+	return beats, answers
 }
 
-func (t *Tally) add(o *Tally) {
-	t.Beats += o.Beats
-	t.Requests += o.Requests
-	for why, n := range o.NotOK {
-		t.Refused(why, n)
-	}
-}
-
-// ErrStalled ends a run in which no answer came for a long time.
-var ErrStalled = errors.New("no answer for 30 s, so the run was given up")
-
-const (
-	stalled = 30 * time.Second
-	// grace is how long after its end an open loop that is behind its schedule goes on.
-	grace = 2 * time.Second
-)
-
-// NotSent is what Tally.NotOK calls the requests of an open loop that the server was too slow for.
-const NotSent = "not sent in time"
-
-type run struct {
-	Load
-	ctx      context.Context
-	clock    clock
-	recorder *recorder
-	stop     atomic.Bool
-}
-
-// Run sends until the time is over, the sources are at their end, or ctx ends. Requests under way are waited for.
-func (p *Pool) Run(ctx context.Context, l Load) (Result, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r := &run{Load: l, ctx: inner, recorder: newRecorder(l.Window)}
-	if r.clock = l.clock; r.clock == nil {
-		r.clock = newWallClock()
-	}
-	tallies := make([]Tally, len(p.conns))
-	errs := make([]error, len(p.conns))
-	var wg sync.WaitGroup
-	for i, c := range p.conns {
-		c.beats.Store(0)
-		c.answers.Store(0)
-		wg.Go(func() { errs[i] = r.drive(i, len(p.conns), c, &tallies[i]) })
-	}
-	ended := make(chan struct{})
-	watched := make(chan error, 1)
-	go func() { watched <- p.watch(r, cancel, ended) }()
-	wg.Wait()
-	close(ended)
-	res := Result{Elapsed: r.clock.now()}
-	for i := range tallies {
-		res.add(&tallies[i])
-	}
-	res.Latency, res.Lateness, res.Windows = r.recorder.result()
-	err := <-watched
-	if err == nil {
-		err = errors.Join(errs...)
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return res, err
-}
-
-// watch reports the progress and ends what does not end by itself.
-func (p *Pool) watch(r *run, cancel func(), ended <-chan struct{}) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	var last Progress
-	heard := time.Now()
-	giveUp := func(err error) error {
-		r.stop.Store(true)
-		cancel()
-		for { // a connection may be dialled just now
-			for _, c := range p.conns {
-				c.interrupt()
-			}
-			select {
-			case <-ended:
-				return err
-			case <-tick.C:
-			}
-		}
-	}
-	for {
-		select {
-		case <-ended:
-			return nil
-		case <-r.Until:
-			r.stop.Store(true)
-			r.Until = nil
-		case <-r.ctx.Done():
-			return giveUp(r.ctx.Err())
-		case <-tick.C:
-			at := Progress{Elapsed: r.clock.now()}
-			for _, c := range p.conns {
-				at.Beats += c.beats.Load()
-				at.Answers += c.answers.Load()
-			}
-			if at.Answers != last.Answers {
-				heard = time.Now()
-			}
-			if time.Since(heard) > stalled {
-				return giveUp(ErrStalled)
-			}
-			if last = at; r.Progress != nil {
-				r.Progress(at)
-			}
-		}
+func (p *Pool) interrupt() {
+	for _, c := range p.conns {
+		c.interrupt()
 	}
 }
 
 // maxRedials in a row, a connection gives up.
 const maxRedials = 50
 
-// drive is one connection's part of the run.
-func (r *run) drive(i, n int, c *conn, t *Tally) error {
+// drive is one connection's part of a run.
+func (p *Pool) drive(r *run, i int, t *Tally) error {
+	c, n := p.conns[i], len(p.conns)
+	c.beats.Store(0)
+	c.answers.Store(0)
 	source := r.Source(i, n)
 	var plan *schedule
 	if r.PerSecond > 0 {
 		plan = newSchedule(i, n, r.PerSecond, r.Poisson)
 	}
 	for !r.stop.Load() {
-		intended := r.clock.now()
+		free := r.clock.now()
+		intended := free
 		if plan != nil {
 			intended = plan.take()
 		}
@@ -276,7 +144,7 @@ func (r *run) drive(i, n int, c *conn, t *Tally) error {
 		t.Beats += int64(beats)
 		c.answers.Add(1)
 		c.beats.Add(int64(beats))
-		r.recorder.record(i, intended, sent, done, beats)
+		r.recorder.record(i, times{intended, free, sent, done}, beats)
 	}
 	return nil
 }

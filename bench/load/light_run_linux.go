@@ -1,0 +1,298 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// lightRun is one thread's part of a run.
+type lightRun struct {
+	*run
+	*thread
+	tally *Tally
+	plan  *schedule     // nil: a closed loop
+	due   time.Duration // the next intended time
+	ended bool          // the plan is
+	next  int           // the connection whose turn it is
+
+	underWay, over, owing int
+	out, in               []byte
+	events                []unix.EpollEvent
+	failed                error
+}
+
+const (
+	// lookUp is how often a thread looks whether the run is over, at least.
+	lookUp = 20 * time.Millisecond
+	// inARow is how many requests are sent before answers are looked for.
+	inARow = 64
+)
+
+func (l *Light) drive(r *run, i int, tally *Tally) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The kernel may be 50 µs late for a thread, so that it wakes up less often; 0 sets that again.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }()
+	t := l.threads[i]
+	t.beats.Store(0)
+	t.answers.Store(0)
+	p := &lightRun{run: r, thread: t, tally: tally, in: make([]byte, 64<<10), events: make([]unix.EpollEvent, 256)}
+	if r.PerSecond > 0 {
+		p.plan = newSchedule(i, len(l.threads), r.PerSecond, r.Poisson)
+		p.due = p.plan.take()
+	}
+	return p.serve()
+}
+
+// serve sends and receives until the run is over.
+func (p *lightRun) serve() error {
+	for _, c := range p.conns {
+		c.source, c.over, c.owed, c.free = p.Source(c.number, p.total), false, nil, 0
+		if c.fd < 0 { // it was closed at the end of a run
+			p.redial(c)
+		}
+		if p.plan == nil {
+			p.proceed(c)
+		}
+	}
+	for p.failed == nil && !p.done() {
+		p.sendDue()
+		n, err := p.wait()
+		if err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+		for _, e := range p.events[:n] {
+			p.handle(p.conns[e.Fd], e.Events)
+		}
+	}
+	for _, c := range p.conns { // what still comes is nobody's
+		if c.busy {
+			c.close()
+		}
+	}
+	return p.failed
+}
+
+func (p *lightRun) done() bool {
+	switch {
+	case p.ctx.Err() != nil:
+		return true
+	case p.stop.Load() || p.plan == nil:
+		return p.underWay == 0
+	}
+	if p.For > 0 && p.clock.now() > p.For+grace {
+		p.giveUp()
+	}
+	return p.underWay == 0 && p.owing == 0 && (p.ended || p.over == len(p.conns))
+}
+
+// giveUp counts what the server was too slow for.
+func (p *lightRun) giveUp() {
+	for _, c := range p.conns {
+		if len(c.owed) > 0 {
+			p.tally.Refused(NotSent, int64(len(c.owed)))
+			c.owed = nil
+		}
+	}
+	p.owing = 0
+	for ; !p.ended && p.over < len(p.conns); p.advance() {
+		p.tally.Refused(NotSent, 1)
+	}
+}
+
+// advance takes the next intended time from the plan.
+func (p *lightRun) advance() {
+	p.due = p.plan.take()
+	p.ended = p.For > 0 && p.due >= p.For
+}
+
+// sendDue sends what is due; a connection that is busy owes it.
+func (p *lightRun) sendDue() {
+	if p.plan == nil || p.stop.Load() {
+		return
+	}
+	for range inARow {
+		if p.ended || p.failed != nil || p.over == len(p.conns) || p.due > p.clock.now() {
+			return
+		}
+		c := p.conns[p.next]
+		p.next = (p.next + 1) % len(p.conns)
+		switch {
+		case c.over:
+		case c.busy:
+			c.owed = append(c.owed, p.due)
+			p.owing++
+		default:
+			p.ask(c, p.due)
+		}
+		p.advance()
+	}
+}
+
+// wait returns how many connections have something to tell.
+func (p *lightRun) wait() (int, error) {
+	most := lookUp
+	if p.plan != nil && !p.ended && !p.stop.Load() {
+		if p.underWay == 0 && p.clock.skip(p.due) {
+			return 0, nil
+		}
+		most = min(most, max(0, p.due-p.clock.now()))
+	}
+	n, err := epollWait(p.epoll, p.events, most)
+	if errors.Is(err, unix.EINTR) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// epollWait waits as long as it is told to the nanosecond; unix.EpollWait knows milliseconds.
+func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, error) {
+	limit := unix.NsecToTimespec(most.Nanoseconds())
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)),
+		uintptr(unsafe.Pointer(&limit)), 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.ENOSYS: // before Linux 5.11: the last millisecond without sleep
+		return unix.EpollWait(epoll, events, int(most.Milliseconds()))
+	}
+	return 0, errno
+}
+
+// proceed goes on with a connection that has nothing under way.
+func (p *lightRun) proceed(c *lightConn) {
+	if p.stop.Load() || p.failed != nil || p.ctx.Err() != nil {
+		return
+	}
+	if p.plan == nil {
+		if now := p.clock.now(); p.For == 0 || now < p.For {
+			p.ask(c, now)
+		}
+		return
+	}
+	if len(c.owed) > 0 && !c.over {
+		intended := c.owed[0]
+		c.owed = c.owed[1:]
+		p.owing--
+		p.ask(c, intended)
+	}
+}
+
+// ask sends a request, unless the source is at its end.
+func (p *lightRun) ask(c *lightConn, intended time.Duration) {
+	if p.out = c.source.Next(p.out[:0]); p.out == nil {
+		c.over = true
+		p.over++
+		p.owing -= len(c.owed)
+		c.owed = nil
+		return
+	}
+	c.intended, c.sent, c.busy = intended, p.clock.now(), true
+	p.underWay++
+	p.write(c, p.out)
+}
+
+func (p *lightRun) write(c *lightConn, text []byte) {
+	n, err := unix.Write(c.fd, text)
+	if err != nil && !errors.Is(err, unix.EAGAIN) {
+		p.broken(c, err)
+		return
+	}
+	waited := len(c.out) > 0
+	if c.out = append(c.out[:0], text[max(n, 0):]...); (len(c.out) > 0) != waited {
+		events := uint32(unix.EPOLLIN)
+		if !waited {
+			events |= unix.EPOLLOUT
+		}
+		_ = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, c.fd, p.interest(c, events)) // it is known there
+	}
+}
+
+func (p *lightRun) handle(c *lightConn, events uint32) {
+	if events&unix.EPOLLOUT != 0 && len(c.out) > 0 {
+		p.write(c, c.out)
+	}
+	if events&^unix.EPOLLOUT == 0 || c.fd < 0 {
+		return
+	}
+	n, err := unix.Read(c.fd, p.in)
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+	case err != nil:
+		p.broken(c, err)
+	case n == 0:
+		p.broken(c, io.EOF)
+	default:
+		p.received(c, p.in[:n])
+	}
+}
+
+var errUnasked = errors.New("bytes that nobody asked for")
+
+func (p *lightRun) received(c *lightConn, in []byte) {
+	if len(c.in) > 0 {
+		c.in = append(c.in, in...)
+		in = c.in
+	}
+	status, body, size, err := answerIn(in)
+	switch {
+	case err != nil:
+		p.broken(c, err)
+	case !c.busy || size > 0 && size < len(in):
+		p.broken(c, errUnasked)
+	case size > 0:
+		p.answered(c, status, body)
+	case len(in) > maxAnswer:
+		p.broken(c, errTooLarge)
+	case len(c.in) == 0:
+		c.in = append(c.in, in...)
+	}
+}
+
+func (p *lightRun) answered(c *lightConn, status int, body []byte) {
+	done := p.clock.now()
+	beats := c.source.Answered(status, body, p.tally)
+	if c.in = c.in[:0]; cap(c.in) > firstBuffer {
+		c.in = nil
+	}
+	p.tally.Requests++
+	p.tally.Beats += int64(beats)
+	p.thread.answers.Add(1)
+	p.thread.beats.Add(int64(beats))
+	p.recorder.record(p.number, times{c.intended, c.free, c.sent, done}, beats)
+	c.busy, c.free = false, done
+	p.underWay--
+	p.proceed(c)
+}
+
+// broken counts a connection that failed, and opens it again.
+func (p *lightRun) broken(c *lightConn, err error) {
+	if c.busy {
+		p.underWay--
+	}
+	c.close()
+	if p.stop.Load() {
+		return
+	}
+	p.tally.Refused(reason(err), 1)
+	p.redial(c)
+	p.proceed(c)
+}
+
+func (p *lightRun) redial(c *lightConn) {
+	var err error
+	for range maxRedials {
+		if err = p.connect(c); err == nil || p.ctx.Err() != nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	p.failed = fmt.Errorf("the server takes no connections any more: %w", err)
+}
