@@ -62,7 +62,7 @@ func (b *bench) serveBaseline(ctx context.Context, name string, t *tasks) (_ *ta
 	if to.server, err = proc.StartServer(ctx, name, path, b.environ(), args...); err != nil {
 		return nil, err
 	}
-	if to.pool, err = load.Dial(ctx, to.address(), b.Connections); err != nil {
+	if to.pool, err = load.DialLight(ctx, to.address(), b.Connections); err != nil {
 		return nil, err
 	}
 	if name != empty {
@@ -76,6 +76,26 @@ func (b *bench) serveBaseline(ctx context.Context, name string, t *tasks) (_ *ta
 		to.tracked = t.len()
 	}
 	return to, nil
+}
+
+// beside is a deployment and the HTTP baselines that there are. They run until stop, which is never nil.
+func (b *bench) beside(ctx context.Context, f *fixture) (targets []*target, stop func(), err error) {
+	targets = []*target{&f.target}
+	stop = func() {
+		for _, t := range targets[1:] {
+			t.stop()
+		}
+	}
+	for _, name := range []string{empty, naive, autopipeline} {
+		t, err := b.serveBaseline(ctx, name, f.tasks)
+		if err != nil {
+			return targets, stop, err
+		}
+		if t != nil {
+			targets = append(targets, t)
+		}
+	}
+	return targets, stop, nil
 }
 
 // ownReport is what a baseline that drives itself says.

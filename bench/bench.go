@@ -39,13 +39,23 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	proc.RaiseFileLimit()
+	var servers, own []int
+	if o.URL == "" {
+		var err error
+		if servers, own, err = proc.KeepApart(o.Cores); err != nil {
+			return nil, err
+		}
+	}
 	started := time.Now()
 	b := &bench{Options: o, progress: newProgress(o.Progress, o.Terminal), keys: newKeys()}
 	b.report = &report.Report{
 		Version: report.Version, Command: o.Command, StartedAt: started.UTC(), Quick: o.Quick, Machine: proc.Machine(),
 		Lubdub: report.Lubdub{Version: o.Version, Commit: o.Commit, Go: runtime.Version(), URL: o.URL},
 		Settings: report.Settings{Connections: o.Connections, ForSeconds: o.For.Seconds(), Rounds: o.Rounds, Tracked: o.Tracked,
-			RatePerSecond: o.Rate},
+			RatePerSecond: o.Rate, ServerCores: servers, GeneratorCores: own},
+	}
+	if servers != nil {
+		b.note("servers and Redis ran on the cores %v, the generator on %v", servers, own)
 	}
 	if o.Commit != "" {
 		b.report.Name = started.UTC().Format(time.DateOnly) + "-" + o.Commit

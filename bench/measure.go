@@ -71,7 +71,7 @@ func (b *bench) drive(ctx context.Context, t *target, like report.Run, l load.Lo
 	r.GeneratorMicros = micros(after.self, before.self, res.Beats)
 	r.Latency = quantiles(res.Latency)
 	if r.Loop == report.Open {
-		r.Lateness = quantiles(res.Lateness)
+		r.Lateness, r.OwnLateness = quantiles(res.Lateness), quantiles(res.OwnLateness)
 	}
 	return r, res, err
 }

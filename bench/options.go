@@ -21,6 +21,11 @@ type Options struct {
 	// Rate of open loops, beats per second; 0: half of the top rate.
 	Rate    float64
 	Poisson bool
+	// Cores are those of the servers and of Redis; the generator gets the others. Where fewer than two are left for it, and
+	// with 0, all share all.
+	Cores int
+	// ServerFlags are given to every Lubdub that is started.
+	ServerFlags []string
 	// RedisURL names a Redis to use instead of private ones, RedisPid its process when it runs here.
 	RedisURL string
 	RedisPid int
@@ -62,6 +67,12 @@ func (o *Options) validate() error {
 	}
 	if o.Rate < 0 {
 		refuse("--rate %v is negative", o.Rate)
+	}
+	if o.Cores < 0 {
+		refuse("--cores %d is negative", o.Cores)
+	}
+	if o.URL != "" && len(o.ServerFlags) > 0 {
+		refuse("--server-flag is for servers that the benchmark starts, so it does not go with --url")
 	}
 	if o.URL != "" && o.RedisURL != "" {
 		refuse("--url loads a deployment that has its Redis, so it does not go with --redis")

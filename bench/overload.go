@@ -165,7 +165,7 @@ func (c *client) Answered(status int, body []byte, t *load.Tally) int {
 }
 
 // judged drives a pool in a closed loop.
-func (b *bench) judged(ctx context.Context, f *fixture, pool *load.Pool, name string, of func(i, n int) load.Source,
+func (b *bench) judged(ctx context.Context, f *fixture, pool load.Generator, name string, of func(i, n int) load.Source,
 	s *report.Scenario) (*verdicts, error) {
 	v := &verdicts{admitted: load.NewHistogram(), refused: load.NewHistogram()}
 	t := f.target

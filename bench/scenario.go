@@ -38,8 +38,14 @@ func init() { // the functions look into the list
 		{"floor", "What a beat costs Redis", "Batches of 100, one at a time, against bulk ZADD XX GT CH of as many members.", ownRedis, runFloor},
 		{"latency", "Latency at half of the top rate", "Open loop: latency counts from the intended start, so that a stall is seen by every " +
 			"beat that it held up.", aDeployment, runLatency},
+		{"paced", "Beats at a steady rate", "Open loop over 1,000 connections at 10,000, 25,000 and 50,000 beats a second, where flushes carry " +
+			"few beats. Lubdub and the baselines alternate within a round.", aRedis, runPaced},
+		{"beside", "Beats beside other calls", "Open loop at half of the top rate, each time alone and then beside 1,000 long polls, 100 bodies " +
+			"that come a byte a second, or a client that lists 10,000 tasks again and again.", aRedis, runBeside},
 		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment,
 			runLifecycle},
+		{"connections", "Many connections", "Open loop: 100,000 connections that beat every 10 s, alternating with 1,000 at the same rate, each " +
+			"with a server of their own.", aRedis, runConnections},
 		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis,
 			runPopulate},
 		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},
@@ -49,7 +55,8 @@ func init() { // the functions look into the list
 		{"replica", "What a replica weighs", "Memory of a replica for the tokens that it remembers and for its connections.", aRedis, runReplica},
 		{"lag", "Detection lag", "Some tasks fall silent while the tracked ones beat at half of the top rate; the lag is what their evidence " +
 			"says.", aRedis, runLag},
-		{"deaths", "Mass death", "100,000 tasks die at the same time while the tracked ones beat at half of the top rate.", aRedis, runDeaths},
+		{"deaths", "Mass death", "100,000 tasks die at the same time, first while nobody beats, then while the tracked ones beat at half " +
+			"of the top rate.", aRedis, runDeaths},
 		{"worker-beat", "Worker beats", "Closed loop: a worker that holds 10,000 tasks beats for all of them, alternating with one that holds " +
 			"one; then 1,000 workers beat.", aRedis, runWorkerBeat},
 		{"claims", "Claims", "Closed loop: 1, 10 and 100 workers claim one task a request from a queue that was filled before.", aRedis,

@@ -21,16 +21,10 @@ func runSingle(ctx context.Context, b *bench, s *report.Scenario) error {
 	if err != nil {
 		return err
 	}
-	targets := []*target{&f.target}
-	for _, name := range []string{empty, naive, autopipeline} {
-		t, err := b.serveBaseline(ctx, name, f.tasks)
-		if err != nil {
-			return err
-		}
-		if t != nil {
-			defer t.stop()
-			targets = append(targets, t)
-		}
+	targets, stop, err := b.beside(ctx, f)
+	defer stop()
+	if err != nil {
+		return err
 	}
 	for _, t := range targets {
 		if err := b.warm(ctx, t, f.tasks); err != nil {
@@ -50,6 +44,9 @@ func runSingle(ctx context.Context, b *bench, s *report.Scenario) error {
 		ours := runs[lubdub]
 		b.topRates = append(b.topRates, ours.BeatsPerSecond)
 		b.give("frontend-cpu-vs-empty", ratio(ours.ServerMicros, runs[empty].ServerMicros))
+		if floor := runs[empty].BeatsPerSecond; floor > 0 {
+			b.give("single-rate-vs-empty", ratio(&ours.BeatsPerSecond, &floor))
+		}
 		b.give("single-cpu-vs-naive", ratio(both(ours), both(runs[naive])))
 		b.give("single-cpu-vs-autopipeline", ratio(both(ours), both(runs[autopipeline])))
 	}

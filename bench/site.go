@@ -21,7 +21,7 @@ type target struct {
 	program string
 	server  *proc.Server
 	redis   *proc.Redis
-	pool    *load.Pool
+	pool    load.Generator
 	tracked int
 }
 
@@ -46,7 +46,7 @@ func (b *bench) serve(ctx context.Context, redis *proc.Redis, tracked int, args 
 	args = append([]string{
 		"serve", "--redis", redis.URL, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
 		"--max-event-streams", strconv.Itoa(maxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
-	}, args...)
+	}, append(args, b.ServerFlags...)...)
 	return proc.StartServer(ctx, "lubdub", b.Program, b.environ(), args...)
 }
 
@@ -79,7 +79,7 @@ const (
 )
 
 // newFixture starts a Redis and a Lubdub, or connects to the deployment that was named.
-func (b *bench) newFixture(ctx context.Context, tracked int) (f *fixture, err error) {
+func (b *bench) newFixture(ctx context.Context, tracked int, args ...string) (f *fixture, err error) {
 	f = &fixture{target: target{program: lubdub}}
 	defer func() {
 		if err != nil {
@@ -92,14 +92,14 @@ func (b *bench) newFixture(ctx context.Context, tracked int) (f *fixture, err er
 		if f.redis, err = b.newRedis(ctx); err != nil {
 			return nil, err
 		}
-		if f.server, err = b.serve(ctx, f.redis, tracked); err != nil {
+		if f.server, err = b.serve(ctx, f.redis, tracked, args...); err != nil {
 			return nil, err
 		}
 	}
 	if f.control, err = b.control(ctx, "default", "default"); err != nil {
 		return nil, err
 	}
-	if f.pool, err = load.Dial(ctx, f.address(), b.Connections); err != nil {
+	if f.pool, err = load.DialLight(ctx, f.address(), b.Connections); err != nil {
 		return nil, err
 	}
 	return f, nil

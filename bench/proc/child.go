@@ -43,7 +43,7 @@ func Start(name string, cmd *exec.Cmd) (*Child, error) {
 		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := onTheirCores(cmd.Start)
 		_ = w.Close()
 		started <- err
 		if err == nil {

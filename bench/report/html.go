@@ -90,11 +90,11 @@ type section struct {
 }
 
 type runRow struct {
-	Name                                   string
-	Round                                  int
-	Loop                                   Loop
-	Tracked, Rate, Server, Redis, P50, P99 string
-	NotOK                                  string
+	Name                                         string
+	Round                                        int
+	Loop                                         Loop
+	Tracked, Rate, Server, Redis, P50, P99, Late string
+	NotOK                                        string
 }
 
 func pageOf(r *Report) pageData {
@@ -218,6 +218,9 @@ func runRowOf(r *Run) runRow {
 	}
 	if r.Latency != nil {
 		row.P50, row.P99 = number(r.Latency.P50Ms), number(r.Latency.P99Ms)
+	}
+	if r.OwnLateness != nil {
+		row.Late = number(r.OwnLateness.P99Ms)
 	}
 	var notOK []string
 	for _, status := range slices.Sorted(maps.Keys(r.NotOK)) {

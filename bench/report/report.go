@@ -74,6 +74,9 @@ type Settings struct {
 	Tracked     int      `json:"tracked"`
 	// RatePerSecond of open loops; 0: half of the top rate that was measured.
 	RatePerSecond float64 `json:"ratePerSecond,omitempty"`
+	// ServerCores are those of servers and Redis, GeneratorCores those of the generator; none: they shared all.
+	ServerCores    []int `json:"serverCores,omitempty"`
+	GeneratorCores []int `json:"generatorCores,omitempty"`
 	// Baselines that were there.
 	Baselines []string `json:"baselines"`
 }
@@ -166,6 +169,8 @@ type Run struct {
 	// Lateness is how long after the intended start an open loop sent: the generator's own part of the latency,
 	// and the wait for the connection's answer before.
 	Lateness *Quantiles `json:"lateness,omitempty"`
+	// OwnLateness is the generator's own part, without that wait.
+	OwnLateness *Quantiles `json:"ownLateness,omitempty"`
 }
 
 // Loop is how the generator decides when to send.

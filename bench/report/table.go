@@ -69,7 +69,7 @@ func (s *Scenario) table(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s (%.0f s)\n", s.Title, s.Seconds)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if len(s.Runs) > 0 {
-		fmt.Fprintln(t, "program\tround\tloop\ttracked\tbeats/s\tserver µs\tRedis µs\tbeats/flush\tp50 ms\tp99 ms\tmax ms\tnot OK\t")
+		fmt.Fprintln(t, "program\tround\tloop\ttracked\tbeats/s\tserver µs\tRedis µs\tbeats/flush\tp50 ms\tp99 ms\tmax ms\tlate p99 ms\tnot OK\t")
 	}
 	for _, r := range s.Runs {
 		name := r.Program
@@ -80,8 +80,12 @@ func (s *Scenario) table(b *strings.Builder) {
 		if q := r.Latency; q != nil {
 			p50, p99, most = fmt.Sprintf("%.2f", q.P50Ms), fmt.Sprintf("%.2f", q.P99Ms), fmt.Sprintf("%.2f", q.MaxMs)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Round, r.Loop, r.Tracked, r.BeatsPerSecond,
-			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, notOK(r.NotOK))
+		late := "–"
+		if r.OwnLateness != nil {
+			late = fmt.Sprintf("%.2f", r.OwnLateness.P99Ms)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Round, r.Loop, r.Tracked, r.BeatsPerSecond,
+			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, late, notOK(r.NotOK))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	for _, d := range s.Distributions {

@@ -31,6 +31,8 @@ type benchCmd struct {
 	Tracked     count         `placeholder:"N" help:"Tasks that are tracked where there should be many, such as 200k or 1M (1M; quick 20k; with --url 10k)."`
 	Rate        float64       `placeholder:"N" help:"Beats per second of open loops (half of the top rate that was measured)."`
 	Poisson     bool          `help:"Open loops draw their gaps from an exponential distribution instead of keeping them constant."`
+	Cores       int           `default:"2" placeholder:"N" help:"Cores of the servers and of Redis. The generator gets the others, or all share all where fewer than two are left for it, and with 0."`
+	ServerFlag  []string      `placeholder:"FLAG" sep:"none" help:"Give this flag to every Lubdub that is started, such as --server-flag=--shards=4."`
 	Redis       string        `placeholder:"URL" help:"Use this Redis instead of private ones. It gets the tasks of the benchmark and keeps them."`
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
 	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
@@ -98,7 +100,7 @@ func (c *benchCmd) options(a *app) (bench.Options, error) {
 	}
 	o := bench.Options{
 		Scenarios: c.Scenario, Connections: c.Connections, For: c.For, Rounds: c.Rounds, Tracked: int(c.Tracked),
-		Rate: c.Rate, Poisson: c.Poisson, RedisURL: c.Redis, RedisPid: c.RedisPID, URL: c.URL,
+		Rate: c.Rate, Poisson: c.Poisson, Cores: c.Cores, ServerFlags: c.ServerFlag, RedisURL: c.Redis, RedisPid: c.RedisPID, URL: c.URL,
 		Baselines: c.Baselines, Quick: c.Quick, Program: program, Version: version, Commit: commit, Environ: a.environ,
 		Progress: a.stderr, Terminal: isTerminal(a.stderr),
 	}

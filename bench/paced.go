@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// pacedConnections is how many connections a paced load has: each beats every 20 to 100 ms.
+const pacedConnections = 1000
+
+// pacedRates are beats per second, and what the names of their bars begin with.
+var pacedRates = []struct {
+	perSecond float64
+	name      string
+}{{10_000, "paced-10k"}, {25_000, "paced-25k"}, {50_000, "paced-50k"}}
+
+// runPaced drives Lubdub and the baselines at rates that keep nobody busy: flushes carry few beats, and what a wake-up costs
+// is seen.
+func runPaced(ctx context.Context, b *bench, s *report.Scenario) error {
+	f, err := b.fewTasks(ctx)
+	if err != nil {
+		return err
+	}
+	targets, stop, err := b.beside(ctx, f)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	n := min(pacedConnections, f.tasks.len())
+	var paced []*target
+	for _, t := range targets {
+		wide := *t
+		if wide.pool, err = load.DialLight(ctx, t.address(), n); err != nil {
+			return err
+		}
+		defer wide.pool.Close()
+		if err := b.warm(ctx, &wide, f.tasks); err != nil {
+			return err
+		}
+		paced = append(paced, &wide)
+	}
+	for round := 1; round <= b.Rounds; round++ {
+		for _, rate := range pacedRates {
+			if err := b.pace(ctx, s, f, paced, round, rate.name, b.scaled(rate.perSecond)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scaled is a rate that a quick run takes a tenth of.
+func (b *bench) scaled(perSecond float64) float64 {
+	if b.Quick {
+		return perSecond / 10
+	}
+	return perSecond
+}
+
+func (b *bench) pace(ctx context.Context, s *report.Scenario, f *fixture, targets []*target, round int, name string, rate float64) error {
+	runs := map[string]report.Run{}
+	for _, t := range targets {
+		r, _, err := b.drive(ctx, t, report.Run{Round: round, Variant: grouped(int64(rate)) + "/s"},
+			load.Load{Source: f.tasks.beatOneByOne, For: b.For, PerSecond: rate, Poisson: b.Poisson})
+		s.Runs = append(s.Runs, r)
+		if err != nil {
+			return err
+		}
+		runs[t.program] = r
+	}
+	ours := runs[lubdub]
+	b.give(name+"-cpu-vs-autopipeline", ratio(both(ours), both(runs[autopipeline])))
+	if ours.Latency != nil {
+		b.give(name+"-p99", &ours.Latency.P99Ms)
+	}
+	if b.Quick {
+		b.because(name+"-cpu-vs-autopipeline", fmt.Sprintf("at %s/s", grouped(int64(rate))))
+		b.because(name+"-p99", fmt.Sprintf("at %s/s", grouped(int64(rate))))
+	}
+	return nil
+}
