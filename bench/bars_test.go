@@ -102,6 +102,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"does not go with --redis":    func(o *Options) { o.URL, o.Token, o.RedisURL = "http://x", "t", "redis://x" },
 		"plain http:// only":          func(o *Options) { o.URL, o.Token = "https://x", "t" },
 		"BENCH_TOKEN":                 func(o *Options) { o.URL = "http://x" },
+		"--cores -1 is negative":      func(o *Options) { o.Cores = -1 },
+		"--server-flag is for":        func(o *Options) { o.URL, o.Token, o.ServerFlags = "http://x", "t", []string{"--x"} },
 		"--redis-pid":                 func(o *Options) { o.RedisPid = 1 },
 		"there is no scenario \"x\"":  func(o *Options) { o.Scenarios = []string{"x"} },
 		"does not go with --url":      func(o *Options) { o.URL, o.Token, o.Scenarios = "http://x", "t", []string{"lag"} },

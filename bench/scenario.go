@@ -40,12 +40,12 @@ func init() { // the functions look into the list
 			"beat that it held up.", aDeployment, runLatency},
 		{"paced", "Beats at a steady rate", "Open loop over 1,000 connections at 10,000, 25,000 and 50,000 beats a second, where flushes carry " +
 			"few beats. Lubdub and the baselines alternate within a round.", aRedis, runPaced},
-		{"beside", "Beats beside other calls", "Open loop at half of the top rate, each time alone and then beside 1,000 long polls, 100 bodies " +
-			"that come a byte a second, or a client that lists 10,000 tasks again and again.", aRedis, runBeside},
+		{"beside", "Beats beside other calls", "Open loop at half of the top rate, each time alone and then beside 1,000 long polls, 100 " +
+			"bodies that come a byte a second, or a client that lists 10,000 tasks again and again.", aRedis, runBeside},
 		{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment,
 			runLifecycle},
-		{"connections", "Many connections", "Open loop: 100,000 connections that beat every 10 s, alternating with 1,000 at the same rate, each " +
-			"with a server of their own.", aRedis, runConnections},
+		{"connections", "Many connections", "Open loop: 100,000 connections that beat every 10 s, alternating with 1,000 at the same rate, " +
+			"each with a server of their own.", aRedis, runConnections},
 		{"populate", "Filling a deployment", "Creates the tracked tasks and starts them by their first beats, then weighs them in Redis.", aRedis,
 			runPopulate},
 		{"growth", "Growth", "Single beats with 10,000 tracked tasks and with all of them, alternating.", ownRedis, runGrowth},

@@ -288,3 +288,29 @@ func TestAutopsies(t *testing.T) {
 		t.Errorf("%v", tally.NotOK)
 	}
 }
+
+// A list is walked page by page to its end, and then from its beginning again.
+func TestListing(t *testing.T) {
+	l := &listing{control: []byte("ctl")}
+	var tally load.Tally
+	for _, step := range []struct{ wantQuery, answer string }{
+		{"?pageSize=100 HTTP", `{"tasks":[],"nextPageToken":"a1"}`},
+		{"?pageSize=100&pageToken=a1 HTTP", `{"tasks":[],"nextPageToken":"b2"}`},
+		{"?pageSize=100&pageToken=b2 HTTP", `{"tasks":[],"nextPageToken":""}`},
+		{"?pageSize=100 HTTP", `{"tasks":[]}`},
+		{"?pageSize=100 HTTP", `{"tasks":[]}`},
+	} {
+		got := string(l.Next(nil))
+		if !strings.HasPrefix(got, "GET /v1/tasks"+step.wantQuery) || !strings.Contains(got, "Bearer ctl\r\n\r\n") {
+			t.Fatalf("%q", got)
+		}
+		if n := l.Answered(200, []byte(step.answer), &tally); n != 1 {
+			t.Error(n)
+		}
+	}
+	l.token = []byte("b2")
+	if n := l.Answered(503, []byte(`{"error":"store_unavailable"}`), &tally); n != 0 || tally.NotOK["503 store_unavailable"] != 1 ||
+		len(l.token) > 0 {
+		t.Errorf("%d %+v", n, tally)
+	}
+}

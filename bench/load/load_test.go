@@ -349,6 +349,98 @@ func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
 	})
 }
 
+// An open loop tells its own lateness apart from the wait for the answer before.
+func TestOwnLateness(t *testing.T) {
+	both(t, func(t *testing.T, dial dialer) {
+		clock := &fakeClock{}
+		address := fakeServer(t, func(c net.Conn, n int) {
+			clock.at.Add(int64(time.Second))
+			write(c, okAnswer)
+		})
+		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(3), PerSecond: 10, clock: clock})
+		if err != nil || r.Lateness.Max() < 1_700_000 || r.OwnLateness.TotalCount() != 3 || r.OwnLateness.Max() != 0 {
+			t.Errorf("%v: %d µs late, of which %d its own", err, r.Lateness.Max(), r.OwnLateness.Max())
+		}
+	})
+}
+
+// Requests that are larger than what a socket takes at once arrive whole, and in their order.
+func TestLargeRequests(t *testing.T) {
+	both(t, func(t *testing.T, dial dialer) {
+		address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })
+		r, err := dial(t, address, 2).Run(t.Context(), Load{Source: func(int, int) Source { return &large{left: 3} }})
+		if err != nil || r.Beats != 6 || len(r.NotOK) > 0 {
+			t.Errorf("%v %+v", err, r.Tally)
+		}
+	})
+}
+
+// large sends requests of 8 MiB.
+type large struct {
+	quiet
+	left int
+}
+
+func (l *large) Next(dst []byte) []byte {
+	if l.left == 0 {
+		return nil
+	}
+	l.left--
+	const size = 8 << 20
+	return append(fmt.Appendf(dst, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size), make([]byte, size)...)
+}
+
+// What a run left unanswered is nobody's: the next run on the same connections gets its own answers.
+func TestRunAfterAnInterrupt(t *testing.T) {
+	both(t, func(t *testing.T, dial dialer) {
+		ctx, cancel := context.WithCancel(t.Context())
+		held := make(chan struct{})
+		address := fakeServer(t, func(c net.Conn, n int) {
+			if n == 1 {
+				cancel()
+				<-held
+				write(c, "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
+				return
+			}
+			write(c, okAnswer)
+		})
+		g := dial(t, address, 1)
+		if _, err := g.Run(ctx, Load{Source: sources(1)}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		close(held)
+		if r, err := g.Run(t.Context(), Load{Source: sources(2)}); err != nil || r.NotOK["410"] != 0 || r.Beats == 0 {
+			t.Errorf("%v %+v", err, r.Tally)
+		}
+	})
+}
+
+// Bytes that nobody asked for are no answer to the next request.
+func TestUnaskedBytes(t *testing.T) {
+	address := fakeServer(t, func(c net.Conn, n int) { write(c, okAnswer+okAnswer) })
+	g, err := DialLight(t.Context(), address, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if _, light := g.(*Pool); light {
+		t.Skip("there is no light generator here")
+	}
+	r, err := g.Run(t.Context(), Load{Source: sources(3)})
+	if err != nil || r.NotOK["bytes that nobody asked for"] == 0 {
+		t.Errorf("%v %+v", err, r.Tally)
+	}
+}
+
+// More connections than an address has ports leave from other loopback addresses.
+func TestManyConnectionsLeaveFromManyAddresses(t *testing.T) {
+	for i, want := range map[int]string{0: "<nil>", portsPerAddress - 1: "<nil>", portsPerAddress: "127.0.0.2", 99_999: "127.0.0.10"} {
+		if got := sourceOf(i).String(); got != want {
+			t.Errorf("connection %d leaves from %s, not %s", i, got, want)
+		}
+	}
+}
+
 // What an open loop could not send by its end it tells.
 func TestOverloadIsTold(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {

@@ -13,9 +13,6 @@ import (
 // apart is what KeepApart decided; nil: all share all cores.
 var apart atomic.Pointer[struct{ children, own unix.CPUSet }]
 
-// leastOwn cores are left to this process, so that it is not what limits the others.
-const leastOwn = 2
-
 // KeepApart gives n cores to all children that are started from now on, and the others to this process. With fewer than two
 // for itself it leaves all as it is, and returns none.
 func KeepApart(n int) (children, own []int, err error) {
@@ -23,7 +20,7 @@ func KeepApart(n int) (children, own []int, err error) {
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return nil, nil, err
 	}
-	if n < 1 || all.Count() < n+leastOwn {
+	if n < 1 || all.Count() < n+leastOwnCores {
 		return nil, nil, nil
 	}
 	sets := &struct{ children, own unix.CPUSet }{}

@@ -8,6 +8,9 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
+// leastOwnCores are left to this process where children get cores of their own, so that it is not what limits them.
+const leastOwnCores = 2
+
 // Machine describes this machine, as far as the system says.
 func Machine() report.Machine {
 	m := report.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}

@@ -14,8 +14,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("LUBDUB_TEST_PARENT") != "" { // see TestChildrenDieWithTheirParent
+	switch os.Getenv("LUBDUB_TEST_PARENT") {
+	case "dies": // see TestChildrenDieWithTheirParent
 		parent()
+		return
+	case "apart": // see TestKeepApart
+		keepApart()
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -152,7 +156,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		t.Skip("only Linux kills children with their parent")
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=1")
+	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=dies")
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
