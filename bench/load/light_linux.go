@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -100,7 +101,7 @@ func (t *thread) connect(c *lightConn) (err error) {
 	if _, six := t.address.(*unix.SockaddrInet6); six {
 		family = unix.AF_INET6
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("socket: %w", err)
 	}
@@ -116,19 +117,39 @@ func (t *thread) connect(c *lightConn) (err error) {
 		}
 	}
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	patience := unix.NsecToTimeval(dialTimeout.Nanoseconds())
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &patience)
-	if err := unix.Connect(fd, t.address); err != nil {
+	if err := unix.Connect(fd, t.address); err != nil && !errors.Is(err, unix.EINPROGRESS) && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("connect: %w", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return err
+	if err := connected(fd); err != nil {
+		return fmt.Errorf("connect: %w", err)
 	}
 	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, fd, t.interest(c, unix.EPOLLIN)); err != nil {
 		return err
 	}
 	c.fd = fd
 	return nil
+}
+
+// connected waits until a socket is.
+func connected(fd int) error {
+	for limit := time.Now().Add(dialTimeout); ; {
+		left := time.Until(limit)
+		if left <= 0 {
+			return unix.ETIMEDOUT
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if n < 1 {
+			continue
+		}
+		failed, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && failed != 0 {
+			err = unix.Errno(failed)
+		}
+		return err
+	}
 }
 
 // interest is what to hear of a connection; events name it by its place among the thread's.
