@@ -130,7 +130,7 @@ baselines: # what the benchmark measures Lubdub against; etcd is a module of its
 	go build -trimpath -o bin/baselines/ ./bench/baselines/empty ./bench/baselines/naive ./bench/baselines/autopipeline ./bench/baselines/zadd
 	cd bench/baselines/etcd && GOWORK=off go build -trimpath -o ../../../bin/baselines/etcd .
 
-bench: build baselines deps ## the whole benchmark, beside its baselines, about 10 minutes; report in bin/report/
+bench: build baselines deps ## the whole benchmark, beside its baselines, about 20 minutes; report in bin/report/
 	bin/lubdub bench --report bin/report/ $(BENCHFLAGS)
 
 bench-quick: build baselines deps ## the same with small counts, about a minute

@@ -77,7 +77,7 @@ func (b *bench) connect(ctx context.Context, f *fixture, n int) (*target, error)
 	if t.pool, err = load.DialLight(ctx, f.address(), n); err != nil {
 		return nil, err
 	}
-	_, _, err = b.drive(ctx, &t, report.Run{Variant: "(warming up)"}, load.Load{Source: f.tasks.beatOnce, PerSecond: b.scaled(20_000)})
+	_, _, err = b.drive(ctx, &t, report.Run{Variant: "(warming up)"}, load.Load{Source: f.tasks.beatOnce, PerSecond: 20_000})
 	return &t, err
 }
 
@@ -85,7 +85,7 @@ func (b *bench) fewAndMany(ctx context.Context, s *report.Scenario, tasks *tasks
 	rate := float64(most) / connectionInterval.Seconds()
 	length := max(b.For, connectionInterval) // every connection beats
 	if b.Quick {
-		length = b.For
+		length = b.short()
 	}
 	var cpu, rss [2]*float64
 	for i, t := range []*target{few, many} {

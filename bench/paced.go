@@ -61,10 +61,13 @@ func (b *bench) scaled(perSecond float64) float64 {
 }
 
 func (b *bench) pace(ctx context.Context, s *report.Scenario, f *fixture, targets []*target, round int, name string, rate float64) error {
-	runs := map[string]report.Run{}
+	runs, length := map[string]report.Run{}, b.For
+	if b.Quick {
+		length = b.short()
+	}
 	for _, t := range targets {
 		r, _, err := b.drive(ctx, t, report.Run{Round: round, Variant: grouped(int64(rate)) + "/s"},
-			load.Load{Source: f.tasks.beatOneByOne, For: b.For, PerSecond: rate, Poisson: b.Poisson})
+			load.Load{Source: f.tasks.beatOneByOne, For: length, PerSecond: rate, Poisson: b.Poisson})
 		s.Runs = append(s.Runs, r)
 		if err != nil {
 			return err
