@@ -61,7 +61,7 @@ func TestEveryScriptIsBounded(t *testing.T) {
 	b.fillShards()
 	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
 	limit := longestScript
-	for _, act := range []func(){b.play, b.fillTenant, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
+	for _, act := range []func(){b.play, b.fillTenant, b.listAnew, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
 		b.manyRevocations, b.everythingEnds, b.events, b.largeWebhooks} {
 		act()
 		limit = max(limit, b.limit())

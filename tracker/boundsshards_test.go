@@ -50,6 +50,13 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	b.judge(calls(), limit)
 }
 
+// listAnew has the running replica list by queue what an older release has left.
+func (b *bounds) listAnew() {
+	b.Helper()
+	b.check("older", b.Store.Client.HSet(b.Ctx, schema.MetaKey, "schema", 2).Err())
+	trackertest.Until(b, func() bool { return b.Store.Client.HGet(b.Ctx, schema.MetaKey, "schema").Val() == "3" })
+}
+
 // manyRevocations fills the list of tokens that were taken back, loses it, and puts it back.
 func (b *bounds) manyRevocations() {
 	b.Helper()

@@ -169,8 +169,28 @@ func (b *bounds) deepQueue() {
 	for _, r := range b.CreateBatch(b.Ctx, news) {
 		b.check("create", r.Err)
 	}
-	_, err := b.Queues(b.Ctx, big)
-	b.check("queues", err)
-	_, err = b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
+	b.manyQueues()
+	_, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
 	b.check("claim", err)
+}
+
+// manyQueues lists queues while there are many, each of which runs something for workers that can run something else each.
+func (b *bounds) manyQueues() {
+	b.Helper()
+	for _, write := range []func(redis.Pipeliner, string, string){
+		func(p redis.Pipeliner, key, entry string) { p.ZAdd(b.Ctx, key, redis.Z{Member: entry}) },
+		func(p redis.Pipeliner, key, entry string) { p.ZRem(b.Ctx, key, entry) },
+	} {
+		for shard := range b.Shards() {
+			pipe := b.Store.Client.Pipeline()
+			for i := range 2000 {
+				queue := longest("queue", i/4)
+				write(pipe, fmt.Sprintf("lubdub:{%d}:workers", shard), fmt.Sprintf("}%s/%s/N/%016x/%s", big, queue, i, longest("worker", i)))
+				write(pipe, fmt.Sprintf("lubdub:{%d}:ix", shard), fmt.Sprintf("{%s/%s/%s", big, queue, longest("runs", i)))
+			}
+			b.exec(pipe)
+		}
+		_, err := b.Queues(b.Ctx, big)
+		b.check("queues", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sort"
 	"testing"
@@ -394,11 +395,25 @@ func (m *crewModel) Check(rt *rapid.T) {
 	}
 	queues, err := m.tr.Queues(rt.Context(), trackertest.Scope)
 	m.must(rt, err)
-	waiting := 0
+	is, want := &tracker.Queue{Workers: map[tracker.WorkerStatus]int{}}, map[tracker.WorkerStatus]int{}
+	waiting, running := 0, 0
 	for _, q := range queues {
 		waiting += q.Depth()
+		is.Running += q.Running
+		for status, n := range q.Workers {
+			is.Workers[status] += n
+		}
 	}
-	if waiting != depth {
-		rt.Fatalf("%d tasks wait to be claimed; %d are ready", waiting, depth)
+	for _, k := range m.tasks {
+		if k.state == tracker.Dispatched || k.state == tracker.Running {
+			running++
+		}
+	}
+	for _, w := range m.workers {
+		want[w.status]++
+	}
+	if waiting != depth || is.Running != running || !maps.Equal(is.Workers, want) {
+		rt.Fatalf("%d tasks wait to be claimed, %d run, workers are %v; the model says %d, %d, %v", waiting, is.Running, is.Workers, depth,
+			running, want)
 	}
 }

@@ -26,6 +26,8 @@ var notInTheStory = map[string]string{
 	"worker_probed":   "it needs a worker that answers; without it that one is asked again at the next look",
 	"claimed":         "a claim whose request died makes the next one wait until its time has ended, and here time stands: TestHistories",
 	"schema":          "it runs before the story: TestALostAnswerOfAStepIsMadeGood",
+	"indexed":         "it runs before the story, and only reads",
+	"relist":          "it runs before the story: TestWhatQueuesHaveIsListed",
 }
 
 // toldOnce are events about neither tasks nor queues that no lost reply doubles.
@@ -134,7 +136,7 @@ func (c *story) observe() map[string]string {
 		for _, k := range q.Kinds {
 			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them for nobody", k.Depth, k.Unrunnable)
 		}
-		end["queue "+q.Name] = fmt.Sprintf("paused %v, %d workers", q.Paused, q.Workers[tracker.Online])
+		end["queue "+q.Name] = fmt.Sprintf("paused %v, workers %v, %d run", q.Paused, q.Workers, q.Running)
 	}
 	var run *tracker.Run
 	c.sure("run", func() (err error) { run, err = c.Run(c.Ctx, trackertest.Scope, "r1"); return err })

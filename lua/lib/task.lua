@@ -13,6 +13,7 @@
 --   bb its last beat before that, shard time; z class and bytes of its documents and history.
 --#include lib/event.lua
 --#include lib/queue.lua
+--#include lib/queueentry.lua
 --#include lib/history.lua
 --#include lib/report.lua
 local KEYS_PER_TASK = 5
@@ -42,12 +43,12 @@ local function emit(task, type, data)
 end
 
 -- Besides by its state IX names a task by what is asked about many, behind the names of all scopes:
---   {<scope>/<queue>/<type>/<task>, while an attempt of a queue's task is dispatched or runs, and
+--   {<scope>/<queue>/<task>, while an attempt of a queue's task is dispatched or runs, and
 --   |<scope>/<state>/<ended wall ms>/<task>, while it is finished; and each verdict upon it, for as long as its task may be
 --   kept, as }<scope>/<wall ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>.
 local function is_live(state) return state == 'D' or state == 'R' end
 
-local function running_entry(task) return '{' .. task.scope .. '/' .. task.f.q .. '/' .. (task.f.y or '') .. '/' .. task.id end
+local function running_entry(task) return running_in_queue(task.scope, task.id, task.f.q) end
 
 local function sortable(ms) return string.format('%013.0f', tonumber(ms)) end
 

@@ -19,6 +19,7 @@
 --   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.
 --#include lib/event.lua
 --#include lib/wake.lua
+--#include lib/queueentry.lua
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 9
 local NEVER = 9007199254740991
@@ -59,7 +60,7 @@ local function count_machine(members, status)
 end
 
 -- What WORKERS has for counts and lists behind the names of all scopes: machines by status, {<scope>/m/<status>/<machine>,
--- and workers that are late, |<scope>/<worker>.
+-- workers that are late, |<scope>/<worker>, and workers by queue (lib/queueentry.lua).
 local function machine_entry(scope, status, machine) return '{' .. scope .. '/m/' .. status .. '/' .. machine end
 
 local function forget_machine(scope, machine)
@@ -98,18 +99,31 @@ local function follow(w, ended)
   return is
 end
 
+local function queue_entry(w)
+  local f = w.f
+  return worker_in_queue(w.scope, w.id, f.q, f.s, f.co, f.y, f.rn, f.l)
+end
+
 -- Puts the worker into the lists of its status, out of those of the status before (nil: it had none).
 local function set_status(w, status)
   local was = w.f.s
   if was == status then return end
   if was then
-    redis.call('ZREM', WORKERS, w.scope .. '/' .. was .. '/' .. w.id)
+    redis.call('ZREM', WORKERS, w.scope .. '/' .. was .. '/' .. w.id, queue_entry(w))
     redis.call('ZREM', w.members, was .. '/' .. w.id)
   end
-  redis.call('ZADD', WORKERS, 0, w.scope .. '/' .. status .. '/' .. w.id)
-  redis.call('ZADD', w.members, 0, status .. '/' .. w.id)
   w.f.s = status
+  redis.call('ZADD', WORKERS, 0, w.scope .. '/' .. status .. '/' .. w.id, 0, queue_entry(w))
+  redis.call('ZADD', w.members, 0, status .. '/' .. w.id)
   redis.call('HSET', w.key, 's', status)
+end
+
+-- Notes since when the worker is cordoned, nil that it is not, and lists it accordingly.
+local function set_cordon(w, since)
+  redis.call('ZREM', WORKERS, queue_entry(w))
+  w.f.co = since
+  redis.call('ZADD', WORKERS, 0, queue_entry(w))
+  if since then redis.call('HSET', w.key, 'co', since) else redis.call('HDEL', w.key, 'co', 'cw') end
 end
 
 -- Lets a worker that has just come begin or, where its machine is drained, wait.
@@ -124,7 +138,7 @@ end
 
 -- Lets the worker take nothing new. `reason`: as JSON string, null for none; `data`: of the event.
 local function cordon(w, reason, data)
-  redis.call('HSET', w.key, 'co', now)
+  set_cordon(w, now)
   if reason ~= 'null' then redis.call('HSET', w.key, 'cw', reason) end
   emit(w, 'worker.cordoned', data)
 end

@@ -90,6 +90,7 @@ local function check(w)
       remove(w, 'machine_counts', w.members, s .. '/' .. w.id)
     end
   end
+  relist(queue_entry(w))
   check_machine(w)
   if f.s ~= 'F' and (f.la or f.pb) then relist('|' .. w.name) else unlist('|' .. w.name) end
   if f.s ~= 'F' then
@@ -126,6 +127,7 @@ for n = 1, (#ARGV - 2) / 5 do
     if kind == 'workerdue' and (letter == 'g:' and w.f.s ~= 'D' or letter == 'x:' and w.f.s ~= 'F') then
       remove(w, 'stray_due', WORKERDUE, entry)
     end
+    if string.sub(entry, 1, 1) == '}' and entry ~= queue_entry(w) then unlist(entry) end
     check(w)
   else
     w.f = {m = machine}
@@ -134,6 +136,7 @@ for n = 1, (#ARGV - 2) / 5 do
       check_machine(w)
     else
       unlist('|' .. w.name)
+      if string.sub(entry, 1, 1) == '}' then unlist(entry) end
       for _, s in ipairs(LETTERS) do remove(w, 'stray_worker', WORKERS, scope .. '/' .. s .. '/' .. id) end
       if kind ~= 'workers' and (kind ~= 'recoveries' or redis.call('SCARD', w.recovery) == 0) then
         remove(w, 'stray_' .. kind, SETS[kind], entry)

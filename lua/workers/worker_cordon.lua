@@ -17,7 +17,7 @@ if (f.co ~= nil) == (ARGV[3] == '1') then return {REPEATED, now} end
 if ARGV[3] == '1' then
   cordon(w, ARGV[4], '{"reason":' .. ARGV[4] .. '}')
 else
-  redis.call('HDEL', w.key, 'co', 'cw')
+  set_cordon(w, nil)
   emit(w, 'worker.uncordoned', '{"reason":' .. ARGV[4] .. '}')
 end
 wake_worker(w.name) -- claims that wait may get something now, or nothing more

@@ -18,7 +18,7 @@ type Queue struct {
 	Paused  bool
 	Kinds   []QueueKind // by type, in their order; those with tasks that wait
 	Workers map[model.WorkerStatus]int
-	Running int // attempts that its workers hold
+	Running int // tasks of it that are dispatched or run
 }
 
 // QueueKind is what waits of one type.
@@ -80,41 +80,40 @@ func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only
 		}
 		return byName[name]
 	}
-	refs, err := s.workers.WorkerIDs(ctx, op, scope, model.WorkerStatuses)
-	if err != nil {
-		return nil, err
-	}
-	able := newAbilities()
-	workers, err := s.workers.ReadCandidates(ctx, s.store.DoBulk, op, refs, only, func(w *model.Worker) bool {
-		of(w.Queue).Workers[w.Status]++
-		if w.Status == model.Online && w.Cordon == nil {
-			able.add(w)
-		}
-		return w.Status != model.Offline
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.workers.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
-		return nil, err
-	}
-	for _, w := range workers {
-		of(w.Queue).Running += w.Held
-	}
-	prefix := scope.String() + "/"
+	prefix, parts := scope.String()+"/", 1
 	if only != "" {
-		prefix += only + "/"
+		prefix, parts = prefix+only+"/", 0
 	}
-	if err := s.waitingClasses(ctx, op, prefix, func(now time.Time, classes []waitingClass) {
-		labels := able.labelsOf(ctx, s, classes)
+	running := &grouping{indexKey, schema.RunningEntry + prefix, parts, func(g group) bool {
+		of(g.of(0)).Running += g.entries
+		return true
+	}}
+	crew := &grouping{workersKey, schema.WorkerOfQueue + prefix, parts + 1, func(g group) bool {
+		status := model.Online
+		if g.of(1) != schema.Cordoned {
+			status = model.StatusOf(g.of(1))
+		}
+		of(g.of(0)).Workers[status] += g.entries
+		return true
+	}}
+	if err := s.count(ctx, op, running, crew); err != nil {
+		return nil, err
+	}
+	able := &abilities{queues: s, op: op, scope: scope, prefix: prefix, parts: parts + 2}
+	if err := s.waitingClasses(ctx, op, prefix, func(classes []waitingClass) error {
+		labels, err := able.learn(ctx, classes)
+		if err != nil {
+			return err
+		}
 		for _, c := range classes {
 			k := of(c.queue).kind(c.head.Class.Kind)
 			k.Depth += c.tasks
-			k.OldestWait = max(k.OldestWait, now.Sub(schema.ParseMillis(c.head.Since)))
+			k.OldestWait = max(k.OldestWait, c.waited)
 			if !able.run(c, labels) {
 				k.Unrunnable += c.tasks
 			}
 		}
+		return nil
 	}, func(name string) { of(name).Paused = true }); err != nil {
 		return nil, err
 	}
@@ -139,14 +138,15 @@ func (q *Queue) kind(name string) *QueueKind {
 
 // waitingClass is what waits of one class in one shard.
 type waitingClass struct {
-	queue string
-	head  *schema.ReadyEntry
-	tasks int
+	queue  string
+	head   *schema.ReadyEntry
+	tasks  int
+	waited time.Duration // its oldest, by the clock of its shard
 }
 
 // waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.
 func (s *Service) waitingClasses(ctx context.Context, op, prefix string,
-	page func(now time.Time, classes []waitingClass), paused func(queue string)) error {
+	page func([]waitingClass) error, paused func(queue string)) error {
 	after := map[int]string{}
 	for shard := range s.store.Keys {
 		after[shard] = ""
@@ -161,6 +161,7 @@ func (s *Service) waitingClasses(ctx context.Context, op, prefix string,
 			return err
 		}
 		after = map[int]string{}
+		var all []waitingClass
 		for _, c := range calls {
 			reply := readQueues(c.Reply)
 			for _, name := range reply.paused {
@@ -168,16 +169,19 @@ func (s *Service) waitingClasses(ctx context.Context, op, prefix string,
 					paused(queue)
 				}
 			}
-			var classes []waitingClass
+			from := len(all)
 			for i, text := range reply.heads {
 				if head, ok := schema.ParseReady(text, c.Shard); ok {
-					classes = append(classes, waitingClass{strings.SplitN(head.Class.Name, "/", 4)[2], head, reply.counts[i]})
+					all = append(all, waitingClass{strings.SplitN(head.Class.Name, "/", 4)[2], head, reply.counts[i],
+						reply.now.Sub(schema.ParseMillis(head.Since))})
 				}
 			}
-			if len(reply.heads) == classPage && len(classes) > 0 {
-				after[c.Shard] = classes[len(classes)-1].head.Class.Name
+			if len(reply.heads) == classPage && len(all) > from {
+				after[c.Shard] = all[len(all)-1].head.Class.Name
 			}
-			page(reply.now, classes)
+		}
+		if err := page(all); err != nil {
+			return err
 		}
 	}
 	return nil

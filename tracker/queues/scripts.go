@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/lua"
@@ -12,13 +13,13 @@ import (
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	askedLabels, claim, claimed, pause, queues, ready, tellWhenFree *lua.Script
+	askedLabels, claim, claimed, groups, pause, queues, ready, tellWhenFree *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		askedLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), pause: set.Get("pause"),
-		queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("tell_when_free"),
+		askedLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
+		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("tell_when_free"),
 	}
 }
 
@@ -173,6 +174,22 @@ func readQueues(re store.Reply) queuesReply {
 		reply.counts = append(reply.counts, int(re.List(3).Int(i)))
 	}
 	return reply
+}
+
+// groupPage is how many groups of names one script counts.
+const groupPage = 100
+
+// groupsCall counts the groups of one shard, behind one of them, "" for all.
+func (s *Service) groupsCall(shard int, g *grouping, after string) *store.Call {
+	return store.NewCall(shard, s.scripts.groups, []string{g.key(s.store.Keys[shard])}, g.prefix, g.parts, after, groupPage)
+}
+
+func readGroups(re store.Reply) []group {
+	groups := make([]group, len(re.List(0)))
+	for i, head := range re.List(0).Strings() {
+		groups[i] = group{strings.Split(head, "/"), int(re.List(1).Int(i))}
+	}
+	return groups
 }
 
 // groupAfter is a group of classes to list, and the class after which to begin; "": at its first.

@@ -30,6 +30,7 @@ type Service struct {
 	listener  listener
 	nudges    nudges
 	asked     *lru.Cache[string, map[string]string] // labels by their hash
+	able      *lru.Cache[string, *ability]          // by its hash too
 	fullRetry time.Duration                         // set when it is made, and by tests
 }
 
@@ -37,7 +38,7 @@ type Service struct {
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
-		asked: newAskedCache(), fullRetry: fullRetry,
+		asked: newAskedCache(), able: newAbleCache(), fullRetry: fullRetry,
 	}
 	made.listener.queues = made
 	return made

@@ -14,6 +14,21 @@ type ability struct {
 	labels   map[string]string
 }
 
+func abilityOf(w *model.Worker) *ability {
+	return &ability{types: w.Types, runtimes: w.Runtimes, labels: w.Labels}
+}
+
+// bytes is about what it takes to remember.
+func (a *ability) bytes() (n int) {
+	for _, name := range slices.Concat(a.types, a.runtimes) {
+		n += len(name)
+	}
+	for key, value := range a.labels {
+		n += len(key) + len(value)
+	}
+	return n
+}
+
 // runs reports whether it suffices for the tasks of a class that asks for these labels, whatever they are pinned to.
 func (a *ability) runs(k schema.Class, asked map[string]string) bool {
 	switch {

@@ -49,6 +49,7 @@ var keysOfFile = map[string]map[string]string{
 	"stats/levels.lua":              {"KEYS[1]": ofNone},
 	"stats/report.lua":              {"STEP": ofNone},
 	"stats/shards.lua":              {"KEYS[k]": ofNone},
+	"store/relist.lua":              {"task": ofTask, "worker": ofWorker},
 	"store/schema.lua":              {"KEYS[1]": ofNone},
 	"sweep/brake_tasks.lua":         {"key": ofTask},
 	"sweep/brake_workers.lua":       {"key": ofWorker},

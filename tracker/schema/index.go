@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -11,7 +13,7 @@ import (
 // Kinds of entries in the index of tasks besides <scope>/<state letter>/<task>, by the character with which they begin: all lie
 // behind the names of scopes (lua/lib/task.lua).
 const (
-	RunningEntry = "{" // <scope>/<queue>/<type>/<task>: an attempt of a queue's task is dispatched or runs
+	RunningEntry = "{" // <scope>/<queue>/<task>: an attempt of a queue's task is dispatched or runs
 	EndEntry     = "|" // <scope>/<state letter>/<ended wall ms>/<task>
 	VerdictEntry = "}" // <scope>/<wall ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>
 	SizeEntry    = "~" // <tenant>/<class of size>/<workspace>/<task>
@@ -24,7 +26,18 @@ const IndexKinds = RunningEntry + EndEntry + VerdictEntry + SizeEntry
 const (
 	MachineByStatus = "{" // <scope>/m/<status letter>/<machine>
 	LateWorker      = "|" // <scope>/<worker>
+	WorkerOfQueue   = "}" // <scope>/<queue>/<status letter>/<ability>/<worker>
 )
+
+// Cordoned is the status letter, among workers by queue, of one that is ONLINE and cordoned.
+const Cordoned = "C"
+
+// Ability returns what stands among workers by queue for what a worker can run: the same for all that can run the same.
+func Ability(types, runtimes []string, labels map[string]string) string {
+	text := strings.Join(types, ",") + PackSep + strings.Join(runtimes, ",") + PackSep + model.PackLabels(labels)
+	sum := sha1.Sum([]byte(text)) // which scripts know too; it guards nothing
+	return hex.EncodeToString(sum[:])[:16]
+}
 
 // Sortable returns a time as entries that are sorted by time have it: wall ms in 13 digits.
 func Sortable(t time.Time) string { return fmt.Sprintf("%013d", max(0, t.UnixMilli())) }

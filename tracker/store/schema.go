@@ -31,6 +31,7 @@ type schemaStep struct {
 var schemaSteps = []schemaStep{
 	{name: "say the version"},
 	{name: "name the deployment", run: func(ctx context.Context, s *Store) error { return s.nameDeployment(ctx) }},
+	{name: "list what queues have", run: func(ctx context.Context, s *Store) error { return s.listByQueue(ctx) }},
 }
 
 // storedSchema is what the store says of itself.

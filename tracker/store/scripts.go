@@ -9,10 +9,10 @@ import (
 )
 
 // scripts are those of lua/store. Filled when the store is opened, and read only.
-type scripts struct{ find, schema *lua.Script }
+type scripts struct{ find, indexed, relist, schema *lua.Script }
 
 func newScripts(set *lua.Set) scripts {
-	return scripts{find: set.Get("find"), schema: set.Get("schema")}
+	return scripts{find: set.Get("find"), indexed: set.Get("indexed"), relist: set.Get("relist"), schema: set.Get("schema")}
 }
 
 // Overdue says what a sorted set is asked for: members whose scores, and the timeout, are over by the grace at least, oldest
@@ -48,3 +48,35 @@ func (s *Store) schemaCall(from, to, least int) *Call {
 
 // readSchemaCall returns the version that the store is in now; false: the store was lost meanwhile.
 func readSchemaCall(r Reply) (version int, there bool) { return int(r.Int(0)), r.Int(0) >= 0 }
+
+// indexedAtOnce is how many tasks or workers one script names, or lists anew.
+const indexedAtOnce = 100
+
+// indexedCall names the tasks or workers in these states, a letter each, of a shard's index; readIndexed reads the reply.
+func (s *Store) indexedCall(shard int, index, states, from string) *Call {
+	return NewCall(shard, s.scripts.indexed, []string{index}, from, states, indexedAtOnce)
+}
+
+// readIndexed returns where to go on, "" at the end, and entries of the index.
+func readIndexed(r Reply) (from string, entries []string) { return r.Str(0), r.List(1).Strings() }
+
+// listed is a task or a worker that an index names.
+type listed struct {
+	worker bool
+	scope  model.Scope
+	id     string
+}
+
+// relistCall lists tasks or workers of a shard under their queues.
+func (s *Store) relistCall(shard int, these []listed) *Call {
+	k := s.Keys[shard]
+	keys, args := []string{k.Index, k.Workers}, []any{}
+	for _, l := range these {
+		kind, key := "t", k.Task(schema.TaskName(l.scope, l.id))
+		if l.worker {
+			kind, key = "w", k.Worker(schema.TaskName(l.scope, l.id))
+		}
+		keys, args = append(keys, key), append(args, kind, l.scope.String(), l.id)
+	}
+	return NewCall(shard, s.scripts.relist, keys, args...)
+}

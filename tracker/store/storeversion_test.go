@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -36,7 +38,7 @@ func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
 func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
-		wantSchema(t, s, "a new store", "2", "0")
+		wantSchema(t, s, "a new store", "3", "0")
 		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
 		if err := h.Close(h.Ctx); err != nil {
 			t.Fatal(err)
@@ -46,7 +48,7 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 		}
 		before := s.Dump(t)
 		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
-		wantSchema(t, s, "a store from before", "2", "0")
+		wantSchema(t, s, "a store from before", "3", "0")
 		after := s.Dump(t)
 		delete(before, meta)
 		delete(after, meta)
@@ -56,6 +58,54 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 		b := &tracker.Beat{Attempt: a}
 		if again.Beat(b); b.Err != nil {
 			t.Errorf("its task is refused: %v", b.Err)
+		}
+	})
+}
+
+// What a release that lists nothing by queue has left is listed at the start as this one would have listed it, in every shard and
+// however much it is.
+func TestWhatQueuesHaveIsListed(t *testing.T) {
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		const many = 230 // more than one script lists
+		for i := range many {
+			c.Hire(fmt.Sprintf("w%d", i), func(n *tracker.NewWorker) { n.Labels = map[string]string{"n": fmt.Sprint(i)} })
+		}
+		do := func(_ any, err error) {
+			c.Helper()
+			if err != nil {
+				c.Fatal(err)
+			}
+		}
+		do(c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], ""))
+		do(c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.Drain{}))
+		do(c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w3"], tracker.WorkerForced, ""))
+		for i := range many + 2 {
+			c.MustQueue(fmt.Sprint("t", i), "x")
+		}
+		for i := range many / 5 {
+			c.MustClaim(fmt.Sprint("w", 10+i), 5)
+		}
+		c.MustCreate(func(n *tracker.NewTask) { n.TaskID = "pushed" })
+		first := c.MustClaim("w9", 1)[0].Attempt
+		do(c.Complete(c.Ctx, first, tracker.Completion{Outcome: tracker.Succeeded}))
+		do(nil, c.Close(c.Ctx))
+		before, removed := c.Store.Dump(c), 0
+		for shard := range 2 {
+			for set, kind := range map[string]string{"ix": "{", "workers": "}"} {
+				key := fmt.Sprintf("lubdub:{%d}:%s", shard, set)
+				for _, entry := range c.Store.Client.ZRangeByLex(c.Ctx, key, &redis.ZRangeBy{Min: "[" + kind, Max: "(" + kind + "~"}).Val() {
+					c.Remove(key, entry)
+					removed++
+				}
+			}
+		}
+		if removed != 2*many {
+			c.Errorf("%d workers and %d attempts were listed as %d", many, many, removed)
+		}
+		do(nil, c.Store.Client.HSet(c.Ctx, meta, "schema", 2).Err())
+		trackertest.OpenOn(c, c.Store, func(o *tracker.Options) { o.Shards = 2 })
+		if after := c.Store.Dump(c); !reflect.DeepEqual(before, after) {
+			c.Errorf("listed otherwise than before:\n%v\n%v", before, after)
 		}
 	})
 }
@@ -123,7 +173,7 @@ func steps(ran *[]string, least ...int) (made []store.SchemaStep) {
 func TestStepsAreDoneInTheirOrder(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ran []string
-		made := steps(&ran, 0, 0, 0, 1)
+		made := steps(&ran, 0, 0, 0, 0, 1)
 		settle := func(made []store.SchemaStep, want string) {
 			h.Helper()
 			ran = nil
@@ -135,19 +185,19 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 			}
 		}
 		settle(made[:1], "")
-		broken := made[2]
+		broken := made[3]
 		broken.Run = func() error { return errors.New("the disk is full") }
-		err := h.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], broken, made[3]})
-		if err == nil || !strings.Contains(err.Error(), "version 3 ") || !strings.Contains(err.Error(), "(step 3): the disk is full") {
+		err := h.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], made[2], broken, made[4]})
+		if err == nil || !strings.Contains(err.Error(), "version 4 ") || !strings.Contains(err.Error(), "(step 4): the disk is full") {
 			h.Errorf("a step that fails is told as %v", err)
 		}
-		wantSchema(h, h.Store, "a step failed", "2", "0")
-		settle(made[:3], "step 3")
-		wantSchema(h, h.Store, "it was done again", "3", "0")
-		settle(made, "step 4")
+		wantSchema(h, h.Store, "a step failed", "3", "0")
+		settle(made[:4], "step 4")
+		wantSchema(h, h.Store, "it was done again", "4", "0")
+		settle(made, "step 5")
 		settle(made, "")
 		settle(made[:2], "")
-		wantSchema(h, h.Store, "everything was done, and an older one came", "4", "1")
+		wantSchema(h, h.Store, "everything was done, and an older one came", "5", "1")
 		if err := h.SettleSchema(h.Ctx, nil); err == nil {
 			h.Error("a program of version 0 may run where 1 is the least")
 		}
@@ -193,7 +243,7 @@ func TestManyBringAStoreForwardAtOnce(t *testing.T) {
 func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ran []string
-		made := steps(&ran, 0, 0, 0)
+		made := steps(&ran, 0, 0, 0, 0)
 		trackertest.FailCalls(h.Tracker, "schema", true, func(i int) bool { return i == 0 })
 		if err := h.SettleSchema(h.Ctx, made); tracker.CodeOf(err) != tracker.Unavailable {
 			h.Errorf("the answer was lost: %v", err)
@@ -201,7 +251,7 @@ func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 		if err := h.SettleSchema(h.Ctx, made); err != nil {
 			h.Error(err)
 		}
-		wantSchema(h, h.Store, "again", "3", "0")
+		wantSchema(h, h.Store, "again", "4", "0")
 	})
 }
 
@@ -232,7 +282,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 				t.Errorf("it was changed:\n%v\n%v", before, after)
 			}
 		}
-		refused(set("schema", 7, "least", 6), "version 7", "version 6 or newer", "knows 2", "docs/upgrades.md")
+		refused(set("schema", 7, "least", 6), "version 7", "version 6 or newer", "knows 3", "docs/upgrades.md")
 		refused(set("schema", "new"), meta, `"new"`)
 		refused(set("schema", 7, "least", -1), meta, `"-1"`)
 
@@ -256,15 +306,15 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 			}
 			h.LookAtSchema()
 		}
-		brought(3, 2)
+		brought(4, 3)
 		if err := h.BrokenBy(); err != nil {
 			h.Fatalf("it ends though it may run: %v", err)
 		}
 		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
 		}
-		brought(4, 3)
-		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 4 of the stored format") {
+		brought(5, 4)
+		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 5 of the stored format") {
 			h.Errorf("it ends by %v", err)
 		}
 		count := trackertest.CountScripts(h.Tracker)
@@ -293,11 +343,11 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 		}
 		h.MustTick()
 		h.LookAtSchema()
-		want := map[string]string{"shards": "2", "schema": "2", "least": "0", "id": h.Deployment()}
+		want := map[string]string{"shards": "2", "schema": "3", "least": "0", "id": h.Deployment()}
 		if got := h.Store.Client.HGetAll(h.Ctx, meta).Val(); !maps.Equal(got, want) {
 			h.Errorf("meta is %v", got)
 		}
-		made := []store.SchemaStep{{}, {}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
+		made := []store.SchemaStep{{}, {}, {}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
 		err := h.SettleSchema(h.Ctx, made)
 		if err == nil || !strings.Contains(err.Error(), "start again") || h.Store.Client.Exists(h.Ctx, meta).Val() > 0 {
 			h.Errorf("lost in a step: %v", err)
@@ -308,7 +358,7 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 // A running replica looks by itself.
 func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 3, "least", 3).Err(); err != nil {
+		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 4, "least", 4).Err(); err != nil {
 			h.Fatal(err)
 		}
 		select {
@@ -324,14 +374,14 @@ func TestTheVersionOfACluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
 	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8})
 	var ran []string
-	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 3)); err != nil {
+	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 0, 4)); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(ran, ", "); got != "step 3, step 4" {
+	if got := strings.Join(ran, ", "); got != "step 4, step 5" {
 		t.Errorf("ran %q", got)
 	}
 	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
-	if err == nil || !strings.Contains(err.Error(), "version 4 of the stored format") {
+	if err == nil || !strings.Contains(err.Error(), "version 5 of the stored format") {
 		t.Errorf("opened: %v", err)
 	}
 }

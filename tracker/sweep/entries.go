@@ -39,7 +39,7 @@ func ofIndex(entry string, shard int) (taskEntry, bool) {
 	switch entry[:min(1, len(entry))] {
 	case schema.SizeEntry:
 		workspace = 2
-	case schema.RunningEntry, schema.EndEntry:
+	case schema.EndEntry:
 		task, parts = 4, 5
 	case schema.VerdictEntry:
 		parts = 9
@@ -100,14 +100,18 @@ func ofWorkerDue(entry string, shard int) (workerEntry, bool) {
 	return workerNamed(name, "workerdue", entry, shard)
 }
 
-// ofWorkerIndex reads <scope>/<status letter>/<worker>, <scope>/M/<machine>, {<scope>/m/<status letter>/<machine> or
-// |<scope>/<worker>.
+// ofWorkerIndex reads <scope>/<status letter>/<worker>, <scope>/M/<machine>, {<scope>/m/<status letter>/<machine>,
+// |<scope>/<worker> or }<scope>/<queue>/<status letter>/<ability>/<worker>.
 func ofWorkerIndex(entry string, shard int) (workerEntry, bool) {
 	name, kind := strings.TrimLeft(entry, schema.IndexKinds), entry[:min(1, len(entry))]
 	e, ok := workerNamed(name, "workers", entry, shard)
 	switch kind {
 	case schema.LateWorker:
 		return e, ok
+	case schema.WorkerOfQueue:
+		p := strings.Split(e.ref.ID, "/")
+		e.ref.ID = p[len(p)-1]
+		return e, ok && len(p) == 4
 	case schema.MachineByStatus:
 		_, machine, cut := strings.Cut(strings.TrimPrefix(e.ref.ID, "m/"), "/")
 		e.ref.ID, e.ref.Machine, e.ref.Lineage, e.ref.Identity = "", machine, machine, machine

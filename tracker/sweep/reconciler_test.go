@@ -108,7 +108,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			end := find(c.Harness, c.Key("t1", "ix"), "|acme/prod/S/")
 			c.Remove(c.Key("t1", "ix"), end)
 			c.Plant(c.Key("t1", "ix"), "|acme/prod/F/1700000000000/t1")
-			c.Plant(c.Key("t1", "ix"), "{acme/prod/q/x/t1")
+			c.Plant(c.Key("t1", "ix"), "{acme/prod/q/t1")
 			c.Plant(c.Key("t1", "ix"), "}acme/prod/1700000000000/t1/1/WORKER_LOST/q/x/w1")
 			c.WantRepairs("missing_list", "stray_list", "stray_list", "stray_list")
 			if find(c.Harness, c.Key("t1", "ix"), "|acme") != end {
@@ -118,10 +118,10 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		"a claimed task that no list of its queue has": func(c *trackertest.Crew) {
 			c.Hire("a")
 			a := c.MustHolding("a", 1)[0]
-			entry := find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/x/")
+			entry := find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/")
 			c.Remove(c.Key(a.TaskID, "ix"), entry)
 			c.WantRepairs("missing_list")
-			if find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/x/") != entry {
+			if find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/") != entry {
 				c.Fatal("it is not listed again")
 			}
 		},

@@ -76,6 +76,18 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "|acme/prod/"+c.IDs["w2"])
 			c.WantRepairs("missing_list", "stray_list")
 		},
+		"a worker that its queue does not list, and one that it lists wrongly": func(c *trackertest.Crew) {
+			c.Hire("w2")
+			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
+			entry := find(c.Harness, key, "}acme/prod/q/N/")
+			c.Remove(key, entry)
+			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "}acme/prod/q/D//"+c.IDs["w2"])
+			c.Plant(trackertest.WorkerKey(ghost, "workers"), "}acme/prod/q/F//"+ghost)
+			c.WantRepairs("missing_list", "stray_list", "stray_list")
+			if q, err := c.Queue(c.Ctx, trackertest.Scope, "q"); err != nil || q.Workers[tracker.Online] != 2 || len(q.Workers) != 1 {
+				c.Fatalf("%+v, %v", q, err)
+			}
+		},
 		"a machine in the lists of other statuses": func(c *trackertest.Crew) {
 			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
 			c.Remove(key, "{acme/prod/m/N/host-w1")

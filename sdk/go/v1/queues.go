@@ -32,7 +32,7 @@ type Queue struct {
 	Paused bool `json:"paused"`
 	// Depth is how many tasks could be claimed now; those that wait for their backoff or notBefore do not count.
 	Depth int `json:"depth"`
-	// Running is how many attempts its workers hold.
+	// Running is how many of its tasks are DISPATCHED or RUNNING.
 	Running int `json:"running"`
 	// Outstanding is both together.
 	Outstanding int `json:"outstanding"`

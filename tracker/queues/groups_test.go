@@ -1,0 +1,180 @@
+package queues_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// asked is what an answer took: scripts, keys and bytes to them, and commands that they ran.
+type asked struct {
+	scripts, keys int
+	commands      string
+}
+
+var commandCalls = regexp.MustCompile(`cmdstat_(hmget|hgetall|zlexcount|zrange\w*|zrevrange\w*|zscan|zscore|zmscore):calls=\d+`)
+
+// ask asks something and tells what that took.
+func ask(h *trackertest.Harness, do func()) asked {
+	h.Helper()
+	h.Store.Client.ConfigResetStat(h.Ctx)
+	recorded := trackertest.RecordCalls(h.Tracker)
+	do()
+	stats := h.Store.Client.Info(h.Ctx, "commandstats").Val()
+	calls := commandCalls.FindAllString(stats, -1)
+	slices.Sort(calls)
+	got := asked{commands: fmt.Sprint(calls)}
+	for _, c := range recorded() {
+		got.scripts++
+		got.keys += c.Keys
+	}
+	return got
+}
+
+// What is asked about queues takes the same whether they have few workers or many, in each status, and whatever these run.
+func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
+	t.Parallel()
+	c := trackertest.NewCrew(trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 }).Harness)
+	hire := func(from, to int) {
+		for i := from; i < to; i++ {
+			name := fmt.Sprintf("w%04d", i)
+			c.Hire(name, func(n *tracker.NewWorker) {
+				n.Labels = map[string]string{"kind": fmt.Sprint(i % 2)}
+				if n.Queue = "q"; i%3 == 0 {
+					n.Queue = "p"
+				}
+			})
+			id, err := c.IDs[name], error(nil)
+			switch i % 8 {
+			case 4, 5:
+				_, err = c.CordonWorker(c.Ctx, trackertest.Scope, id, "")
+			case 6:
+				_, err = c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{})
+			case 7:
+				_, err = c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, "")
+			}
+			if err != nil {
+				c.Fatal(err)
+			}
+		}
+	}
+	hire(0, 48)
+	c.MustHolding("w0001", 2)
+	c.MustQueue("waits", "x", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"kind": "1"} })
+	c.MustQueue("for nobody", "x", func(n *tracker.NewTask) { n.TaskID, n.WorkerLabels = "nobody", map[string]string{"kind": "2"} })
+	one := func() {
+		q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+		if err != nil || q.Running != 2 || q.Depth() != 2 || q.Kinds[0].Unrunnable != 1 {
+			c.Fatalf("%+v, %v", q, err)
+		}
+	}
+	all := func() {
+		if queues, err := c.Queues(c.Ctx, trackertest.Scope); err != nil || len(queues) != 2 {
+			c.Fatalf("%+v, %v", queues, err)
+		}
+	}
+	one() // from now on it is known what the workers can run
+	few := []asked{ask(c.Harness, one), ask(c.Harness, all)}
+	hire(48, 480)
+	many := []asked{ask(c.Harness, one), ask(c.Harness, all)}
+	if !slices.Equal(few, many) {
+		c.Errorf("48 workers:\n%+v\n480 workers:\n%+v", few, many)
+	}
+	q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+	if err != nil {
+		c.Fatal(err)
+	}
+	if w := q.Workers; w[tracker.Online] != 240 || w[tracker.Draining] != 40 || w[tracker.Offline] != 40 {
+		c.Errorf("%v", w)
+	}
+}
+
+// A queue's workers are counted by the status that they have now, and only those that take tasks can run them, whatever becomes of
+// them.
+func TestAQueueFollowsItsWorkers(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.Hire("w1")
+		c.Hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		c.MustQueue("t1", "x")
+		c.MustQueue("t2", "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] })
+		c.MustQueue("t3", "y")
+		want := func(when string, online, draining, offline, unrunnable int) {
+			c.Helper()
+			q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+			if err != nil {
+				c.Fatal(err)
+			}
+			if w := q.Workers; w[tracker.Online] != online || w[tracker.Draining] != draining || w[tracker.Offline] != offline {
+				c.Errorf("%s: %v", when, w)
+			}
+			if len(q.Kinds) != 2 || q.Kinds[0].Unrunnable != unrunnable || q.Kinds[1].Unrunnable != 0 {
+				c.Errorf("%s: %+v", when, q.Kinds)
+			}
+			if left := c.Reconcile(); len(left) > 0 {
+				c.Errorf("%s: the reconciler repairs %v", when, left)
+			}
+		}
+		w1 := c.IDs["w1"]
+		do := func(what string, act func() error) {
+			c.Helper()
+			if err := act(); err != nil {
+				c.Fatalf("%s: %v", what, err)
+			}
+		}
+		want("ONLINE", 2, 0, 0, 0)
+		do("cordon", func() error { _, err := c.CordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		want("cordoned", 2, 0, 0, 2)
+		do("uncordon", func() error { _, err := c.UncordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		want("uncordoned", 2, 0, 0, 0)
+		do("drain", func() error { _, err := c.DrainWorker(c.Ctx, trackertest.Scope, w1, tracker.Drain{}); return err })
+		want("DRAINING", 1, 1, 0, 2)
+		do("cordon", func() error { _, err := c.CordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		do("resume", func() error { _, err := c.ResumeWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		want("cordoned while it was DRAINING, and resumed", 2, 0, 0, 2)
+		c.AdvanceAlive(31*time.Second, c.IDs["w2"])
+		c.MustSweep()
+		want("OFFLINE", 1, 0, 1, 2)
+		c.Store.Clock.Advance(tracker.DefaultOfflineRetention)
+		c.MustTick()
+		c.MustBeatWorker(c.IDs["w2"])
+		c.MustSweep()
+		want("forgotten", 1, 0, 0, 2)
+	})
+}
+
+// What waits for more workers than are looked at, and what nobody can run among more abilities than are compared, is taken to be
+// runnable.
+func TestUnrunnableTasksAreJudgedWithinBounds(t *testing.T) {
+	t.Parallel()
+	h := trackertest.Timed(t)
+	const more = 1100
+	for i := range more {
+		h.MustRegister(func(n *tracker.NewWorker) { n.Labels = map[string]string{"host": fmt.Sprint(i)} })
+	}
+	h.FillQueue(1, func(_ int, n *tracker.NewTask) { n.WorkerLabels = map[string]string{"host": "none"} })
+	for i := range more {
+		h.Plant(h.Key("t", "ready"), fmt.Sprintf("acme/prod/pins/wkr_01HGW5N7XHJM4GX29KZRX%05d000/x///0001768471200000/t%d/0/", i, i))
+	}
+	unrunnable := func(queue string) (depth, n int) {
+		q, err := h.Queue(h.Ctx, trackertest.Scope, queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range q.Kinds {
+			depth, n = depth+k.Depth, n+k.Unrunnable
+		}
+		return depth, n
+	}
+	if depth, n := unrunnable("default"); depth != 1 || n != 0 {
+		t.Errorf("%d of %d are for nobody, as far as is known", n, depth)
+	}
+	if depth, n := unrunnable("pins"); depth != more || n != 1000 {
+		t.Errorf("%d of %d wait for workers that there are not, as far as is known", n, depth)
+	}
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// listByQueue lists, under their queues, the workers and the running tasks of a store whose programs knew no such lists.
+func (s *Store) listByQueue(ctx context.Context) error {
+	type walk struct {
+		shard   int
+		workers bool
+		from    string
+	}
+	var open []walk
+	for shard := range s.Keys {
+		open = append(open, walk{shard: shard}, walk{shard: shard, workers: true})
+	}
+	for len(open) > 0 {
+		calls := make([]*Call, len(open))
+		for i, w := range open {
+			index, states := s.Keys[w.shard].Index, schema.Letters(model.Dispatched, model.Running)
+			if w.workers {
+				index, states = s.Keys[w.shard].Workers, model.StatusCode(model.WorkerStatuses...)
+			}
+			calls[i] = s.indexedCall(w.shard, index, states, w.from)
+		}
+		if err := s.bulk(ctx, calls); err != nil {
+			return err
+		}
+		var more []walk
+		var lists []*Call
+		for i, w := range open {
+			from, entries := readIndexed(calls[i].Reply)
+			if these := readListed(entries, w.workers); len(these) > 0 {
+				lists = append(lists, s.relistCall(w.shard, these))
+			}
+			if w.from = from; from != "" {
+				more = append(more, w)
+			}
+		}
+		if err := s.bulk(ctx, lists); err != nil {
+			return err
+		}
+		open = more
+	}
+	return nil
+}
+
+func (s *Store) bulk(ctx context.Context, calls []*Call) error {
+	s.DoBulk(ctx, "open", calls)
+	return FirstError(calls)
+}
+
+// readListed reads <scope>/<state letter>/<name>.
+func readListed(entries []string, workers bool) (these []listed) {
+	for _, e := range entries {
+		if p := strings.Split(e, "/"); len(p) == 4 {
+			these = append(these, listed{workers, model.Scope{Tenant: p[0], Workspace: p[1]}, p[3]})
+		}
+	}
+	return these
+}
