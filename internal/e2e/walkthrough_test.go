@@ -82,7 +82,7 @@ func serve(t *testing.T, root string, args ...string) (url string) {
 // walk runs the walk-through against an API and checks what it prints, step by step.
 func walk(t *testing.T, root, api string) {
 	t.Helper()
-	script := strings.ReplaceAll(block(t, "life")+block(t, "workers"), "http://127.0.0.1:8080", api)
+	script := strings.ReplaceAll(block(t, "life")+block(t, "workers")+block(t, "operate"), "http://127.0.0.1:8080", api)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
@@ -114,6 +114,19 @@ func walk(t *testing.T, root, api string) {
 		`"finalState":"SUCCEEDED"`,
 		`"statusReason":"DEREGISTERED"`,
 		`"status":"OFFLINE"`, // the machine
+		`"series":`,
+		`"reason":"odd results"`,
+		`"unschedulableReasons":["cordoned"]`,
+		`{"matched":1,"done":0,"dryRun":true,`,
+		`"scheduleId":"nightly"`,
+		`"fireAt":`,
+		`"state":"CANCELLED","attempt":2`,
+		`"reason":"TERMINATED"`,
+		`"done":0,"refused":{}}`,
+		`"secret":"whsec_`,
+		`"type":"task.cancelled"`,
+		`"by":"ann"`,
+		`"type":"worker.cordoned"`,
 	} {
 		i := strings.Index(rest, want)
 		if i < 0 {
