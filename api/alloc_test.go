@@ -56,6 +56,11 @@ func (q quietTracker) Beats(beats []*tracker.Beat) {
 	}
 }
 
+func (q quietTracker) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+	q.Beats(beats)
+	landed(beats)
+}
+
 func (h *hot) once(t testing.TB) {
 	h.r.Reset(h.raw)
 	h.br.Reset(&h.r)

@@ -21,7 +21,9 @@ type Tracker interface {
 	Attempt(tracker.Attempt) *tracker.Attempt // fills in an attempt's derived names; the result is cached with its token
 	Beat(*tracker.Beat)                       // returns when the beat has its one fate
 	Beats([]*tracker.Beat)                    // returns when each has its fate
-	CancelDelivered(*tracker.Attempt)         // a reply that carried the cancel was handed to the connection; does not block
+	// Land does not wait: landed is called, on other goroutines, with those that have their fate, each once. It must not block.
+	Land(beats []*tracker.Beat, landed func([]*tracker.Beat))
+	CancelDelivered(*tracker.Attempt) // a reply that carried the cancel was handed to the connection; does not block
 
 	Start(context.Context, *tracker.Attempt, tracker.Report) (tracker.Acknowledged, error)
 	Complete(context.Context, *tracker.Attempt, tracker.Completion) (tracker.Completed, error)

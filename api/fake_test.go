@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -73,6 +74,22 @@ func (f *fakeTracker) Beat(b *tracker.Beat) {
 func (f *fakeTracker) Beats(beats []*tracker.Beat) {
 	for _, b := range beats {
 		f.Beat(b)
+	}
+}
+
+// Land lands each beat by itself, as it came, and a panic is an error that nobody knows.
+func (f *fakeTracker) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+	for _, b := range beats {
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					b.Err = &tracker.Error{Code: "panic", Cause: fmt.Errorf("%v", p)}
+				}
+				landed([]*tracker.Beat{b})
+			}()
+			b.Cancel, b.Err = nil, nil
+			f.Beat(b)
+		}()
 	}
 }
 

@@ -14,20 +14,28 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
+// oneBeat is a beat on its way. Nothing in it borrows the request.
+type oneBeat struct {
+	beat       tracker.Beat
+	report     []byte // beat.Report borrows it
+	reportedMs int64  // when its client says that it was sent; 0: it does not
+	who        *principal
+	now        time.Time // by which its token was judged
+}
+
 // beatRequest is what one beat needs on its way, pooled. Nothing in it outlives the handler.
 type beatRequest struct {
-	body   beatBody
-	beat   tracker.Beat
-	report []byte // beat.Report borrows it
-	out    []byte
-	stamp  jsonscan.Stamp
-	count  *hotStripe
+	oneBeat
+	body  beatBody
+	out   []byte
+	stamp jsonscan.Stamp
+	count *hotStripe
 }
 
 // newBeatRequests returns a server's pool of them.
 func newBeatRequests(m *hotMetrics) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		return &beatRequest{report: make([]byte, 0, 2048), out: make([]byte, 0, 2048), count: m.stripe()}
+		return &beatRequest{oneBeat: oneBeat{report: make([]byte, 0, 2048)}, out: make([]byte, 0, 2048), count: m.stripe()}
 	}}
 }
 
@@ -40,8 +48,7 @@ func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start t
 	status = fasthttp.StatusOK
 	if r := s.beat(ctx, w, id, c); r != nil {
 		status = r.status
-		s.metrics.heartbeat.refuse(status)
-		s.metrics.refused.WithLabelValues(r.body.Error).Inc()
+		s.metrics.refusedBeat(r)
 		s.writeRefusal(ctx, r)
 	}
 	c.count.observe(status, time.Since(start))
@@ -71,7 +78,10 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 			return r
 		}
 	}
-	if r := c.read(ctx); r != nil {
+	if r := checkContentType(&ctx.Request.Header); r != nil {
+		return r
+	}
+	if r := c.body.read(ctx.Request.Body()); r != nil {
 		return r
 	}
 	if a == nil { // a worker's token, perhaps, now that the body has named the attempt
@@ -82,21 +92,14 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	if r := checkAttempt(a, c.body.attempt); r != nil {
 		return r
 	}
-
-	c.report = c.body.appendReport(c.report[:0])
-	c.beat.Attempt, c.beat.Report, c.beat.Arrived = a, borrowed(c.report), ctx.Time()
+	c.prepare(a, &c.body, ctx.Time())
+	c.who, c.now = who, now
 	s.tracker.Beat(&c.beat)
-	if c.beat.Err != nil {
-		return refusalOf(opHeartbeat, c.beat.Err)
+	if c.out, r = s.appendLanded(append(c.out[:0], '{'), &c.oneBeat, &c.stamp, c.count); r != nil {
+		return r
 	}
-
-	if c.body.reportedMs != 0 {
-		c.count.skew.observeMs(c.body.reportedMs, c.beat.At)
-	}
-	c.out = append(c.out[:0], '{')
-	c.out = s.appendBeat(c.out, &c.beat, who, now, &c.stamp)
 	c.out = append(c.out, '}')
-	if c.beat.Cancel != nil && !c.beat.Cancel.Delivered {
+	if c.tells() {
 		s.writeDelivery(ctx, c.out, a)
 		return nil
 	}
@@ -106,19 +109,36 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	return nil
 }
 
-// read decodes the body and judges it.
-func (c *beatRequest) read(ctx *fasthttp.RequestCtx) *refusal {
-	if r := checkContentType(&ctx.Request.Header); r != nil {
-		return r
-	}
-	body := ctx.Request.Body()
+// read decodes the body of a single beat and judges it.
+func (b *beatBody) read(body []byte) *refusal {
 	if !utf8.Valid(body) {
 		return errNotUTF8
 	}
-	if !decodeBeat(body, &c.body) {
+	if !decodeBeat(body, b) {
 		return syntaxOf(body)
 	}
-	return c.body.check()
+	return b.check()
+}
+
+// prepare makes the beat of an attempt from a body.
+func (o *oneBeat) prepare(a *tracker.Attempt, b *beatBody, arrived time.Time) {
+	o.report = b.appendReport(o.report[:0])
+	o.reportedMs = b.reportedMs
+	o.beat.Attempt, o.beat.Report, o.beat.Arrived = a, borrowed(o.report), arrived
+}
+
+// tells reports whether the answer to the beat is the first to tell of a cancel, so that it is to be recorded that it has arrived.
+func (o *oneBeat) tells() bool { return o.beat.Cancel != nil && !o.beat.Cancel.Delivered }
+
+// appendLanded appends the answer to a beat that has its fate, or returns its refusal.
+func (s *Server) appendLanded(dst []byte, o *oneBeat, clock *jsonscan.Stamp, count *hotStripe) ([]byte, *refusal) {
+	if o.beat.Err != nil {
+		return dst, refusalOf(opHeartbeat, o.beat.Err)
+	}
+	if o.reportedMs != 0 {
+		count.skew.observeMs(o.reportedMs, o.beat.At)
+	}
+	return s.appendBeat(dst, &o.beat, o.who, o.now, clock), nil
 }
 
 func (b *beatBody) appendReport(dst []byte) []byte {

@@ -48,6 +48,12 @@ func (m *routeMetrics) refuse(status int) {
 	m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
 }
 
+// refusedBeat counts a single beat that was not answered 200.
+func (m *metrics) refusedBeat(r *refusal) {
+	m.heartbeat.refuse(r.status)
+	m.refused.WithLabelValues(r.body.Error).Inc()
+}
+
 func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})

@@ -30,14 +30,16 @@ func (r *requestIDs) init() {
 
 // setRequestID sets the answer's id: the request's own when that is sane, else a new one.
 func (s *Server) setRequestID(ctx *fasthttp.RequestCtx, own []byte) {
+	var buf [maxRequestID]byte
+	ctx.Response.Header.SetCanonical(headerRequestIDBytes, s.ids.append(buf[:0], own))
+}
+
+// append appends the id of an answer.
+func (r *requestIDs) append(dst, own []byte) []byte {
 	if saneRequestID(own) {
-		ctx.Response.Header.SetCanonical(headerRequestIDBytes, own)
-		return
+		return append(dst, own...)
 	}
-	var buf [48]byte
-	id := append(buf[:0], s.ids.prefix...)
-	id = strconv.AppendUint(id, s.ids.count.Add(1), 36)
-	ctx.Response.Header.SetCanonical(headerRequestIDBytes, id)
+	return strconv.AppendUint(append(dst, r.prefix...), r.count.Add(1), 36)
 }
 
 func saneRequestID(id []byte) bool {

@@ -176,10 +176,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // now returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
 func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
+	return s.judgedAt(s.local(ctx))
+}
+
+// judgedAt returns Redis's time at a moment of this process's.
+func (s *Server) judgedAt(local time.Time) time.Time {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}
-	return s.local(ctx).Add(s.tracker.Skew())
+	return local.Add(s.tracker.Skew())
 }
 
 // local returns this process's time, for what is counted here alone.
