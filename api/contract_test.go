@@ -27,28 +27,45 @@ type live struct {
 	store   *redistest.Store
 }
 
+// contract runs a test with the event loop and without it.
 func contract(t *testing.T, test func(t *testing.T, l *live), change ...func(*tracker.Options)) {
 	t.Helper()
+	t.Run("goroutines", func(t *testing.T) { inMemory(t, test, change...) })
+	t.Run("loop", func(t *testing.T) {
+		inMemory(t, func(t *testing.T, l *live) {
+			l.onLoop()
+			test(t, l)
+		}, change...)
+	})
+}
+
+// inMemory runs a test over connections whose buffers are small.
+func inMemory(t *testing.T, test func(t *testing.T, l *live), change ...func(*tracker.Options)) {
+	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		var tr *tracker.Tracker
-		e := newEnv(t, func(c *Config) {
-			var err error
-			o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger, RedisTimeout: 10 * time.Second}
-			for _, f := range change {
-				f(&o)
-			}
-			tr, err = tracker.Open(context.Background(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = tr.Close(context.Background()) })
-			c.Tracker, c.Now = tr, s.Clock.Now
-		})
-		e.readClock = s.Clock.Now
-		l := &live{env: e, tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+		l := newLive(t, s, change)
 		l.pass(0)
 		test(t, l)
 	})
+}
+
+func newLive(t *testing.T, s *redistest.Store, change []func(*tracker.Options)) *live {
+	var tr *tracker.Tracker
+	e := newEnv(t, func(c *Config) {
+		var err error
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 4, Logger: c.Logger, RedisTimeout: 10 * time.Second}
+		for _, f := range change {
+			f(&o)
+		}
+		tr, err = tracker.Open(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close(context.Background()) })
+		c.Tracker, c.Now = tr, s.Clock.Now
+	})
+	e.readClock = s.Clock.Now
+	return &live{env: e, tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
 }
 
 // pass lets time pass while front ends are alive, so that shard time follows.

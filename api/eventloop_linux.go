@@ -48,12 +48,3 @@ func (s *Server) loopPanicked(p any, stack []byte) {
 	s.metrics.panics.Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in the event loop", slog.Any("panic", p), slog.String("stack", string(stack)))
 }
-
-// loopHandler hands everything over.
-type loopHandler struct{}
-
-func (s *Server) newLoopHandler(*evloop.Loop) evloop.Handler { return loopHandler{} }
-
-func (loopHandler) Read(*evloop.Conn, []byte) (int, evloop.Next) { return 0, evloop.HandOver }
-func (loopHandler) Landed(any)                                   {}
-func (loopHandler) Turn()                                        {}

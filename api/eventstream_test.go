@@ -253,7 +253,7 @@ func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 // A client that reads too slowly is told so, and from where to go on; there it misses nothing.
 func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 	t.Parallel()
-	contract(t, func(t *testing.T, l *live) {
+	inMemory(t, func(t *testing.T, l *live) {
 		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold
 		viewer, body := l.control(roleViewer), `{"reason":"`+strings.Repeat(`\u0001`, 512)+`"}`
 		slow, quick := l.stream(viewer, "type=task.cancel_requested"), l.stream(viewer, "type=task.cancel_requested")

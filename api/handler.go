@@ -77,17 +77,22 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if p == nil {
 		return
 	}
-	s.metrics.panics.Inc()
 	requestID := string(ctx.Response.Header.Peek(headerRequestID))
-	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
-		slog.String("requestId", requestID), slog.String("method", string(ctx.Method())),
-		slog.String("path", string(ctx.Path())), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	r := s.panicked(p, requestID, string(ctx.Method()), string(ctx.Path()))
 	ctx.Response.Reset()
 	s.setRequestID(ctx, []byte(requestID))
-	r := refusalOf("handler", &refusal{status: fasthttp.StatusInternalServerError, body: v1.Error{
+	s.writeRefusal(ctx, r)
+}
+
+// panicked logs what a handler panicked with, on the goroutine that recovers, and returns what the client is told.
+func (s *Server) panicked(p any, requestID, method, path string) *refusal {
+	s.metrics.panics.Inc()
+	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
+		slog.String("requestId", requestID), slog.String("method", method), slog.String("path", path),
+		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	return refusalOf("handler", &refusal{status: fasthttp.StatusInternalServerError, body: v1.Error{
 		Error: v1.CodeInternal, Message: "Something went wrong here that is not your fault; please report it with the request id",
 	}})
-	s.writeRefusal(ctx, r)
 }
 
 // route answers everything but the plain beat of one task.

@@ -83,6 +83,15 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 	return e
 }
 
+// onLoop has the client talk to a real socket from here on, whose beats an event loop serves.
+func (e *env) onLoop() {
+	addr := e.listen()
+	e.client.CloseIdleConnections()
+	e.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
+}
+
 // hangUp closes the client's connections and lets the server see it: whom Shutdown finds it waits for in steps of 100 ms.
 func (e *env) hangUp() {
 	e.client.CloseIdleConnections()

@@ -1,0 +1,257 @@
+package api
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/beatparse"
+	"github.com/lubdub-io/lubdub/api/internal/evloop"
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// beatLoop answers single beats on an event loop: those whose shape, token and body leave no doubt. Everything else, refusals
+// included that need nothing but the request, it hands over before anything has come of it, so that it is answered as it would be
+// without the loop. A turn's beats land together, and a flush's answers are written together.
+//
+// All is the loop's own but what mu guards.
+type beatLoop struct {
+	s       *Server
+	loop    *evloop.Loop
+	count   *hotStripe
+	parsed  beatparse.Request
+	body    beatBody
+	turn    []*tracker.Beat // of this turn
+	spare   []*loopBeat
+	text    []byte // of a body
+	out     []byte // an answer
+	stamp   jsonscan.Stamp
+	date    dateLine
+	ctx     fasthttp.RequestCtx // of refusals
+	refused bytes.Buffer
+
+	mu     sync.Mutex
+	landed []*tracker.Beat
+	before []*tracker.Beat // that have had their answers; the memory of the next ones that land
+	posted bool            // the loop is told that some have landed
+}
+
+// loopBeat is a beat on its way through a loop, from the request to the answer.
+type loopBeat struct {
+	oneBeat
+	conn  *evloop.Conn
+	id    []byte // of the request
+	start time.Time
+}
+
+func (s *Server) newLoopHandler(l *evloop.Loop) evloop.Handler {
+	return &beatLoop{s: s, loop: l, count: s.metrics.hot.stripe()}
+}
+
+// Read takes in a beat.
+func (l *beatLoop) Read(c *evloop.Conn, unread []byte) (int, evloop.Next) {
+	p := &l.parsed
+	switch v := beatparse.Parse(unread, limitCallback, p); {
+	case v == beatparse.Doubt || p.Kind != beatparse.Task:
+	case v == beatparse.Partial:
+		return p.Total, evloop.More
+	case l.begin(c):
+		return p.Total, evloop.Begun
+	}
+	return 0, evloop.HandOver
+}
+
+// begin begins the beat that was parsed, unless there is a doubt. Nothing has an effect before the last of them.
+func (l *beatLoop) begin(c *evloop.Conn) bool {
+	s, p := l.s, &l.parsed
+	local := l.local()
+	now := s.judgedAt(local)
+	who := s.tokens.Get(p.Token, now.UnixMilli())
+	if who == nil {
+		return false
+	}
+	a := who.task()
+	if a == nil || a.TaskID != string(p.ID) || l.body.read(p.Body) != nil || checkAttempt(a, l.body.attempt) != nil {
+		return false
+	}
+	c.Known()
+	l.count.cacheHits.Add(1)
+	l.count.inFlight.Add(1)
+	b := l.take()
+	b.conn, b.start, b.who, b.now = c, l.loop.Now(), who, now
+	b.id = s.ids.append(b.id[:0], p.RequestID)
+	if r := s.tenantBeats.take(a.Scope.Tenant, &who.bucket, local); r != nil {
+		l.refuse(b, r)
+		return true
+	}
+	b.prepare(a, &l.body, b.start)
+	l.turn = append(l.turn, &b.beat)
+	return true
+}
+
+// local is this process's time at which the turn began.
+func (l *beatLoop) local() time.Time {
+	if l.s.cfg.Now != nil {
+		return l.s.cfg.Now()
+	}
+	return l.loop.Now()
+}
+
+// Turn lands the turn's beats.
+func (l *beatLoop) Turn() {
+	if len(l.turn) == 0 {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			for _, b := range l.turn {
+				l.failed(b.Of.(*loopBeat), p)
+			}
+		}
+		clear(l.turn)
+		l.turn = l.turn[:0]
+	}()
+	l.s.tracker.Land(l.turn, l.haveLanded)
+}
+
+// haveLanded is told, on any goroutine, of beats that have their fate.
+func (l *beatLoop) haveLanded(beats []*tracker.Beat) {
+	l.mu.Lock()
+	l.landed = append(l.landed, beats...)
+	first := !l.posted
+	l.posted = true
+	l.mu.Unlock()
+	if first {
+		l.loop.Post(nil)
+	}
+}
+
+// Landed answers the beats that have landed.
+func (l *beatLoop) Landed(any) {
+	l.mu.Lock()
+	landed := l.landed
+	l.landed, l.posted = l.before[:0], false
+	l.mu.Unlock()
+	now := time.Now()
+	for _, b := range landed {
+		l.answer(b.Of.(*loopBeat), now)
+	}
+	clear(landed)
+	l.before = landed
+}
+
+// answer answers a beat that has its fate.
+func (l *beatLoop) answer(b *loopBeat, now time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.failed(b, p)
+		}
+	}()
+	if b.conn == nil {
+		return // it was answered when something panicked
+	}
+	body, r := l.s.appendLanded(append(l.text[:0], '{'), &b.oneBeat, &l.stamp, l.count)
+	l.text = body
+	if r != nil {
+		l.refuse(b, r)
+		return
+	}
+	l.text = append(body, '}')
+	l.out = l.appendOK(l.out[:0], b.id, l.text)
+	var told func()
+	if b.tells() {
+		a := b.beat.Attempt
+		told = func() { l.s.tracker.CancelDelivered(a) }
+	}
+	l.count.observe(fasthttp.StatusOK, now.Sub(b.start))
+	b.conn.AnswerTold(l.out, l.loop.Stopping(), told)
+	l.over(b)
+}
+
+// appendOK appends a whole answer, as fasthttp writes it.
+func (l *beatLoop) appendOK(dst, id, body []byte) []byte {
+	dst = append(dst, "HTTP/1.1 200 OK\r\nDate: "...)
+	dst = l.date.append(dst, l.loop.Now())
+	dst = append(dst, "\r\nContent-Type: application/json\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\nX-Request-Id: "...)
+	dst = append(dst, id...)
+	if l.loop.Stopping() {
+		dst = append(dst, "\r\nConnection: close"...)
+	}
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// refuse answers a beat with a refusal.
+func (l *beatLoop) refuse(b *loopBeat, r *refusal) {
+	l.s.metrics.refusedBeat(r)
+	l.count.observe(r.status, time.Since(b.start))
+	b.conn.Answer(l.refusal(b, r))
+	l.over(b)
+}
+
+// refusal returns a whole answer that is one, and whether the connection ends with it.
+func (l *beatLoop) refusal(b *loopBeat, r *refusal) (answer []byte, last bool) {
+	ctx := &l.ctx
+	ctx.Response.Reset()
+	ctx.Response.Header.SetCanonical(headerRequestIDBytes, b.id)
+	l.s.writeRefusal(ctx, r)
+	if l.loop.Stopping() {
+		ctx.SetConnectionClose()
+	}
+	l.refused.Reset()
+	_, _ = ctx.Response.WriteTo(&l.refused) // memory takes it all
+	return l.refused.Bytes(), ctx.Response.ConnectionClose()
+}
+
+// maxSpareBeats bounds what a burst leaves behind.
+const maxSpareBeats = 4096
+
+func (l *beatLoop) take() *loopBeat {
+	if n := len(l.spare); n > 0 {
+		b := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		return b
+	}
+	b := new(loopBeat)
+	b.beat.Of = b
+	return b
+}
+
+// over ends a beat that has had its answer.
+func (l *beatLoop) over(b *loopBeat) {
+	l.count.inFlight.Add(-1)
+	b.conn, b.who, b.beat.Attempt = nil, nil, nil // these must not be held
+	if len(l.spare) < maxSpareBeats {
+		l.spare = append(l.spare, b)
+	}
+}
+
+// failed answers for what panicked on a beat's way, which whoever still holds it may go on with.
+func (l *beatLoop) failed(b *loopBeat, p any) {
+	if b.conn == nil {
+		return // it has had its answer
+	}
+	r := l.s.panicked(p, string(b.id), fasthttp.MethodPost, "/v1/tasks/{taskId}/heartbeat")
+	b.conn.Answer(l.refusal(b, r))
+	l.count.inFlight.Add(-1)
+	b.conn = nil
+}
+
+// dateLine is the time of answers, which changes once a second.
+type dateLine struct {
+	second int64
+	text   []byte
+}
+
+func (d *dateLine) append(dst []byte, now time.Time) []byte {
+	if s := now.Unix(); s != d.second {
+		d.second, d.text = s, fasthttp.AppendHTTPDate(d.text[:0], now)
+	}
+	return append(dst, d.text...)
+}
