@@ -1,0 +1,249 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+)
+
+// maxAnswer is more than any answer holds, in bytes.
+const maxAnswer = 64 << 20
+
+// call is one call, however often it takes to be answered.
+type call struct {
+	method, path string // the path is escaped
+	query        url.Values
+	in           any     // what is sent as JSON; nil: nothing
+	body         []byte  // in, already written
+	out          any     // a pointer; nil: the answer's body does not matter
+	buffer       *[]byte // the answer's body is left there, in what it has room for; out does not count
+
+	base  *endpoints // nil: the client's
+	token string     // opens it; empty: the client's own does
+	open  bool       // nothing opens it
+	key   string     // Idempotency-Key
+	trace string     // traceparent
+	// once says that a repeat would do it again: it is repeated only where it cannot have been heard.
+	once bool
+	// wait is how long the server may take in addition.
+	wait time.Duration
+	// limit is how long the server may take to answer once; 0: as the client's settings say.
+	limit time.Duration
+	// tries is how often it is made at most; 0: as the client's settings say.
+	tries int
+}
+
+// do makes a call, again while that may help.
+func (c *Client) do(ctx context.Context, k *call) error {
+	if k.in != nil {
+		body, err := json.Marshal(k.in)
+		if err != nil {
+			return fmt.Errorf("lubdub: %s: %w", k.operation(), err)
+		}
+		k.body = body
+	}
+	if k.base == nil {
+		k.base = c.base
+	}
+	tries := k.tries
+	if tries == 0 {
+		tries = c.set.tries
+	}
+	for n := 0; ; n++ {
+		err := c.try(ctx, k)
+		if err == nil || n+1 >= tries || !k.mayRepeat(err) || ctx.Err() != nil {
+			return err
+		}
+		pause := backoff(n, maxPause, err)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Sub(c.set.clock.Now()) < pause {
+			return err // of more use than that the time is over
+		}
+		if !clock.Sleep(c.set.clock, pause, ctx.Done()) {
+			return err
+		}
+	}
+}
+
+func (k *call) operation() string { return k.method + " " + k.path }
+
+// mayRepeat reports whether the call may be made again after an error.
+func (k *call) mayRepeat(err error) bool {
+	if !again(err) {
+		return false
+	}
+	if !k.once {
+		return true
+	}
+	var dial *net.OpError
+	var e *Error
+	return (errors.As(err, &dial) && dial.Op == "dial") || (errors.As(err, &e) && e.Status == http.StatusTooManyRequests)
+}
+
+// How long to wait before a repeat: evenly from nothing to a bound that doubles, so that a crowd does not come back as one.
+const (
+	firstPause = 100 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// backoff is how long to wait before repeat n, counted from 0. What the server asks for is a floor.
+func backoff(n int, most time.Duration, err error) time.Duration {
+	pause := rand.N(min(most, firstPause<<min(n, 20)) + 1)
+	var e *Error
+	if errors.As(err, &e) {
+		pause += e.RetryAfter
+	}
+	return pause
+}
+
+// try makes a call once, and once more with another token where its own was refused.
+func (c *Client) try(ctx context.Context, k *call) error {
+	if err := c.closing.Err(); err != nil {
+		return ErrClosed
+	}
+	token := k.token
+	if token == "" && !k.open {
+		own, err := c.token.current(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errNotSent, err)
+		}
+		token = own
+	}
+	err := c.send(ctx, k, token)
+	var e *Error
+	if k.token != "" || k.open || !errors.As(err, &e) || e.Status != http.StatusUnauthorized {
+		return err
+	}
+	other, failed := c.token.renew(ctx, token)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	if other == token {
+		return err
+	}
+	return c.send(ctx, k, other)
+}
+
+var errLate = errors.New("no answer in time")
+
+// send makes one request.
+func (c *Client) send(ctx context.Context, k *call, token string) error {
+	base, at := k.base.first()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := cmp.Or(k.limit, c.set.timeout) + k.wait
+	defer c.set.clock.AfterFunc(limit, func() { cancel(errLate) })()
+	req, err := c.request(ctx, k, base, token)
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err == nil {
+		err = c.read(k, res)
+	}
+	if err != nil && again(err) {
+		k.base.failed(at)
+	}
+	if err != nil && context.Cause(ctx) == errLate {
+		return fmt.Errorf("lubdub: %s: no answer within %v", k.operation(), limit)
+	}
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("lubdub: %s: %w", k.operation(), err)
+}
+
+// request writes the request.
+func (c *Client) request(ctx context.Context, k *call, base, token string) (*http.Request, error) {
+	if token != "" {
+		if err := checkSecret(base, k.base.allowHTTP); err != nil {
+			return nil, err
+		}
+	}
+	at := base + k.path
+	if len(k.query) > 0 {
+		at += "?" + k.query.Encode()
+	}
+	var body io.Reader
+	if k.body != nil {
+		body = bytes.NewReader(k.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, k.method, at, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	c.dress(req, token)
+	if k.key != "" {
+		req.Header.Set("Idempotency-Key", k.key)
+	}
+	if k.trace != "" {
+		req.Header.Set("Traceparent", k.trace)
+	}
+	return req, nil
+}
+
+// dress puts on the headers that all requests have.
+func (c *Client) dress(req *http.Request, token string) {
+	req.Header.Set("User-Agent", c.agent)
+	req.Header.Set("Accept", "application/json")
+	if req.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+// read takes an answer in.
+func (c *Client) read(k *call, res *http.Response) error {
+	defer func() { _ = res.Body.Close() }()
+	var own []byte
+	into := k.buffer
+	if into == nil {
+		into = &own
+	}
+	body, err := readAll((*into)[:0], io.LimitReader(res.Body, maxAnswer+1))
+	*into = body
+	if err != nil {
+		return err
+	}
+	if res.StatusCode/100 != 2 {
+		return refusal(k.operation(), res, body)
+	}
+	if len(body) > maxAnswer {
+		return fmt.Errorf("%w: it is longer than %d MiB", ErrAnswer, maxAnswer>>20)
+	}
+	if k.out == nil || k.buffer != nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, k.out); err != nil {
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	return nil
+}
+
+// readAll is io.ReadAll into what b has room for.
+func readAll(b []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		if b = b[:len(b)+n]; err == io.EOF {
+			return b, nil
+		} else if err != nil {
+			return b, err
+		}
+	}
+}

@@ -1,0 +1,241 @@
+//go:build go1.25
+
+package client_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+const secret = "super.secret.token"
+
+func TestARefusalSaysWhatItIs(t *testing.T) {
+	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+		return reply(409, `{"error":"attempt_mismatch","message":"A newer attempt","expectedAttempt":2,"receivedAttempt":1,"new":1}`,
+			"X-Request-Id", "req_7", "Retry-After", "3"), nil
+	})))
+	_, err := c.CancelTask(t.Context(), "task_1", v1.CancelRequest{})
+	var e *client.Error
+	if !errors.As(err, &e) || !errors.Is(err, client.ErrAttemptMismatch) || errors.Is(err, client.ErrTaskExpired) {
+		t.Fatalf("%v", err)
+	}
+	if e.Status != 409 || e.Details.ExpectedAttempt != 2 || e.RequestID != "req_7" || e.RetryAfter != 3*time.Second ||
+		e.Operation != "POST /v1/tasks/task_1/cancel" || !strings.Contains(err.Error(), "A newer attempt (request req_7)") {
+		t.Errorf("%+v: %v", e, err)
+	}
+}
+
+// What is asked of a server is asked again while that may help, and no sooner than it wishes.
+func TestCallsAreMadeAgain(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	for name, test := range map[string]struct {
+		answers []any // *http.Response, error
+		call    func(*client.Client) error
+		tries   int
+		least   time.Duration
+		code    client.Code
+	}{
+		"503 with Retry-After": {[]any{reply(503, `{"error":"store_unavailable"}`, "Retry-After", "7"), reply(200, `{}`)}, getTask, 2,
+			7 * time.Second, ""},
+		"a proxy's 502":    {[]any{reply(502, `<html>`), reply(200, `{}`)}, getTask, 2, 0, ""},
+		"no connection":    {[]any{refused, refused, reply(200, `{}`)}, getTask, 3, 0, ""},
+		"too often":        {[]any{refused, refused, refused, reply(429, `{"error":"overloaded"}`)}, getTask, 4, 0, client.ErrOverloaded},
+		"a refusal":        {[]any{reply(404, `{"error":"task_not_found"}`)}, getTask, 1, 0, client.ErrTaskNotFound},
+		"not the contract": {[]any{reply(200, `<html>`)}, getTask, 1, 0, "*"},
+		"a lost answer": {[]any{io.ErrUnexpectedEOF, reply(201, `{"taskId":"task_1"}`)}, func(c *client.Client) error {
+			_, err := c.CreateTask(context.Background(), v1.CreateTaskRequest{})
+			return err
+		}, 2, 0, ""},
+		"what would be done twice":  {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
+		"what nobody has heard":     {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
+		"what was not let in (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				began, n, keys := time.Now(), 0, map[string]bool{}
+				c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+					keys[r.Header.Get("Idempotency-Key")] = true
+					n++
+					if err, failed := test.answers[n-1].(error); failed {
+						return nil, err
+					}
+					return test.answers[n-1].(*http.Response), nil
+				})))
+				err := test.call(c)
+				if n != test.tries || time.Since(began) < test.least || len(keys) != 1 {
+					t.Errorf("%d tries within %v, %d keys: %v", n, time.Since(began), len(keys), err)
+				}
+				if test.code == "" && err != nil || test.code == "*" && err == nil || len(test.code) > 1 && !errors.Is(err, test.code) {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+}
+
+func getTask(c *client.Client) error {
+	_, err := c.GetTask(context.Background(), "task_1")
+	return err
+}
+
+func fire(c *client.Client) error {
+	_, err := c.FireSchedule(context.Background(), "nightly")
+	return err
+}
+
+// A server that does not answer in time is not waited for, and the next address is asked, from then on first.
+func TestAddressesAreTriedInTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		asked := map[string]int{}
+		c := newClient(t, "https://a.example,https://b.example/lubdub/", client.Token(secret), client.Timeout(2*time.Second),
+			client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+				asked[r.URL.Host]++
+				if r.URL.Host == "a.example" {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				if r.URL.Path != "/lubdub/v1/tasks/task_1" {
+					t.Errorf("asked for %s", r.URL.Path)
+				}
+				return reply(200, `{}`), nil
+			})))
+		for range 3 {
+			if err := getTask(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked["a.example"] != 1 || asked["b.example"] != 3 {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
+func TestATokenThatIsRefusedIsRenewedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	write := func(token string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("old")
+	asked := []string{}
+	c := newClient(t, "https://lubdub.example", client.TokenFile(path), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer new" {
+			return reply(401, `{"error":"unauthorized"}`), nil
+		}
+		return reply(200, `{}`), nil
+	})))
+	if err := getTask(c); !errors.Is(err, client.ErrUnauthorized) || len(asked) != 1 {
+		t.Fatalf("the same token was shown again: %q, %v", asked, err)
+	}
+	write("new")
+	if err := getTask(c); err != nil || len(asked) != 3 {
+		t.Errorf("%q: %v", asked, err)
+	}
+}
+
+// Nothing that a client says has a token in it, and no token goes where it should not.
+func TestTokensStayWhereTheyBelong(t *testing.T) {
+	taskToken := "x." + base64.RawURLEncoding.EncodeToString([]byte(`{"knd":"task"}`)) + ".x"
+	for name, test := range map[string]struct {
+		url  string
+		opts []client.Option
+		want string
+	}{
+		"http to another host":   {"http://lubdub.example", []client.Option{client.Token(secret)}, "client.AllowHTTP()"},
+		"one of several":         {"https://a.example,http://b.example", []client.Option{client.Token(secret)}, "client.AllowHTTP()"},
+		"credentials in the URL": {"https://user:" + secret + "@lubdub.example", nil, "client.Token"},
+		"a token of a task":      {"https://lubdub.example", []client.Option{client.Token(taskToken)}, "token of a task"},
+		"a token in quotes":      {"https://lubdub.example", []client.Option{client.Token(`"` + secret + ` "`)}, "without quotes"},
+		"no address":             {"", nil, client.EnvURL},
+		"not an address":         {"lubdub.example:80", nil, "https://host:port"},
+	} {
+		_, err := client.New(test.url, test.opts...)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, url := range []string{"http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"} {
+		c := newClient(t, url, client.Token(secret), client.Tries(1))
+		if err := getTask(c); err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) {
+			t.Errorf("%v", err)
+		}
+	}
+	c := newClient(t, "http://lubdub.example", client.Token(secret), client.AllowHTTP(), client.Transport(carrier(
+		func(r *http.Request) (*http.Response, error) {
+			return reply(302, "", "Location", "http://elsewhere.example"), nil
+		})))
+	if err := getTask(c); err == nil || !strings.Contains(err.Error(), "redirects are not followed") {
+		t.Errorf("a redirect: %v", err)
+	}
+}
+
+func TestRequestsSayWhoAsks(t *testing.T) {
+	c := newClient(t, "https://lubdub.example", client.Token(secret), client.UserAgent("mailer/3"), client.Scope("acme", "prod"),
+		client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+			if got := r.Header.Get("User-Agent"); got != "mailer/3 lubdub-go/"+client.Version() {
+				t.Errorf("User-Agent is %q", got)
+			}
+			if q := r.URL.Query(); q.Get("tenantId") != "acme" || q.Get("workspaceId") != "prod" || q.Get("state") != "RUNNING,FAILED" ||
+				len(q["label"]) != 2 || q["label"][1] != "b=x%2Cy" || q.Has("queue") {
+				t.Errorf("asked for %v", q)
+			}
+			return reply(200, `{"tasks":[],"totalCount":null}`), nil
+		})))
+	if _, err := c.ListTasks(t.Context(), client.TaskQuery{
+		State: []v1.State{v1.Running, v1.Failed}, Labels: map[string]string{"b": "x,y", "a": "1"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPagesAreGoneThrough(t *testing.T) {
+	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+		switch r.URL.Query().Get("pageToken") {
+		case "":
+			return reply(200, `{"tasks":[{"taskId":"a"},{"taskId":"b"}],"nextPageToken":"2"}`), nil
+		case "2":
+			return reply(200, `{"tasks":[{"taskId":"c"}],"nextPageToken":"3"}`), nil
+		}
+		return reply(400, `{"error":"invalid_request"}`), nil
+	})))
+	seen := ""
+	for task, err := range c.Tasks(t.Context(), client.TaskQuery{}) {
+		if seen += task.TaskID; err != nil {
+			seen += "!"
+		}
+	}
+	if seen != "abc!" {
+		t.Errorf("seen %q", seen)
+	}
+}
+
+func TestManyCreationsHaveTheirOwnOutcomes(t *testing.T) {
+	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+		return reply(200, `{"results":[{"status":201,"taskId":"a","taskToken":"t","attempt":1},{"status":201,"taskId":"b","state":"QUEUED",
+			"error":null},{"status":409,"error":"task_exists","message":"m"}]}`), nil
+	})))
+	tasks := []v1.CreateTasksItem{{}, {CreateTaskRequest: v1.CreateTaskRequest{Queue: "q"}}, {}}
+	all, err := c.CreateTasks(t.Context(), tasks)
+	if err != nil || all[0].Envelope.TaskToken != "t" || all[1].Task.State != v1.Queued || !errors.Is(all[2].Err, client.ErrTaskExists) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if all[1].TaskID() != "b" || tasks[0].IdempotencyKey == "" || tasks[0].IdempotencyKey == tasks[1].IdempotencyKey {
+		t.Errorf("%+v", tasks)
+	}
+}

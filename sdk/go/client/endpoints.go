@@ -1,0 +1,82 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// endpoints are the addresses of one deployment. The one that answered last is asked first.
+type endpoints struct {
+	urls      []string // without a slash at their ends
+	at        atomic.Int32
+	allowHTTP bool
+}
+
+func newEndpoints(urls []string, set *settings) (*endpoints, error) {
+	e := &endpoints{allowHTTP: set.allowHTTP}
+	for _, raw := range urls {
+		clean, err := checkURL(strings.TrimSpace(raw))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(e.urls, clean) {
+			e.urls = append(e.urls, clean)
+		}
+	}
+	return e, nil
+}
+
+func checkURL(raw string) (string, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return "", errors.New("lubdub: an address is not like https://host:port; see what was given to client.New or in " + EnvURL)
+	}
+	if u.User != nil { // not repeated, since it is a secret
+		return "", fmt.Errorf("lubdub: the address of %s carries credentials; give a token with client.Token instead", u.Host)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("lubdub: the address %s has more than a path; scope and token have options of their own", u.Host)
+	}
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
+}
+
+// checkSecrecy refuses addresses to which no token may go.
+func (e *endpoints) checkSecrecy() error {
+	for _, u := range e.urls {
+		if err := checkSecret(u, e.allowHTTP); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSecret(base string, allowHTTP bool) error {
+	u, err := url.Parse(base)
+	if err != nil || allowHTTP || u.Scheme == "https" {
+		return err
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("%w: http://%s would show the token to whoever listens on the way; use https, or client.AllowHTTP() "+
+		"where the network is your own", errNotSent, u.Host)
+}
+
+var errNotSent = errors.New("lubdub: nothing was sent")
+
+// first is the address to ask first, and its number.
+func (e *endpoints) first() (string, int32) {
+	at := e.at.Load()
+	return e.urls[at], at
+}
+
+// failed moves on from an address that did not answer, unless somebody has.
+func (e *endpoints) failed(at int32) {
+	e.at.CompareAndSwap(at, (at+1)%int32(len(e.urls)))
+}

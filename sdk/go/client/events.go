@@ -1,0 +1,277 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// EventQuery says which events are told; what is zero does not matter.
+type EventQuery struct {
+	Types     []string `url:"type"` // such as task.zombie, or families such as task.*
+	Subject   string   `url:"subject"`
+	RunID     string   `url:"runId"`
+	Queue     string   `url:"queue"`
+	TaskType  string   `url:"taskType"`
+	WorkerID  string   `url:"workerId"`
+	MachineID string   `url:"machineId"`
+	// After is where to begin, exclusive: a cursor, now, or a time in RFC 3339. Empty: pages begin with the oldest or newest that is
+	// kept, a stream now.
+	After    string `url:"after"`
+	Order    string `url:"order"`    // of pages: asc (the default) or desc
+	PageSize int    `url:"pageSize"` // of pages: 1 to 100; 0: 100
+}
+
+// ListEvents returns one page of events; go on with After set to its Next.
+func (c *Client) ListEvents(ctx context.Context, q EventQuery) (*v1.EventList, error) {
+	return get[v1.EventList](ctx, c, "/v1/events", values(q))
+}
+
+// EventGap says that events are missing from a stream, which goes on behind the gap.
+type EventGap struct{ v1.EventGap }
+
+// Error tells from when to when.
+func (g *EventGap) Error() string {
+	return fmt.Sprintf("lubdub: events between %s and %s are not kept any more",
+		g.From.Format(v1.TimeLayout), g.To.Format(v1.TimeLayout))
+}
+
+// EventStream tells of events as they happen, for one goroutine. It goes on where it was whenever its connection ends.
+type EventStream struct {
+	client *Client
+	query  EventQuery
+	cursor string
+	pause  time.Duration // the server's wish
+}
+
+// Events makes a stream of events. Order and PageSize do not apply.
+func (c *Client) Events(q EventQuery) *EventStream {
+	q.Order, q.PageSize = "", 0
+	return &EventStream{client: c, query: q}
+}
+
+// Cursor is where the stream is: as After of another query it goes on behind the last event that All gave out. Keep it where
+// events must not be missed over a restart. Empty before the first answer.
+func (s *EventStream) Cursor() string { return s.cursor }
+
+// All gives out events until ctx ends. An error of type *EventGap says that some are missing, and more follow; any other is
+// the last thing. Lost connections, servers that stop, and streams that lag behind are not errors: the stream is asked for again,
+// from where it was.
+func (s *EventStream) All(ctx context.Context) iter.Seq2[v1.Event, error] {
+	return func(yield func(v1.Event, error) bool) {
+		for failures := 0; ; {
+			heard, err := s.listen(ctx, yield)
+			if err == errEnough || ctx.Err() != nil {
+				return
+			}
+			if err != nil && !again(err) {
+				yield(v1.Event{}, err)
+				return
+			}
+			if failures++; heard {
+				failures = 0
+			}
+			pause := backoff(failures, maxPause, err)
+			if err == nil { // the server has ended it, and says when to come again
+				pause = s.pause
+			}
+			if !clock.Sleep(s.client.set.clock, pause, ctx.Done()) {
+				return
+			}
+		}
+	}
+}
+
+var (
+	errEnough = errors.New("the caller has enough")
+	errQuiet  = errors.New("the stream is silent")
+)
+
+// quiet is three times what a server lets pass between two signs of life.
+const quiet = 45 * time.Second
+
+// listen asks for the stream once and tells what it brings; heard: it brought something.
+func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (heard bool, err error) {
+	c := s.client
+	if c.closing.Err() != nil {
+		return false, ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := c.set.clock.AfterFunc(quiet, func() { cancel(errQuiet) })
+	defer func() { watch() }()
+	res, err := s.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	lines := bufio.NewReaderSize(res.Body, 64<<10)
+	var m message
+	for {
+		line, err := readLine(lines)
+		if err != nil {
+			return heard, fmt.Errorf("lubdub: GET /v1/events: %w", err)
+		}
+		watch()
+		watch = c.set.clock.AfterFunc(quiet, func() { cancel(errQuiet) })
+		if line != "" {
+			m.add(line)
+			continue
+		}
+		if m.retry > 0 {
+			s.pause = m.retry
+		}
+		over, err := s.tell(&m, yield)
+		if err == nil && m.id != "" {
+			s.cursor, heard = m.id, true
+		}
+		if over || err != nil {
+			return heard, err
+		}
+		m = message{}
+	}
+}
+
+// open asks for the stream from where it is; once more with another token.
+func (s *EventStream) open(ctx context.Context) (*http.Response, error) {
+	c := s.client
+	token, err := c.token.current(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	res, err := s.openWith(ctx, token)
+	var e *Error
+	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized {
+		return res, err
+	}
+	if other, failed := c.token.renew(ctx, token); failed == nil && other != token {
+		return s.openWith(ctx, other)
+	}
+	return nil, err
+}
+
+func (s *EventStream) openWith(ctx context.Context, token string) (*http.Response, error) {
+	c := s.client
+	k := &call{method: http.MethodGet, path: "/v1/events", query: c.scoped(values(s.query)), base: c.base}
+	if s.cursor != "" {
+		k.query.Del("after")
+	}
+	base, at := k.base.first()
+	req, err := c.request(ctx, k, base, token)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if s.cursor != "" {
+		req.Header.Set("Last-Event-ID", s.cursor)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		k.base.failed(at)
+		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)
+	}
+	if res.StatusCode != http.StatusOK {
+		err := c.read(k, res)
+		if err == nil {
+			err = fmt.Errorf("lubdub: %s: %w: status %d", k.operation(), ErrAnswer, res.StatusCode)
+		}
+		if again(err) {
+			k.base.failed(at)
+		}
+		return nil, err
+	}
+	return res, nil
+}
+
+// tell gives out what a message says; over: the server ends the stream.
+func (s *EventStream) tell(m *message, yield func(v1.Event, error) bool) (over bool, err error) {
+	switch m.event {
+	case "", "message":
+		if m.data == "" {
+			return false, nil // a sign of life
+		}
+		var e v1.Event
+		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
+			return false, fmt.Errorf("lubdub: GET /v1/events: %w: %w", ErrAnswer, err)
+		}
+		s.reach(m)
+		if !yield(e, nil) {
+			return true, errEnough
+		}
+	case "gap":
+		var g EventGap
+		if err := json.Unmarshal([]byte(m.data), &g.EventGap); err != nil {
+			return false, fmt.Errorf("lubdub: GET /v1/events: %w: %w", ErrAnswer, err)
+		}
+		s.reach(m)
+		if !yield(v1.Event{}, &g) {
+			return true, errEnough
+		}
+	case "lagged", "end":
+		s.reach(m)
+		return true, nil
+	}
+	return false, nil
+}
+
+// reach moves the cursor before an event is given out, so that whoever reads it in the loop gets the one behind that event.
+func (s *EventStream) reach(m *message) {
+	if m.id != "" {
+		s.cursor = m.id
+	}
+}
+
+// message is one of a stream, as the standard of server-sent events has it.
+type message struct {
+	event, data, id string
+	retry           time.Duration
+}
+
+func (m *message) add(line string) {
+	name, value, _ := strings.Cut(line, ":")
+	value = strings.TrimPrefix(value, " ")
+	switch name {
+	case "event":
+		m.event = value
+	case "id":
+		m.id = value
+	case "data":
+		if m.data != "" {
+			m.data += "\n"
+		}
+		m.data += value
+	case "retry":
+		if ms, err := strconv.ParseInt(value, 10, 32); err == nil && ms >= 0 {
+			m.retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+}
+
+// maxLine is more than any line of a stream has, in bytes.
+const maxLine = 4 << 20
+
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, more, err := r.ReadLine()
+		if err != nil {
+			return "", err
+		}
+		if line = append(line, part...); len(line) > maxLine {
+			return "", fmt.Errorf("%w: a line is longer than %d MiB", ErrAnswer, maxLine>>20)
+		}
+		if !more {
+			return string(line), nil
+		}
+	}
+}

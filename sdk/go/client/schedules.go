@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// PageQuery is what lists without filters of their own take.
+type PageQuery struct {
+	Order     string `url:"order"`    // asc (the default) or desc
+	PageSize  int    `url:"pageSize"` // 1 to 100; 0: 100
+	PageToken string `url:"pageToken"`
+}
+
+// CreateSchedule creates a schedule.
+func (c *Client) CreateSchedule(ctx context.Context, r v1.CreateScheduleRequest) (*v1.Schedule, error) {
+	return postOnce[v1.Schedule](ctx, c, "/v1/schedules", r)
+}
+
+// ListSchedules returns one page of schedules.
+func (c *Client) ListSchedules(ctx context.Context, q PageQuery) (*v1.ScheduleList, error) {
+	return get[v1.ScheduleList](ctx, c, "/v1/schedules", values(q))
+}
+
+// Schedules goes through all schedules, page by page. After an error there is nothing more.
+func (c *Client) Schedules(ctx context.Context, q PageQuery) iter.Seq2[v1.Schedule, error] {
+	return pages(q.PageToken, func(token string) ([]v1.Schedule, string, error) {
+		q.PageToken = token
+		page, err := c.ListSchedules(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Schedules, page.NextPageToken, nil
+	})
+}
+
+// GetSchedule returns a schedule.
+func (c *Client) GetSchedule(ctx context.Context, scheduleID string) (*v1.Schedule, error) {
+	return get[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID), nil)
+}
+
+// ReplaceSchedule changes a schedule; what is absent gets its default.
+func (c *Client) ReplaceSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
+	k := &call{method: http.MethodPut, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
+	return ask[v1.Schedule](ctx, c, k)
+}
+
+// ChangeSchedule changes of a schedule what is there.
+func (c *Client) ChangeSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
+	k := &call{method: http.MethodPatch, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
+	return ask[v1.Schedule](ctx, c, k)
+}
+
+// DeleteSchedule deletes a schedule.
+func (c *Client) DeleteSchedule(ctx context.Context, scheduleID string) (*v1.DeletedSchedule, error) {
+	k := &call{method: http.MethodDelete, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil)}
+	return ask[v1.DeletedSchedule](ctx, c, k)
+}
+
+// PauseSchedule stops a schedule.
+func (c *Client) PauseSchedule(ctx context.Context, scheduleID string) (*v1.Schedule, error) {
+	return post[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/pause", none{})
+}
+
+// ResumeSchedule ends a pause; what was missed is caught up.
+func (c *Client) ResumeSchedule(ctx context.Context, scheduleID string) (*v1.Schedule, error) {
+	return post[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/resume", none{})
+}
+
+// FireSchedule fires a schedule now. It is not repeated where the answer may have been lost.
+func (c *Client) FireSchedule(ctx context.Context, scheduleID string) (*v1.FiredResponse, error) {
+	return postOnce[v1.FiredResponse](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/fire", none{})
+}
+
+// BackfillSchedule makes up for the fires of a time that is over.
+func (c *Client) BackfillSchedule(ctx context.Context, scheduleID string, r v1.BackfillRequest) (*v1.AskedFires, error) {
+	return post[v1.AskedFires](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/backfill", r)
+}
+
+// NextFires returns the next fires of a schedule; count 0: as many as the server gives unasked.
+func (c *Client) NextFires(ctx context.Context, scheduleID string, count int) (*v1.NextFires, error) {
+	return get[v1.NextFires](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/next", values(struct {
+		Count int `url:"count"`
+	}{count}))
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// GetStats counts what there is, and the last hour.
+func (c *Client) GetStats(ctx context.Context) (*v1.Stats, error) {
+	return get[v1.Stats](ctx, c, "/v1/stats", nil)
+}
+
+// VerdictQuery says which verdicts are counted.
+type VerdictQuery struct {
+	By      []string `url:"by"`      // machineId, version, type, queue, reason, workerId; none: one group of all
+	SinceMs int64    `url:"sinceMs"` // how far back; 0: an hour
+	Reason  string   `url:"reason"`
+	Queue   string   `url:"queue"`
+	Type    string   `url:"type"`
+}
+
+// CountVerdicts counts what Lubdub has ended.
+func (c *Client) CountVerdicts(ctx context.Context, q VerdictQuery) (*v1.VerdictCounts, error) {
+	return get[v1.VerdictCounts](ctx, c, "/v1/stats/verdicts", values(q))
+}
+
+// GetSystem says how the deployment is.
+func (c *Client) GetSystem(ctx context.Context) (*v1.System, error) {
+	return get[v1.System](ctx, c, "/v1/system", nil)
+}
+
+// ListScopes returns one page of tenants and workspaces in use.
+func (c *Client) ListScopes(ctx context.Context, q PageQuery) (*v1.ScopeList, error) {
+	return get[v1.ScopeList](ctx, c, "/v1/scopes", values(q))
+}
+
+// Scopes goes through all tenants and workspaces in use, page by page. After an error there is nothing more.
+func (c *Client) Scopes(ctx context.Context, q PageQuery) iter.Seq2[v1.Scope, error] {
+	return pages(q.PageToken, func(token string) ([]v1.Scope, string, error) {
+		q.PageToken = token
+		page, err := c.ListScopes(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Scopes, page.NextPageToken, nil
+	})
+}
+
+// Sweep sweeps now.
+func (c *Client) Sweep(ctx context.Context) (*v1.SweepResponse, error) {
+	return post[v1.SweepResponse](ctx, c, "/v1/system:sweep", none{})
+}
+
+// ReleaseBrake lets expire what the mass expiry brake has spared.
+func (c *Client) ReleaseBrake(ctx context.Context, r v1.ReleaseRequest) (*v1.ReleaseResponse, error) {
+	return post[v1.ReleaseResponse](ctx, c, "/v1/system:release", r)
+}
+
+// RevokeTokens takes tokens back.
+func (c *Client) RevokeTokens(ctx context.Context, r v1.RevokeTokensRequest) (*v1.RevokeTokensResponse, error) {
+	return post[v1.RevokeTokensResponse](ctx, c, "/v1/tokens:revoke", r)
+}
+
+// Livez says that the server's process runs.
+func (c *Client) Livez(ctx context.Context) (*v1.Health, error) {
+	return open[v1.Health](ctx, c, "/livez")
+}
+
+// Readyz says that the server serves; an *Error with status 503 where it does not.
+func (c *Client) Readyz(ctx context.Context) (*v1.Health, error) {
+	return open[v1.Health](ctx, c, "/readyz")
+}
+
+// Healthz says how the server is.
+func (c *Client) Healthz(ctx context.Context) (*v1.Health, error) {
+	return open[v1.Health](ctx, c, "/healthz")
+}
+
+// ServerVersion is that of the server. That of the SDK is Version.
+func (c *Client) ServerVersion(ctx context.Context) (*v1.Version, error) {
+	return open[v1.Version](ctx, c, "/version")
+}
+
+// OpenAPI returns the contract as the server has it.
+func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
+	raw, err := open[json.RawMessage](ctx, c, "/openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	return *raw, nil
+}
+
+func open[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	return ask[T](ctx, c, &call{method: http.MethodGet, path: path, open: true})
+}

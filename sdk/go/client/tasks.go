@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Created is what CreateTask made: an envelope where the task was pushed, the task where it waits in a queue.
+type Created struct {
+	// Status is 201.
+	Status int
+	// Envelope is there without a queue: give it to whoever is to do the work.
+	Envelope *v1.TaskEnvelope
+	// Task is there with a queue.
+	Task *v1.Task
+	// Err is why a creation among many was refused, an *Error; nil with CreateTask.
+	Err error
+}
+
+// TaskID is the id of what was created; empty where nothing was.
+func (c *Created) TaskID() string {
+	switch {
+	case c.Envelope != nil:
+		return c.Envelope.TaskID
+	case c.Task != nil:
+		return c.Task.TaskID
+	}
+	return ""
+}
+
+// CreateOption adds to CreateTask.
+type CreateOption func(*call)
+
+// IdempotencyKey makes repeats of this creation safe, also those by other processes, for 24 hours. Without it one is drawn, which
+// makes those safe that the client does by itself.
+func IdempotencyKey(key string) CreateOption { return func(k *call) { k.key = key } }
+
+// Traceparent is the W3C trace context that the task belongs to.
+func Traceparent(t string) CreateOption { return func(k *call) { k.trace = t } }
+
+// CreateTask creates a task.
+func (c *Client) CreateTask(ctx context.Context, r v1.CreateTaskRequest, opts ...CreateOption) (*Created, error) {
+	var body json.RawMessage
+	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &r, out: &body, key: rand.Text()}
+	for _, opt := range opts {
+		opt(k)
+	}
+	if err := c.do(ctx, k); err != nil {
+		return nil, err
+	}
+	created, err := readCreated(body, r.Queue != "")
+	if err != nil {
+		return nil, fmt.Errorf("lubdub: POST /v1/tasks: %w", err)
+	}
+	return created, nil
+}
+
+func readCreated(body json.RawMessage, queued bool) (*Created, error) {
+	created := &Created{Status: http.StatusCreated}
+	var err error
+	if queued {
+		err = json.Unmarshal(body, &created.Task)
+	} else {
+		err = json.Unmarshal(body, &created.Envelope)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	return created, nil
+}
+
+// CreateTasks makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are
+// given one, in place.
+func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([]Created, error) {
+	for i := range tasks {
+		if tasks[i].IdempotencyKey == "" {
+			tasks[i].IdempotencyKey = rand.Text()
+		}
+	}
+	answer, err := post[v1.CreateTasksResponse](ctx, c, "/v1/tasks:batch", v1.CreateTasksRequest{Tasks: tasks})
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Results) != len(tasks) {
+		return nil, fmt.Errorf("lubdub: POST /v1/tasks:batch: %w: %d results for %d tasks", ErrAnswer, len(answer.Results), len(tasks))
+	}
+	all := make([]Created, len(tasks))
+	for i, result := range answer.Results {
+		one, err := readResult(result, tasks[i].Queue != "")
+		if err != nil {
+			return nil, fmt.Errorf("lubdub: POST /v1/tasks:batch: %w", err)
+		}
+		all[i] = *one
+	}
+	return all, nil
+}
+
+func readResult(result json.RawMessage, queued bool) (*Created, error) {
+	var said struct {
+		v1.Error
+		Status int `json:"status"`
+	}
+	// A task has fields of the same names as a refusal, such as error, of other kinds: so only the status is sure.
+	err := json.Unmarshal(result, &said)
+	if said.Status/100 == 2 {
+		return readCreated(result, queued)
+	}
+	if err != nil || said.Error.Error == "" {
+		return nil, fmt.Errorf("%w: a result is neither a task nor a refusal", ErrAnswer)
+	}
+	return &Created{Status: said.Status, Err: &Error{
+		Status: said.Status, Code: Code(said.Error.Error), Message: said.Message, Details: said.Error, Operation: "POST /v1/tasks:batch",
+	}}, nil
+}
+
+// GetTask returns a task.
+func (c *Client) GetTask(ctx context.Context, taskID string) (*v1.Task, error) {
+	return get[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID), nil)
+}
+
+// TaskQuery says which tasks a list holds; what is zero does not matter.
+type TaskQuery struct {
+	State          []v1.State        `url:"state"`
+	RunID          string            `url:"runId"`
+	WorkerID       string            `url:"workerId"`
+	MachineID      string            `url:"machineId"`
+	Queue          string            `url:"queue"`
+	Type           string            `url:"type"`
+	Labels         map[string]string `url:"label"`
+	Liveness       v1.Liveness       `url:"liveness"`
+	Reason         string            `url:"reason"`
+	FinishedAfter  v1.Time           `url:"finishedAfter"`
+	FinishedBefore v1.Time           `url:"finishedBefore"`
+	Order          string            `url:"order"`    // asc (the default) or desc
+	PageSize       int               `url:"pageSize"` // 1 to 100; 0: 100
+	PageToken      string            `url:"pageToken"`
+}
+
+// ListTasks returns one page of tasks.
+func (c *Client) ListTasks(ctx context.Context, q TaskQuery) (*v1.TaskList, error) {
+	return get[v1.TaskList](ctx, c, "/v1/tasks", values(q))
+}
+
+// Tasks goes through all tasks of a query, page by page. After an error there is nothing more.
+func (c *Client) Tasks(ctx context.Context, q TaskQuery) iter.Seq2[v1.Task, error] {
+	return pages(q.PageToken, func(token string) ([]v1.Task, string, error) {
+		q.PageToken = token
+		page, err := c.ListTasks(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Tasks, page.NextPageToken, nil
+	})
+}
+
+// CancelTask asks for the end of a task.
+func (c *Client) CancelTask(ctx context.Context, taskID string, r v1.CancelRequest) (*v1.Task, error) {
+	return post[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID)+"/cancel", r)
+}
+
+// CancelTasks cancels a part of the tasks that a selector names; go on with the answer's nextPageToken while there is one.
+func (c *Client) CancelTasks(ctx context.Context, r v1.CancelTasksRequest) (*v1.ActOnTasksResponse, error) {
+	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:cancel", r)
+}
+
+// RetryTasks tries a part of the FAILED tasks again that a selector names; go on with nextPageToken while there is one.
+func (c *Client) RetryTasks(ctx context.Context, r v1.RetryTasksRequest) (*v1.ActOnTasksResponse, error) {
+	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:retry", r)
+}
+
+// NextAttempt makes the attempt that follows fromAttempt: an envelope, or the task where it waits in a queue.
+func (c *Client) NextAttempt(ctx context.Context, taskID string, r v1.NextAttemptRequest) (*Created, error) {
+	var body json.RawMessage
+	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(taskID) + "/attempts", query: c.scoped(nil), in: r, out: &body}
+	if err := c.do(ctx, k); err != nil {
+		return nil, err
+	}
+	var state struct {
+		State v1.State `json:"state"`
+	}
+	_ = json.Unmarshal(body, &state)
+	created, err := readCreated(body, state.State == v1.Queued)
+	if err != nil {
+		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)
+	}
+	return created, nil
+}
+
+// GetRun counts the tasks of a run by state.
+func (c *Client) GetRun(ctx context.Context, runID string) (*v1.Run, error) {
+	return get[v1.Run](ctx, c, "/v1/runs/"+seg(runID), nil)
+}
+
+// CancelRun cancels all tasks of a run.
+func (c *Client) CancelRun(ctx context.Context, runID string, r v1.CancelRequest) (*v1.Run, error) {
+	return post[v1.Run](ctx, c, "/v1/runs/"+seg(runID)+"/cancel", r)
+}

@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// TrackOption changes how one attempt is tracked.
+type TrackOption func(*Attempt)
+
+// LeaseOf says for this attempt what WithLease says for all.
+func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
+
+// Told calls f, in a goroutine of its own, when the context of the attempt ends otherwise than by its completion.
+func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.told = f } }
+
+// HeldBy leaves the beats to a worker; it is for package worker.
+func HeldBy(h beats.Holder) TrackOption { return func(a *Attempt) { a.holder = h } }
+
+// Track says that an attempt has started, and beats for it from now on, until its handle is completed (Done, Fail, Complete) or
+// given up (Abandon): one of these must be called, also when the context has ended. The context that it returns comes from ctx
+// and ends, besides, with a cause that says why: Cancelled, Lost, Superseded, Expired, DeadlineExceeded or LeaseEnded.
+//
+// It waits until a server has answered. Its error is that of ctx, a refusal, or what is wrong with the envelope; then there is
+// no handle and the work must not begin. The end of ctx alone does not stop the beats.
+func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOption) (context.Context, *Attempt, error) {
+	a, err := c.newAttempt(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, opt := range opts {
+		opt(a)
+	}
+	if a.holder != nil && !a.own {
+		a.timeout = a.holder.Lease()
+	}
+	sent, answer, err := c.start(ctx, a)
+	if err != nil {
+		if cause := causeOfError(err); cause != nil {
+			err = errors.Join(cause, err)
+		}
+		return nil, nil, err
+	}
+	a.accepted = sent
+	a.ctx, a.end = context.WithCancelCause(ctx)
+	if answer.ShouldCancel {
+		held{a}.Cancel(answer.CancelReason)
+	}
+	if a.holder != nil {
+		a.holder.Hold(held{a})
+		return a.ctx, a, nil
+	}
+	if !a.beater.add(a) {
+		a.end(ErrClosed)
+		return nil, nil, ErrClosed
+	}
+	return a.ctx, a, nil
+}
+
+func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
+	if e == nil || e.TaskID == "" || e.Attempt < 1 || e.TaskToken == "" {
+		return nil, errors.New("lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims answer them")
+	}
+	b, err := c.beaterFor(e.CallbackBaseURL)
+	if err != nil {
+		return nil, err
+	}
+	a := &Attempt{
+		client: c, beater: b, taskID: e.TaskID, number: e.Attempt, last: e.LastProgress, lease: c.set.lease, token: e.TaskToken,
+		interval: time.Duration(e.HeartbeatIntervalMs) * time.Millisecond,
+	}
+	if !e.TokenExpiresAt.IsZero() && !e.EnqueuedAt.IsZero() { // by our own clock, since the two may differ
+		a.expires = c.set.clock.Now().Add(e.TokenExpiresAt.Sub(e.EnqueuedAt.Time))
+	}
+	if a.interval <= 0 {
+		a.interval = 30 * time.Second
+	}
+	a.timeout = 3 * a.interval
+	if ms := e.HeartbeatTimeoutMs; ms != nil && *ms > 0 {
+		a.timeout, a.own = time.Duration(*ms)*time.Millisecond, true
+	}
+	if a.timeout < 2*a.interval {
+		return nil, fmt.Errorf("lubdub: task %s: a heartbeat timeout of %v is less than twice its interval of %v, so that one lost beat "+
+			"would end it; give it more at its creation", a.taskID, a.timeout, a.interval)
+	}
+	if a.timeout < leastTimeout {
+		c.set.log.Warn("a heartbeat timeout this short leaves no room for one Retry-After", "taskId", a.taskID, "timeout", a.timeout)
+	}
+	return a, nil
+}
+
+// leastTimeout is what a server that is in trouble for a moment needs to be asked again.
+const leastTimeout = 3 * time.Second
+
+// start says that the attempt has started, until it is answered; sent is when what was answered left.
+func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *v1.StartedResponse, err error) {
+	r := v1.StartedRequest{Attempt: a.number, StartedAt: v1.At(c.set.clock.Now())}
+	if a.holder != nil {
+		r.WorkerID = a.holder.WorkerID()
+	}
+	answer = new(v1.StartedResponse)
+	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/started", base: a.beater.base, token: a.token,
+		in: r, out: answer}
+	err = c.persist(ctx, k, a.expires, &sent)
+	return sent, answer, err
+}
+
+// persist makes a call until it is answered, until nothing can open it any more, or until ctx ends.
+func (c *Client) persist(ctx context.Context, k *call, until time.Time, sent *time.Time) error {
+	k.tries = 1
+	for n := 0; ; n++ {
+		now := c.set.clock.Now()
+		if sent != nil {
+			*sent = now
+		}
+		err := c.do(ctx, k)
+		if !again(err) || ctx.Err() != nil {
+			return err
+		}
+		pause := backoff(n, maxPause, err)
+		if !until.IsZero() && c.set.clock.Now().Add(pause).After(until) {
+			return fmt.Errorf("lubdub: %s: given up, since its token has ended: %w", k.operation(), err)
+		}
+		if !c.sleep(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// sleep waits; it reports false when ctx has ended, or the client is closed.
+func (c *Client) sleep(ctx context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.closing, cancel)()
+	return clock.Sleep(c.set.clock, d, ctx.Done())
+}
+
+// beaterFor returns what beats where callbacks of an envelope go: to its own address first, then to the client's.
+func (c *Client) beaterFor(callback string) (*beater, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.beaters[callback]; b != nil {
+		return b, nil
+	}
+	if c.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	base := c.base
+	if callback != "" {
+		own, err := newEndpoints(append([]string{callback}, c.base.urls...), c.set)
+		if err != nil {
+			return nil, fmt.Errorf("lubdub: the envelope's callbackBaseUrl: %w", err)
+		}
+		if err := own.checkSecrecy(); err != nil {
+			return nil, fmt.Errorf("lubdub: the envelope's callbackBaseUrl: %w", err)
+		}
+		base = own
+	}
+	b := newBeater(c, base)
+	c.beaters[callback] = b
+	return b, nil
+}

@@ -1,0 +1,38 @@
+// Package beats is how a worker beats for attempts that a client tracks: what the two packages say to each other.
+package beats
+
+import "time"
+
+// Holder beats for attempts by itself. It is told of each one, once that runs.
+type Holder interface {
+	// Hold begins to beat for an attempt.
+	Hold(Attempt)
+	// Release is called before an attempt's completion is sent. It returns when no beat is under way that names the attempt, and
+	// none will name it.
+	Release(Attempt)
+	// Token opens the callbacks of what is held.
+	Token() string
+	// WorkerID is the worker's.
+	WorkerID() string
+	// Lease is how long the worker may be silent.
+	Lease() time.Duration
+}
+
+// Attempt is what a holder needs of an attempt. Nothing here blocks.
+type Attempt interface {
+	// Name is the task's id and the attempt's number.
+	Name() (taskID string, attempt int)
+	// Interval is how often the attempt asks to be heard, and Lease how long it may be silent; 0: as its worker.
+	Interval() time.Duration
+	// AppendProgress appends the fields of its progress, each with a comma before it. They count as sent once Accepted is called
+	// with what it returns.
+	AppendProgress(b []byte) (out []byte, version uint64)
+	// Accepted says that a beat was, which was sent at that time.
+	Accepted(sent time.Time, lease time.Duration, version uint64)
+	// Cancel says that its end is asked for.
+	Cancel(reason string)
+	// Lost says that it is not ours any more, with the code of the refusal.
+	Lost(code, reason string)
+	// Look ends it if its lease is over; left is how long until then, if it matters.
+	Look(now time.Time) (left time.Duration, matters bool)
+}

@@ -1,0 +1,178 @@
+package workertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// refuse is an answer that is not 2xx.
+type refuse struct {
+	status int
+	v1.Error
+}
+
+func refusal(status int, code, message string) *refuse {
+	return &refuse{status, v1.Error{Error: code, Message: message}}
+}
+
+var (
+	errUnauthorized = refusal(http.StatusUnauthorized, v1.CodeUnauthorized, "no token, or none that holds")
+	errForbidden    = refusal(http.StatusForbidden, v1.CodeForbidden, "a token for something else")
+)
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Request-Id", "req_test")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	defer func() { _ = r.Body.Close() }()
+	return io.ReadAll(r.Body)
+}
+
+// decode reads a body; what the contract does not know is refused, so that a test finds it.
+func decode[T any](body []byte) (T, *refuse) {
+	var v T
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return v, refusal(http.StatusBadRequest, v1.CodeInvalidJSON, err.Error())
+	}
+	return v, nil
+}
+
+// judge says whether a callback of an attempt is let in, and returns its task. The mutex is held.
+func (s *Server) judge(id, token string, attempt int, gone int) (*task, *refuse) {
+	t := s.tasks[id]
+	kind, _, _ := strings.Cut(token, "/")
+	switch {
+	case kind != "task" && kind != "worker":
+		return nil, errUnauthorized
+	case kind == "task" && !strings.HasPrefix(token, "task/"+id+"/"):
+		return nil, errForbidden
+	case t == nil:
+		return nil, refusal(http.StatusNotFound, v1.CodeTaskNotFound, "no such task")
+	case kind == "worker" && t.WorkerID != strings.TrimPrefix(token, "worker/"):
+		return nil, errForbidden
+	case attempt < t.Attempt:
+		r := refusal(http.StatusConflict, v1.CodeAttemptMismatch, "a newer attempt has begun")
+		r.ExpectedAttempt, r.ReceivedAttempt = t.Attempt, attempt
+		return nil, r
+	case t.Reason != "" && (t.over() || t.State == v1.Queued):
+		r := refusal(gone, v1.CodeTaskExpired, "the attempt was ended")
+		if gone == http.StatusConflict {
+			r.Error.Error = v1.CodeTaskAlreadyTerminal
+		}
+		r.State, r.Reason = t.State, t.Reason
+		return nil, r
+	case t.over():
+		r := refusal(http.StatusConflict, v1.CodeTaskAlreadyTerminal, "the task is finished")
+		r.State = t.State
+		return nil, r
+	}
+	return t, nil
+}
+
+// hear takes a beat of an attempt in. The mutex is held.
+func (s *Server) hear(t *task, pct *float64, message *string) {
+	t.heard = s.time.Now()
+	t.Beats++
+	t.State = v1.Running
+	if pct != nil {
+		t.ProgressPct = *pct
+	}
+	if message != nil {
+		t.Message = *message
+	}
+	if t.asked && t.told.IsZero() {
+		t.told = t.heard
+	}
+	s.change()
+}
+
+func (s *Server) started(id, token string, body []byte) (any, *refuse) {
+	r, bad := decode[v1.StartedRequest](body)
+	if bad != nil {
+		return nil, bad
+	}
+	t, bad := s.judge(id, token, r.Attempt, http.StatusConflict)
+	if bad != nil {
+		return nil, bad
+	}
+	s.hear(t, nil, nil)
+	t.Beats--
+	return v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(t.heard), ShouldCancel: t.asked, CancelReason: t.why}, nil
+}
+
+func (s *Server) heartbeat(id, token string, r v1.HeartbeatRequest) (v1.HeartbeatResponse, *refuse) {
+	t, bad := s.judge(id, token, r.Attempt, http.StatusGone)
+	if bad != nil {
+		return v1.HeartbeatResponse{}, bad
+	}
+	s.hear(t, r.ProgressPct, r.Message)
+	a := v1.HeartbeatResponse{
+		Acknowledged: true, ShouldCancel: t.asked, CancelReason: t.why, ServerTime: v1.At(t.heard),
+		NextHeartbeatMs: s.envelope(t).HeartbeatIntervalMs,
+	}
+	return a, nil
+}
+
+func (s *Server) heartbeats(token string, body []byte) (any, *refuse) {
+	many, bad := decode[v1.HeartbeatsRequest](body)
+	if bad != nil {
+		return nil, bad
+	}
+	if n := len(many.Heartbeats); n < 1 || n > 1000 {
+		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "1 to 1,000 heartbeats")
+	}
+	out := v1.HeartbeatsResponse{ServerTime: v1.At(s.time.Now())}
+	for _, one := range many.Heartbeats {
+		opens := one.TaskToken
+		if opens == "" {
+			opens = token
+		}
+		a, bad := s.heartbeat(one.TaskID, opens, one.HeartbeatRequest)
+		result := v1.HeartbeatResult{TaskID: one.TaskID, Status: http.StatusOK}
+		if bad != nil {
+			result.Status, result.Error, result.Message = bad.status, bad.Error.Error, bad.Message
+			result.State, result.Reason = bad.State, bad.Reason
+			result.ExpectedAttempt, result.ReceivedAttempt = bad.ExpectedAttempt, bad.ReceivedAttempt
+		} else {
+			result.Acknowledged, result.ShouldCancel, result.CancelReason = true, &a.ShouldCancel, a.CancelReason
+			result.ServerTime, result.NextHeartbeatMs = a.ServerTime, a.NextHeartbeatMs
+			result.TaskToken, result.TokenExpiresAt = a.TaskToken, a.TokenExpiresAt
+		}
+		out.Results = append(out.Results, result)
+	}
+	return out, nil
+}
+
+func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
+	r, bad := decode[v1.CompletedRequest](body)
+	if bad != nil {
+		return nil, bad
+	}
+	if t := s.tasks[id]; t != nil && t.over() && t.Attempt == r.Attempt && bytes.Equal(t.completion, body) {
+		return v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(s.time.Now())}, nil
+	}
+	t, bad := s.judge(id, token, r.Attempt, http.StatusConflict)
+	if bad != nil {
+		return nil, bad
+	}
+	if r.Outcome == v1.OutcomeFailed && (r.Error == nil || !r.Error.Category.Valid()) {
+		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "FAILED needs error.category")
+	}
+	t.completion, t.Output, t.Error, t.Phase, t.Partial = body, r.Output, r.Error, r.CancelledDuringPhase, r.PartialProgress
+	s.finish(t, v1.State(r.Outcome), "")
+	return v1.CompletedResponse{Acknowledged: true, FinalState: t.State, ServerTime: v1.At(s.time.Now())}, nil
+}

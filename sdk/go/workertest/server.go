@@ -1,0 +1,306 @@
+package workertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Token opens control calls of the server, and enrols workers.
+const Token = "workertest-token"
+
+// Server is a Lubdub server. Its methods are for any number of goroutines at once.
+type Server struct {
+	tb   testing.TB
+	hand *clock.Hand // nil: the clock is not in our hand
+	time clock.Clock
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed with the next change
+	tasks    map[string]*task
+	queued   []*task
+	workers  map[string]*fakeWorker
+	claims   map[string][]string // what was handed out under a claim's id
+	requests []Request
+	flying   int
+	number   int
+	interval time.Duration // of workers
+	timeout  time.Duration
+	renewed  int
+
+	down      func() (*http.Response, error) // nil: it answers
+	downSince time.Time
+	intercept func(*http.Request, []byte) (status int, body any, ok bool)
+	mangle    func(*http.Request) error
+}
+
+// Request is one that the server has received.
+type Request struct {
+	Method, Path string
+	Header       http.Header
+	Body         []byte
+	At           time.Time
+	// Status is that of the answer; 0 while there is none.
+	Status int
+}
+
+// Option changes what New makes.
+type Option func(*Server)
+
+// WithClock has the server go by another clock than one in the test's hand.
+func WithClock(c clock.Clock) Option {
+	return func(s *Server) { s.hand, s.time = nil, c }
+}
+
+// MachineTime has the server go by the machine's clock, which is also that of testing/synctest inside a bubble.
+func MachineTime() Option { return WithClock(clock.Real) }
+
+// WorkerBeats says how often workers are to beat, and how long they may be silent; 10 s and 30 s unless told.
+func WorkerBeats(interval, timeout time.Duration) Option {
+	return func(s *Server) { s.interval, s.timeout = interval, timeout }
+}
+
+// New makes a server, whose clock stands at the beginning of 2026.
+func New(tb testing.TB, opts ...Option) *Server {
+	s := &Server{
+		tb: tb, hand: clock.NewHand(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), changed: make(chan struct{}),
+		tasks: map[string]*task{}, workers: map[string]*fakeWorker{}, claims: map[string][]string{},
+		interval: 10 * time.Second, timeout: 30 * time.Second,
+	}
+	s.time = s.hand
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// URL is the server's address, which only the transport of Options knows.
+func (s *Server) URL() string { return "http://127.0.0.1:1" }
+
+// Options are those of a client of this server: its transport, its clock and its token.
+func (s *Server) Options() []client.Option {
+	return []client.Option{client.Transport(s), client.WithClock(s.time), client.Token(Token)}
+}
+
+// Now is the server's time.
+func (s *Server) Now() time.Time { return s.time.Now() }
+
+// Advance lets time pass; whatever waits is woken in its order.
+func (s *Server) Advance(d time.Duration) { s.inHand().Advance(d) }
+
+// Jump lets time pass as while the machine sleeps: nothing is woken on the way.
+func (s *Server) Jump(d time.Duration) { s.inHand().Jump(d) }
+
+func (s *Server) inHand() *clock.Hand {
+	if s.hand == nil {
+		s.tb.Helper()
+		s.tb.Fatal("workertest: the clock of this server is not in the test's hand: leave WithClock and MachineTime out")
+	}
+	return s.hand
+}
+
+// Until lets time pass, from one moment at which something waits to the next, until a condition holds. The test fails if it does
+// not hold within an hour of the server's time.
+func (s *Server) Until(what string, holds func() bool) {
+	s.tb.Helper()
+	hand := s.inHand()
+	for end := hand.Now().Add(time.Hour); ; {
+		if s.settle(holds) {
+			return
+		}
+		next, waits := hand.Next()
+		if !waits {
+			continue
+		}
+		if hand.Now().Add(next).After(end) {
+			s.tb.Fatalf("workertest: within an hour of the server's time it did not come to this: %s", what)
+		}
+		hand.Advance(next)
+	}
+}
+
+// settle gives all goroutines time until nothing is under way that shows, and reports whether the condition holds.
+func (s *Server) settle(holds func() bool) bool {
+	for quiet := 0; quiet < 3; {
+		if holds() {
+			return true
+		}
+		runtime.Gosched()
+		time.Sleep(200 * time.Microsecond) // goroutines run in the machine's time
+		if s.busy() {
+			quiet = 0
+		} else {
+			quiet++
+		}
+	}
+	return holds()
+}
+
+func (s *Server) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flying > 0 || s.hand.Unread() > 0
+}
+
+// Requests are all that were received, in their order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Count is how many requests were received at a path.
+func (s *Server) Count(path string) int {
+	n := 0
+	for _, r := range s.Requests() {
+		if r.Path == path {
+			n++
+		}
+	}
+	return n
+}
+
+// Down has the server answer nothing: connections are refused. Its time stands still for what it judges, as that of a server
+// whose store is away.
+func (s *Server) Down() {
+	s.fall(func() (*http.Response, error) { return nil, errors.New("connection refused") })
+}
+
+// Unavailable has the server answer every request with 503, and with Retry-After unless that is 0.
+func (s *Server) Unavailable(retryAfter time.Duration) {
+	s.fall(func() (*http.Response, error) {
+		w := httptest.NewRecorder()
+		if retryAfter > 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(int(retryAfter.Seconds())))
+		}
+		answer(w, http.StatusServiceUnavailable, v1.Error{Error: v1.CodeStoreUnavailable, Message: "the store does not answer; come again"})
+		return w.Result(), nil
+	})
+}
+
+func (s *Server) fall(how func() (*http.Response, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down == nil {
+		s.downSince = s.time.Now()
+	}
+	s.down = how
+}
+
+// Up ends Down and Unavailable.
+func (s *Server) Up() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down == nil {
+		return
+	}
+	away := s.time.Now().Sub(s.downSince)
+	s.down = nil
+	for _, t := range s.tasks {
+		t.heard = t.heard.Add(away)
+	}
+	for _, w := range s.workers {
+		w.heard = w.heard.Add(away)
+	}
+}
+
+// Intercept has f answer before the server does, where it says ok. A nil f ends that.
+func (s *Server) Intercept(f func(r *http.Request, body []byte) (status int, answer any, ok bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intercept = f
+}
+
+// LoseAnswers has the answers of requests lost that f returns an error for: they are received and heeded all the same. A nil f
+// ends that.
+func (s *Server) LoseAnswers(f func(r *http.Request) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mangle = f
+}
+
+// RoundTrip makes the server the transport of a client.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.flying++
+	n := len(s.requests)
+	s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body, At: s.time.Now()})
+	down, intercept, mangle := s.down, s.intercept, s.mangle
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.flying--
+		s.mu.Unlock()
+	}()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if down != nil {
+		return down()
+	}
+	if intercept != nil {
+		if status, said, ok := intercept(r, body); ok {
+			w := httptest.NewRecorder()
+			answer(w, status, said)
+			s.note(n, status)
+			return w.Result(), nil
+		}
+	}
+	w := httptest.NewRecorder()
+	if err := s.serve(r.Context(), w, r, body); err != nil {
+		return nil, err
+	}
+	s.note(n, w.Code)
+	if mangle != nil {
+		if err := mangle(r); err != nil {
+			return nil, err
+		}
+	}
+	return w.Result(), nil
+}
+
+func (s *Server) note(n, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[n].Status = status
+}
+
+// change wakes whoever waits for one. The mutex is held.
+func (s *Server) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// wait waits for a change, or until the time is up or the caller has gone. It does not count as something under way.
+func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Timer) (more bool) {
+	s.mu.Lock()
+	s.flying--
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.flying++
+		s.mu.Unlock()
+	}()
+	select {
+	case <-changed:
+		return true
+	case <-t.C():
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}

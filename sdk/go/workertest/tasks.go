@@ -1,0 +1,215 @@
+package workertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// task is one of the server's.
+type task struct {
+	Task
+	request    v1.CreateTaskRequest
+	heard      time.Time
+	dispatched time.Time
+	asked      bool // its end is asked for
+	why        string
+	grace      time.Duration
+	told       time.Time // when its worker was told of that; zero: not yet
+	completion []byte    // the body of it
+	last       *v1.Progress
+}
+
+// Task is what the server knows of a task.
+type Task struct {
+	TaskID   string
+	State    v1.State
+	Attempt  int
+	WorkerID string
+	// Beats is how many were heard of this attempt.
+	Beats       int
+	ProgressPct float64
+	Message     string
+	// Reason is why the server ended it.
+	Reason string
+	Output json.RawMessage
+	Error  *v1.TaskError
+	// Phase and Partial are what a worker said about a cancel.
+	Phase   string
+	Partial json.RawMessage
+	// Lost is how many attempts were taken from workers.
+	Lost int
+}
+
+// Task returns a task; the test fails if there is none.
+func (s *Server) Task(id string) Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	t := s.tasks[id]
+	if t == nil {
+		s.tb.Helper()
+		s.tb.Fatalf("workertest: there is no task %s", id)
+	}
+	return t.Task
+}
+
+// Push creates a task and hands it out at once.
+func (s *Server) Push(r v1.CreateTaskRequest) *v1.TaskEnvelope {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.create(r)
+	s.dispatch(t, "")
+	return s.envelope(t)
+}
+
+// Enqueue creates a task that waits in its queue, and returns its id.
+func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Queue == "" {
+		r.Queue = "default"
+	}
+	t := s.create(r)
+	t.State = v1.Queued
+	s.queued = append(s.queued, t)
+	s.change()
+	return t.TaskID
+}
+
+// Cancel asks for the end of a task.
+func (s *Server) Cancel(id, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[id]; t.State == v1.Queued {
+		s.finish(t, v1.Cancelled, "")
+	} else {
+		t.asked, t.why = true, reason
+	}
+}
+
+// End ends the attempt of a task as the server itself does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
+func (s *Server) End(id, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish(s.tasks[id], v1.Failed, reason)
+}
+
+// Supersede makes another attempt of a task, which fences the one before.
+func (s *Server) Supersede(id string) *v1.TaskEnvelope {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tasks[id]
+	s.dispatch(t, "")
+	return s.envelope(t)
+}
+
+func (s *Server) create(r v1.CreateTaskRequest) *task {
+	s.number++
+	if r.TaskID == "" {
+		r.TaskID = fmt.Sprintf("task_%d", s.number)
+	}
+	t := &task{request: r, Task: Task{TaskID: r.TaskID}, grace: msOr(r.CancelGracePeriodMs, 30*time.Second)}
+	s.tasks[r.TaskID] = t
+	return t
+}
+
+func msOr(ms *int64, otherwise time.Duration) time.Duration {
+	if ms == nil {
+		return otherwise
+	}
+	return time.Duration(*ms) * time.Millisecond
+}
+
+// dispatch begins the next attempt. The mutex is held.
+func (s *Server) dispatch(t *task, worker string) {
+	if t.Attempt > 0 && t.ProgressPct > 0 {
+		pct, _ := json.Marshal(t.ProgressPct)
+		message, _ := json.Marshal(t.Message)
+		t.last = &v1.Progress{ProgressPct: pct, Message: message}
+	}
+	t.Attempt++
+	t.State, t.WorkerID, t.Beats, t.Reason = v1.Dispatched, worker, 0, ""
+	t.heard, t.dispatched = s.time.Now(), s.time.Now()
+	s.change()
+}
+
+// finish ends a task. The mutex is held.
+func (s *Server) finish(t *task, state v1.State, reason string) {
+	t.State, t.Reason = state, reason
+	s.queued = slices.DeleteFunc(s.queued, func(q *task) bool { return q == t })
+	s.change()
+}
+
+func (t *task) over() bool {
+	return t.State == v1.Succeeded || t.State == v1.Failed || t.State == v1.Cancelled
+}
+
+func (t *task) token() string { return fmt.Sprintf("task/%s/%d", t.TaskID, t.Attempt) }
+
+// timeout is the attempt's own; 0: it lives by its worker's.
+func (t *task) timeout() time.Duration {
+	if t.request.HeartbeatTimeoutMs == nil && t.request.Queue != "" {
+		return 0
+	}
+	return msOr(t.request.HeartbeatTimeoutMs, 90*time.Second)
+}
+
+func (s *Server) envelope(t *task) *v1.TaskEnvelope {
+	now := s.time.Now()
+	e := &v1.TaskEnvelope{
+		TaskID: t.TaskID, RunID: "run_" + t.TaskID, TenantID: "default", WorkspaceID: "default", Attempt: t.Attempt, State: v1.Dispatched,
+		Resources: json.RawMessage(`{}`), EnqueuedAt: v1.At(t.dispatched), Deadline: t.request.Deadline, CallbackBaseURL: s.URL(),
+		TaskToken: t.token(), TokenExpiresAt: v1.At(now.Add(time.Hour)),
+		HeartbeatIntervalMs: msOr(t.request.HeartbeatIntervalMs, 30*time.Second).Milliseconds(),
+		CancelGracePeriodMs: t.grace.Milliseconds(), Labels: t.request.Labels, Payload: t.request.Payload,
+		Traceparent: t.request.Traceparent, LastProgress: t.last,
+	}
+	if timeout := t.timeout().Milliseconds(); timeout > 0 {
+		e.HeartbeatTimeoutMs = &timeout
+	}
+	if t.request.Type != "" {
+		e.Type = &t.request.Type
+	}
+	if t.request.Queue != "" {
+		e.Queue = &t.request.Queue
+	}
+	return e
+}
+
+// sweep ends what has been silent for too long, unless nobody could be heard. The mutex is held.
+func (s *Server) sweep() {
+	if s.down != nil {
+		return
+	}
+	now := s.time.Now()
+	for _, w := range s.workers {
+		if w.Status != v1.Offline && now.Sub(w.heard) >= s.timeout {
+			s.offline(w, "HEARTBEAT_TIMEOUT")
+		}
+	}
+	for _, t := range s.tasks {
+		timeout := t.timeout()
+		switch {
+		case t.State == v1.Running && timeout > 0 && now.Sub(t.heard) > timeout:
+			s.lose(t, "HEARTBEAT_TIMEOUT")
+		case t.State == v1.Running && !t.told.IsZero() && now.Sub(t.told) > t.grace:
+			s.finish(t, v1.Failed, "CANCEL_TIMEOUT")
+		}
+	}
+}
+
+// lose takes an attempt from its worker: a task of a queue waits there again. The mutex is held.
+func (s *Server) lose(t *task, reason string) {
+	t.Lost++
+	if t.request.Queue == "" {
+		s.finish(t, v1.Failed, reason)
+		return
+	}
+	t.State, t.Reason = v1.Queued, reason
+	s.queued = append(s.queued, t)
+	s.change()
+}
