@@ -66,14 +66,15 @@ func TestCallsAreMadeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				began, n, keys := time.Now(), 0, map[string]bool{}
-				c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-					keys[r.Header.Get("Idempotency-Key")] = true
-					n++
-					if err, failed := test.answers[n-1].(error); failed {
-						return nil, err
-					}
-					return test.answers[n-1].(*http.Response), nil
-				})))
+				c := newClient(t, "https://lubdub.example", client.Token(secret),
+					client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+						keys[r.Header.Get("Idempotency-Key")] = true
+						n++
+						if err, failed := test.answers[n-1].(error); failed {
+							return nil, err
+						}
+						return test.answers[n-1].(*http.Response), nil
+					})))
 				err := test.call(c)
 				if n != test.tries || time.Since(began) < test.least || len(keys) != 1 {
 					t.Errorf("%d tries within %v, %d keys: %v", n, time.Since(began), len(keys), err)
@@ -133,13 +134,14 @@ func TestATokenThatIsRefusedIsRenewedOnce(t *testing.T) {
 	}
 	write("old")
 	asked := []string{}
-	c := newClient(t, "https://lubdub.example", client.TokenFile(path), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-		asked = append(asked, r.Header.Get("Authorization"))
-		if r.Header.Get("Authorization") != "Bearer new" {
-			return reply(401, `{"error":"unauthorized"}`), nil
-		}
-		return reply(200, `{}`), nil
-	})))
+	c := newClient(t, "https://lubdub.example", client.TokenFile(path),
+		client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.Header.Get("Authorization"))
+			if r.Header.Get("Authorization") != "Bearer new" {
+				return reply(401, `{"error":"unauthorized"}`), nil
+			}
+			return reply(200, `{}`), nil
+		})))
 	if err := getTask(c); !errors.Is(err, client.ErrUnauthorized) || len(asked) != 1 {
 		t.Fatalf("the same token was shown again: %q, %v", asked, err)
 	}

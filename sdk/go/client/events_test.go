@@ -75,14 +75,15 @@ func TestEventsGoOnWhereTheyWere(t *testing.T) {
 func TestASilentStreamIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		n := 0
-		c := newClient(t, "https://a.example,https://b.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-			if n++; n == 2 {
-				return reply(200, event("1")), nil
-			}
-			res := reply(200, "")
-			res.Body = silent{r}
-			return res, nil
-		})))
+		c := newClient(t, "https://a.example,https://b.example", client.Token(secret),
+			client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+				if n++; n == 2 {
+					return reply(200, event("1")), nil
+				}
+				res := reply(200, "")
+				res.Body = silent{r}
+				return res, nil
+			})))
 		for e, err := range c.Events(client.EventQuery{}).All(t.Context()) {
 			if err != nil || e.ID != "evt_1" {
 				t.Fatalf("%+v, %v", e, err)

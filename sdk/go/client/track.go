@@ -66,7 +66,8 @@ func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOpt
 
 func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 	if e == nil || e.TaskID == "" || e.Attempt < 1 || e.TaskToken == "" {
-		return nil, errors.New("lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims answer them")
+		return nil, errors.New("lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, " +
+			"as creations and claims answer them")
 	}
 	b, err := c.beaterFor(e.CallbackBaseURL)
 	if err != nil {

@@ -175,15 +175,16 @@ func TestAServerThatHangsHoldsUpNoLease(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		hangs := make(chan struct{})
 		s := workertest.New(t, workertest.MachineTime())
-		c := newClient(t, s.URL(), append(s.Options(), client.WithLease(client.Strict), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-			select {
-			case <-hangs:
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			default:
-				return s.RoundTrip(r)
-			}
-		})))...)
+		c := newClient(t, s.URL(), append(s.Options(), client.WithLease(client.Strict),
+			client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+				select {
+				case <-hangs:
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				default:
+					return s.RoundTrip(r)
+				}
+			})))...)
 		ctx, a, err := c.Track(t.Context(), s.Push(task()))
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +288,8 @@ func TestBadUseIsSaidEarly(t *testing.T) {
 		if _, err := a.Done(make(chan int)); !errors.Is(err, client.ErrOutput) {
 			t.Errorf("not JSON: %v", err)
 		}
-		if _, err := a.Done(strings.Repeat("x", 256<<10)); !errors.Is(err, client.ErrOutput) || !strings.Contains(err.Error(), "put the output elsewhere") {
+		if _, err := a.Done(strings.Repeat("x", 256<<10)); !errors.Is(err, client.ErrOutput) ||
+			!strings.Contains(err.Error(), "put the output elsewhere") {
 			t.Errorf("too large: %v", err)
 		}
 		if len(s.server.Requests()) != n {

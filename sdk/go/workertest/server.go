@@ -36,7 +36,6 @@ type Server struct {
 	number   int
 	interval time.Duration // of workers
 	timeout  time.Duration
-	renewed  int
 
 	down      func() (*http.Response, error) // nil: it answers
 	downSince time.Time

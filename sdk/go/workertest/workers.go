@@ -30,7 +30,6 @@ type fakeWorker struct {
 	Worker
 	heard time.Time
 	seq   int64
-	lost  []v1.LostTask
 }
 
 // Workers are all that have registered, in their order.
