@@ -150,3 +150,20 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 }
+
+// A number that is not what its bar says is told so.
+func TestPacedNotes(t *testing.T) {
+	run := func(program string, took, lateMs float64) report.Run {
+		return report.Run{Program: program, TargetPerSecond: 10_000, BeatsPerSecond: took, OwnLateness: &report.Quantiles{P99Ms: lateMs}}
+	}
+	if cpu, p99 := pacedNotes(run(lubdub, 9900, 0.1), run(autopipeline, 9990, 99)); cpu != "" || p99 != "" {
+		t.Errorf("%q %q", cpu, p99)
+	}
+	cpu, p99 := pacedNotes(run(lubdub, 9999, 1.5), run(autopipeline, 7000, 0.1))
+	if cpu != "autopipeline took 7,000 of 10,000/s" || p99 != "the generator itself was late by 1.5 ms, p99" {
+		t.Errorf("%q %q", cpu, p99)
+	}
+	if cpu, p99 = pacedNotes(report.Run{}, report.Run{}); cpu != "" || p99 != "" { // a baseline that is not there
+		t.Errorf("%q %q", cpu, p99)
+	}
+}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/report"
@@ -79,9 +80,32 @@ func (b *bench) pace(ctx context.Context, s *report.Scenario, f *fixture, target
 	if ours.Latency != nil {
 		b.give(name+"-p99", &ours.Latency.P99Ms)
 	}
+	cpu, p99 := pacedNotes(ours, runs[autopipeline])
 	if b.Quick {
-		b.because(name+"-cpu-vs-autopipeline", fmt.Sprintf("at %s/s", grouped(int64(rate))))
-		b.because(name+"-p99", fmt.Sprintf("at %s/s", grouped(int64(rate))))
+		at := fmt.Sprintf("at %s/s", grouped(int64(rate)))
+		cpu, p99 = strings.TrimSuffix(at+"; "+cpu, "; "), strings.TrimSuffix(at+"; "+p99, "; ")
 	}
+	b.because(name+"-cpu-vs-autopipeline", cpu)
+	b.because(name+"-p99", p99)
 	return nil
+}
+
+// nearlyAll of the offered beats must be taken for CPU per beat to be that at the rate, and so late may the generator be.
+const (
+	nearlyAll  = 0.98
+	lateEnough = 1.0 // ms
+)
+
+// pacedNotes are what to know about the numbers of a round, for CPU and for p99; empty: nothing.
+func pacedNotes(ours, auto report.Run) (cpu, p99 string) {
+	var list []string
+	for _, r := range []report.Run{ours, auto} {
+		if r.BeatsPerSecond < nearlyAll*r.TargetPerSecond {
+			list = append(list, fmt.Sprintf("%s took %s of %s/s", r.Program, grouped(int64(r.BeatsPerSecond)), grouped(int64(r.TargetPerSecond))))
+		}
+	}
+	if late := ours.OwnLateness; late != nil && late.P99Ms > lateEnough {
+		p99 = fmt.Sprintf("the generator itself was late by %.1f ms, p99", late.P99Ms)
+	}
+	return strings.Join(list, ", "), p99
 }
