@@ -116,12 +116,17 @@ func ownDescriptor(ln *net.TCPListener) (int, error) {
 // Gate returns the listener's bound.
 func (f *Front) Gate() net.Listener { return f.gate }
 
-// Accept waits until all connections have ended.
+// Accept waits until all connections have ended, or none can come any more.
 func (f *Front) Accept() (net.Conn, error) {
 	select {
 	case err := <-f.failed:
 		return nil, err
 	case <-f.done:
+	}
+	select {
+	case err := <-f.failed:
+		return nil, err
+	default:
 		return nil, net.ErrClosed
 	}
 }

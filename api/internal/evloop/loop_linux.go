@@ -1,6 +1,7 @@
 package evloop
 
 import (
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -117,6 +118,9 @@ func (l *Loop) wait() int {
 			timeout = l.untilDue()
 		}
 	}
+	if timeout > 0 {
+		runtime.Gosched()
+	}
 	n, err := unix.EpollWait(l.poll, l.events, timeout)
 	l.mail.awake()
 	if err != nil {
@@ -232,6 +236,7 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 		}
 		if next == Begun {
 			l.pace.handled++
+			c.needs = 0
 			b = b[n:]
 			if c.has(flagUnderWay) {
 				l.keep(c, b)
@@ -273,8 +278,8 @@ func (l *Loop) drop(c *Conn) {
 		c.in.reserved = 0
 		c.in.free()
 		c.in = nil
+		c.needs = 0
 	}
-	c.needs = 0
 }
 
 // await keeps the beginning of a request, b, until n bytes of it are there, and reports whether there is room for them.

@@ -1,0 +1,321 @@
+package evloop
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+)
+
+func quick(c *Config) {
+	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+}
+
+// Who has begun a request and does not go on is lent, to be told so; who is idle is closed; who waits for its answer is not.
+func TestDeadlinesPass(t *testing.T) {
+	t.Parallel()
+	s := serve(t, quick)
+	waits := s.dial().send("whello\n")
+	r := <-s.held
+	for _, half := range []string{"", "e", "b100:", "ehello\nehalf", "hhello\nehalf"} {
+		c := s.dial().send(half)
+		got := c.ends()
+		if answer, whole := strings.CutPrefix(got, "hello\n"); whole != strings.HasPrefix(half[min(1, len(half)):], "hello") ||
+			!strings.HasPrefix(answer, "sorry") || !strings.Contains(answer, os.ErrDeadlineExceeded.Error()) {
+			t.Errorf("%q: got %q", half, got)
+		}
+	}
+	for _, idle := range []string{"ehello\n", "hhello\n"} {
+		if got := s.dial().send(idle).ends(); got != "hello\n" {
+			t.Errorf("%q: got %q", idle, got)
+		}
+	}
+	s.opens(1)
+	s.loops[0].Post([]*asked{r})
+	waits.wants("hello")
+	s.opens(0)
+}
+
+// A request that trickles in has no more time than one that does not, also when it is handed over in its middle.
+func TestATrickleIsCutOff(t *testing.T) {
+	t.Parallel()
+	for _, begin := range []string{"e", "b1000:", "ehello\ne"} {
+		s := serve(t, quick)
+		c := s.dial().send(begin)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			for _, err := c.Write([]byte("x")); err == nil; _, err = c.Write([]byte("x")) {
+				time.Sleep(time.Millisecond) // the pace of the attack
+			}
+		}()
+		s.opens(1)
+		s.opens(0)
+		<-gone
+	}
+}
+
+// Whoever does not read its answer holds one of them, is not read from, and is closed in the end.
+func TestReadersThatDoNotRead(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *Config) { c.WriteTimeout = 300 * time.Millisecond })
+	c := s.dial()
+	_ = c.SetReadBuffer(4 << 10)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for {
+			if _, err := c.Write([]byte(strings.Repeat("g1000000\n", 100))); err != nil {
+				return
+			}
+		}
+	}()
+	<-sent // it was closed, before which it could not send for ever
+	s.opens(0)
+	if n := s.told.Load(); n > 10 {
+		t.Errorf("%d answers of 1 MB were written to a client that reads nothing", n)
+	}
+}
+
+// An answer goes out in as many parts as it takes, and is told when the last is.
+func TestAnswersLargerThanTheSocketTakes(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.dial().send("g5000000\neafter\n")
+	s.opens(1)
+	c.wants(strings.Repeat("g", 5_000_000), "after")
+	until(t, func() bool { return s.told.Load() == 2 }, func() string { return fmt.Sprintf("%d answers were told", s.told.Load()) })
+	c = s.dial().send("g5000000\n")
+	c.wants2("g")
+	_ = c.SetLinger(0)
+	_ = c.Close()
+	s.opens(1)
+	if n := s.told.Load(); n != 2 {
+		t.Errorf("an answer was told that was not taken: %d", n)
+	}
+}
+
+// wants2 reads a part of an answer.
+func (c *client) wants2(part string) {
+	c.t.Helper()
+	b := make([]byte, len(part))
+	if _, err := c.in.Read(b); err != nil || string(b) != part {
+		c.t.Fatalf("got %q %v, want %q", b, err, part)
+	}
+}
+
+// Very many connections that come and go leave neither a descriptor nor a goroutine.
+func TestTenThousandConnectionsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *Config) { c.Loops = 2 })
+	const waves, each = 20, 500
+	for wave := range waves {
+		var all sync.WaitGroup
+		for i := range each {
+			all.Go(func() {
+				c, err := net.Dial("tcp", s.addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = c.Write([]byte([]string{"", "e", "ehello\n", "hhello\n", "b5000:abc", "g300000\n"}[i%6]))
+				if i%7 == 0 {
+					_ = c.(*net.TCPConn).SetLinger(0)
+				}
+				_ = c.Close()
+			})
+		}
+		all.Wait()
+		if wave == 0 {
+			s.opens(0)
+		}
+	}
+	s.opens(0)
+	s.table.each(func(c *Conn) { t.Errorf("descriptor %d has a connection", c.fd) })
+	if _, leaving := s.watch.Count(); leaving != 0 {
+		t.Errorf("%d leave", leaving)
+	}
+}
+
+// What is kept of large requests is given back, however they end.
+func TestLargeRequestsAreReserved(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int64
+	budget := conn.NewBudget(100_000, func() { refused.Add(1) })
+	s := serve(t, func(c *Config) { c.Bodies = budget; c.ReadTimeout = time.Hour })
+	held := func(want int64) {
+		t.Helper()
+		until(t, func() bool { return budget.Held() == want }, func() string {
+			return fmt.Sprintf("%d bytes are held, want %d", budget.Held(), want)
+		})
+	}
+	first := s.dial().send("b60000:abc")
+	held(1 << 16)
+	over := s.dial().send("b60000:abc") // is handed over
+	until(t, func() bool { return refused.Load() == 1 }, func() string { return "a second one found room" })
+	_ = over.Close()
+	_ = first.Close()
+	held(0)
+	body := strings.Repeat("x", 60000)
+	c := s.dial()
+	c.send("b60000:" + body).wants(body)
+	held(0)
+}
+
+// A lack of descriptors passes.
+func TestALackOfDescriptorsEndsNothing(t *testing.T) {
+	t.Parallel()
+	for _, lack := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
+		var left atomic.Int64
+		left.Store(3)
+		s := serve(t)
+		s.onAll(func(l *Loop) {
+			s.Front.accept.accept = func(fd int) (int, error) {
+				if left.Add(-1) >= 0 {
+					return -1, lack
+				}
+				return accept4(fd)
+			}
+		})
+		s.dial().send("ehello\n").wants("hello")
+		if n := s.starve.Load(); n != 3 && lack != unix.ECONNABORTED && lack != unix.EINTR {
+			t.Errorf("%v: told %d times", lack, n)
+		}
+	}
+}
+
+// An error that does not pass ends the front, and tells.
+func TestAListenerThatFailsEnds(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.onAll(func(l *Loop) {
+		s.Front.accept.accept = func(int) (int, error) { return -1, unix.ENOTSOCK }
+	})
+	if c, err := net.Dial("tcp", s.addr); err == nil {
+		defer c.Close()
+	}
+	if _, err := s.Gate().Accept(); !errors.Is(err, unix.ENOTSOCK) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What was read when the end began is answered; who is idle is closed, and who has sent a part is told why.
+func TestTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, loops := range []int{1, 3} {
+		s := serve(t, func(c *Config) { c.Loops = loops })
+		var waits, idle, halves []*client
+		var held []*asked
+		for range 10 {
+			waits = append(waits, s.dial().send("whello\n"))
+			held = append(held, <-s.held)
+			idle = append(idle, s.dial().send("ehello\n").wants("hello"), s.dial().send("hhello\n").wants("hello"))
+			halves = append(halves, s.dial().send("ehal"), s.dial())
+		}
+		s.opens(50)
+		ended := make(chan struct{})
+		go func() { s.end(); close(ended) }()
+		for _, c := range idle {
+			if got := c.ends(); got != "" {
+				t.Errorf("an idle one got %q", got)
+			}
+		}
+		for _, c := range halves {
+			if got := c.ends(); !strings.HasPrefix(got, "sorry") || !strings.Contains(got, conn.Stopping.Error()) {
+				t.Errorf("half a request got %q", got)
+			}
+		}
+		if c, err := net.Dial("tcp", s.addr); err == nil {
+			_ = c.Close()
+			t.Error("it still listens")
+		}
+		select {
+		case <-ended:
+			t.Error("it did not wait for what is under way")
+		default:
+		}
+		for _, r := range held {
+			r.c.loop.Post([]*asked{r})
+		}
+		for _, c := range waits {
+			if got := c.ends(); got != "hello\n" {
+				t.Errorf("what was under way got %q", got)
+			}
+		}
+		<-ended
+	}
+}
+
+// Requests that keep coming while the end begins are each answered whole or not at all, and the end comes.
+func TestTheEndUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *Config) { c.Pace = time.Millisecond })
+	var all sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 100 {
+		c := s.dial()
+		all.Go(func() {
+			for {
+				if _, err := c.Write([]byte([]string{"ehello\n", "hhello\n"}[i%2])); err != nil {
+					return
+				}
+				got, err := c.in.ReadString('\n')
+				if err != nil {
+					if got != "" {
+						t.Errorf("got %q", got)
+					}
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	until(t, func() bool { return answered.Load() > 1000 }, func() string { return "no load" })
+	s.end()
+	all.Wait()
+}
+
+// When all places are taken, strangers give way, the oldest first; those that are known do not, and one more is refused.
+func TestStrangersGiveWay(t *testing.T) {
+	t.Parallel()
+	for _, loops := range []int{1, 3} {
+		const most = 20
+		s := serve(t, func(c *Config) { c.Bound.Max = most; c.Loops = loops })
+		var known, strangers []*client
+		for range most / 2 {
+			known = append(known, s.dial().send("whello\n"))
+			r := <-s.held
+			r.c.Known()
+			r.c.loop.Post([]*asked{r})
+			strangers = append(strangers, s.dial().send("ehal"))
+			s.opens(len(known) + len(strangers))
+		}
+		for i := range strangers {
+			late := s.dial()
+			if got := strangers[i].ends(); !strings.Contains(got, conn.MadeRoom.Error()) {
+				t.Fatalf("stranger %d got %q", i, got)
+			}
+			late.send("w\n")
+			r := <-s.held
+			r.c.Known()
+			r.c.loop.Post([]*asked{r})
+			late.wants("")
+			s.opens(most)
+		}
+		if got := s.dial().ends(); got != "full\n" || s.reject.Load() != 1 {
+			t.Errorf("one more got %q", got)
+		}
+		for _, c := range known {
+			c.wants("hello").send("ehello\n").wants("hello")
+		}
+	}
+}

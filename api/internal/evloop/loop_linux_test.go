@@ -1,0 +1,206 @@
+package evloop
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A request is whole however it is cut, whoever answers it, and whatever comes behind it.
+func TestRequestsCutAtEachByte(t *testing.T) {
+	t.Parallel()
+	for _, e := range []struct {
+		text string
+		want []string
+	}{
+		{"ehello\nethere\nnow\n", []string{"hello", "there", "ow"}},
+		{"b10:0123456789b3:abceend\n", []string{"0123456789", "abc", "end"}},
+		{"eone\nb5:12345htwo\n", []string{"one", "12345", "two"}},
+	} {
+		s := serve(t)
+		for at := 1; at < len(e.text); at++ {
+			c := s.dial().send(e.text[:at])
+			s.look()
+			c.send(e.text[at:]).wants(e.want...)
+			_ = c.Close()
+		}
+	}
+}
+
+// look waits until the loop has looked at all that was sent before.
+func (s *server) look() {
+	s.t.Helper()
+	s.onAll(func(*Loop) {}) // a turn reads before it takes its mail
+}
+
+func TestPipelinedRequestsAreAnsweredInTheirOrder(t *testing.T) {
+	t.Parallel()
+	for _, loops := range []int{1, 3} {
+		s := serve(t, func(c *Config) { c.Loops = loops })
+		var all sync.WaitGroup
+		for i := range 20 {
+			c := s.dial()
+			all.Go(func() {
+				var sent strings.Builder
+				var want []string
+				for k := range 500 {
+					text := fmt.Sprint(i, "-", k)
+					sent.WriteString([]string{"e", "n", "h", "e", "n"}[k%5] + text + "\n")
+					want = append(want, text)
+				}
+				go func() { _, _ = c.Write([]byte(sent.String())) }()
+				for _, w := range want {
+					if got, err := c.in.ReadString('\n'); err != nil || got != w+"\n" {
+						t.Errorf("got %q %v, want %q", got, err, w)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// Who has sent all it has to send still gets its answers.
+func TestHalfClosedConnectionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, text := range []string{"ehello\n", "nhello\n", "hhello\n", "whello\n", "ehello\nehello\n", "b6:hello\n"} {
+		c := s.dial().send(text)
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if text[0] == 'w' {
+			r := <-s.held
+			s.look()
+			s.loops[0].Post([]*asked{r})
+		}
+		if got := c.ends(); strings.TrimSpace(strings.ReplaceAll(got, "hello\n", "")) != "" || !strings.HasPrefix(got, "hello\n") {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+	c := s.dial().send("eh")
+	_ = c.CloseWrite()
+	if got := c.ends(); got != "" { // of half a request whoever it is lent to says what is to be said
+		t.Errorf("half a request: %q", got)
+	}
+	s.opens(0)
+}
+
+// However many goroutines bring something at whatever moment, all of it lands.
+func TestNoWakeUpIsLost(t *testing.T) {
+	t.Parallel()
+	for _, pace := range []time.Duration{0, time.Millisecond} {
+		s := serve(t, func(c *Config) { c.Pace = pace })
+		const goroutines, each = 16, 1000
+		var landed atomic.Int64
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					did := make(chan struct{})
+					s.loops[0].Post(func(*Loop) { landed.Add(1); close(did) })
+					select { // the next one meets a loop that is about to sleep
+					case <-did:
+					case <-time.After(patience):
+						t.Error("a wake-up was lost")
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := landed.Load(); n != goroutines*each {
+			t.Errorf("%d landed", n)
+		}
+	}
+}
+
+// A panic ends its connection and nobody else's.
+func TestAPanicEndsItsConnectionOnly(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	other := s.dial().send("ebefore\n").wants("before")
+	for range 3 {
+		if got := s.dial().send("pon purpose\n").ends(); got != "" {
+			t.Errorf("%q", got)
+		}
+	}
+	other.send("eafter\n").wants("after")
+	if n := s.panics.Load(); n != 3 {
+		t.Errorf("%d panics were told", n)
+	}
+	s.opens(1)
+}
+
+// Connections that send all the time starve neither each other nor those that are served beside the loop.
+func TestNobodyStarves(t *testing.T) {
+	t.Parallel()
+	const each, turns = 1000, 3
+	s := serve(t, func(c *Config) { c.Pace = time.Millisecond })
+	var all sync.WaitGroup
+	flood := func(kind string) {
+		c := s.dial()
+		all.Go(func() {
+			batch := strings.Repeat(kind+"x\n", 5)
+			for range turns {
+				if _, err := c.Write([]byte(batch)); err != nil {
+					t.Error(err)
+					return
+				}
+				for range 5 {
+					if got, err := c.in.ReadString('\n'); err != nil || got != "x\n" {
+						t.Errorf("%s: %q %v", kind, got, err)
+						return
+					}
+				}
+			}
+			_ = c.Close()
+		})
+	}
+	for range each {
+		flood("e")
+		flood("h")
+	}
+	stream := s.dial() // and one that never pauses
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := stream.Write([]byte(strings.Repeat("nx\n", 1000))); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	go func() { _, _ = stream.in.WriteTo(discard{}) }()
+	all.Wait()
+	close(stop)
+	_ = stream.Close()
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// A request that comes in many reads is judged whole, as large as it may be, and one that is larger is handed over.
+func TestLargeRequests(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *Config) { c.MaxRequest = 1 << 18 })
+	c := s.dial()
+	for _, n := range []int{1, 1000, readSize - 7, readSize, readSize + 1, 100_000, 1<<18 - 8} {
+		body := strings.Repeat("0123456789", n/10+1)[:n]
+		for range 3 {
+			c.send(fmt.Sprintf("b%d:%seafter\n", n, body)).wants(body, "after")
+		}
+	}
+	if got := s.dial().send("e" + strings.Repeat("x", 1<<18) + "\n").wants(strings.Repeat("x", 1<<18)); s.lent.Load() != 1 {
+		t.Errorf("%v was not handed over", got)
+	}
+}
