@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // metrics of the front end. Labels are route patterns, statuses and codes, never ids. What the hot path
@@ -79,6 +81,9 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		rejectedConns: counter("lubdub_http_connections_rejected_total", "Connections answered 503 because too many were open."),
 		starved: counter("lubdub_http_accepts_starved_total",
 			"Tries to take a connection for which there was no file descriptor left. Each is tried again."),
+	}
+	for _, code := range []string{v1.CodeOverloaded, v1.CodeStoreUnavailable} {
+		m.refused.WithLabelValues(code) // a rate sees only what was there before
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",

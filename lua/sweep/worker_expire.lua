@@ -6,7 +6,7 @@
 -- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then of each worker its
 --   scope, its id and 1 when it may end by this call, else ''
 -- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine, of a late one its
---   probe URL, and its last beat, wall ms, or ''
+--   probe URL, its last beat, wall ms, or '', and of a stale one what flaps from now on: w it, m its machine, wm both
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
@@ -18,7 +18,7 @@ local reply = {}
 for n = 1, (#ARGV - 4) / 3 do
   local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), ARGV[3 * n + 2], ARGV[3 * n + 3])
   local may_end = ARGV[3 * n + 4] == '1'
-  local f, result, lag, url = w.f, 0, 0, ''
+  local f, result, lag, url, flapping = w.f, 0, 0, '', ''
   local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
   if not f or f.s == 'F' then
     redis.call('ZREM', WORKERBEATS, w.name)
@@ -33,14 +33,20 @@ for n = 1, (#ARGV - 4) / 3 do
     if over and may_end then
       if silent then lag = silent - f.t end
       local flaps = note_stale(w, w.stales)
-      if flaps then emit(w, 'worker.flapping', flaps) end
+      if flaps then
+        emit(w, 'worker.flapping', flaps)
+        flapping = 'w'
+      end
       local machine = retire(w, {reason = 'HEARTBEAT_TIMEOUT', loss = true, shards = shards, retention = retention,
         ended = beat and tonumber(f.lb), lag = lag,
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
           .. ',"sweeper":"' .. sweeper .. '"' .. (was_spared(f) and ',"massExpiryHeld":true' or '')})
       local machine_flaps = machine == 'F' and note_stale(w, w.machine_stales)
-      if machine_flaps then emit_machine(w, 'machine.flapping', machine_flaps) end
+      if machine_flaps then
+        emit_machine(w, 'machine.flapping', machine_flaps)
+        flapping = flapping .. 'm'
+      end
       result = 2
     elseif over then -- since the brake was asked: the next sweep asks it again
     elseif 2 * silent >= 3 * f.i and not f.la then
@@ -63,5 +69,6 @@ for n = 1, (#ARGV - 4) / 3 do
   reply[#reply + 1] = f and f.m or ''
   reply[#reply + 1] = url
   reply[#reply + 1] = f and f.lb or ''
+  reply[#reply + 1] = flapping
 end
 return reply

@@ -25,6 +25,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_recovered_attempts_total", Help: "Attempts of ended workers that this process took from them.",
 		}),
 	}
+	for _, reason := range model.Reasons {
+		m.verdicts.WithLabelValues(string(reason)) // a rate sees only what was there before
+	}
 	if r != nil {
 		r.MustRegister(m.verdicts, m.requeued, m.recovered)
 	}

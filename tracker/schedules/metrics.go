@@ -23,6 +23,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_schedule_lag_seconds", Help: "How long the schedule that this sweeper found due longest had been due.",
 		}),
 	}
+	for _, outcome := range []string{"created", "overlap", "refused"} {
+		m.fires.WithLabelValues(outcome) // a rate sees only what was there before
+	}
 	if r != nil {
 		r.MustRegister(m.fires, m.missed, m.lag)
 	}

@@ -38,6 +38,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 				"replicas, access, loading). Redirections of a Cluster and scripts that it had to be sent are none.",
 		}, []string{"kind"}),
 	}
+	for _, kind := range []string{"timeout", "unreachable", "refused"} {
+		m.errors.WithLabelValues(kind) // a rate sees only what was there before
+	}
 	if r != nil {
 		r.MustRegister(m.evicts, m.unconfirmed, m.trips, m.errors)
 	}

@@ -12,6 +12,7 @@ type metrics struct {
 	sweepTime    prometheus.Histogram
 	sweepErrors  prometheus.Counter
 	staleWorkers prometheus.Counter
+	flapping     *prometheus.CounterVec
 	probes       *prometheus.CounterVec
 	repairs      *prometheus.CounterVec
 	reconciled   prometheus.Counter
@@ -48,6 +49,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		staleWorkers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_stale_workers_total", Help: "Workers that this sweeper declared OFFLINE for their silence.",
 		}),
+		flapping: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_flapping_total", Help: "Workers and machines that went silent for the third time within a day, by kind: worker, machine.",
+		}, []string{"kind"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
@@ -61,10 +65,24 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		brake: newBrakeMetrics(r),
 	}
+	for _, kind := range []string{"worker", "machine"} {
+		m.flapping.WithLabelValues(kind) // a rate sees only what was there before
+	}
 	if r != nil {
-		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.probes, m.repairs, m.reconciled)
+		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.flapping,
+			m.probes, m.repairs, m.reconciled)
 	}
 	return m
+}
+
+// flap counts what flaps from now on.
+func (m *metrics) flap(is expired) {
+	if is.workerFlaps {
+		m.flapping.WithLabelValues("worker").Inc()
+	}
+	if is.machineFlaps {
+		m.flapping.WithLabelValues("machine").Inc()
+	}
 }
 
 func newBrakeMetrics(r prometheus.Registerer) brakeMetrics {

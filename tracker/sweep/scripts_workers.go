@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -50,16 +51,19 @@ type expired struct {
 	machine     string
 	probeURL    string    // of a late one; empty: it is not to be asked
 	lastSeen    time.Time // zero: no beat is on record
+	// Whether they flap from now on.
+	workerFlaps, machineFlaps bool
 }
 
 func readWorkerExpire(r store.Reply) []expired {
-	const each = 5
+	const each = 6
 	all := make([]expired, len(r)/each)
 	for i := range all {
 		at := each * i
 		all[i] = expired{
 			late: r.Int(at) == 1, stale: r.Int(at) == 2, lag: time.Duration(r.Int(at+1)) * time.Millisecond,
 			machine: r.Str(at + 2), probeURL: r.Str(at + 3), lastSeen: schema.ParseMillis(r.Str(at + 4)),
+			workerFlaps: strings.Contains(r.Str(at+5), "w"), machineFlaps: strings.Contains(r.Str(at+5), "m"),
 		}
 	}
 	return all

@@ -196,6 +196,7 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 				r.result.addMachine(MachineName{ref.Scope, is.machine})
 				m.staleWorkers.Inc()
 				m.detectionLag.Observe(is.lag.Seconds())
+				m.flap(is)
 				r.next, r.more = 0, true // its recovery is due now
 			}
 		}

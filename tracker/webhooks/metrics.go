@@ -38,6 +38,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_webhook_lag_seconds", Help: "How old the event was that was taken for webhooks last.",
 		}),
 	}
+	for _, result := range []string{"delivered", "retry", "dead"} {
+		m.tries.WithLabelValues(result) // a rate sees only what was there before
+	}
 	if r != nil {
 		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.gaps, m.underWay, m.disabled, m.heldUp, m.collected)
 	}

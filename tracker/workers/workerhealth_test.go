@@ -2,8 +2,12 @@ package workers_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -12,6 +16,7 @@ import (
 // How often a worker went stale is counted for all that were started under its name; here its machine goes with it.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
+	var registry *prometheus.Registry
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
 		var id string
@@ -36,13 +41,27 @@ func TestFlapping(t *testing.T) {
 		if e := h.Events(""); e["worker.flapping"] != 1 || e["machine.flapping"] != 1 {
 			h.Fatalf("%v", e)
 		}
+		wantFlapping(h, registry)
 		h.Store.Clock.Advance(24 * time.Hour)
 		h.MustTick()
 		h.MustBeatWorker(other)
 		if m := h.MustMachine("host-1"); m.StaleCount != 0 || m.Flapping {
 			h.Fatalf("a day later: %+v", m)
 		}
+	}, func(o *tracker.Options) {
+		registry = prometheus.NewRegistry()
+		o.Registerer = registry
 	})
+}
+
+// wantFlapping wants one worker and one machine counted that flap.
+func wantFlapping(h *trackertest.Harness, registry *prometheus.Registry) {
+	h.Helper()
+	const want = "# HELP lubdub_flapping_total Workers and machines that went silent for the third time within a day, by kind: worker, machine.\n" +
+		"# TYPE lubdub_flapping_total counter\nlubdub_flapping_total{kind=\"machine\"} 1\nlubdub_flapping_total{kind=\"worker\"} 1\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "lubdub_flapping_total"); err != nil {
+		h.Error(err)
+	}
 }
 
 // A machine goes stale when its last worker does: one death of a host is one, however many workers it had, and a worker
