@@ -57,8 +57,9 @@ func TestFlapping(t *testing.T) {
 // wantFlapping wants one worker and one machine counted that flap.
 func wantFlapping(h *trackertest.Harness, registry *prometheus.Registry) {
 	h.Helper()
-	const want = "# HELP lubdub_flapping_total Workers and machines that went silent for the third time within a day, by kind: worker, machine.\n" +
-		"# TYPE lubdub_flapping_total counter\nlubdub_flapping_total{kind=\"machine\"} 1\nlubdub_flapping_total{kind=\"worker\"} 1\n"
+	const want = "# HELP lubdub_flapping_total Workers and machines that went silent for the third time within a day, by kind: " +
+		"worker, machine.\n# TYPE lubdub_flapping_total counter\n" +
+		"lubdub_flapping_total{kind=\"machine\"} 1\nlubdub_flapping_total{kind=\"worker\"} 1\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "lubdub_flapping_total"); err != nil {
 		h.Error(err)
 	}
