@@ -129,7 +129,7 @@ func (b *bench) fewTasks(ctx context.Context) (*fixture, error) {
 
 func (b *bench) fillFew(ctx context.Context) (*fixture, error) {
 	n := max(min(few, b.Tracked), b.Connections)
-	f, err := b.newFixture(ctx, n)
+	f, err := b.newFixture(ctx, n, "--worker-heartbeat-interval", patientInterval.String()) // workers there only poll
 	if err != nil {
 		return nil, err
 	}
