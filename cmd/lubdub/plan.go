@@ -24,6 +24,8 @@ type planCmd struct {
 	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`
 
 	EventsPerShard int64 `default:"10000" help:"Events that a shard keeps, as the setting of that name; counts with --life only."`
+	Schedules      int64 `placeholder:"N" help:"Schedules; what they create counts among the tasks."`
+	Webhooks       int64 `placeholder:"N" help:"Webhooks, whose receivers may all be away at once."`
 
 	Headroom    string        `default:"0.5" placeholder:"SHARE" help:"Share of each core that stays free."`
 	Cores       int           `default:"4" help:"Cores of an API replica."`
@@ -91,7 +93,7 @@ func (c *planCmd) costs() (*capacity.Costs, error) {
 func (c *planCmd) fleet() (f capacity.Fleet, err error) {
 	f = capacity.Fleet{
 		Interval: c.Interval, Timeout: c.Timeout, Way: capacity.Way(c.Way), Together: c.Batch, Life: c.Life,
-		Retention: c.Retention, EventsPerShard: c.EventsPerShard, Cores: c.Cores, RoundTrip: c.RoundTrip,
+		Retention: c.Retention, EventsPerShard: c.EventsPerShard, Schedules: c.Schedules, Webhooks: c.Webhooks, Cores: c.Cores, RoundTrip: c.RoundTrip,
 	}
 	if c.Tasks == "" {
 		return f, fmt.Errorf("say how many tasks there are, for example: lubdub plan --tasks 1M --interval 30s")

@@ -78,11 +78,36 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	f := fleet(10_000)
 	f.Life, f.Retention = time.Minute, time.Hour
 	p := mustPlan(t, f)
-	if want := (10_000 + 10_000.0/60*3600) * 1000; !near(p.RedisDataBytes, want) {
+	if want := (10_000+10_000.0/60*3600)*1000 + p.EventsBytes; !near(p.RedisDataBytes, want) {
 		t.Errorf("%v bytes, want %v", p.RedisDataBytes, want)
 	}
 	if want := (1000*10 + 10_000.0/60*100) / 1e6; !near(p.APIBusyCores, want) {
 		t.Errorf("%v cores, want %v", p.APIBusyCores, want)
+	}
+}
+
+// Events, schedules and what waits for webhooks take memory: events as many as their streams keep, and no more than come in a day.
+func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
+	f := fleet(10_000)
+	f.Life, f.Retention = time.Minute, time.Hour
+	bare := 10_000.0 + 10_000.0/60*3600
+	f.Schedules, f.Webhooks = 100, 3
+	p := mustPlan(t, f)
+	if !near(p.EventsBytes, 16*10_000*212) || !near(p.RedisDataBytes, bare*1000+16*10_000*212+100*1300) || p.WebhookBytes != 3*100_000*911 ||
+		!near(p.RedisMemoryBytes, 2*p.RedisDataBytes) {
+		t.Errorf("%+v", p)
+	}
+	f.EventsPerShard = 1_000_000
+	if p := mustPlan(t, f); !near(p.EventsBytes, 16*1_000_000*212) {
+		t.Errorf("a million a shard take %v bytes", p.EventsBytes)
+	}
+	f.Life = 24 * time.Hour
+	if p := mustPlan(t, f); !near(p.EventsBytes, 10_000*4*212) {
+		t.Errorf("as many as come in a day take %v bytes", p.EventsBytes)
+	}
+	f.Webhooks = -1
+	if _, err := Compute(f, testCosts()); err == nil {
+		t.Error("less than no webhooks")
 	}
 }
 
@@ -113,11 +138,11 @@ func TestKeysAndClaimIDsTakeMemory(t *testing.T) {
 	f.Life, f.Retention, f.Keys, f.ClaimIDs = time.Minute, time.Hour, 0.5, 1
 	lives := 10_000.0 / 60
 	want := (10_000+lives*3600)*1000 + lives*0.5*86_400*keyBytes
-	if p := mustPlan(t, f); !near(p.RedisDataBytes, want) {
+	if p := mustPlan(t, f); !near(p.RedisDataBytes-p.EventsBytes, want) {
 		t.Errorf("%v bytes, want %v", p.RedisDataBytes, want)
 	}
 	f.Way, f.Together = Worker, 100
-	if p := mustPlan(t, f); !near(p.RedisDataBytes, want+lives*3600*claimIDBytes) {
+	if p := mustPlan(t, f); !near(p.RedisDataBytes-p.EventsBytes, want+lives*3600*claimIDBytes) {
 		t.Errorf("with claims: %v bytes, want %v", p.RedisDataBytes, want+lives*3600*claimIDBytes)
 	}
 	f.Keys = 1.5

@@ -56,7 +56,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("Redis", comma(p.RedisPrimaries)+" "+plural(p.RedisPrimaries, "primary", "primaries"),
 		"%s; each runs commands on one core, the busiest %s; with one replica each %s servers", p.bound(), percent(p.RedisBusiestShare),
 		comma(p.RedisServers))
-	row("Redis data", size(p.RedisDataBytes), "= %s", f.kept(c))
+	row("Redis data", size(p.RedisDataBytes), "= %s", p.kept(f, c))
 	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, "+
 		"buffers of replicas", memoryReserve)
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
@@ -64,6 +64,10 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
 			"= shards × %s a shard / (new tasks × %d), or less by events-max-age; who reads them later is told of a gap",
 			comma(f.EventsPerShard), eventsOfALife)
+	}
+	if f.Webhooks > 0 {
+		row("webhooks", size(p.WebhookBytes), "more of Redis at most, while none of their receivers answers, = webhooks × webhook-max-pending of %s × "+
+			"%d bytes", comma(webhookPending), deliveryBytes)
 	}
 	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server",
 		comma(p.ConnectionsPerAPI), comma(p.RedisConnections))
@@ -86,10 +90,13 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 }
 
 // kept says what Redis holds, and how much of each.
-func (f *Fleet) kept(c *Costs) string {
-	bytes := amount(c.TaskBytes) + " bytes"
+func (p *Plan) kept(f *Fleet, c *Costs) string {
+	bytes, schedules := amount(c.TaskBytes)+" bytes", ""
+	if f.Schedules > 0 {
+		schedules = fmt.Sprintf(" + schedules × %s bytes", comma(scheduleBytes))
+	}
 	if f.Life == 0 {
-		return "tasks × " + bytes
+		return "tasks × " + bytes + schedules
 	}
 	all := fmt.Sprintf("(tasks + new tasks × retention of %s) × %s", span(f.Retention), bytes)
 	if f.Keys > 0 {
@@ -98,7 +105,7 @@ func (f *Fleet) kept(c *Costs) string {
 	if f.ClaimIDs > 0 && f.Way == Worker {
 		all += fmt.Sprintf(" + new tasks × %s × %s × %d bytes for claim ids", percent(f.ClaimIDs), span(claimIDLife), claimIDBytes)
 	}
-	return all
+	return all + fmt.Sprintf(" + %s of events of %d bytes", size(p.EventsBytes), eventBytes) + schedules
 }
 
 func (p *Plan) headline(f *Fleet) string {
