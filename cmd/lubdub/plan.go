@@ -93,7 +93,8 @@ func (c *planCmd) costs() (*capacity.Costs, error) {
 func (c *planCmd) fleet() (f capacity.Fleet, err error) {
 	f = capacity.Fleet{
 		Interval: c.Interval, Timeout: c.Timeout, Way: capacity.Way(c.Way), Together: c.Batch, Life: c.Life,
-		Retention: c.Retention, EventsPerShard: c.EventsPerShard, Schedules: c.Schedules, Webhooks: c.Webhooks, Cores: c.Cores, RoundTrip: c.RoundTrip,
+		Retention: c.Retention, EventsPerShard: c.EventsPerShard,
+		Schedules: c.Schedules, Webhooks: c.Webhooks, Cores: c.Cores, RoundTrip: c.RoundTrip,
 	}
 	if c.Tasks == "" {
 		return f, fmt.Errorf("say how many tasks there are, for example: lubdub plan --tasks 1M --interval 30s")
