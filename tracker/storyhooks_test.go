@@ -69,6 +69,11 @@ func (c *story) webhooks() {
 	c.hook("told", "https://told", created)
 	c.hook("gone", "https://gone", tracker.EventFilter{Types: []string{"task.*"}, Queue: "hooked"})
 	c.hook("leaves", "https://leaves", created)
+	for shard := range c.Shards() { // as if who made the first one had died before it was told everywhere
+		if err := c.Store.Client.HDel(c.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark").Err(); err != nil {
+			c.Fatal(err)
+		}
+	}
 	since := c.Store.Clock.Now()
 	c.goOn(250 * time.Millisecond)
 	for i := range 3 {
@@ -142,5 +147,12 @@ func (b *bounds) largeWebhooks() {
 	}
 	_, err := b.Webhooks(b.Ctx, big)
 	b.check("webhooks", err)
+	lost := fmt.Sprintf("lubdub:{%d}:hookdead:%s/%s", b.ShardOf(big, longest("hookgone", 0)), big, longest("hookgone", 0))
+	if n, err := b.Store.Client.Del(b.Ctx, lost).Result(); err != nil || n != 1 {
+		b.Fatalf("%s: %d, %v", lost, n, err)
+	}
+	if repairs := b.Reconcile(); repairs["missing_delivery"] == 0 {
+		b.Errorf("repaired %v", repairs)
+	}
 	b.check("delete", b.DeleteWebhook(b.Ctx, big, longest("hooktold", 0), false))
 }

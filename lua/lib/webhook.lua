@@ -12,20 +12,20 @@ local EVENTS, LIST, HOOK_DUE, HOOK, QUEUE, FLIGHT, KEPT, ABOUT, BODIES, DELIVERE
 -- How many deliveries wait, or are under way.
 local function count_pending() return redis.call('ZCARD', QUEUE) + redis.call('ZCARD', FLIGHT) end
 
--- Has sweepers look at the webhook when its next delivery is due; at once where some are under way.
+-- Has sweepers look at the webhook when its next delivery is due; at once where some are under way. One with none stays there,
+-- due never: a webhook that its list has lost is found again.
 local function look_at_hook(name)
   local first = redis.call('ZRANGE', FLIGHT, 0, 0, 'WITHSCORES')[2] or redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if first then
-    redis.call('ZADD', HOOK_DUE, first, name)
-  else
-    redis.call('ZREM', HOOK_DUE, name)
-  end
+  redis.call('ZADD', HOOK_DUE, first or '9007199254740991', name)
 end
 
 -- Returns what is kept about a new delivery.
 local function pack_about(event, type, subject, message)
   return table.concat({'P', '0', NOW, NOW, '', event, type, subject, message, ''}, '\t')
 end
+
+-- Returns P, D or X of what is kept about a delivery, and when it is tried next.
+local function fate_of(about) return string.match(about, '^(%a)\t%d+\t%d+\t(%d*)\t') end
 
 -- Returns what is kept about a delivery with other words of its fate; nil: nothing is kept of it.
 local function retold(number, status, tries, next, last, answer)

@@ -19,7 +19,7 @@ for n = 1, tonumber(ARGV[1]) do
     emit_schedule(KEYS[1], 'system.repaired', scope, id, f or {}, '{"what":"' .. what .. '"}')
   end
   if f then
-        if redis.call('ZADD', KEYS[2], '0', name) == 1 then repaired('missing_schedule') end
+    if redis.call('ZADD', KEYS[2], '0', name) == 1 then repaired('missing_schedule') end
     local waits = redis.call('EXISTS', KEYS[k + 2]) == 1
     if (not f.p and not f.e or waits) and redis.call('ZADD', KEYS[3], 'NX', NOW, name) == 1 then repaired('missing_look') end
   else

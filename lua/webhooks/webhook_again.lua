@@ -10,7 +10,7 @@
 --#include lib/webhook.lua
 local name, number = ARGV[1], ARGV[2]
 local on = redis.call('HGET', HOOK, 'e')
-if not on or not redis.call('ZSCORE', KEPT, number) then return {NOT_FOUND} end
+if not on or redis.call('HEXISTS', ABOUT, number) == 0 then return {NOT_FOUND} end
 if on ~= '1' then return {REFUSED} end
 if redis.call('ZSCORE', FLIGHT, number) then return {OK} end
 local waits = redis.call('ZSCORE', QUEUE, number)

@@ -32,6 +32,10 @@ for i = 1, #due, 2 do
   if about and body then
     redis.call('ZADD', FLIGHT, due[i + 1], number)
     reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = number, about, body
+  else -- the store has lost it
+    redis.call('ZREM', KEPT, number)
+    redis.call('HDEL', ABOUT, number)
+    redis.call('HDEL', BODIES, number)
   end
 end
 look_at_hook(name)

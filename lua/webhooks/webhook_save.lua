@@ -20,6 +20,7 @@ if nonce ~= '' then
   redis.call('UNLINK', QUEUE, FLIGHT, KEPT, ABOUT, BODIES, DELIVERED, DEAD, SEEN) -- of one that the store has lost
   redis.call('HSET', HOOK, 'fn', nonce, 'c', NOW, 'ss', secret .. ':0', 'n', '0')
   redis.call('ZADD', LIST, 0, scope .. '/' .. id)
+  look_at_hook(scope .. '/' .. id)
 end
 redis.call('HSET', HOOK, 'd', says, 'u', NOW)
 if on == '1' and was_on ~= '1' then

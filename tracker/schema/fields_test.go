@@ -68,6 +68,7 @@ var keysOfFile = map[string]map[string]string{
 	"workers/registration.lua":      {"KEYS[1]": ofNone},
 	"workers/worker_beat.lua":       {"key": ofWorker},
 	"workers/worker_candidates.lua": {"KEYS[i]": ofWorker},
+	"webhooks/webhooks_resume.lua":  {"KEYS[1]": ofNone},
 	"workers/worker_names.lua":      {"key": ofWorker},
 	"workers/worker_read.lua":       {"KEYS[i]": ofWorker},
 	"workers/worker_reserve.lua":    {"KEYS[1]": ofWorker},

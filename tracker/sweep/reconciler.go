@@ -27,7 +27,8 @@ type walk struct {
 	key     func(*schema.ShardKeys) string
 	task    func(entry string, shard int) (taskEntry, bool)
 	worker  func(entry string, shard int) (workerEntry, bool)
-	names   bool // its entries name schedules
+	// repair is for sets of other rooms, who repair them themselves.
+	repair func(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error)
 }
 
 // walks are the sets of a shard in the order of the walk; the beats sets come behind, as timeouts lists them.
@@ -43,8 +44,10 @@ var walks = []walk{
 	{set: "workerbeats", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerBeats }, worker: ofWorkerLook},
 	{set: "workerdue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerDue }, worker: ofWorkerDue},
 	{set: "recoveries", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Recoveries }, worker: ofRecovery},
-	{set: "schedules", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Schedules }, names: true},
-	{set: "scheduledue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.ScheduleDue }, names: true},
+	{set: "schedules", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Schedules }, repair: repairSchedules},
+	{set: "scheduledue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.ScheduleDue }, repair: repairSchedules},
+	{set: "webhooks", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Webhooks }, repair: repairWebhooks},
+	{set: "hookdue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.HookDue }, repair: repairWebhooks},
 	// Last: by now no machine is without workers only because its lists lost them.
 	{set: "workers", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Workers }, worker: ofWorkerIndex},
 }
@@ -158,10 +161,8 @@ func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int
 		repairs, err = r.repairTasks(ctx, shard, w, page.entries)
 	case w.worker != nil:
 		repairs, err = s.repairWorkers(ctx, shard, w, page.entries)
-	case w.names:
-		calls := s.schedules.RepairCalls(shard, page.entries)
-		s.store.DoBulk(ctx, "reconcile", calls)
-		repairs, err = s.countRepairs(calls)
+	case w.repair != nil:
+		repairs, err = w.repair(ctx, s, shard, page.entries)
 	default:
 		p.timeouts = append(p.timeouts, page.entries...)
 	}
@@ -182,14 +183,21 @@ func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 		for _, repaired := range readRepairs(c.Reply) {
 			for _, what := range repaired {
 				repairs[what]++
-				s.metrics.repairs.WithLabelValues(what).Inc()
 			}
 		}
+	}
+	s.tellRepairs(repairs)
+	return repairs, store.FirstError(calls)
+}
+
+// tellRepairs says what was repaired.
+func (s *Service) tellRepairs(repairs map[string]int) {
+	for what, n := range repairs {
+		s.metrics.repairs.WithLabelValues(what).Add(float64(n))
 	}
 	lists := repairs["missing_list"] + repairs["stray_list"] // which an older release leaves behind as well
 	if len(repairs) > 0 && (len(repairs) > 2 || lists == 0) {
 		s.log.Warn("the reconciler repaired the store; if it lost writes or something else wrote to it, "+
 			"this was to be expected, else please report it", "repairs", repairs)
 	}
-	return repairs, store.FirstError(calls)
 }

@@ -173,3 +173,15 @@ func (s *Service) repairWorkerCalls(entries []workerEntry) (calls []*store.Call)
 	}
 	return calls
 }
+
+func repairSchedules(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error) {
+	calls := s.schedules.RepairCalls(shard, entries)
+	s.store.DoBulk(ctx, "reconcile", calls)
+	return s.countRepairs(calls)
+}
+
+func repairWebhooks(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error) {
+	repairs, err := s.webhooks.Repair(ctx, shard, entries)
+	s.tellRepairs(repairs)
+	return repairs, err
+}

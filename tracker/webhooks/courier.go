@@ -122,7 +122,7 @@ func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait f
 	for i, group := range groups {
 		calls[i] = s.peekCall(c.who, group, wait)
 	}
-	mine := map[int]look{}
+	mine, untaken := map[int]look{}, []int{}
 	r.idle = true
 	if err := s.store.ExecEach(ctx, n, calls, groups, func(shard int, _ int64, reply store.Reply) {
 		l := readPeek(reply)
@@ -134,13 +134,22 @@ func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait f
 		c.serve(ctx, l.due)
 		if l.taken {
 			mine[shard] = l
+		} else {
+			untaken = append(untaken, shard)
 		}
 	}); err != nil {
 		return r, err
 	}
-	if len(mine) > 0 {
-		r.more, err = c.collect(ctx, n, mine)
+	begun, more := false, false
+	if len(untaken) > 0 {
+		if begun, err = c.resume(ctx, n, untaken); err != nil {
+			return r, err
+		}
 	}
+	if len(mine) > 0 {
+		more, err = c.collect(ctx, n, mine)
+	}
+	r.more = begun || more
 	return r, err
 }
 

@@ -23,11 +23,29 @@ type known struct {
 	loaded   time.Time
 	versions map[int]string // by shard: which change was seen there before they were read
 	byScope  map[model.Scope][]*target
-	total    int // those that are off too
+	total    int       // those that are off too
+	none     time.Time // when there were none
 }
 
 // knownFor is how long they are used though no change was seen: one whose news did not reach every shard is seen then.
 const knownFor = 5 * time.Second
+
+// noneFor is how long it is taken for granted that there are none: who makes the first one tells every shard.
+const noneFor = time.Minute
+
+// count returns how many there are, those that are off too.
+func (k *known) count(ctx context.Context, s *Service) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.none) < noneFor {
+		return 0, nil
+	}
+	total, err := s.count(ctx, "webhooks", "")
+	if err == nil && total == 0 {
+		k.none = time.Now()
+	}
+	return total, err
+}
 
 // targets returns all webhooks as of no earlier than what some looks have seen. They are not to be changed.
 func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (byScope map[model.Scope][]*target, total int, err error) {

@@ -211,15 +211,9 @@ func (s *Service) checkRoom(ctx context.Context, scope model.Scope) error {
 		prefix, where string
 		most          int
 	}{{scope.String() + "/", "this workspace", MaxOfScope}, {"", "the deployment", MaxOfAll}} {
-		calls, err := s.store.EachShard(ctx, "createWebhook", func(shard int, _ *schema.ShardKeys) *store.Call {
-			return s.listCall(shard, limit.prefix, "", 1)
-		})
+		total, err := s.count(ctx, "createWebhook", limit.prefix)
 		if err != nil {
 			return err
-		}
-		total := 0
-		for _, c := range calls {
-			total += readList(c.Reply).total
 		}
 		if total >= limit.most {
 			return &model.Error{Code: model.Overloaded, TooMany: true, Op: "createWebhook", RetryAfter: time.Minute, Message: fmt.Sprintf(
@@ -227,6 +221,20 @@ func (s *Service) checkRoom(ctx context.Context, scope model.Scope) error {
 		}
 	}
 	return nil
+}
+
+// count returns how many webhooks there are whose names begin so.
+func (s *Service) count(ctx context.Context, op, prefix string) (total int, err error) {
+	calls, err := s.store.EachShard(ctx, op, func(shard int, _ *schema.ShardKeys) *store.Call {
+		return s.listCall(shard, prefix, "", 1)
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range calls {
+		total += readList(c.Reply).total
+	}
+	return total, nil
 }
 
 // saved runs a call that changes what collectors must know, and tells every shard: when this has returned, no event is taken

@@ -12,14 +12,15 @@ import (
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file and in
 // scripts_deliver.go only.
 type scripts struct {
-	save, remove, rotate, read, list, deliveries, again *lua.Script
-	begin, peek, taken, push, claim, settle, bury       *lua.Script
+	save, remove, rotate, read, list, deliveries, again, repair *lua.Script
+	begin, resume, peek, taken, push, claim, settle, bury       *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		save: set.Get("webhook_save"), remove: set.Get("webhook_delete"), rotate: set.Get("webhook_rotate"), read: set.Get("webhook_read"),
 		list: set.Get("webhooks_list"), deliveries: set.Get("webhook_deliveries"), again: set.Get("webhook_again"),
+		repair: set.Get("webhook_repair"), resume: set.Get("webhooks_resume"),
 		begin: set.Get("webhooks_begin"), peek: set.Get("webhooks_peek"), taken: set.Get("webhooks_taken"),
 		push: set.Get("webhook_push"), claim: set.Get("webhook_claim"), settle: set.Get("webhook_settle"), bury: set.Get("webhook_bury"),
 	}
@@ -124,6 +125,20 @@ func readDeliveries(re store.Reply, most int) (reply deliveriesReply) {
 
 func (s *Service) againCall(r hookRef, number string) *store.Call {
 	return s.call(r, s.scripts.again, r.name, number)
+}
+
+// repairCall holds what is known of a webhook against each other, and goes on with its deliveries.
+func (s *Service) repairCall(r hookRef, from string) *store.Call {
+	return s.call(r, s.scripts.repair, r.scope.String(), r.id, repairDeliveries, from)
+}
+
+// readRepair returns what was repaired, and where to go on with the deliveries; "": that was all.
+func readRepair(re store.Reply) (done []string, next string) { return re.List(0).Strings(), re.Str(1) }
+
+// resumeCall has the events of a shard be taken again. It answers 1 where they were not.
+func (s *Service) resumeCall(shard int) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.resume, []string{k.EventMarks, k.Events})
 }
 
 // sweeperWindow is for how long a sweeper that is not heard counts as one that lives.

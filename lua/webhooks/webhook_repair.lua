@@ -1,0 +1,73 @@
+-- Purpose: holds an entry about a webhook against its record, and this against all that must know of it, and repairs what differs.
+-- Guarantees: all is judged again in this step; what fits is left alone; what is repaired is an event, one for all
+--   deliveries of a call. What was still to be sent is sent, unless its message is lost.
+-- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
+--   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
+-- ARGV: 1 scope, 2 id, 3 how many deliveries to look at, 4 where to go on with them, '' at the beginning
+-- Reply: {{what was repaired}, where to go on, '' at the end}
+-- Cost: O(deliveries log n), at most 50 of 7 KB, none where their numbers fit
+--#include lib/clock.lua
+--#include lib/webhook.lua
+--#include lib/webhookoff.lua
+local scope, id, most, from = unpack(ARGV, 1, 4)
+local name, done, told = scope .. '/' .. id, {}, {}
+
+local function repaired(what)
+  if told[what] then return end
+  told[what] = true
+  done[#done + 1] = what
+  tell_of_hook('system.repaired', scope, id, '{"what":"' .. what .. '"}')
+end
+
+if redis.call('EXISTS', HOOK) == 0 then
+  if redis.call('ZREM', LIST, name) == 1 then repaired('stray_webhook') end
+  if redis.call('ZREM', HOOK_DUE, name) == 1 then repaired('stray_look') end
+  if redis.call('UNLINK', QUEUE, FLIGHT, KEPT, ABOUT, BODIES, DELIVERED, DEAD, SEEN) > 0 then repaired('stray_deliveries') end
+  return {done, ''}
+end
+
+if redis.call('ZADD', LIST, 0, name) == 1 then repaired('missing_webhook') end
+local due = tonumber(redis.call('ZSCORE', HOOK_DUE, name))
+look_at_hook(name)
+if not due or due > tonumber(redis.call('ZSCORE', HOOK_DUE, name)) then repaired('missing_look') end
+
+local HOMES = {D = {DELIVERED}, X = {DEAD}, P = {QUEUE, FLIGHT}}
+
+local function fits()
+  local all = redis.call('ZCARD', KEPT)
+  return all == redis.call('HLEN', ABOUT) and all == redis.call('HLEN', BODIES)
+    and all == count_pending() + redis.call('ZCARD', DELIVERED) + redis.call('ZCARD', DEAD)
+end
+
+local function forget(number)
+  for _, set in ipairs({QUEUE, FLIGHT, KEPT, DELIVERED, DEAD}) do redis.call('ZREM', set, number) end
+  redis.call('HDEL', ABOUT, number)
+  redis.call('HDEL', BODIES, number)
+  repaired('stray_delivery')
+end
+
+local function check(number)
+  local about = redis.call('HGET', ABOUT, number)
+  if not about or redis.call('HEXISTS', BODIES, number) == 0 then return forget(number) end
+  local status, next = fate_of(about)
+  local homes = HOMES[status]
+  local is_home = redis.call('ZSCORE', homes[1], number) or homes[2] and redis.call('ZSCORE', homes[2], number)
+  local kept = redis.call('ZADD', KEPT, 0, number) == 0
+  if not is_home then redis.call('ZADD', homes[1], homes[2] and next or 0, number) end
+  if not (kept and is_home) then repaired('missing_delivery') end
+end
+
+-- First what is known of deliveries is gone through, then their list and their messages, of which nothing may be known.
+local go_on = ''
+if from ~= '' or not fits() then
+  local part, cursor = string.match(from, '^(%a):(%d+)$')
+  part, cursor = part or 'A', cursor or '0'
+  local scan, key, next = 'HSCAN', ABOUT, 'K'
+  if part == 'K' then scan, key, next = 'ZSCAN', KEPT, 'B' end
+  if part == 'B' then scan, key, next = 'HSCAN', BODIES, nil end
+  local page = redis.call(scan, key, cursor, 'COUNT', most)
+  for i = 1, #page[2], 2 do check(page[2][i]) end
+  go_on = page[1] ~= '0' and part .. ':' .. page[1] or next and next .. ':0' or ''
+end
+if told.missing_delivery or told.stray_delivery then look_at_hook(name) end
+return {done, go_on}
