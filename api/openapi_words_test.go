@@ -375,7 +375,8 @@ var opWords = map[string]words{
 		tag: "webhooks", summary: "Tell a URL what happens",
 		description: "Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it " +
 			"keeps up. The answer has the secret, which is never shown again. A URL that is no public address is refused, now and whenever " +
-			"it is called, unless the deployment opens its range with webhook-allow-cidrs. At most 100 a workspace.",
+			"it is called, unless the deployment opens its range with webhook-allow-cidrs. It is told of its workspace; what belongs to " +
+			"none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a workspace.",
 		request: v1.CreateWebhookRequest{}, requestExamples: []example{{"failures",
 			`{"webhookId":"alerts","url":"https://example.com/hook","events":["task.failed","worker.offline"],"queue":"default"}`}},
 		answers: map[int]any{201: v1.Webhook{}}, errors: []int{409},

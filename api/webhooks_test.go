@@ -129,6 +129,7 @@ func TestContractBadWebhooks(t *testing.T) {
 			`{"url":"https://example.com"}`:                                          "events",
 			`{"url":"https://example.com","events":[]}`:                              "events",
 			`{"url":"https://example.com","events":["task.exploded"]}`:               "events",
+			`{"url":"https://example.com","events":["task.*","system.swept"]}`:       "GET /v1/events",
 			`{"url":"http://example.com","events":["task.*"]}`:                       "url",
 			`{"events":["task.*"]}`:                                                  "url",
 			`{"url":"https://example.com","events":["task.*"],"secret":"abc"}`:       "secret",

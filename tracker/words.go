@@ -242,6 +242,7 @@ var (
 	DefaultRetryPolicy = model.DefaultRetryPolicy
 	DeliveryStatuses   = webhooks.Statuses
 	EventTypes         = model.EventTypes
+	EventsWithoutScope = model.WithoutScope
 	Reasons            = model.Reasons
 	States             = model.States
 	VerdictGroups      = stats.VerdictGroups

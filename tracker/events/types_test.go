@@ -17,7 +17,7 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d scripts, %v", len(files), err)
 	}
-	told := map[string]bool{}
+	told, scoped := map[string]bool{}, map[string]bool{}
 	for _, outcome := range []string{"succeeded", "failed", "cancelled"} { // of complete.lua
 		told["task."+outcome] = true
 	}
@@ -29,10 +29,22 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 		for _, m := range regexp.MustCompile(`'((?:task|worker|machine|schedule|queue|webhook|token|system)\.[a-z_]+)'`).FindAllSubmatch(text, -1) {
 			told[string(m[1])] = true
 		}
+		for _, m := range regexp.MustCompile(`write_event\([^,]+, '([a-z_.]+)', {(}?)`).FindAllSubmatch(text, -1) {
+			if len(m[2]) == 0 {
+				scoped[string(m[1])] = true
+			} else if kind := string(m[1]); !slices.Contains(tracker.EventsWithoutScope, kind) && kind != "system.repaired" {
+				t.Errorf("%s is told without a scope, and model.WithoutScope does not know it", kind)
+			}
+		}
 	}
 	for kind := range told {
 		if !slices.Contains(tracker.EventTypes, kind) {
 			t.Errorf("%s is told, and model.EventTypes does not know it", kind)
+		}
+	}
+	for _, kind := range tracker.EventsWithoutScope {
+		if scoped[kind] || !told[kind] {
+			t.Errorf("%s has a scope, and model.WithoutScope says that it has none", kind)
 		}
 	}
 	for _, kind := range tracker.EventTypes {

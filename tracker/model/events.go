@@ -21,6 +21,9 @@ var EventTypes = []string{
 	"webhook.created", "webhook.updated", "webhook.disabled", "webhook.deleted",
 }
 
+// WithoutScope are the types of events that belong to no tenant and workspace.
+var WithoutScope = []string{"system.shard_started", "system.outage_credited", "system.swept", "system.tokens_revoked"}
+
 // CheckEventTypes refuses what is neither a type of events nor a family of them, such as task.*.
 func CheckEventTypes(field string, asked []string) error {
 	for _, a := range asked {

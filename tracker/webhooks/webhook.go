@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -81,6 +82,12 @@ func (s *Settings) validate(scope model.Scope) error {
 	}
 	if err := model.CheckEventTypes("events", f.Types); err != nil {
 		return err
+	}
+	for _, kind := range f.Types {
+		if slices.Contains(model.WithoutScope, kind) {
+			return invalid("events", "names %s, which belongs to no workspace, and a webhook is told of its own workspace only; read it "+
+				"from GET /v1/events with a token of tenant * and workspace *", kind)
+		}
 	}
 	for _, id := range [...]struct{ field, value string }{
 		{"subject", f.Subject}, {"runId", f.RunID}, {"queue", f.Queue}, {"taskType", f.TaskType}, {"workerId", f.WorkerID},
