@@ -28,6 +28,7 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 	if err != nil {
 		return nil, false, err
 	}
+	context.AfterFunc(s.gaveUp, front.GiveUp)
 	return front.Gate(), true, nil
 }
 

@@ -52,6 +52,8 @@ type Server struct {
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
 	stop    context.CancelFunc
+	gaveUp  context.Context // ends when a shutdown waits for nobody any more
+	giveUp  context.CancelFunc
 
 	inFlight atomic.Int64
 	draining atomic.Bool
@@ -67,6 +69,7 @@ func New(cfg Config) (*Server, error) {
 		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
+	s.gaveUp, s.giveUp = context.WithCancel(context.Background())
 	s.ids.init()
 	s.ready.check = cfg.Tracker.Ready
 	cfg.Tracker.HeedRevocations(s.heedRevocations)
@@ -171,6 +174,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	go s.adminWatch.StopReading(done)
 	deaf := s.watch.StopListening()
 	err := s.http.ShutdownWithContext(ctx)
+	s.giveUp()
 	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 

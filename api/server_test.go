@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -126,6 +127,36 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 	}
 	close(finish)
 	(<-got).want(200)
+}
+
+// Whoever serves a listener is not held up by requests for which the shutdown did not wait; they end as they would.
+func TestServeReturnsWhenTheShutdownGivesUp(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	begun, finish := make(chan struct{}), make(chan struct{})
+	e.fake.ready = func() error { close(begun); <-finish; return nil }
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- e.s.Serve(ln) }()
+	c := &client{t, dial(t, ln.Addr().String()), nil}
+	c.in = bufio.NewReader(c.Conn)
+	c.send("GET /readyz HTTP/1.1\nHost: x\n\n")
+	<-begun
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.s.Shutdown(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	close(finish)
+	if status, _ := c.status(); status == 0 {
+		t.Error("no answer")
+	}
 }
 
 func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {

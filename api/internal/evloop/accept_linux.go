@@ -105,7 +105,7 @@ func (a *acceptor) due(l *Loop) int64 {
 
 // again takes connections after a lack of descriptors.
 func (a *acceptor) again(l *Loop) {
-	if at := a.due(l); at != 0 && at <= l.now {
+	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(starvedMost)) {
 		a.retry = 0
 		if err := watch(l.poll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
 			a.fail(l, err)

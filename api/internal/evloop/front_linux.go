@@ -51,13 +51,18 @@ type Front struct {
 	leaving  atomic.Int64 // connections that were cut and are not closed yet
 	stopping atomic.Bool
 	ends     sync.WaitGroup
-	failed   chan error
+	failed   chan error    // why none can come any more
 	done     chan struct{} // closed when the loops have ended
+	given    sync.Once
+	up       chan struct{} // closed by GiveUp
 }
 
 // Listen serves the connections of a listener on loops, until it is closed.
 func Listen(ln *net.TCPListener, cfg Config) (*Front, error) {
-	f := &Front{cfg: cfg, ln: ln, accept: acceptor{fd: -1, accept: accept4}, failed: make(chan error, 1), done: make(chan struct{})}
+	f := &Front{
+		cfg: cfg, ln: ln, accept: acceptor{fd: -1, accept: accept4},
+		failed: make(chan error, 1), done: make(chan struct{}), up: make(chan struct{}),
+	}
 	if err := f.open(); err != nil {
 		f.discard()
 		return nil, err
@@ -122,6 +127,7 @@ func (f *Front) Accept() (net.Conn, error) {
 	case err := <-f.failed:
 		return nil, err
 	case <-f.done:
+	case <-f.up:
 	}
 	select {
 	case err := <-f.failed:
@@ -130,6 +136,9 @@ func (f *Front) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
+
+// GiveUp has Accept wait for nobody. Connections that are left end as they would.
+func (f *Front) GiveUp() { f.given.Do(func() { close(f.up) }) }
 
 // Addr returns the listener's address.
 func (f *Front) Addr() net.Addr { return f.ln.Addr() }

@@ -135,7 +135,8 @@ func (l *Loop) untilDue() int {
 	if at := l.front.accept.due(l); at != 0 {
 		due = min(due, at)
 	}
-	return int(max(0, (due-time.Now().UnixNano()+int64(time.Millisecond)-1)/int64(time.Millisecond)))
+	wait := min(max(0, due-time.Now().UnixNano()), l.scan.every)
+	return int((wait + int64(time.Millisecond) - 1) / int64(time.Millisecond))
 }
 
 func (l *Loop) event(e *unix.EpollEvent) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // A request is whole however it is cut, whoever answers it, and whatever comes behind it.
@@ -188,6 +189,24 @@ func TestNobodyStarves(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// A connection at rest holds little: there may be a hundred thousand.
+func TestAConnectionIsSmall(t *testing.T) {
+	t.Parallel()
+	if size := unsafe.Sizeof(Conn{}) + unsafe.Sizeof(slot{}); size > 128 {
+		t.Errorf("a connection takes %d bytes", size)
+	}
+	s := serve(t)
+	c := s.dial().send("eone\nb100000:").wants("one").send(strings.Repeat("x", 100_000)+"htwo\n").wants(strings.Repeat("x", 100_000), "two")
+	until(t, func() bool {
+		rest := false
+		s.onAll(func(*Loop) {
+			s.table.each(func(c *Conn) { rest = c.lent.Load() == nil && c.in == nil && c.out == nil })
+		})
+		return rest
+	}, func() string { return "it holds memory between its requests" })
+	_ = c.Close()
+}
 
 // A request that comes in many reads is judged whole, as large as it may be, and one that is larger is handed over.
 func TestLargeRequests(t *testing.T) {

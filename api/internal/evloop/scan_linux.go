@@ -30,7 +30,7 @@ func (s *scan) init(now int64, timeouts ...time.Duration) {
 
 // step goes on with the scan, or begins one, when it is time.
 func (s *scan) step(l *Loop) {
-	if l.now < s.next {
+	if l.now < s.next && s.next-l.now <= s.every { // a clock that was put back does not hold it up
 		return
 	}
 	size := l.front.table.size()
@@ -95,7 +95,7 @@ func (p *pacer) pause() time.Duration {
 	if p.least == 0 || p.handled >= fullTurn || p.rate < busyRate {
 		return 0
 	}
-	return time.Duration(p.began + p.least - time.Now().UnixNano())
+	return time.Duration(min(p.least, p.began+p.least-time.Now().UnixNano())) // a clock that was put back holds up nobody
 }
 
 // nap sleeps more exactly than a timer of the runtime.
