@@ -27,8 +27,7 @@ func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated
 	}
 	defer pool.Close()
 	n := t.len()
-	p.create, err = pool.Run(ctx, load.Load{Source: t.create(f.control), Progress: b.progress.of("creating tasks", "tasks", int64(n))})
-	if err == nil {
+	if p.create, err = b.createAll(ctx, pool, f, t); err == nil {
 		err = b.nearly(p.create, n, "created")
 	}
 	if err != nil {
@@ -51,6 +50,19 @@ func (b *bench) populate(ctx context.Context, f *fixture, t *tasks) (p populated
 	}
 	f.tracked += t.len()
 	return p, err
+}
+
+// createAll creates tasks, and again those that were refused.
+func (b *bench) createAll(ctx context.Context, pool load.Generator, f *fixture, t *tasks) (all load.Result, err error) {
+	for left := int64(t.len()); ; time.Sleep(time.Second) { // as Retry-After says
+		r, err := pool.Run(ctx, load.Load{Source: t.create(f.control), Progress: b.progress.of("creating tasks", "tasks", left)})
+		all.Elapsed += r.Elapsed
+		all.Beats += r.Beats
+		all.NotOK = r.NotOK // those of the last time remain
+		if left -= r.Beats; err != nil || left == 0 || r.Beats == 0 {
+			return all, err
+		}
+	}
 }
 
 // complete is an error unless all n were.

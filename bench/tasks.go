@@ -143,14 +143,14 @@ type creation struct {
 	*tasks
 	control  []byte // token
 	from, to int    // this connection's part
-	size     int
-	first    int // of the batch under way
+	size     int    // of the batch under way
+	batch    []int  // the numbers in it
 	body     []byte
 }
 
 const batchSize = 1000
 
-// create makes the sources that create every task.
+// create makes the sources that create every task which has no token yet.
 func (t *tasks) create(control string) func(i, n int) load.Source {
 	return func(i, n int) load.Source {
 		return &creation{tasks: t, control: []byte(control), from: t.len() * i / n, to: t.len() * (i + 1) / n}
@@ -158,14 +158,18 @@ func (t *tasks) create(control string) func(i, n int) load.Source {
 }
 
 func (c *creation) Next(dst []byte) []byte {
-	if c.from == c.to {
+	c.batch = c.batch[:0]
+	for ; c.from < c.to && len(c.batch) < batchSize; c.from++ {
+		if c.at[c.from] == 0 {
+			c.batch = append(c.batch, c.from)
+		}
+	}
+	if c.size = len(c.batch); c.size == 0 {
 		return nil
 	}
-	c.first, c.size = c.from, min(batchSize, c.to-c.from)
-	c.from += c.size
 	c.body = append(c.body[:0], `{"tasks":[`...)
-	for i := c.first; i < c.first+c.size; i++ {
-		if i > c.first {
+	for place, i := range c.batch {
+		if place > 0 {
 			c.body = append(c.body, ',')
 		}
 		c.body = append(c.body, `{"taskId":"`...)
@@ -191,7 +195,7 @@ func (c *creation) Answered(status int, body []byte, t *load.Tally) int {
 	for i, rest := 0, body; i < c.size; i++ {
 		rest = rest[bytes.Index(rest, tokenField)+len(tokenField):]
 		end := bytes.IndexByte(rest, '"')
-		c.setToken(c.first+i, rest[:end])
+		c.setToken(c.batch[i], rest[:end])
 		rest = rest[end:]
 	}
 	return c.size
@@ -214,7 +218,7 @@ func (c *creation) some(body []byte, t *load.Tally) (created int) {
 			t.Refused(fmt.Sprintf("%d %s", r.Status, r.Error), 1)
 			continue
 		}
-		c.setToken(c.first+i, []byte(r.TaskToken))
+		c.setToken(c.batch[i], []byte(r.TaskToken))
 		created++
 	}
 	return created

@@ -314,3 +314,31 @@ func TestListing(t *testing.T) {
 		t.Errorf("%d %+v", n, tally)
 	}
 }
+
+// What was refused is created by the next run, and nothing twice.
+func TestCreationAgain(t *testing.T) {
+	all := newTasks("p-", 5, time.Second, time.Second, 0)
+	var tally load.Tally
+	first := all.create("ctl")(0, 1)
+	first.Next(nil)
+	answer := `{"results":[{"status":201,"taskToken":"a"},{"status":503,"error":"overloaded"},{"status":201,"taskToken":"c"},` +
+		`{"status":503,"error":"overloaded"},{"status":201,"taskToken":"e"}]}`
+	if n := first.Answered(200, []byte(answer), &tally); n != 3 {
+		t.Fatal(n, tally)
+	}
+	second := all.create("ctl")(0, 1)
+	request := string(second.Next(nil))
+	for i := range uint32(5) {
+		id := string(all.appendID(nil, i))
+		if missing := i == 1 || i == 3; strings.Contains(request, id) != missing {
+			t.Errorf("task %d: %s", i, request)
+		}
+	}
+	if n := second.Answered(200, []byte(`{"results":[{"taskToken":"b"},{"taskToken":"d"}]}`), &tally); n != 2 ||
+		string(all.token(1)) != "b" || string(all.token(3)) != "d" {
+		t.Error(n, tally)
+	}
+	if all.create("ctl")(0, 1).Next(nil) != nil {
+		t.Error("all were created")
+	}
+}

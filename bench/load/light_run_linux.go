@@ -53,9 +53,12 @@ func (l *Light) drive(r *run, i int, tally *Tally) error {
 
 // serve sends and receives until the run is over.
 func (p *lightRun) serve() error {
+	if err := p.tidy(); err != nil {
+		return err
+	}
 	for _, c := range p.conns {
 		c.source, c.over, c.owed, c.free = p.Source(c.number, p.total), false, nil, 0
-		if c.fd < 0 { // it was closed at the end of a run
+		if c.fd < 0 { // it was closed at the end of a run, or since then
 			p.redial(c)
 		}
 		if p.plan == nil {
@@ -78,6 +81,22 @@ func (p *lightRun) serve() error {
 		}
 	}
 	return p.failed
+}
+
+// tidy closes connections that tell something before anything was asked: the server found them idle for too long.
+func (p *lightRun) tidy() error {
+	for {
+		n, err := epollWait(p.epoll, p.events, 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil || n == 0:
+			return err
+		}
+		for _, e := range p.events[:n] {
+			p.conns[e.Fd].close()
+		}
+	}
 }
 
 func (p *lightRun) done() bool {

@@ -415,6 +415,40 @@ func TestRunAfterAnInterrupt(t *testing.T) {
 	})
 }
 
+// A connection that the server gave up while no run used it is opened again, and nothing is counted.
+func TestIdleConnectionsThatWereClosed(t *testing.T) {
+	closing := make(chan struct{})
+	closed := make(chan struct{})
+	address := fakeServer(t, func(c net.Conn, n int) {
+		write(c, okAnswer)
+		if n == 1 {
+			go func() {
+				<-closing
+				write(c, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+				_ = c.Close()
+				close(closed)
+			}()
+		}
+	})
+	g, err := DialLight(t.Context(), address, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if _, pool := g.(*Pool); pool {
+		t.Skip("there is no light generator here")
+	}
+	for n := range 2 {
+		if r, err := g.Run(t.Context(), Load{Source: sources(1)}); err != nil || r.Beats != 1 || len(r.NotOK) > 0 {
+			t.Errorf("run %d: %v %+v", n+1, err, r.Tally)
+		}
+		if n == 0 {
+			close(closing)
+			<-closed
+		}
+	}
+}
+
 // Bytes that nobody asked for are no answer to the next request.
 func TestUnaskedBytes(t *testing.T) {
 	address := fakeServer(t, func(c net.Conn, n int) { write(c, okAnswer+okAnswer) })
@@ -423,7 +457,7 @@ func TestUnaskedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	if _, light := g.(*Pool); light {
+	if _, pool := g.(*Pool); pool {
 		t.Skip("there is no light generator here")
 	}
 	r, err := g.Run(t.Context(), Load{Source: sources(3)})
