@@ -12,7 +12,7 @@ import (
 )
 
 // This file makes openapi.json: schemas from the types of package v1 with their comments, paths from the
-// route table with the words in openapi_words_test.go.
+// route table with the words in openapi_words*_test.go.
 
 type obj = map[string]any
 

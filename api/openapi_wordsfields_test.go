@@ -1,0 +1,222 @@
+package api
+
+import (
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// The words of parameters and fields of openapi.json.
+
+func queryParam(name, description string, schema obj) obj {
+	return obj{"name": name, "in": "query", "description": description, "schema": schema}
+}
+
+var queryParams = map[string]obj{
+	"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; required where the token says *.", idSchema(false)),
+	"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
+	"state": {
+		"name": "state", "in": "query", "description": "Only tasks in one of these states, with commas between them.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": enums["State"]}, "uniqueItems": true}, "style": "form",
+		"explode": false,
+	},
+	"reason": queryParam("reason", "Only tasks that failed for this reason.", obj{"type": "string", "enum": reasons()}),
+	"finishedAfter": queryParam("finishedAfter", "Only tasks that ended at this time or later, in the order of their ends.",
+		obj{"type": "string", "format": "date-time"}),
+	"finishedBefore": queryParam("finishedBefore", "Only tasks that ended before this time, in the order of their ends.",
+		obj{"type": "string", "format": "date-time"}),
+	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
+	"by": {
+		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": verdictGroups()}, "uniqueItems": true}, "style": "form",
+		"explode": false,
+	},
+	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
+		"default": defaultVerdictsMs}),
+	"sort": queryParam("sort", "Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither.",
+		obj{"type": "string", "enum": []any{"lastHeartbeat"}}),
+	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),
+	"version":  queryParam("version", "Only workers of this version.", obj{"type": "string"}),
+	"runId":    queryParam("runId", "Only tasks of this run.", idSchema(false)),
+	"workerId": queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
+	"queue":    queryParam("queue", "Only what is of this queue.", idSchema(false)),
+	"type":     queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
+	"label": {
+		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
+		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
+	},
+	"status":  queryParam("status", "Only workers, or machines, of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
+	"runtime": queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
+	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
+		idSchema(false)),
+	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
+	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
+	"count":       queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
+	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
+	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
+}
+
+// exampleStream is a stream that begins, tells one event and ends, as JSON string.
+const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata: {\"id\":\"evt_00a_1795334185916_0\",\"type\":\"task.created\",` +
+	`\"time\":\"2026-01-15T10:00:00.000Z\",\"tenantId\":\"acme\",\"workspaceId\":\"prod\",\"subject\":\"task_1\",\"data\":{}}\n\n` +
+	`event: end\nid: AQAQ…\nretry: 3104\ndata: {\"reason\":\"draining\",\"cursor\":\"AQAQ…\"}\n\n"`
+
+// ownQueryParams are those that one operation understands otherwise than the others.
+var ownQueryParams = map[string]map[string]obj{
+	opListDeliveries: {
+		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),
+		"order":  queryParam("order", "Oldest or newest first.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "desc"}),
+	},
+	opEvents: {
+		"tenantId": queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.",
+			idSchema(false)),
+		"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
+		"type": {
+			"name": "type", "in": "query", "description": "Only events of this type, or family of types such as task.*. Several with commas.",
+			"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": false,
+		},
+		"subject": queryParam("subject", "Only what is about this task, worker, machine or the like: its timeline. One shard is read.",
+			idSchema(false)),
+		"runId":     queryParam("runId", "Only what is about tasks of this run.", idSchema(false)),
+		"taskType":  queryParam("taskType", "Only what is about tasks of this type.", idSchema(false)),
+		"workerId":  queryParam("workerId", "Only what is about this worker and its attempts.", idSchema(false)),
+		"machineId": queryParam("machineId", "Only what is about this machine, its workers and their attempts.", idSchema(false)),
+		"after": queryParam("after", "Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in "+
+			"RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now.", obj{"type": "string"}),
+		"order": queryParam("order", "Oldest or newest first; then after is where to go back from. A cursor goes on in its own order.",
+			obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
+	},
+}
+
+var enums = map[string][]any{
+	"State":          {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
+	"WorkerStatus":   {"ONLINE", "DRAINING", "OFFLINE"},
+	"Liveness":       {"FRESH", "LATE", "LOST"},
+	"Overlap":        {"allow", "skip"},
+	"DeliveryStatus": {"PENDING", "DELIVERED", "DEAD"},
+	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED"},
+	"ErrorCategory":  {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+}
+
+func verdictGroups() (words []any) {
+	for _, name := range tracker.VerdictGroups {
+		words = append(words, name)
+	}
+	return words
+}
+
+// reasons are those for which a task may fail.
+func reasons() (words []any) {
+	for _, r := range tracker.Reasons {
+		words = append(words, string(r))
+	}
+	return words
+}
+
+var idFields = map[string]bool{
+	"taskType": true, "machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true,
+	"queue": true, "runtime": true, "workerId": true, "registrationId": true,
+}
+
+// neverNull are times that are always there.
+var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true,
+	"registeredAt": true, "time": true, "from": true, "to": true, "fireAt": true, "notedAt": true, "updatedAt": true, "last": true}
+
+// noFields is the body of a call that takes none: {} or nothing.
+type noFields struct{}
+
+// strictTypes refuse fields that they do not have.
+var strictTypes = map[string]bool{
+	"CreateScheduleRequest": true, "ChangeScheduleRequest": true, "BackfillRequest": true,
+	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
+	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
+	"CreateWebhookRequest": true, "UpdateWebhookRequest": true, "RotateSecretRequest": true, "RedeliverRequest": true,
+	"SelectWorkerRequest": true, "WorkerSelector": true, "noFields": true,
+	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
+	"RetryPolicy": true, "Placement": true,
+	"TaskSelector": true, "CancelTasksRequest": true, "RetryTasksRequest": true,
+}
+
+func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "maximum": hi} }
+
+var (
+	timeoutMs = between(1000, 86400000)
+	anyJSON   = obj{"type": []string{"object", "array", "string", "number", "boolean", "null"}}
+	anyObject = obj{"type": []string{"object", "null"}}
+	progress  = obj{"type": []string{"number", "null"}, "minimum": 0, "maximum": 100}
+	text      = obj{"type": []string{"string", "null"}}
+)
+
+// fieldSchemas narrow what the Go types leave open, by "Type.field" or by field.
+var fieldSchemas = map[string]obj{
+	"attempt":                        {"type": "integer", "minimum": 0},
+	"StartedRequest.attempt":         {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.attempt":       {"type": "integer", "minimum": 1},
+	"CompletedRequest.attempt":       {"type": "integer", "minimum": 1},
+	"NextAttemptRequest.fromAttempt": {"type": "integer", "minimum": 1},
+	"HeartbeatRequest.progressPct":   progress,
+	"Task.progressPct":               progress,
+	"Progress.progressPct":           progress,
+	"Task.message":                   text,
+	"Progress.message":               text,
+	"CompletedRequest.metrics":       anyObject,
+	"Task.metrics":                   anyObject,
+	"Task.error":                     anyObject,
+	"HistoryEntry.error":             anyObject,
+	"CreateTaskRequest.resources":    anyObject,
+	"TaskEnvelope.resources":         {"type": "object"},
+	"Task.resources":                 {"type": "object"},
+	"Task.lastProgress":              anyObject,
+	"HistoryEntry.outcome": {"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT",
+		"LOST", "SUPERSEDED"}},
+	"CreateTaskRequest.taskKey": {"type": "string", "maxLength": 256},
+	"CreateTaskRequest.labels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"CreateTaskRequest.workerLabels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"CreateTaskRequest.startTimeoutMs":      timeoutMs,
+	"CreateTaskRequest.runTimeoutMs":        timeoutMs,
+	"CreateTaskRequest.heartbeatTimeoutMs":  timeoutMs,
+	"CreateTaskRequest.heartbeatIntervalMs": between(1, 43200000),
+	"CreateTaskRequest.cancelGracePeriodMs": between(1, 86400000),
+	"CreateTaskRequest.tokenTtlSeconds":     between(1, 7200),
+	"RetryPolicy.maxAttempts":               between(1, 1000),
+	"RetryPolicy.maxLosses":                 between(0, 1000),
+	"RetryPolicy.initialBackoffMs":          between(0, 86400000),
+	"RetryPolicy.multiplier":                {"type": "number", "minimum": 1, "maximum": 100},
+	"RetryPolicy.maxBackoffMs":              between(0, 86400000),
+	"ClaimRequest.types":                    {"type": "array", "items": idSchema(false), "minItems": 1},
+	"ClaimRequest.max":                      {"minimum": 1},
+	"ClaimRequest.waitMs":                   between(0, 60000),
+	"ClaimRequest.claimId":                  idSchema(false),
+	"RegisterWorkerRequest.types":           {"type": "array", "items": idSchema(false), "minItems": 1, "maxItems": 1000},
+	"RegisterWorkerRequest.runtimes":        {"type": "array", "items": idSchema(false), "maxItems": 100},
+	"RegisterWorkerRequest.name":            {"type": "string", "maxLength": 128},
+	"RegisterWorkerRequest.version":         {"type": "string", "maxLength": 128},
+	"RegisterWorkerRequest.probeUrl":        {"type": "string", "maxLength": 512},
+	"RegisterWorkerRequest.pid":             between(0, 1<<31-1),
+	"RegisterWorkerRequest.maxConcurrent":   between(0, 1000000),
+	"RegisterWorkerRequest.labels": {"type": "object", "maxProperties": 64,
+		"additionalProperties": obj{"type": "string", "maxLength": 256}},
+	"WorkerHeartbeatRequest.activeCount":    between(0, 1000000),
+	"WorkerHeartbeatRequest.seq":            {"type": "integer", "minimum": 0},
+	"WorkerHeartbeatRequest.completedDelta": {"type": "integer", "minimum": 0},
+	"WorkerHeartbeatRequest.failedDelta":    {"type": "integer", "minimum": 0},
+	"WorkerTaskItem.attempt":                {"type": "integer", "minimum": 1},
+	"WorkerTaskItem.progressPct":            progress,
+	"DrainRequest.reason":                   {"type": "string", "maxLength": 512},
+	"DrainRequest.deadlineMs":               between(1, 2592000000),
+	"ReasonRequest.reason":                  {"type": "string", "maxLength": 512},
+	"ActOnWorkersRequest.reason":            {"type": "string", "maxLength": 512},
+	"OfflineWorkersRequest.reason":          {"type": "string", "maxLength": 512},
+	"SilentSelector.silentForMs":            between(1, 2592000000),
+	"OfflineWorkersRequest.silentForMs":     between(1, 2592000000),
+	"DrainWorkersRequest.reason":            {"type": "string", "maxLength": 512},
+	"DrainWorkersRequest.deadlineMs":        between(1, 2592000000),
+	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
+	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
+	"CreateTasksItem.idempotencyKey":        {"type": "string", "maxLength": 255},
+	"CancelTasksRequest.reason":             {"type": "string", "maxLength": 512},
+	"CancelTasksRequest.gracePeriodMs":      between(0, 86400000),
+	"CancelRequest.gracePeriodMs":           between(0, 86400000),
+	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
+	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
+}

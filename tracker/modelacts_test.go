@@ -1,0 +1,289 @@
+package tracker_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// What the machine does to a task, and what the model says comes of it.
+
+func (m *machine) Create(rt *rapid.T) {
+	if m.n >= manyTasks {
+		rt.Skip("enough tasks")
+	}
+	m.n++
+	k := &modelTask{
+		id: modelID(m.n), queue: rapid.Bool().Draw(rt,
+			"queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
+		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
+		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
+	}
+	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond,
+		HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
+	if rapid.Bool().Draw(rt, "deadline?") {
+		k.deadline = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second}).Draw(rt, "deadline"))
+		n.Deadline = k.deadline
+	}
+	if rapid.Bool().Draw(rt, "run timeout?") {
+		k.run = 4 * time.Second
+		n.RunTimeout = k.run
+	}
+	n.StartTimeout = 3 * time.Second
+	if k.queue {
+		n.Queue, n.Type = "q", k.id
+		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+			MaxLosses:      rapid.IntRange(0, 2).Draw(rt, "maxLosses"),
+			InitialBackoff: 500 * time.Millisecond, Multiplier: 2, MaxBackoff: 1500 * time.Millisecond}
+		n.Retry = &k.policy
+		if rapid.Bool().Draw(rt, "notBefore?") && (k.deadline.IsZero() || k.deadline.After(m.now.Add(time.Second))) {
+			n.NotBefore = m.now.Add(time.Second)
+			k.readyAt = n.NotBefore
+		}
+	}
+	m.must(rt, n.Validate(m.now))
+	c, err := m.tr.Create(rt.Context(), n)
+	m.must(rt, err)
+	k.state = tracker.Queued
+	if !k.queue {
+		m.dispatched(k, c.Envelope.Attempt)
+	}
+	m.tasks[k.id] = k
+	_, err = m.tr.Create(rt.Context(), n)
+	m.code(rt, "create again", err, tracker.Exists)
+}
+
+func (m *machine) dispatched(k *modelTask, a *tracker.Attempt) {
+	k.state, k.attempt, k.attempts[a.Number] = tracker.Dispatched, a.Number, a
+	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+3*time.Second, false, 0, time.Time{}, "", false
+}
+
+func (m *machine) code(rt *rapid.T, what string, err error, want tracker.Code) {
+	if got := tracker.CodeOf(err); got != want {
+		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
+	}
+}
+
+// refusal is what the model says about a callback of an attempt; "" : it is let in.
+func (k *modelTask) refusal(n int, beat bool) tracker.Code {
+	ended := func() tracker.Code {
+		if beat {
+			return tracker.Expired
+		}
+		return tracker.AlreadyTerminal
+	}
+	switch {
+	case n < k.attempt, k.fenced && k.state == tracker.Queued:
+		return tracker.AttemptMismatch
+	case k.state == tracker.Dispatched || k.state == tracker.Running:
+		return ""
+	case k.state == tracker.Queued && k.lastEnd != tracker.WorkerReported, k.state == tracker.Failed && k.reason != tracker.WorkerReported,
+		k.reason == tracker.Terminated:
+		return ended()
+	}
+	return tracker.AlreadyTerminal
+}
+
+func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *tracker.Attempt) {
+	k := m.pick(rt)
+	if k.attempt == 0 {
+		rt.Skip("never dispatched")
+	}
+	n := k.attempt
+	if n > 1 && rapid.IntRange(0, 3).Draw(rt, "old attempt") == 0 {
+		n = rapid.IntRange(1, n-1).Draw(rt, "attempt")
+	}
+	return k, k.attempts[n]
+}
+
+func (m *machine) begin(k *modelTask) {
+	if k.state == tracker.Dispatched {
+		k.state, k.begun = tracker.Running, m.L
+	}
+	k.last = m.L
+}
+
+func (m *machine) Start(rt *rapid.T) {
+	k, a := m.anyAttempt(rt)
+	_, err := m.tr.Start(rt.Context(), a, tracker.Report{WorkerID: "w"})
+	want := k.refusal(a.Number, false)
+	m.code(rt, "start", err, want)
+	if want == "" {
+		m.begin(k)
+	}
+}
+
+func (m *machine) Beat(rt *rapid.T) {
+	k, a := m.anyAttempt(rt)
+	b := &tracker.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report")}
+	m.tr.Beat(b)
+	want := k.refusal(a.Number, true)
+	m.code(rt, "beat", b.Err, want)
+	if want != "" {
+		return
+	}
+	m.begin(k)
+	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.told != 0) {
+		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.told != 0)
+	}
+	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
+		m.tr.CancelDelivered(a)
+		for delivered := false; !delivered; { // recorded in the background: ask until it is
+			m.tr.Beat(b)
+			m.must(rt, b.Err)
+			delivered = b.Cancel.Delivered
+		}
+		k.told = m.L
+	}
+}
+
+func (m *machine) Complete(rt *rapid.T) {
+	k, a := m.anyAttempt(rt)
+	c := tracker.Completion{Outcome: rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed, tracker.Cancelled}).Draw(rt,
+		"outcome")}
+	if c.Outcome == tracker.Failed {
+		c.Retryable, c.Error = rapid.Bool().Draw(rt, "retryable"), json.RawMessage(`{"category":"USER_CODE"}`)
+	}
+	done, err := m.tr.Complete(rt.Context(), a, c)
+	if k.ended[a.Number] == string(c.Outcome) {
+		m.code(rt, "the same completion again", err, "")
+		if done.WillRetry != k.retried[a.Number] {
+			rt.Fatalf("will retry: %v, first %v", done.WillRetry, k.retried[a.Number])
+		}
+		return
+	}
+	want := k.refusal(a.Number, false)
+	m.code(rt, "complete", err, want)
+	if want != "" {
+		return
+	}
+	k.ended[a.Number] = string(c.Outcome)
+	if c.Outcome == tracker.Failed && c.Retryable && k.retry(false) {
+		k.retried[a.Number] = true
+		m.requeued(k, tracker.WorkerReported)
+	} else {
+		m.finished(k, c.Outcome, tracker.WorkerReported)
+	}
+	if done.WillRetry != k.retried[a.Number] || done.Outcome != c.Outcome || done.WillRetry && done.NextAttempt != a.Number+1 {
+		rt.Fatalf("%+v, the model says retry %v", done, k.retried[a.Number])
+	}
+}
+
+func (k *modelTask) retry(loss bool) bool {
+	if !k.queue || k.cancel {
+		return false
+	}
+	if loss {
+		k.losses++
+		return k.losses <= k.policy.MaxLosses
+	}
+	k.failures++
+	return k.failures < k.policy.MaxAttempts
+}
+
+func (m *machine) requeued(k *modelTask, why tracker.Reason) {
+	backoff := k.policy.InitialBackoff
+	for range k.failures + k.losses - 1 {
+		backoff *= 2
+	}
+	k.state, k.lastEnd, k.readyAt = tracker.Queued, why, m.now.Add(min(backoff, k.policy.MaxBackoff))
+}
+
+func (m *machine) finished(k *modelTask, s tracker.State, r tracker.Reason) {
+	k.state, k.reason, k.readyAt = s, "", time.Time{}
+	if s == tracker.Failed || r == tracker.Terminated {
+		k.reason = r
+	}
+}
+
+func (m *machine) Cancel(rt *rapid.T) {
+	k := m.pick(rt)
+	how := tracker.CancelRequest{Reason: "why"}
+	switch rapid.SampledFrom([]string{"its own", "its own", "another", "none"}).Draw(rt, "grace") {
+	case "another":
+		how.Grace = 1500 * time.Millisecond
+	case "none":
+		how.Now = true
+	}
+	_, err := m.tr.Cancel(rt.Context(), trackertest.Scope, k.id, how)
+	if k.state.Terminal() && !(k.state == tracker.Cancelled && k.cancel) {
+		m.code(rt, "cancel", err, tracker.AlreadyTerminal)
+		return
+	}
+	m.code(rt, "cancel", err, "")
+	switch {
+	case k.state == tracker.Cancelled:
+	case how.Now:
+		m.terminated(k)
+	case k.state == tracker.Running:
+		if how.Grace != 0 || !k.cancel {
+			k.patience = cmp.Or(how.Grace, k.grace)
+		}
+	default:
+		if k.state == tracker.Dispatched {
+			k.ended[k.attempt] = string(tracker.Cancelled)
+		}
+		m.finished(k, tracker.Cancelled, "")
+	}
+	k.cancel = true
+}
+
+// terminated ends a task without waiting for its worker.
+func (m *machine) terminated(k *modelTask) {
+	if k.state != tracker.Queued {
+		k.ended[k.attempt] = string(tracker.Terminated)
+	}
+	m.finished(k, tracker.Cancelled, tracker.Terminated)
+}
+
+func (m *machine) NextAttempt(rt *rapid.T) {
+	k := m.pick(rt)
+	from := k.attempt
+	if from > 1 && rapid.IntRange(0, 4).Draw(rt, "stale") == 0 {
+		from--
+	}
+	c, err := m.tr.NextAttempt(rt.Context(), trackertest.Scope, k.id, from)
+	late := !k.deadline.IsZero() && !k.deadline.After(m.now)
+	switch {
+	case from == k.attempt-1:
+		m.code(rt, "the same attempt again", err, "")
+		if c.Envelope != nil && c.Envelope.Attempt.Fence != k.attempts[k.attempt].Fence {
+			rt.Fatalf("the same attempt again has another fence")
+		}
+		return
+	case k.state == tracker.Succeeded || k.state == tracker.Cancelled, late, k.cancel && k.state == tracker.Running:
+		m.code(rt, "next attempt", err, tracker.AlreadyTerminal)
+		return
+	}
+	m.code(rt, "next attempt", err, "")
+	if !k.queue {
+		m.dispatched(k, c.Envelope.Attempt)
+		return
+	}
+	if k.state == tracker.Failed {
+		k.lastEnd, k.cancel, k.told = k.reason, false, 0
+	} else if k.state != tracker.Queued {
+		k.fenced = true
+	}
+	k.state, k.reason, k.readyAt = tracker.Queued, "", time.Time{}
+}
+
+// Claim has the worker ask for one task, by its type, which no other task has.
+func (m *machine) Claim(rt *rapid.T) {
+	k := m.pick(rt)
+	got, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",
+		Types: []string{k.id}, Max: 1})
+	m.must(rt, err)
+	waits := k.state == tracker.Queued && !k.readyAt.After(m.now)
+	if (len(got) == 1) != waits || waits && got[0].Task.ID != k.id {
+		rt.Fatalf("claimed %v, the model says that %s waits: %v", trackertest.IDs(got), k.id, waits)
+	}
+	if waits {
+		m.dispatched(k, got[0].Attempt)
+	}
+}

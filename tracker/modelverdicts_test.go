@@ -1,0 +1,163 @@
+package tracker_test
+
+import (
+	"sort"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// How time passes for the machine, what sweeps make of it, and whether what is read agrees with the model.
+
+// Step lets time pass while front ends are alive, sweeping as it goes, as sweepers do.
+func (m *machine) Step(rt *rapid.T) {
+	for range rapid.IntRange(1, 8).Draw(rt, "quarters") {
+		m.store.Clock.Advance(250 * time.Millisecond)
+		m.now, m.L = m.now.Add(250*time.Millisecond), m.L+250*time.Millisecond
+		m.must(rt, m.tr.Tick())
+		m.sweep(rt)
+	}
+}
+
+// Outage lets wall time pass while no beat can land: shard time moves by one step at most.
+func (m *machine) Outage(rt *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Second}).Draw(rt, "outage")
+	m.store.Clock.Advance(d)
+	m.now, m.L = m.now.Add(d), m.L+250*time.Millisecond
+	m.must(rt, m.tr.Tick())
+	m.sweep(rt)
+}
+
+func (m *machine) sweep(rt *rapid.T) {
+	if m.L-m.heard > 5*time.Second {
+		m.heard = m.L
+		_, err := m.tr.BeatWorker(rt.Context(), trackertest.Scope, m.worker, tracker.WorkerBeat{})
+		m.must(rt, err)
+	}
+	_, err := m.sweeper.RunOnce(rt.Context())
+	m.must(rt, err)
+	for _, k := range m.tasks {
+		m.verdict(k)
+	}
+}
+
+// verdict is what a sweep does to one task, in the order in which the sweeper looks: beats, timers, deadlines.
+func (m *machine) verdict(k *modelTask) {
+	lose := func(r tracker.Reason, retryable, loss bool) {
+		if retryable && k.retry(loss) {
+			m.requeued(k, r)
+		} else {
+			m.finished(k, tracker.Failed, r)
+		}
+	}
+	running := func() bool { return k.state == tracker.Running }
+	if running() && m.L-k.last > k.timeout {
+		lose(tracker.HeartbeatTimeout, true, true)
+	}
+	type timer struct {
+		at     time.Duration
+		expire func()
+	}
+	var timers []timer
+	if k.state == tracker.Dispatched {
+		timers = append(timers, timer{k.startBy, func() { lose(tracker.StartTimeout, true, true) }})
+	}
+	if running() && k.run > 0 {
+		timers = append(timers, timer{k.begun + k.run, func() { lose(tracker.RunTimeout, true, false) }})
+	}
+	if running() && k.told > 0 {
+		timers = append(timers, timer{k.told + k.patience, func() { lose(tracker.CancelTimeout, false, false) }})
+	}
+	// Of two timers the earlier one wins; at the same moment the sorted set goes by name: c before r.
+	sort.SliceStable(timers, func(i, j int) bool { return timers[i].at < timers[j].at })
+	if len(timers) == 2 && timers[0].at == timers[1].at {
+		timers[0], timers[1] = timers[1], timers[0]
+	}
+	if len(timers) > 0 && timers[0].at <= m.L {
+		timers[0].expire()
+	}
+	if !k.deadline.IsZero() && !k.deadline.After(m.now) && !k.state.Terminal() {
+		lose(tracker.DeadlineExceeded, false, false)
+	}
+	if k.state == tracker.Queued && !k.readyAt.IsZero() && !k.readyAt.After(m.now) {
+		k.readyAt = time.Time{}
+	}
+}
+
+// agree compares a task as it was read with the model.
+func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
+	k := m.tasks[task.ID]
+	if k == nil {
+		rt.Fatalf("%s was never created", task.ID)
+	}
+	if task.State != k.state || task.Reason != k.reason || task.Attempt != k.attempt {
+		rt.Fatalf("%s is %s %q attempt %d; the model says %s %q attempt %d", k.id, task.State, task.Reason, task.Attempt, k.state, k.reason,
+			k.attempt)
+	}
+	if !task.NextAttemptAt.Equal(k.readyAt) {
+		rt.Fatalf("%s next attempt at %v; the model says %v", k.id, task.NextAttemptAt, k.readyAt)
+	}
+	if task.Failures != k.failures || task.Losses != k.losses {
+		rt.Fatalf("%s counts %d failures, %d losses; the model says %d, %d", k.id, task.Failures, task.Losses, k.failures, k.losses)
+	}
+	if k.state == tracker.Running {
+		if want := m.L-k.last > k.timeout; (task.Liveness == tracker.Lost) != want {
+			rt.Fatalf("%s is %s after %v of %v", k.id, task.Liveness, m.L-k.last, k.timeout)
+		}
+	}
+}
+
+// list reads the tasks in a state, or all, and compares each, and how many there are.
+func (m *machine) list(rt *rapid.T, s tracker.State) {
+	f := tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100}
+	if s != "" {
+		f.States = []tracker.State{s}
+	}
+	page, err := m.tr.List(rt.Context(), f)
+	m.must(rt, err)
+	want := 0
+	for _, k := range m.tasks {
+		if s == "" || k.state == s {
+			want++
+		}
+	}
+	if page.Total != want || len(page.Tasks) != want {
+		rt.Fatalf("state %q: total %d, listed %d; the model says %d", s, page.Total, len(page.Tasks), want)
+	}
+	for _, task := range page.Tasks {
+		m.agree(rt, task)
+	}
+}
+
+// Read reads one task by itself, and the tasks of each state.
+func (m *machine) Read(rt *rapid.T) {
+	task, err := m.tr.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
+	m.must(rt, err)
+	m.agree(rt, task)
+	for _, s := range tracker.States {
+		m.list(rt, s)
+	}
+}
+
+// Check holds after every operation: each task reads as the model says, and its run counts it so. It asks for all of
+// them at once: asking one by one would take most of the test's time.
+func (m *machine) Check(rt *rapid.T) {
+	m.list(rt, "")
+	if len(m.tasks) == 0 {
+		return
+	}
+	counts := map[tracker.State]int{}
+	for _, k := range m.tasks {
+		counts[k.state]++
+	}
+	run, err := m.tr.Run(rt.Context(), trackertest.Scope, "r1")
+	m.must(rt, err)
+	for _, s := range tracker.States {
+		if run.Counts[s] != counts[s] {
+			rt.Fatalf("the run counts %d %s; the model says %d", run.Counts[s], s, counts[s])
+		}
+	}
+}
