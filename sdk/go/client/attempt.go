@@ -203,7 +203,9 @@ func (h held) Accepted(sent time.Time, lease time.Duration, version uint64) {
 		left := h.timeout - clock.Elapsed(h.accepted, h.client.set.clock.Now())
 		h.client.set.metrics.LeaseLeft(max(0, float64(left)/float64(h.timeout)))
 	}
-	h.accepted = sent
+	if sent.After(h.accepted) {
+		h.accepted = sent
+	}
 	h.progress.delivered = max(h.progress.delivered, version)
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -90,20 +89,19 @@ func (k *call) mayRepeat(err error) bool {
 	return (errors.As(err, &dial) && dial.Op == "dial") || (errors.As(err, &e) && e.Status == http.StatusTooManyRequests)
 }
 
-// How long to wait before a repeat: evenly from nothing to a bound that doubles, so that a crowd does not come back as one.
+// How long to wait before a repeat.
 const (
-	firstPause = 100 * time.Millisecond
+	firstPause = clock.FirstPause
 	maxPause   = 5 * time.Second
 )
 
 // backoff is how long to wait before repeat n, counted from 0. What the server asks for is a floor.
 func backoff(n int, most time.Duration, err error) time.Duration {
-	pause := rand.N(min(most, firstPause<<min(n, 20)) + 1)
 	var e *Error
 	if errors.As(err, &e) {
-		pause += e.RetryAfter
+		return e.RetryAfter + clock.Backoff(n, most)
 	}
-	return pause
+	return clock.Backoff(n, most)
 }
 
 // try makes a call once, and once more with another token where its own was refused.

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
 // Environment variables that New and worker.New look at where nothing else is said.
@@ -90,6 +92,15 @@ func (c *Client) Close() {
 	}
 	c.http.CloseIdleConnections()
 }
+
+// Clock is for package worker.
+func (c *Client) Clock() clock.Clock { return c.set.clock }
+
+// Metrics is what Measure said.
+func (c *Client) Metrics() Metrics { return c.set.metrics }
+
+// Lease is what WithLease said.
+func (c *Client) Lease() Lease { return c.set.lease }
 
 func tokenOfEnvironment() tokenSource {
 	if token := os.Getenv(EnvToken); token != "" {

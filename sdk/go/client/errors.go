@@ -137,6 +137,9 @@ func retryAfter(header string) time.Duration {
 // maxRetryAfter is how long a server is believed in, in seconds.
 const maxRetryAfter = 3600
 
+// MayRetry reports whether the call that an error comes from may succeed later: there was no answer, or one that asks to come again.
+func MayRetry(err error) bool { return again(err) }
+
 // again reports whether the same call may succeed later: there was no answer, or one that asks to come again.
 func again(err error) bool {
 	var e *Error
@@ -149,4 +152,13 @@ func again(err error) bool {
 		return true
 	}
 	return false
+}
+
+// RetryAfter is how long the server that an error comes from asks to be left alone; 0: it does not say.
+func RetryAfter(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
 }

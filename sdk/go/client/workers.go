@@ -208,3 +208,10 @@ func (c *Client) PauseQueue(ctx context.Context, queue string) (*v1.Queue, error
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (*v1.Queue, error) {
 	return post[v1.Queue](ctx, c, "/v1/queues/"+seg(queue)+"/resume", none{})
 }
+
+// WorkerHeartbeatOnce is WorkerHeartbeat without repeats, and with a v1.WorkerHeartbeatRequest that is JSON already: for whoever beats
+// by a clock of their own, as package worker does.
+func (c *Client) WorkerHeartbeatOnce(ctx context.Context, workerID, token string, body []byte) (*v1.WorkerHeartbeatResponse, error) {
+	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", body: body, token: token, tries: 1}
+	return ask[v1.WorkerHeartbeatResponse](ctx, c, k)
+}

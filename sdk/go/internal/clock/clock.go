@@ -1,7 +1,10 @@
 // Package clock is time as the SDK sees it: the machine's, or one in the hand of a test. It knows nothing of Lubdub.
 package clock
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Clock tells the time and wakes.
 type Clock interface {
@@ -59,4 +62,13 @@ func Sleep(c Clock, d time.Duration, done <-chan struct{}) bool {
 	case <-done:
 		return false
 	}
+}
+
+// FirstPause bounds the first pause of Backoff.
+const FirstPause = 100 * time.Millisecond
+
+// Backoff is how long to wait before repeat n, counted from 0: evenly from nothing to a bound that doubles up to most, so that a
+// crowd does not come back as one.
+func Backoff(n int, most time.Duration) time.Duration {
+	return rand.N(min(most, FirstPause<<min(n, 20)) + 1)
 }

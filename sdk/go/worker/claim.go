@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Claims.
+const (
+	claimWait = 30 * time.Second // for the first task
+	maxClaim  = 100              // more than that no claim gets
+	// idlePause bounds the pause after an empty answer that was not waited for, as that of a queue which is paused.
+	idlePause = 5 * time.Second
+)
+
+// errNoMore ends the claims.
+var errNoMore = errors.New("no more claims")
+
+// keepClaiming claims tasks and has them done, until the worker drains or is told to stop.
+func (w *Worker) keepClaiming(ctx, doing context.Context) {
+	for idle := 0; ; {
+		places, ok := w.reserve()
+		if !ok {
+			return
+		}
+		asked := w.clock.Now()
+		tasks, err := w.claim(ctx, places)
+		w.accept(doing, tasks)
+		if err != nil {
+			return
+		}
+		if idle++; len(tasks) > 0 || w.clock.Now().Sub(asked) >= claimWait/2 {
+			idle = 0
+			continue
+		}
+		if !clock.Sleep(w.clock, clock.Backoff(idle+3, idlePause), w.stopping.Done()) {
+			return
+		}
+	}
+}
+
+// reserve waits for free places and takes them; false: nothing is to be claimed any more.
+func (w *Worker) reserve() (places int, ok bool) {
+	w.await(func() bool {
+		places = min(w.set.concurrency-len(w.jobs), maxClaim)
+		ok = !w.draining && w.fatal == nil && w.stopping.Err() == nil
+		if ok && places > 0 {
+			w.claiming = places
+		}
+		return !ok || places > 0
+	}, w.stopping.Done(), nil)
+	return places, ok && w.stopping.Err() == nil
+}
+
+// claim asks for tasks until it is answered, under one id; an error says that there will be no more.
+func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, error) {
+	id, waitMs := rand.Text(), claimWait.Milliseconds()
+	for n := 0; ; n++ {
+		s, token := w.current()
+		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Types: w.types(), Max: &places, WaitMs: &waitMs, ClaimID: id})
+		if err == nil {
+			w.client.Metrics().Claimed("ok", len(a.Tasks))
+			return a.Tasks, nil
+		}
+		if ctx.Err() != nil {
+			return nil, errNoMore
+		}
+		switch {
+		case errors.Is(err, client.ErrWorkerDraining):
+			w.client.Metrics().Claimed("refused", 0)
+			w.drainNow(s)
+			return nil, errNoMore
+		case gone(err):
+			if !w.comeBack(w.stopping, s, err) {
+				return nil, errNoMore
+			}
+			return nil, nil
+		case !client.MayRetry(err):
+			w.client.Metrics().Claimed("refused", 0)
+			w.give(fmt.Errorf("worker: its claims are refused: %w", err))
+			return nil, errNoMore
+		}
+		w.client.Metrics().Claimed("unanswered", 0)
+		w.set.log.Warn("A claim was not answered, and is repeated", "workerId", s.id, "error", err)
+		if !clock.Sleep(w.clock, client.RetryAfter(err)+clock.Backoff(n, maxPause), ctx.Done()) {
+			return nil, errNoMore
+		}
+	}
+}
+
+func (w *Worker) drainNow(s *session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.draining && w.session == s && w.stopping.Err() == nil {
+		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs))
+	}
+	w.draining = true
+	w.change()
+}
+
+// accept begins what was claimed.
+func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
+	w.mu.Lock()
+	w.claiming = 0
+	var begun []*job
+	for i := range tasks {
+		j := &job{worker: w, envelope: &tasks[i], settled: make(chan struct{})}
+		w.jobs[j] = struct{}{}
+		begun = append(begun, j)
+	}
+	w.client.Metrics().Running(len(w.jobs))
+	w.change()
+	w.mu.Unlock()
+	for _, j := range begun {
+		w.list(j.envelope)
+		go j.run(doing)
+	}
+}

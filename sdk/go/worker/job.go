@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// job is a task at work.
+type job struct {
+	worker   *Worker
+	envelope *v1.TaskEnvelope
+	attempt  atomic.Pointer[client.Attempt] // once it has started
+	settling atomic.Bool                    // somebody completes it
+	settled  chan struct{}                  // closed when they have
+}
+
+// ignored is how long a handler may go on after its context has ended before it is told of.
+const ignored = 10 * time.Second
+
+// run does the task; it ends when the handler has, which the job's place waits for.
+func (j *job) run(doing context.Context) {
+	defer j.leave()
+	w := j.worker
+	ctx, a, err := w.client.Track(doing, j.envelope, client.HeldBy(holder{w}))
+	if err != nil {
+		w.unlist(j.envelope)
+		w.set.log.Info("A task that was claimed is not begun", "taskId", j.envelope.TaskID, "attempt", j.envelope.Attempt, "error", err)
+		return
+	}
+	defer a.Abandon()
+	j.attempt.Store(a)
+	t := &Task{Envelope: j.envelope, attempt: a, clock: w.clock}
+	t.moved.Store(w.clock.Now().UnixNano())
+	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
+	defer end(nil)
+	defer j.watch(ctx, end, t)()
+	output, err := j.handle(ctx, t)
+	if ctx.Err() != nil && err != nil {
+		err = j.explain(context.Cause(ctx), err)
+	}
+	j.settle(output, err, nil)
+	<-j.settled // by whoever does it: before that the attempt must not be given up
+}
+
+// leave gives the place back.
+func (j *job) leave() {
+	w := j.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.jobs, j)
+	w.client.Metrics().Running(len(w.jobs))
+	w.change()
+}
+
+// handle calls the handler. Its panic is its failure, and so is the end of its goroutine.
+func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
+	returned := false
+	defer func() {
+		if r := recover(); r != nil {
+			output, err = nil, client.Panicked(r)
+		} else if !returned { // runtime.Goexit: nobody gets what is returned from here
+			j.settle(nil, errors.New("the handler has ended its goroutine"), nil)
+			<-j.settled
+		}
+	}()
+	h := j.worker.handlers[t.Type()]
+	if h == nil {
+		returned = true
+		return nil, client.Categorize(v1.CategoryConfiguration, fmt.Errorf("this worker has no handler for tasks of type %q", t.Type()))
+	}
+	for i := len(j.worker.wraps) - 1; i >= 0; i-- {
+		h = j.worker.wraps[i](h)
+	}
+	output, err = h(ctx, t)
+	returned = true
+	return output, err
+}
+
+// explain says of which kind a failure is that comes of the end of the context.
+func (j *job) explain(cause, err error) error {
+	var said *client.Failure
+	switch {
+	case errors.As(err, &said):
+	case errors.Is(cause, ErrStopping):
+		return client.Categorize(v1.CategoryInfrastructure, fmt.Errorf("%w: %w", ErrStopping, err))
+	case errors.Is(cause, ErrTaskTimeout):
+		return client.Categorize(v1.CategoryTimeout, fmt.Errorf("%w: %w", ErrTaskTimeout, err))
+	}
+	return err
+}
+
+// settle completes the task, unless somebody else does; before that it calls first, which may be nil.
+func (j *job) settle(output any, err error, first func()) {
+	a := j.attempt.Load()
+	if a == nil || j.settling.Swap(true) {
+		return
+	}
+	defer close(j.settled)
+	if first != nil {
+		first()
+	}
+	w := j.worker
+	answer, refused := complete(a, output, err)
+	if refused != nil {
+		w.set.log.Warn("The end of a task was not accepted", "taskId", a.TaskID(), "attempt", a.Number(), "error", refused)
+		return
+	}
+	w.count(answer.FinalState)
+	w.set.log.Debug("A task has ended", "taskId", a.TaskID(), "attempt", a.Number(), "state", answer.FinalState,
+		"willRetry", answer.WillRetry, "error", err)
+}
+
+func complete(a *client.Attempt, output any, err error) (*v1.CompletedResponse, error) {
+	if err != nil {
+		return a.Fail(err)
+	}
+	answer, err := a.Done(output)
+	if errors.Is(err, client.ErrOutput) {
+		return a.Fail(client.Permanent(err))
+	}
+	return answer, err
+}
+
+// count adds to what the next beat says.
+func (w *Worker) count(end v1.State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch end {
+	case v1.Succeeded:
+		w.completed++
+	case v1.Failed:
+		w.failed++
+	}
+}
+
+// watch ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its context.
+func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) (stop func()) {
+	w := j.worker
+	ended := make(chan struct{})
+	after := func(d time.Duration, f func()) {
+		stop := w.clock.AfterFunc(d, f)
+		context.AfterFunc(channelContext{ended}, func() { stop() })
+	}
+	if d := w.set.taskTimeout; d > 0 {
+		after(d, func() {
+			end(ErrTaskTimeout)
+			after(max(j.grace(), time.Second), func() { j.settle(nil, client.Categorize(v1.CategoryTimeout, ErrTaskTimeout), nil) })
+		})
+	}
+	if d := w.set.watchdog; d > 0 {
+		var look func()
+		look = func() {
+			if quiet := t.quiet(); quiet < d {
+				after(d-quiet, look)
+				return
+			}
+			err := client.Categorize(v1.CategoryTimeout, fmt.Errorf("no progress for %v: %w", d, ErrStuck))
+			j.settle(nil, err, func() { end(ErrStuck) })
+		}
+		after(d, look)
+	}
+	context.AfterFunc(ctx, func() {
+		after(ignored, func() {
+			select {
+			case <-ended:
+			default:
+				w.set.log.Warn("A handler goes on though its context has ended", "taskId", t.ID(), "attempt", t.Attempt(),
+					"cause", context.Cause(ctx))
+			}
+		})
+	})
+	return func() { close(ended) }
+}
+
+// grace is how long a handler has to stop.
+func (j *job) grace() time.Duration {
+	return time.Duration(j.envelope.CancelGracePeriodMs) * time.Millisecond
+}

@@ -1,0 +1,279 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+)
+
+// Worker claims tasks and does them. Handlers are added before it runs; it runs once.
+type Worker struct {
+	client   *client.Client
+	own      bool // the client
+	queue    string
+	set      *settings
+	clock    clock.Clock
+	handlers map[string]Handler
+	wraps    []Middleware
+	wrong    []error
+	probeURL string
+
+	stopping context.Context // ends when it is to stop
+	stop     context.CancelFunc
+	hard     chan struct{} // closed when it is to stop now
+	hardOnce sync.Once
+	ran      atomic.Bool
+	awake    atomic.Int64 // when the beats were looked at last, in ns since the epoch
+
+	joining sync.Mutex // who registers anew
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed when jobs, places or sessions have changed
+	session  *session
+	entering []time.Time // registrations of the last minute
+	jobs     map[*job]struct{}
+	claiming int // places that a claim under way may take
+	draining bool
+	fatal    error
+
+	// Of beats.
+	wake       chan struct{}
+	held       map[string]*entry // by task and attempt
+	free       sync.Cond         // no beat is under way
+	beating    bool
+	beats      int64 // how many were sent
+	due        time.Time
+	until      time.Time // nothing is sent before: the server does not answer
+	body       []byte    // of the beat under way
+	failures   int
+	seq        int64
+	unanswered *delta
+	completed  int64 // since the last seq
+	failed     int64
+	over       bool // no more beats
+}
+
+// entry is an attempt in the inventory.
+type entry struct {
+	taskID  string
+	number  int
+	attempt beats.Attempt // nil until it has started
+	named   int64         // the last beat that names it
+	version uint64
+}
+
+type delta struct{ seq, completed, failed int64 }
+
+// New makes a worker of a queue. A nil client is one as client.New("") makes it: of the environment.
+func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
+	set := defaults()
+	for _, opt := range opts {
+		if err := opt(set); err != nil {
+			return nil, err
+		}
+	}
+	if queue == "" {
+		return nil, errors.New("worker: no queue: say from which one to claim, such as \"default\"")
+	}
+	if err := set.checkStops(); err != nil {
+		return nil, err
+	}
+	own := c == nil
+	if own {
+		made, err := client.New("")
+		if err != nil {
+			return nil, err
+		}
+		c = made
+	}
+	w := &Worker{
+		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
+		changed: make(chan struct{}), jobs: map[*job]struct{}{}, held: map[string]*entry{}, wake: make(chan struct{}, 1),
+	}
+	w.free.L = &w.mu
+	w.stopping, w.stop = context.WithCancel(context.Background())
+	return w, nil
+}
+
+// Handle says what does the tasks of a type. What is wrong with it Run says.
+func (w *Worker) Handle(taskType string, h Handler) {
+	switch {
+	case h == nil:
+		w.wrong = append(w.wrong, fmt.Errorf("worker: the handler of %q is nil", taskType))
+		h = func(context.Context, *Task) (any, error) { return nil, nil } // which will not run
+	case taskType == "":
+		w.wrong = append(w.wrong, errors.New("worker: a handler is for no type; name the type of its tasks"))
+	case w.handlers[taskType] != nil:
+		w.wrong = append(w.wrong, fmt.Errorf("worker: there are two handlers for %q; keep one", taskType))
+	}
+	w.handlers[taskType] = h
+}
+
+// Use wraps all handlers, the first outermost.
+func (w *Worker) Use(m ...Middleware) { w.wraps = append(w.wraps, m...) }
+
+// types are those that are claimed.
+func (w *Worker) types() []string {
+	if len(w.set.types) > 0 {
+		return w.set.types
+	}
+	return slices.Sorted(maps.Keys(w.handlers))
+}
+
+// check says what is wrong before anything is sent.
+func (w *Worker) check() error {
+	wrong := w.wrong
+	if len(w.handlers) == 0 {
+		wrong = append(wrong, errors.New("worker: there is no handler; call Handle before Run"))
+	}
+	for _, t := range w.types() {
+		if w.handlers[t] == nil {
+			wrong = append(wrong, fmt.Errorf("worker: tasks of type %q would be claimed and have no handler; add it, or leave the type out", t))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// WorkerID is the id of the newest registration; empty before the first.
+func (w *Worker) WorkerID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.session == nil {
+		return ""
+	}
+	return w.session.id
+}
+
+// Registered reports whether the worker has registered and has not left.
+func (w *Worker) Registered() bool { return w.WorkerID() != "" }
+
+// ActiveCount is how many tasks are being done.
+func (w *Worker) ActiveCount() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.jobs)
+}
+
+// Close tells the worker to stop in good order; Run returns when it has. Kill makes it short.
+func (w *Worker) Close() { w.stop() }
+
+// Kill tells the worker to stop now: what still runs is given back.
+func (w *Worker) Kill() {
+	w.stop()
+	w.hardOnce.Do(func() { close(w.hard) })
+}
+
+// RunUntilSignal runs until SIGTERM or SIGINT, and then stops in good order; a second signal makes that short.
+func (w *Worker) RunUntilSignal() error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for _, act := range []func(){w.Close, w.Kill} {
+			select {
+			case s := <-signals:
+				name := map[os.Signal]string{syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT"}[s]
+				w.set.log.Info("Received " + name + " signal")
+				act()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return w.Run(context.Background())
+}
+
+// Run registers and does tasks until ctx ends, Close is called, or the server has the worker drained; then it stops in good order:
+// it claims nothing more, beats on while handlers finish, cancels them at the soft stop, gives back what still runs at the hard
+// stop, and deregisters. Its error says what is wrong with the worker, why the server refuses it, or, as an *Unfinished, which
+// tasks were given back.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.ran.Swap(true) {
+		return errors.New("worker: it has run already; make another one with New")
+	}
+	if w.own {
+		defer w.client.Close()
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, w.stop)()
+	defer w.stop()
+	closeProbe, err := w.listen()
+	if err != nil {
+		return err
+	}
+	defer closeProbe()
+	if err := w.register(w.stopping); err != nil {
+		if w.stopping.Err() != nil {
+			return nil // before it began
+		}
+		return err
+	}
+	doing, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	var loops sync.WaitGroup
+	loops.Add(2)
+	go func() {
+		defer loops.Done()
+		w.keepBeating()
+	}()
+	claims, endClaims := context.WithCancel(context.Background())
+	defer endClaims()
+	go func() {
+		defer loops.Done()
+		w.keepClaiming(claims, doing)
+	}()
+	w.await(func() bool { return w.stopping.Err() != nil || w.draining || w.fatal != nil }, w.stopping.Done(), nil)
+	unfinished := w.finish(cancel, endClaims)
+	endClaims()
+	w.endBeats()
+	loops.Wait()
+	w.deregister()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(unfinished) > 0 {
+		return errors.Join(w.fatal, &Unfinished{TaskIDs: unfinished})
+	}
+	return w.fatal
+}
+
+// await waits until a condition holds, which is looked at under the mutex after each change; it reports false when one of the
+// channels, which may be nil, was closed before.
+func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
+	for {
+		w.mu.Lock()
+		held, changed := holds(), w.changed
+		w.mu.Unlock()
+		if held {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-over:
+			return false
+		case <-late:
+			return false
+		}
+	}
+}
+
+// change tells all who wait. The mutex is held.
+func (w *Worker) change() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}

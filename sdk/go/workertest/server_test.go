@@ -1,0 +1,79 @@
+package workertest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/sdk/go/worker"
+	"github.com/lubdub-io/lubdub/sdk/go/workertest"
+)
+
+// With the clock in hand an outage of minutes takes a moment.
+func TestTheClockIsInHand(t *testing.T) {
+	s := workertest.New(t)
+	c, err := client.New(s.URL(), s.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	w, err := worker.New(c, "default", worker.TaskTimeout(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish := make(chan struct{})
+	w.Handle("job", func(ctx context.Context, t *worker.Task) (any, error) {
+		select {
+		case <-finish:
+			return 1, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(t.Context()) }()
+	began := s.Now()
+	id := s.Enqueue(v1.CreateTaskRequest{Type: "job"})
+	s.Until("it runs and is heard", func() bool { return s.Task(id).State == v1.Running && s.Workers()[0].Beats >= 3 })
+	s.Down()
+	down := s.Now()
+	s.Until("three minutes have passed", func() bool { return s.Now().Sub(down) > 3*time.Minute })
+	s.Up()
+	beats := s.Workers()[0].Beats
+	s.Until("it beats again", func() bool { return s.Workers()[0].Beats > beats })
+	close(finish)
+	s.Until("it is done", func() bool { return s.Task(id).State == v1.Succeeded })
+	w.Close()
+	s.Until("the worker has left", func() bool { return len(ended) == 1 })
+	if err := <-ended; err != nil || s.Task(id).Lost != 0 || len(s.Workers()) != 1 || s.Now().Sub(began) < 3*time.Minute {
+		t.Errorf("%v after %v: %+v, %+v", err, s.Now().Sub(began), s.Task(id), s.Workers())
+	}
+}
+
+// Silence is found as the real server finds it.
+func TestSilenceIsFound(t *testing.T) {
+	s := workertest.New(t)
+	c, err := client.New(s.URL(), s.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	e := s.Push(v1.CreateTaskRequest{})
+	ctx, a, err := c.Track(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Until("it is heard", func() bool { return s.Task(e.TaskID).Beats == 1 })
+	s.Jump(91 * time.Second) // the machine sleeps
+	s.Until("the attempt is over", func() bool { return ctx.Err() != nil })
+	if expired := new(client.Expired); !errors.As(context.Cause(ctx), expired) || expired.Reason != "HEARTBEAT_TIMEOUT" {
+		t.Errorf("the cause is %v", context.Cause(ctx))
+	}
+	a.Abandon()
+	if got := s.Task(e.TaskID); got.State != v1.Failed || got.Lost != 1 {
+		t.Errorf("%+v", got)
+	}
+}
