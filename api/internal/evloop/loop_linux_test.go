@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // A request is whole however it is cut, whoever answers it, and whatever comes behind it.
@@ -96,6 +98,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	for _, pace := range []time.Duration{0, time.Millisecond} {
 		s := serve(t, func(c *Config) { c.Pace = pace })
+		s.onAll(func(l *Loop) { l.scan.every = int64(time.Hour); l.scan.next = l.now + l.scan.every }) // no scan wakes it instead
 		const goroutines, each = 16, 1000
 		var landed atomic.Int64
 		var all sync.WaitGroup
@@ -117,6 +120,52 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		if n := landed.Load(); n != goroutines*each {
 			t.Errorf("%d landed", n)
 		}
+	}
+}
+
+// While a request is under way nothing behind it is looked at.
+func TestOneRequestIsUnderWayAtATime(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.dial().send("wfirst\nwsecond\n")
+	first := <-s.held
+	c.send("wthird\n")
+	s.look()
+	select {
+	case r := <-s.held:
+		t.Fatalf("%s has begun", r.text)
+	default:
+	}
+	s.loops[0].Post([]*asked{first})
+	second := <-s.held
+	c.wants("first")
+	s.loops[0].Post([]*asked{second})
+	third := <-s.held
+	c.wants("second")
+	s.loops[0].Post([]*asked{third})
+	c.wants("third")
+}
+
+// What comes after the borrower has looked in vain, and before the connection is the loop's again, is read.
+func TestBytesThatComeWhileAConnectionGoesBack(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.dial()
+	for range 1000 { // the moment is short
+		c.send("hone\n").wants("one").send("etwo\n").wants("two")
+	}
+	h := &loan{c: &Conn{loop: s.loops[0], slot: new(slot)}, idling: true}
+	h.changed.L = &h.mu
+	h.c.lent.Store(h)
+	h.tell(unix.EPOLLIN)
+	if h.awaitBytes() {
+		t.Error("a connection with bytes went back")
+	}
+	if err := h.mayRead(); err != nil {
+		t.Fatal(err)
+	}
+	if !h.awaitBytes() || h.tell(unix.EPOLLIN) {
+		t.Error("a connection without bytes did not go back")
 	}
 }
 

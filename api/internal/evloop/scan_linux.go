@@ -57,8 +57,6 @@ func (s *scan) step(l *Loop) {
 func (l *Loop) expire(c *Conn) {
 	defer l.contain(c)
 	switch {
-	case c.has(flagUnderWay) && c.out == nil:
-		c.slot.due.Store(0)
 	case c.out == nil && (c.in != nil || !c.has(flagServed)):
 		l.handOver(c, nil, nil)
 	default:
