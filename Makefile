@@ -47,14 +47,14 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 30m $(PACKAGES)
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-cron mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
 	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
 
 test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes
-	go test -tags long -count=1 -timeout 30m -v -run '^TestLongCluster$$' ./tracker/store
+	go test -tags long -count=1 -timeout 30m -v -run '^TestLong(Cluster|NothingIsMissed)$$' ./tracker/store ./tracker/events
 
 test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and handed over; about 5 minutes
 	go test -tags long -count=1 -timeout 30m -v -run '^TestLongFailover' ./tracker/store
@@ -86,11 +86,15 @@ test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
 
-test-webhooks: deps ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; needs node and npm; a minute
+deps-node: deps # and what the tests beside Node need
+	@sh internal/ci/install-redis.sh node
+
+test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; a minute
 	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
 
-test-cron: ## 10,000 random cron expressions fire when npm's croner says, over five years each; needs node and npm; about 8 minutes
-	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron
+CRON_EXPRESSIONS ?= 10000
+test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
 
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,11 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/nodetest"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
-
-const standardWebhooks = "1.1.1"
 
 // nodeReceiver is a process of Node that verifies each message with npm's standardwebhooks.
 type nodeReceiver struct {
@@ -35,21 +33,10 @@ type nodeReceiver struct {
 	all  int
 }
 
-// receiveWithNode starts one. The package is fetched with npm into a folder beside the go command's cache.
+// receiveWithNode starts one.
 func receiveWithNode(t *testing.T, secret string) *nodeReceiver {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(cache, "lubdub-tests", "standardwebhooks-"+standardWebhooks)
-	if _, err := os.Stat(filepath.Join(folder, "node_modules", "standardwebhooks")); err != nil {
-		install := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder,
-			"standardwebhooks@"+standardWebhooks)
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Fatalf("npm install: %v: %s", err, out)
-		}
-	}
+	folder := nodetest.Folder(t)
 	node := exec.Command("node", "testdata/webhooks.mjs", folder, secret)
 	out, err := node.StdoutPipe()
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
-# replicas, and a C compiler for the race detector.
+# replicas, and a C compiler for the race detector. With the word node also node and npm, whose packages some tests hold Lubdub against.
 set -eu
 
 as_root() {
@@ -39,4 +39,9 @@ command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc
   else install_package gcc gcc gcc gcc; fi
 }
+if [ "${1-}" = node ]; then
+  command -v node >/dev/null 2>&1 || install_package nodejs nodejs nodejs node
+  command -v npm >/dev/null 2>&1 || install_package npm npm npm node
+  node --version
+fi
 "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" --version

@@ -2,11 +2,16 @@
 
 package cron_test
 
-import "testing"
+import (
+	"flag"
+	"testing"
+)
 
-// 10,000 random expressions fire when croner says, over five years each.
+var expressions = flag.Int("croner.expressions", 10_000, "random expressions that are held against croner")
+
+// Random expressions fire when croner says, over five years each.
 func TestLongCroner(t *testing.T) {
-	mine, asked := cases(t, 10_000, 7)
+	mine, asked := cases(t, *expressions, 7)
 	fires := 0
 	for i, says := range askCroner(t, asked) {
 		hold(t, mine[i], asked[i], says)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/internal/cron"
+	"github.com/lubdub-io/lubdub/internal/nodetest"
 )
 
 var update = flag.Bool("update", false, "ask croner anew for testdata/croner.jsonl")
@@ -23,10 +24,7 @@ type known struct {
 	Says walked `json:"says"`
 }
 
-const (
-	cronerVersion = "11.0.1"
-	golden        = "testdata/croner.jsonl"
-)
+const golden = "testdata/croner.jsonl"
 
 // cases are random expressions with what is to be asked of each.
 func cases(t *testing.T, n int, seed uint64) (mine []string, asked []walk) {
@@ -43,20 +41,10 @@ func cases(t *testing.T, n int, seed uint64) (mine []string, asked []walk) {
 	return mine, asked
 }
 
-// askCroner has croner walk. It is fetched with npm into a folder beside the go command's cache.
+// askCroner has croner walk.
 func askCroner(t *testing.T, asked []walk) []walked {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(cache, "lubdub-tests", "croner-"+cronerVersion)
-	if _, err := os.Stat(filepath.Join(folder, "node_modules", "croner")); err != nil {
-		install := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder, "croner@"+cronerVersion)
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Fatalf("npm install: %v: %s", err, out)
-		}
-	}
+	folder := nodetest.Folder(t)
 	script, err := os.ReadFile("testdata/croner.mjs")
 	if err != nil {
 		t.Fatal(err)

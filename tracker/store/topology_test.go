@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Schedules fire once at each due time, webhooks are told of every event and the numbers are told again, whatever becomes of the
+// Redis that they are kept in.
+func TestWhatIsToldOutlivesAFailoverOfSentinel(t *testing.T) {
+	t.Parallel()
+	w := startWatched(t, 1, 1)
+	d := startDriven(t, w.url())
+	d.goesOn(t)
+	w.kill(t)
+	d.goesOn(t)
+	d.wantAll(t, func(int) *redistest.Server { return w.primary(t) })
+}
+
+func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 3, 1, 2*time.Second)
+	d := startDriven(t, cluster.URL())
+	c := &clustered{Cluster: cluster, tr: d.Tracker}
+	d.goesOn(t)
+	from, to := c.owner(t, 0, c.Servers[0]), (*redistest.Server)(nil)
+	for shard := range d.Shards() {
+		if to = c.owner(t, shard, c.Servers[0]); to != from {
+			break
+		}
+	}
+	if err := c.MoveSlot(c.slotOf(0), from, to, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	d.goesOn(t)
+	c.kill(t, 1)
+	d.goesOn(t)
+	d.wantAll(t, func(shard int) *redistest.Server { return c.owner(t, shard, c.Servers[0]) })
+}
+
+// driven is a deployment in which schedules fire each second and a webhook is told of their tasks.
+type driven struct {
+	*tracker.Tracker
+	mu   sync.Mutex
+	told map[string]bool // ids of events
+}
+
+const drivenSchedules = 6
+
+func (d *driven) Check(context.Context, string) error { return nil }
+
+func (d *driven) Post(_ context.Context, _ string, header map[string]string, _ []byte) (int, []byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := header["webhook-id"]
+	d.told[id[:strings.LastIndexByte(id, '_')]] = true
+	return 200, nil, nil
+}
+
+func startDriven(t *testing.T, url string) *driven {
+	t.Helper()
+	d := &driven{told: map[string]bool{}}
+	d.Tracker = trackertest.Open(t, tracker.Options{RedisURL: url, Shards: 12, Durability: tracker.Replicated, DurableReplicas: 1,
+		WebhookPoster: d})
+	ctx, stop := context.WithCancel(t.Context())
+	var sweeping sync.WaitGroup
+	for range 2 {
+		sweeping.Go(func() { _ = tracker.NewSweeper(d.Tracker, tracker.SweeperOptions{}).Run(ctx) })
+	}
+	t.Cleanup(func() { stop(); sweeping.Wait() })
+	if _, err := d.CreateWebhook(ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: tracker.HookSettings{
+		URL: "https://example.com", Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range drivenSchedules {
+		spec := tracker.ScheduleSpec{Scope: trackertest.Scope, ID: fmt.Sprint("s", i), Cron: "* * * * * *", MaxCatchup: 1000,
+			Task: tracker.NewTask{Queue: "q", Labels: map[string]string{"of": fmt.Sprint("s", i)}}}
+		if err := spec.Validate(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.CreateSchedule(ctx, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// goesOn waits until every schedule has fired twice more, the webhook was told of as many tasks, and the numbers are told.
+func (d *driven) goesOn(t *testing.T) {
+	t.Helper()
+	fires := func(i int) int64 {
+		s, err := d.Schedule(t.Context(), trackertest.Scope, fmt.Sprint("s", i))
+		if err != nil {
+			return 0
+		}
+		return s.Fires
+	}
+	told := func() int { d.mu.Lock(); defer d.mu.Unlock(); return len(d.told) }
+	var before [drivenSchedules]int64
+	heard := told()
+	for i := range before {
+		trackertest.Eventually(t, "a schedule is read", func() bool { before[i] = fires(i); return before[i] > 0 })
+	}
+	for i, n := range before {
+		trackertest.Eventually(t, "a schedule goes on", func() bool { return fires(i) >= n+2 })
+	}
+	trackertest.Eventually(t, "the webhook is told on", func() bool { return told() >= heard+2*drivenSchedules })
+	trackertest.Eventually(t, "the numbers are told", func() bool {
+		stats, err := d.Stats(t.Context(), trackertest.Scope)
+		if err != nil {
+			return false
+		}
+		_, err = d.System(t.Context())
+		return err == nil && stats.Counts != nil
+	})
+}
+
+// wantAll stops the schedules, and holds what was created and told against what had to be.
+func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) {
+	t.Helper()
+	for i := range drivenSchedules {
+		id := fmt.Sprint("s", i)
+		trackertest.Eventually(t, "a schedule is paused", func() bool {
+			_, err := d.PauseSchedule(t.Context(), trackertest.Scope, id)
+			return err == nil
+		})
+		var s *tracker.Schedule
+		trackertest.Eventually(t, "each fire has its task", func() (settled bool) {
+			var err error
+			s, err = d.Schedule(t.Context(), trackertest.Scope, id)
+			return err == nil && s.Waiting == 0
+		})
+		due := int64(s.Last.Sub(s.CreatedAt.Truncate(time.Second)) / time.Second)
+		if tasks := d.tasksOf(t, id); s.Fires != due || s.Skipped != 0 || tasks != due {
+			t.Errorf("%s was due %d times, fired %d times, skipped %d, and has %d tasks", id, due, s.Fires, s.Skipped, tasks)
+		}
+	}
+	for shard := range d.Shards() {
+		client := owner(shard).Client()
+		entries, err := client.XRange(t.Context(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
+		_ = client.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Values["type"] != "task.created" {
+				continue
+			}
+			id := fmt.Sprintf("evt_%03x_%s", shard, strings.ReplaceAll(e.ID, "-", "_"))
+			trackertest.Eventually(t, "the webhook is told of "+id, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.told[id] })
+		}
+	}
+}
+
+func (d *driven) tasksOf(t *testing.T, schedule string) (n int64) {
+	t.Helper()
+	for after := ""; ; {
+		page, err := d.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after,
+			Labels: map[string]string{"of": schedule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += int64(len(page.Tasks))
+		if after = page.Next; after == "" {
+			return n
+		}
+	}
+}
