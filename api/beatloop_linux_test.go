@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// streams are what clients may send on a connection. Where the loop answers, all is beats.
+func (w *twins) streams(t *testing.T) map[string]string {
+	ok := w.beat("task_1", seedHeartbeat)
+	s := map[string]string{
+		"a beat":             ok,
+		"beats in a row":     ok + w.beat("cancelled", `{"attempt":1}`) + w.beat("told", `{"attempt":1}`) + ok,
+		"every fate":         "",
+		"ids of requests":    w.beat("task_1", `{"attempt":1}`, "X-Request-ID: mine-1") + w.beat("expired", `{"attempt":1}`, "X-Request-ID: \"odd\""),
+		"a beat and a list":  ok + "GET /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.tokens["admin"] + "\r\n\r\n" + ok,
+		"a beat that closes": ok + strings.Replace(ok, "Host:", "Connection: close\r\nHost:", 1) + ok,
+		"part of a beat":     ok + ok[:len(ok)-5],
+		"part of a head":     ok[:100],
+		"nothing":            "",
+		"garbage":            "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"garbage later":      ok + "\r\n\r\n\x00\x01\x02" + ok,
+		"another's token":    strings.Replace(ok, "/task_1/", "/told/", 1) + ok,
+		"another attempt's":  w.beat("task_1", `{"attempt":2}`) + ok,
+		"a worker's token":   w.post("/v1/tasks/task_1/heartbeat", w.tokens["worker"], `{"attempt":1}`) + ok,
+		"not its worker's":   w.post("/v1/tasks/told/heartbeat", w.tokens["worker"], `{"attempt":1}`) + ok,
+		"an admin's token":   w.post("/v1/tasks/task_1/heartbeat", w.tokens["admin"], `{"attempt":1}`) + ok,
+		"no token":           "POST /v1/tasks/task_1/heartbeat HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n{\"attempt\":1}" + ok,
+		"a broken token":     strings.Replace(ok, "Bearer ey", "Bearer eY", 1) + ok,
+		"a worker's beats": w.post("/v1/workers/"+fakeWorkerID+"/heartbeat", w.tokens["worker"], `{"activeCount":3,"tasks":[{"taskId":"t",`+
+			`"attempt":1,"progressPct":10}]}`) + ok + w.post("/v1/workers/other/heartbeat", w.tokens["worker"], `{}`),
+		"a batch":        w.post("/v1/heartbeats", w.tokens["worker"], w.batch(3)) + ok,
+		"chunks":         ok + w.chunked(`{"attempt":1}`) + ok,
+		"an expectation": strings.Replace(ok, "Host:", "Expect: 100-continue\r\nHost:", 1),
+		"an odd type":    strings.Replace(ok, "application/json", "text/plain", 1) + ok,
+		"encoded":        strings.Replace(ok, "/task_1/", "/task%5f1/", 1) + ok,
+		"no body":        w.beat("task_1", "") + ok,
+		"too large":      strings.Replace(ok, "Content-Length: ", "Content-Length: 99", 1),
+	}
+	for task := range fates {
+		s["every fate"] += w.beat(task, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00Z","message":"<&\u00fc \ud83d\ude00"}`)
+	}
+	for i, body := range []string{`{}`, `[]`, `{"attempt":1`, `{"attempt":0}`, `{"attempt":1,"attempt":1}`, `{"attempt":1,"workerId":"-"}`, "\xff",
+		`{"attempt":1,"progressPct":101}`, `{"attempt":1,"other":[{"x":null}]} `, `{"attempt":1}x`, strings.Repeat("[", 500)} {
+		s[fmt.Sprintf("body %d", i)] = w.beat("task_1", body) + ok
+	}
+	e := &env{t: t, keys: w.loop.s.keys, clock: fakeTime, fake: &fakeTracker{}}
+	for _, c := range traps {
+		if !strings.Contains(c.trap, "timeouts") && !strings.Contains(c.trap, "panic") {
+			s["trap: "+c.trap] = strings.ReplaceAll(c.request(e), "\n", "\r\n")
+		}
+	}
+	return s
+}
+
+// batch is a body of n beats, of every fate.
+func (w *twins) batch(n int) string {
+	tasks := []string{"task_1", "cancelled", "expired", "told", "away", "older"}
+	items := make([]string, n)
+	for i := range items {
+		task := tasks[i%len(tasks)]
+		items[i] = fmt.Sprintf(`{"taskId":%q,"attempt":%d,"taskToken":%q,"message":"number %d"}`, task, 1+i/100%2, w.tokens[task], i)
+	}
+	return `{"heartbeats":[` + strings.Join(items, ",") + `]}`
+}
+
+func (w *twins) chunked(body string) string {
+	return fmt.Sprintf("POST /v1/tasks/task_1/heartbeat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		"%x\r\n%s\r\n0\r\n\r\n", w.tokens["task_1"], len(body), body)
+}
+
+// Whatever comes, and wherever it is cut, the loop answers byte for byte as fasthttp does, and the same comes of it.
+func TestTheLoopAnswersAsFasthttpDoes(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	for name, s := range w.streams(t) {
+		t.Run(name, func(t *testing.T) {
+			w.exchange(t, s)
+			step := 1 + len(s)/150
+			for cut := 1; cut < len(s) && !t.Failed(); cut += step {
+				w.exchange(t, s[:cut], s[cut:])
+			}
+		})
+	}
+	t.Run("what is counted", func(t *testing.T) { w.counted(t) })
+	t.Run("a batch of 1,000", func(t *testing.T) {
+		s := w.post("/v1/heartbeats", w.tokens["worker"], w.batch(1000)) + w.beat("task_1", seedHeartbeat)
+		w.exchange(t, s)
+		for cut := 1; cut < len(s) && !t.Failed(); cut += len(s) / 7 {
+			w.exchange(t, s[:cut], s[cut:])
+		}
+	})
+}
+
+// counted compares what both have counted.
+func (w *twins) counted(t *testing.T) {
+	got, want := w.loop.counters(t), w.plain.counters(t)
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s is %v with the loop and %v without it", name, got[name], n)
+		}
+	}
+	if want["lubdub_http_beats_accepted_total"] == 0 || w.loop.s.metrics.hot.inFlight() != 0 {
+		t.Errorf("%v, %d in flight", want, w.loop.s.metrics.hot.inFlight())
+	}
+}
+
+func (w *twin) counters(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := w.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				name += " " + l.GetValue()
+			}
+			if m.Counter != nil {
+				all[name] = m.Counter.GetValue()
+			}
+			if m.Histogram != nil {
+				all[name] = float64(m.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return all
+}
+
+// FuzzLoop: the same of any bytes, cut anywhere.
+func FuzzLoop(f *testing.F) {
+	w := newTwins(f)
+	for _, s := range []string{
+		w.beat("task_1", seedHeartbeat) + w.beat("cancelled", `{"attempt":1}`) + w.beat("expired", `{"attempt":1}`),
+		w.beat("task_1", `{"attempt":1}`, "User-Agent: x", "Accept: */*", "Connection: keep-alive", "X-Request-ID: r"),
+		w.post("/v1/heartbeats", w.tokens["worker"], w.batch(2)),
+		w.post("/v1/workers/"+fakeWorkerID+"/heartbeat", w.tokens["worker"], `{"activeCount":3}`),
+		w.chunked(`{"attempt":1}`) + "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		f.Add(s, uint(len(s)/3))
+	}
+	f.Fuzz(func(t *testing.T, s string, cut uint) {
+		if slow.MatchString(s) {
+			return
+		}
+		at := int(cut % uint(len(s)+1))
+		w.exchange(t, s[:at], s[at:])
+	})
+}
+
+// slow are requests that wait for something.
+var slow = regexp.MustCompile(`(?i)claim|events|100-continue`)
