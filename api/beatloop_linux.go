@@ -75,7 +75,7 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 		return false
 	}
 	a := who.task()
-	if a == nil || a.TaskID != string(p.ID) || l.body.read(p.Body) != nil || checkAttempt(a, l.body.attempt) != nil {
+	if a == nil || checkTask(a, p.ID) != nil || l.body.read(p.Body) != nil || checkAttempt(a, l.body.attempt) != nil {
 		return false
 	}
 	c.Known()

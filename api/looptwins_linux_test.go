@@ -30,7 +30,7 @@ type twin struct {
 	seen *recorder
 	reg  *prometheus.Registry
 	addr string
-	ping func() // returns when the loop has read what was sent before
+	ping func(testing.TB) // returns when a loop has read what was sent before
 }
 
 // recorder is a tracker that writes down what comes of requests. What becomes of a beat, its task says.
@@ -166,7 +166,8 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 	for _, one := range []*twin{w.loop, w.plain} {
 		pinger := dialTo(t, one.addr)
 		ping, answer := []byte(w.beat("ping", `{"attempt":1}`)), make([]byte, 4096)
-		one.ping = func() {
+		one.ping = func(t testing.TB) {
+			_ = pinger.SetDeadline(time.Now().Add(patience))
 			if _, err := pinger.Write(ping); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +175,7 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 				t.Fatal(err)
 			}
 		}
-		one.ping()
+		one.ping(t)
 	}
 	return w
 }
@@ -209,7 +210,7 @@ func (w *twin) exchange(t testing.TB, parts ...string) (answers string, acts []s
 	c := dialTo(t, w.addr)
 	for i, p := range parts {
 		if i > 0 {
-			w.ping()
+			w.ping(t)
 		}
 		if _, err := io.WriteString(c, p); err != nil {
 			break // it was refused, and that can be read
