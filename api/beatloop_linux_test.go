@@ -11,10 +11,11 @@ import (
 func (w *twins) streams(t *testing.T) map[string]string {
 	ok := w.beat("task_1", seedHeartbeat)
 	s := map[string]string{
-		"a beat":             ok,
-		"beats in a row":     ok + w.beat("cancelled", `{"attempt":1}`) + w.beat("told", `{"attempt":1}`) + ok,
-		"every fate":         "",
-		"ids of requests":    w.beat("task_1", `{"attempt":1}`, "X-Request-ID: mine-1") + w.beat("expired", `{"attempt":1}`, "X-Request-ID: \"odd\""),
+		"a beat":         ok,
+		"beats in a row": ok + w.beat("cancelled", `{"attempt":1}`) + w.beat("told", `{"attempt":1}`) + ok,
+		"every fate":     "",
+		"ids of requests": w.beat("task_1", `{"attempt":1}`, "X-Request-ID: mine-1") +
+			w.beat("expired", `{"attempt":1}`, "X-Request-ID: \"odd\""),
 		"a beat and a list":  ok + "GET /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.tokens["admin"] + "\r\n\r\n" + ok,
 		"a beat that closes": ok + strings.Replace(ok, "Host:", "Connection: close\r\nHost:", 1) + ok,
 		"part of a beat":     ok + ok[:len(ok)-5],
@@ -42,8 +43,10 @@ func (w *twins) streams(t *testing.T) map[string]string {
 	for task := range fates {
 		s["every fate"] += w.beat(task, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00Z","message":"<&\u00fc \ud83d\ude00"}`)
 	}
-	for i, body := range []string{`{}`, `[]`, `{"attempt":1`, `{"attempt":0}`, `{"attempt":1,"attempt":1}`, `{"attempt":1,"workerId":"-"}`, "\xff",
-		`{"attempt":1,"progressPct":101}`, `{"attempt":1,"other":[{"x":null}]} `, `{"attempt":1}x`, strings.Repeat("[", 500)} {
+	for i, body := range []string{
+		`{}`, `[]`, `{"attempt":1`, `{"attempt":0}`, `{"attempt":1,"attempt":1}`, `{"attempt":1,"workerId":"-"}`, "\xff",
+		`{"attempt":1,"progressPct":101}`, `{"attempt":1,"other":[{"x":null}]} `, `{"attempt":1}x`, strings.Repeat("[", 500),
+	} {
 		s[fmt.Sprintf("body %d", i)] = w.beat("task_1", body) + ok
 	}
 	e := &env{t: t, keys: w.loop.s.keys, clock: fakeTime, fake: &fakeTracker{}}

@@ -187,8 +187,8 @@ func (w *twins) beat(task, body string, headers ...string) string {
 
 func (w *twins) post(path, token, body string, headers ...string) string {
 	more := strings.Join(append(headers, ""), "\r\n")
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: lubdub.test\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%sContent-Length: "+
-		"%d\r\n\r\n%s", path, token, more, len(body), body)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: lubdub.test\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s"+
+		"Content-Length: %d\r\n\r\n%s", path, token, more, len(body), body)
 }
 
 func dialTo(t testing.TB, addr string) *net.TCPConn {
