@@ -150,7 +150,7 @@ microbench: deps ## benchmarks beside the code
 	go test -run '^$$' -bench . -benchmem $(PACKAGES)
 
 bench-compare: deps ## benchmarks beside the code, this tree against COMMIT=<rev>, in turns, with benchstat
-	@BENCH='$(BENCH)' PKGS='$(PKGS)' COUNT='$(COUNT)' BENCHTIME='$(BENCHTIME)' sh bench/compare.sh '$(COMMIT)'
+	@BENCH='$(BENCH)' PKGS='$(PKGS)' COUNT='$(COUNT)' BENCHTIME='$(BENCHTIME)' WITH='$(WITH)' sh bench/compare.sh '$(COMMIT)'
 
 clean: ## remove what was built
 	rm -rf bin

@@ -1,7 +1,7 @@
 #!/bin/sh
 # compare.sh <commit>: runs the micro-benchmarks of this tree and of a commit in turns, and compares them with benchstat.
 # BENCH chooses benchmarks (a pattern, default all), PKGS packages (default all that have any), COUNT the rounds (6),
-# BENCHTIME the length of each (0.5s).
+# BENCHTIME the length of each (0.5s), WITH files of this tree that the commit gets too: benchmarks that it did not have yet.
 set -eu
 commit=${1:?usage: make bench-compare COMMIT=<rev>}
 here=$(git rev-parse --show-toplevel)
@@ -10,6 +10,9 @@ tmp=$(mktemp -d)
 trap 'git -C "$here" worktree remove --force "$tmp/then" 2>/dev/null || true; rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 git -C "$here" worktree add --quiet --detach "$tmp/then" "$rev"
+for file in ${WITH:-}; do
+  cp "$here/$file" "$tmp/then/$file"
+done
 
 # Test binaries are built once, so that the rounds hold nothing but benchmarks.
 build() { # build <tree> <name>

@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed */*.lua
@@ -36,17 +38,17 @@ type Set struct {
 const redisClock = "redis.call('TIME')"
 
 // Load composes the scripts as production runs them: the clock is Redis's own.
-func Load() *Set { return compose(files, redisClock) }
+func Load() *Set { return withClock(embedded(), redisClock) }
 
 // LoadWithClock composes the scripts with another source of wall time: a Lua expression that returns
 // {seconds, microseconds} as TIME does. It is for tests, which step and freeze the clock; a test over
 // the import graph holds that only internal/redistest calls it.
-func LoadWithClock(expr string) *Set { return compose(files, expr) }
+func LoadWithClock(expr string) *Set { return withClock(embedded(), expr) }
 
 // LoadWithClockFrom composes the scripts of another folder, so that tests can try whether they would notice wrong ones.
 // With an empty expression the clock is Redis's own.
 func LoadWithClockFrom(folder fs.FS, expr string) *Set {
-	return compose(folder, cmp.Or(expr, redisClock))
+	return withClock(compose(folder), cmp.Or(expr, redisClock))
 }
 
 // Get returns the named script; a name that does not exist is a programming error and panics.
@@ -109,8 +111,12 @@ func newScript(name, src string) *Script {
 // Names lists the scripts, sorted.
 func (s *Set) Names() []string { return s.names }
 
-func compose(folder fs.FS, clock string) *Set {
-	set := &Set{byName: map[string]*Script{}}
+// embedded are the sources of all scripts, by name. Composing them takes some milliseconds, so it is done once.
+var embedded = sync.OnceValue(func() map[string]string { return compose(files) })
+
+// compose returns the sources of a folder's scripts, by name.
+func compose(folder fs.FS) map[string]string {
+	sources := map[string]string{}
 	files, err := fs.Glob(folder, "*/*.lua")
 	if err != nil {
 		panic(err) // the pattern is a good one
@@ -121,13 +127,20 @@ func compose(folder fs.FS, clock string) *Set {
 			continue
 		}
 		name := strings.TrimSuffix(base, ".lua")
-		if set.byName[name] != nil {
+		if sources[name] != "" {
 			panic(fmt.Sprintf("lua: two rooms have a script named %q", name))
 		}
-		set.byName[name] = newScript(name, strings.ReplaceAll(include(folder, file), redisClock, clock))
-		set.names = append(set.names, name)
+		sources[name] = withoutUnused(include(folder, file))
 	}
-	slices.Sort(set.names)
+	return sources
+}
+
+// withClock makes scripts of sources.
+func withClock(sources map[string]string, clock string) *Set {
+	set := &Set{byName: map[string]*Script{}, names: slices.Sorted(maps.Keys(sources))}
+	for name, src := range sources {
+		set.byName[name] = newScript(name, strings.ReplaceAll(src, redisClock, clock))
+	}
 	return set
 }
 
