@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -92,10 +93,14 @@ func (p *Poster) Check(ctx context.Context, text string) error {
 		return errors.New("begins with http, and its messages could be read on their way; use https, or have an operator set webhook-allow-http")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("must begin with https://")
+	case u.Port() != "" && !isPort(u.Port()):
+		return errors.New("has a port that there is not; use 1 to 65535")
 	}
 	addrs := []netip.Addr{}
 	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
 		addrs = append(addrs, a)
+	} else if endsInNumber(u.Hostname()) {
+		return errors.New("has a number for a host, which some read as an address; write the address as 192.0.2.1, or a name")
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, lookUp)
 		defer cancel()
@@ -105,6 +110,20 @@ func (p *Poster) Check(ctx context.Context, text string) error {
 		return fmt.Errorf("cannot be called: %w", ErrAddress)
 	}
 	return nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
+// endsInNumber reports whether a host that is no address ends in a number, as 2130706433 and 0x7f.1 do: by the URL standard it
+// is an address, and no name ends so.
+func endsInNumber(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 // Post posts a body, and returns the status of the answer and the beginning of its body, which is at most MaxExcerpt. The error

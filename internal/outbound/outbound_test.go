@@ -36,6 +36,13 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://8.8.8.8/#":            "fragment",
 		"https://8.8.8.8/ a":           "not a URL",
 		"https://8.8.8.8/" + strings.Repeat("a", maxURL): "longer",
+		"https://2130706433/":                            "number", // 127.0.0.1
+		"https://0x7f.1/":                                "number",
+		"https://0177.0.0.1/":                            "number",
+		"https://0/":                                     "number",
+		"https://name.08./":                              "number",
+		"https://8.8.8.8:99999/":                         "port",
+		"https://8.8.8.8:0/":                             "port",
 		"https://127.0.0.1/":                             "webhook-allow-cidrs",
 		"https://127.1.2.3:8443/":                        "webhook-allow-cidrs",
 		"https://localhost/":                             "webhook-allow-cidrs",

@@ -159,11 +159,16 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 			}
 			l.Close()
 		}
-		trackertest.Until(t, func() bool { // the last read may be under way
-			n := count()["read"]
-			time.Sleep(150 * time.Millisecond)
-			return count()["read"] == n
-		})
+		ended := make(chan struct{})
+		go func() { h.AwaitNoReader(); close(ended) }() // the last read may be under way
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Fatal("somebody reads though nobody listens")
+		}
+		if count()["read"] == 0 {
+			t.Error("nobody has read")
+		}
 	})
 }
 
