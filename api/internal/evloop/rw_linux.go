@@ -9,25 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read and write tell the runtime nothing: on descriptors that do not block they take some µs, and to tell would cost as much again
-// as Go's own part of them.
+// read and write tell the runtime nothing: on sockets that do not block they take some µs, and to tell would cost as much again
+// as Go's own part of them. As recv and send they do without what the system does for files.
 
 func read(fd int32, p []byte) (int, unix.Errno) {
-	for {
-		n, _, err := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		if err == 0 {
-			runtime.KeepAlive(p)
-			return int(n), 0
-		}
-		if err != unix.EINTR {
-			return 0, err
-		}
-	}
+	return call(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
 }
 
 func write(fd int32, p []byte) (int, unix.Errno) {
+	return call(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func call(trap uintptr, fd int32, p []byte, flags uintptr) (int, unix.Errno) {
 	for {
-		n, _, err := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		n, _, err := unix.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 		if err == 0 {
 			runtime.KeepAlive(p)
 			return int(n), 0
