@@ -46,6 +46,8 @@ func bars() []report.Bar {
 		{Name: "pollers", What: "1,000 idle long-pollers: CPU of server and Redis above that at rest", Unit: "% of a core", Bar: 2},
 		{Name: "streams", What: "single beat beside 10,000 streams of events: CPU of server and Redis above that without", Unit: "%", Bar: 2},
 		{Name: "event-p99", What: "from an event to a listener at 5,000 transitions a second: p99", Unit: "ms", Bar: 250},
+		{Name: "webhooks", What: "deliveries to one webhook by one sweeper", Unit: "deliveries/s", AtLeast: true, Bar: 1000},
+		{Name: "beside-schedules", What: "p99 of a single beat while 1,200 schedules catch up, to that alone", Unit: "×", Bar: 1.5},
 		{Name: "recovery", What: "a dead worker's 10,000 tasks: from its verdict until the last is requeued", Unit: "s", Bar: 2},
 		{Name: "beside-polls", What: "p99 of a single beat beside 1,000 long polls, to that alone", Unit: "×", Bar: 1.5},
 		{Name: "beside-bodies", What: "p99 of a single beat beside 100 slow bodies, to that alone", Unit: "×", Bar: 1.5},

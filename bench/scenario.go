@@ -64,6 +64,10 @@ func init() { // the functions look into the list
 		{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
 		{"streams", "Streams of events", "Tasks come and go at 5,000 transitions a second, and listeners tell how long each event takes; " +
 			"then beats at half of the top rate without and beside 10,000 clients that listen.", aRedis, runStreams},
+		{"webhooks", "Webhooks", "One webhook is told of 20,000 tasks as they are created; one sweeper posts them to a sink on this machine.",
+			aRedis, runWebhooks},
+		{"schedules", "Schedules that catch up", "Open loop at half of the top rate, alone and while 1,200 schedules catch up with 20 fires " +
+			"each.", aRedis, runSchedules},
 		{"recovery", "Recovery", "A worker that holds 10,000 tasks falls silent; each must be requeued, once.", aRedis, runRecovery},
 		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},
 		{"flood", "Slow and idle connections", "Open loop at half of the top rate, without and beside 5,000 connections that dawdle. Runs only " +
