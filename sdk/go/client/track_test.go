@@ -342,12 +342,12 @@ func TestARenewedTokenIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(9 * time.Second) // by the interval of the newest answer a second beat has gone
+		time.Sleep(31 * time.Second) // by the interval of the newest answer six beats have gone, or seven
 		if _, err := a.Done(nil); err != nil {
 			t.Fatal(err)
 		}
 		if used["/v1/tasks/t/started"] != "Bearer old " || !strings.HasPrefix(used["/v1/heartbeats"], "old new ") ||
-			used["/v1/tasks/t/completed"] != "Bearer new " {
+			strings.Count(used["/v1/heartbeats"], "new") < 5 || used["/v1/tasks/t/completed"] != "Bearer new " {
 			t.Errorf("%q", used)
 		}
 	})
@@ -390,3 +390,27 @@ func TestRunCompletesWhateverHappens(t *testing.T) {
 }
 
 func panicsHere() { panic("at the disco") }
+
+// A completion waits for the beat that names its attempt.
+func TestACompletionWaitsForTheBeatUnderWay(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		server := workertest.New(t, workertest.MachineTime())
+		c := newClient(t, server.URL(), append(server.Options(), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+			res, err := server.RoundTrip(r)
+			if r.URL.Path == "/v1/heartbeats" {
+				time.Sleep(4 * time.Second) // the answer takes its time
+			}
+			return res, err
+		})))...)
+		s := &site{t, server, c}
+		_, _, a := s.push()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := a.Done(nil); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 4*time.Second || len(s.beats()) != 1 {
+			t.Errorf("it waited %v, and %d beats went", waited, len(s.beats()))
+		}
+	})
+}

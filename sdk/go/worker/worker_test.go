@@ -145,10 +145,13 @@ func TestHowHandlersEnd(t *testing.T) {
 			[]worker.Option{worker.TaskTimeout(0)}, v1.CategoryUserCode, "EOF"},
 		"deaf": {func(context.Context, *worker.Task) (any, error) { time.Sleep(10 * time.Minute); return nil, nil },
 			[]worker.Option{worker.TaskTimeout(time.Minute)}, v1.CategoryTimeout, "too long"},
-		"stuck": {func(ctx context.Context, t *worker.Task) (any, error) {
+		"stuck": {func(ctx context.Context, task *worker.Task) (any, error) {
 			time.Sleep(50 * time.Second)
-			_ = t.Progress(1, "a sign of life")
-			<-ctx.Done()
+			reported := time.Now()
+			_ = task.Progress(1, "a sign of life")
+			if <-ctx.Done(); time.Since(reported) != time.Minute {
+				t.Errorf("it was taken for stuck %v after its progress", time.Since(reported))
+			}
 			return nil, nil
 		}, []worker.Option{worker.Watchdog(time.Minute)}, v1.CategoryTimeout, "no progress for 1m0s"},
 	} {
@@ -257,7 +260,7 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 
 func TestTheServerDrains(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newSite(t, worker.Concurrency(1))
 		s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(time.Minute); return 1, nil })
 		first := s.enqueue()
 		synctest.Wait()
@@ -265,6 +268,9 @@ func TestTheServerDrains(t *testing.T) {
 		second := s.enqueue()
 		if err := <-s.ended; err != nil {
 			t.Error(err)
+		}
+		if n := len(s.paths("/claim")); n != 1 {
+			t.Errorf("%d claims, though a beat told it to drain", n)
 		}
 		if s.server.Task(first).State != v1.Succeeded || s.server.Task(second).State != v1.Queued {
 			t.Errorf("%+v, %+v", s.server.Task(first), s.server.Task(second))
