@@ -24,11 +24,12 @@ type benchStore struct {
 	client *redis.Client
 }
 
-func newBenchStore(b *testing.B) *benchStore {
+func newBenchStore(b *testing.B, shards int) *benchStore {
 	b.Helper()
 	server := redistest.StartServer(b)
 	tr, err := tracker.Open(b.Context(), tracker.Options{
-		RedisURL: server.URL(), Shards: 16, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		RedisURL: server.URL(), Shards: shards, RedisTimeout: time.Minute,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -56,27 +57,73 @@ func (s *benchStore) cpu(b *testing.B) time.Duration {
 // measure times work, which does ops operations. With -v it logs what each Redis command took of that, those
 // inside scripts included; what evalsha has more than all others is the scripts' own.
 func (s *benchStore) measure(b *testing.B, ops int, work func()) {
-	_ = s.client.ConfigResetStat(context.Background())
-	before := s.cpu(b)
+	before := s.resetStats(b)
 	b.ResetTimer()
 	work()
 	b.StopTimer()
 	b.ReportMetric(float64((s.cpu(b)-before).Nanoseconds())/float64(ops), "redis-ns/op")
-	if testing.Verbose() {
-		for name, stat := range s.client.InfoMap(context.Background(), "commandstats").Val()["Commandstats"] {
-			var calls, usec int64
-			if _, err := fmt.Sscanf(stat, "calls=%d,usec=%d", &calls, &usec); err == nil {
-				b.Logf("%-20s %6.2f calls/op %8.0f ns/op", name, float64(calls)/float64(ops), float64(usec)*1e3/float64(ops))
-			}
+	s.logCommands(b, ops)
+}
+
+// resetStats forgets what commands have taken so far, and returns the CPU time of Redis.
+func (s *benchStore) resetStats(b *testing.B) time.Duration {
+	_ = s.client.ConfigResetStat(context.Background())
+	return s.cpu(b)
+}
+
+// logCommands tells what each command took since then, with -v.
+func (s *benchStore) logCommands(b *testing.B, ops int) {
+	if !testing.Verbose() {
+		return
+	}
+	for name, stat := range s.client.InfoMap(context.Background(), "commandstats").Val()["Commandstats"] {
+		var calls, usec int64
+		if _, err := fmt.Sscanf(stat, "calls=%d,usec=%d", &calls, &usec); err == nil {
+			b.Logf("%-20s %6.2f calls/op %8.0f ns/op", name, float64(calls)/float64(ops), float64(usec)*1e3/float64(ops))
 		}
 	}
+}
+
+// pass lets shard time run on without a beat.
+func (s *benchStore) pass(b *testing.B, d time.Duration) {
+	for ; d > 0; d -= 200 * time.Millisecond { // less than the most that shard time runs on in one step
+		if err := s.Tick(); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// claim makes n tasks of a queue, which a worker claims.
+func (s *benchStore) claim(b *testing.B, n int, change ...func(*tracker.NewTask)) (attempts []*tracker.Attempt) {
+	w := trackertest.NewWorker(func(w *tracker.NewWorker) { w.MaxConcurrent = n })
+	if err := w.Validate(); err != nil {
+		b.Fatal(err)
+	}
+	worker, err := s.Register(b.Context(), w)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.create(b, n, append(change, trackertest.Queued)...)
+	for len(attempts) < n {
+		tasks, err := s.Claim(b.Context(), tracker.ClaimRequest{
+			Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "default", Max: tracker.MaxClaim,
+		})
+		if err != nil || len(tasks) == 0 {
+			b.Fatalf("claimed %d of %d: %v", len(attempts), n, err)
+		}
+		for _, task := range tasks {
+			attempts = append(attempts, task.Attempt)
+		}
+	}
+	return attempts
 }
 
 // create makes n pushed tasks, a thousand a call.
 func (s *benchStore) create(b *testing.B, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
 	attempts := make([]*tracker.Attempt, 0, n)
-	for len(attempts) < n {
-		batch := make([]tracker.NewTask, min(1000, n-len(attempts)))
+	for made := 0; made < n; made += 1000 {
+		batch := make([]tracker.NewTask, min(1000, n-made))
 		for i := range batch {
 			batch[i] = tracker.NewTask{Scope: trackertest.Scope}
 			for _, f := range change {
@@ -90,7 +137,9 @@ func (s *benchStore) create(b *testing.B, n int, change ...func(*tracker.NewTask
 			if r.Err != nil {
 				b.Fatal(r.Err)
 			}
-			attempts = append(attempts, r.Created.Envelope.Attempt)
+			if r.Created.Envelope != nil {
+				attempts = append(attempts, r.Created.Envelope.Attempt)
+			}
 		}
 	}
 	return attempts
@@ -118,14 +167,14 @@ func (s *benchStore) beat(b *testing.B, attempts []*tracker.Attempt, size int, r
 }
 
 func BenchmarkCreate(b *testing.B) {
-	s := newBenchStore(b)
+	s := newBenchStore(b, 16)
 	b.ReportAllocs()
 	s.measure(b, b.N, func() { s.create(b, b.N) })
 }
 
 // BenchmarkStart is the first beat of each attempt, which starts it.
 func BenchmarkStart(b *testing.B) {
-	s := newBenchStore(b)
+	s := newBenchStore(b, 16)
 	attempts := s.create(b, b.N)
 	b.ReportAllocs()
 	s.measure(b, b.N, func() { s.beat(b, attempts, 1000, "") })
@@ -143,7 +192,7 @@ func BenchmarkBeats(b *testing.B) {
 		{"bare/100", 100, ""}, {"progress/100", 100, fullReport}, {"bare/1000", 1000, ""}, {"progress/1000", 1000, fullReport},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			s := newBenchStore(b)
+			s := newBenchStore(b, 16)
 			attempts := s.create(b, 100_000)
 			s.beat(b, attempts, 1000, fullReport)
 			order := make([]*tracker.Attempt, b.N)
@@ -156,23 +205,39 @@ func BenchmarkBeats(b *testing.B) {
 	}
 }
 
-// BenchmarkExpire is the verdict about one of very many attempts that fell silent at once.
+// BenchmarkExpire is the verdict about 10,000 attempts of one shard, among 100,000, that fell silent at once: pushed tasks, which
+// fail, and tasks of a queue that are tried again.
 func BenchmarkExpire(b *testing.B) {
-	s := newBenchStore(b)
-	s.beat(b, s.create(b, b.N, func(n *tracker.NewTask) {
-		n.HeartbeatInterval, n.HeartbeatTimeout = time.Second/2, time.Second
-	}), 1000, fullReport)
-	for range 10 { // shard time runs on for two seconds without a beat
-		if err := s.Tick(); err != nil {
-			b.Fatal(err)
-		}
-		time.Sleep(200 * time.Millisecond) // less than the most that shard time runs on in one step
+	const living, dead = 100_000, 10_000
+	short := func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second/2, time.Second }
+	once := func(n *tracker.NewTask) { // its retry is not due here
+		policy := tracker.DefaultRetryPolicy
+		policy.InitialBackoff, policy.MaxBackoff = time.Hour, time.Hour
+		n.Retry = &policy
 	}
-	sweeper := tracker.NewSweeper(s.Tracker, tracker.SweeperOptions{})
-	s.measure(b, b.N, func() {
-		r, err := sweeper.RunOnce(b.Context())
-		if err != nil || r.Zombies != b.N {
-			b.Fatalf("%d zombies of %d: %v", r.Zombies, b.N, err)
-		}
-	})
+	for name, start := range map[string]func(b *testing.B, s *benchStore, n int) []*tracker.Attempt{
+		"failed":  func(b *testing.B, s *benchStore, n int) []*tracker.Attempt { return s.create(b, n, short) },
+		"retried": func(b *testing.B, s *benchStore, n int) []*tracker.Attempt { return s.claim(b, n, short, once) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := newBenchStore(b, 1)
+			s.beat(b, s.create(b, living), 1000, "")
+			sweeper := tracker.NewSweeper(s.Tracker, tracker.SweeperOptions{})
+			var spent time.Duration
+			for range b.N {
+				b.StopTimer()
+				s.beat(b, start(b, s, dead), 1000, fullReport)
+				s.pass(b, 2*time.Second)
+				before := s.resetStats(b)
+				b.StartTimer()
+				r, err := sweeper.RunOnce(b.Context())
+				if err != nil || r.Zombies != dead {
+					b.Fatalf("%d zombies of %d: %v", r.Zombies, dead, err)
+				}
+				spent += s.cpu(b) - before
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*dead), "redis-ns/verdict")
+			s.logCommands(b, dead)
+		})
+	}
 }
