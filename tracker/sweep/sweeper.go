@@ -49,7 +49,7 @@ const (
 	findLimit    = 500                    // of one sorted set, a round
 	workerLimit  = 25                     // the same of workers, whose records are read whole
 	verdictLimit = 16                     // the same of verdicts, of which there may be very many: a beat waits for one call
-	verdictCalls = 2                      // such calls a round trip, for the same reason
+	verdictTrips = 3                      // such calls on their way at once, for the same reason
 )
 
 // NewSweeper makes a sweeper; start it with Run.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -137,7 +139,7 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	}
 	names, resolve := t.service.tasks.NameCalls(refs)
 	zombies := t.verdictCalls(silent, false)
-	t.execVerdicts(ctx, r.node, append(names, zombies.calls...))
+	t.execBeside(ctx, r.node, apart(append(names, zombies.calls...)))
 	if err := store.FirstError(names); err != nil {
 		return err
 	}
@@ -146,8 +148,13 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	if err != nil {
 		return err
 	}
-	rest := t.verdictCalls(append(again, others...), true)
-	t.execVerdicts(ctx, r.node, rest.calls)
+	zombies = t.verdictCalls(again, true)
+	t.execBeside(ctx, r.node, apart(zombies.calls))
+	if _, err := t.tally(r, zombies, done); err != nil {
+		return err
+	}
+	rest := t.verdictCalls(others, true)
+	t.execBeside(ctx, r.node, inTurn(rest.calls))
 	_, err = t.tally(r, rest, done)
 	return err
 }
@@ -190,12 +197,37 @@ func bySet(items []found, atMost int) (pieces [][]found) {
 	return pieces
 }
 
-// execVerdicts runs a few calls a round trip: when very many die at once, the beats of the others get their turn in between.
-// Redis serves a connection for as long as it has commands, so one long pipeline would leave them little.
-func (t *taskSweep) execVerdicts(ctx context.Context, n *store.Node, calls []*store.Call) {
-	for few := range slices.Chunk(calls, verdictCalls) {
-		t.service.store.Exec(ctx, n, few)
+// execBeside runs calls one a round trip, those of different series beside each other and a few at once. When very many die together
+// Redis has always one to go on with, and the beats of the others get their turn in between: it takes a command of each connection
+// in turn, where one long pipeline would leave them little.
+func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*store.Call) {
+	var next atomic.Int64
+	var trips sync.WaitGroup
+	for range min(verdictTrips, len(series)) {
+		trips.Go(t.service.store.Guard("sweeping tasks", func() {
+			for i := next.Add(1); i <= int64(len(series)); i = next.Add(1) {
+				for calls := series[i-1]; len(calls) > 0; calls = calls[1:] {
+					t.service.store.Exec(ctx, n, calls[:1])
+				}
+			}
+		}))
 	}
+	trips.Wait()
+}
+
+// apart makes a series of each call: they are about different tasks.
+func apart(calls []*store.Call) [][]*store.Call { return slices.Collect(slices.Chunk(calls, 1)) }
+
+// inTurn makes a series of what is about one shard: what comes first there ends a task that is overdue in several ways.
+func inTurn(calls []*store.Call) (series [][]*store.Call) {
+	for len(calls) > 0 {
+		k := 1
+		for k < len(calls) && calls[k].Shard == calls[0].Shard {
+			k++
+		}
+		series, calls = append(series, calls[:k]), calls[k:]
+	}
+	return series
 }
 
 // tally counts what the scripts took. It returns the zombies that were left because their run was not told; now
