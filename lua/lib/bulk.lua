@@ -3,7 +3,7 @@
 -- nor read what it has written there. Needs shard.
 local collected, in_order = {}, {}
 
-write = function(command, key, a, b, c)
+write = function(command, key, a, b)
   local of_key = collected[key]
   if not of_key then
     of_key = {}
@@ -16,7 +16,8 @@ write = function(command, key, a, b, c)
     in_order[#in_order + 1] = args
   end
   local n = #args
-  args[n + 1], args[n + 2], args[n + 3] = a, b, c
+  args[n + 1] = a
+  if b then args[n + 2] = b end -- to store a nil costs as much as all the rest
 end
 
 local function write_all()

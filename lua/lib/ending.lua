@@ -44,8 +44,8 @@ local function retry_after(task, loss)
   if not f.q or not f.p or f.cr then return nil end
   local attempts, losses, initial, multiplier, max = string.match(f.p, '^(%d+):(%d+):(%d+):([%d.]+):(%d+)$')
   local counter = loss and 'nl' or 'nf'
-  local count = redis.call('HINCRBY', task.key, counter, 1)
-  f[counter] = count
+  local count = (tonumber(f[counter]) or 0) + 1
+  f[counter], task.counted = count, counter
   if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil, true end
   local n = (tonumber(f.nf) or 0) + (tonumber(f.nl) or 0)
   if initial == '0' then return 0 end -- whatever it is multiplied by, infinity too
@@ -86,15 +86,23 @@ local function lost_after(since, L, lost, ran)
   return ran > 0 and math.floor(lost * math.min(1, (L - since - 1) / ran)) or lost
 end
 
--- Wall ms since shard time `since` in which shard time did not run.
+-- The outage at a place of the list, which all verdicts of a call ask for; before the first one is the sentinel.
 local outages = {}
+local function read_outage(i)
+  local L, _, lost, ran = unpack_outage(redis.call('LINDEX', OUTAGES, i))
+  outages[i] = {tonumber(L or -1), tonumber(lost or 0), tonumber(ran or 0)}
+  return outages[i]
+end
+
+-- Wall ms since shard time `since` in which shard time did not run.
 local function outage_credit(since)
   local credit, i = 0, 0
-  for _, piece in ipairs(unfolding or {}) do credit = credit + (lost_after(since, unpack(piece)) or 0) end
+  if unfolding then
+    for _, piece in ipairs(unfolding) do credit = credit + (lost_after(since, piece[1], piece[2], piece[3]) or 0) end
+  end
   while true do
-    outages[i] = outages[i] or redis.call('LINDEX', OUTAGES, i) or ''
-    local L, _, lost, ran = unpack_outage(outages[i])
-    lost = L and lost_after(since, tonumber(L), tonumber(lost), tonumber(ran))
+    local outage = outages[i] or read_outage(i)
+    local lost = lost_after(since, outage[1], outage[2], outage[3])
     if not lost then return credit end
     credit, i = credit + lost, i + 1
   end
@@ -106,7 +114,7 @@ local function heard_at(task, score, L)
   score = beat_of(task, score)
   if not score then return nil end
   local silent, credit = L - score, outage_credit(score)
-  return digits(now - silent - credit), digits(silent), digits(credit)
+  return string.format('%d', now - silent - credit), string.format('%d', silent), digits(credit) -- two of which no other has
 end
 
 -- How the history tells of a retry: after which backoff it follows, or that the policy allows no more.
@@ -124,13 +132,14 @@ local function verdict(task, v, retention)
   if v.reason ~= 'WORKER_LOST' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local heard, silent, credit = heard_at(task, score, v.L)
-  local e = {timeout = v.timeout, lag = digits(v.lag), sweeper = v.sweeper, worker_reason = v.worker_reason}
+  local last, spared = heard, nil
   if v.last then
-    e.last, e.silent, e.credit, e.spared = v.last, v.silent, v.credit, v.spared
+    last, silent, credit, spared = v.last, v.silent, v.credit, v.spared
   else
-    e.last, e.silent, e.credit, e.spared = heard, silent, credit, was_spared(task, score)
+    spared = was_spared(task, score)
   end
-  e.credit = e.credit or '0'
+  local e = {last = last, silent = silent, timeout = v.timeout, credit = credit or '0', lag = digits(v.lag), sweeper = v.sweeper,
+    worker_reason = v.worker_reason, spared = spared}
   local after, exhausted
   if v.retryable then after, exhausted = retry_after(task, v.loss) end
   if v.uncounted and f.q and not f.cr then after = 0 end

@@ -8,12 +8,17 @@ local EVENTS_MOST = '40000' -- in the stream of a shard, about, where sweepers d
 -- it is not known.
 local actor = table.remove(ARGV)
 
--- `of`: what is known of the scope, the subject and its attempt, and of the run, the queue, the kind (a task's type),
--- the worker and the machine that filters ask for, and of the trace that the task belongs to; `data`: the rest as JSON
--- object, nil for none.
+-- What is known of the scope, the subject and its attempt, and of the run, the queue, the kind (a task's type), the worker
+-- and the machine that filters ask for, and of the trace that the task belongs to, each '' where nothing is; `data`: the rest
+-- as JSON object.
+local function add_event(stream, type, data, scope, subject, attempt, run, queue, kind, worker, machine, trace)
+  redis.call('XADD', stream, 'MAXLEN', '~', EVENTS_MOST, '*', 'type', type, 'time', NOW, 'scope', scope,
+    'subject', subject, 'attempt', attempt, 'run', run, 'queue', queue, 'kind', kind, 'worker', worker, 'machine', machine,
+    'by', actor, 'trace', trace, 'data', data)
+end
+
+-- `of`: the same by name, as far as it is known; `data`: nil for none.
 local function write_event(stream, type, of, data)
-  redis.call('XADD', stream, 'MAXLEN', '~', EVENTS_MOST, '*', 'type', type, 'time', NOW, 'scope', of.scope or '',
-    'subject', of.subject or '', 'attempt', of.attempt or '', 'run', of.run or '', 'queue', of.queue or '',
-    'kind', of.kind or '', 'worker', of.worker or '', 'machine', of.machine or '', 'by', actor,
-    'trace', of.trace or '', 'data', data or '{}')
+  add_event(stream, type, data or '{}', of.scope or '', of.subject or '', of.attempt or '', of.run or '', of.queue or '',
+    of.kind or '', of.worker or '', of.machine or '', of.trace or '')
 end

@@ -31,10 +31,13 @@ local function unplace(task, at)
 end
 
 -- Frees the place that the current attempt takes at its worker, and tells a claim of that worker which waits for one
--- (tell_when_free.lua asks for that).
+-- (tell_when_free.lua asks for that) and need not be told twice in a call.
+local looked_for = {}
 local function let_go(task)
   write('ZREM', HELD, held_entry(task))
   local asked = '~' .. task.f.w
+  if looked_for[asked] then return end
+  looked_for[asked] = true
   if redis.call('ZSCORE', HELD, asked) then
     write('ZREM', HELD, asked)
     wake_worker(task.scope .. '/' .. task.f.w)
@@ -45,6 +48,6 @@ end
 -- cancel is pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
 local function leave_notice(task, kind, detail)
   if held_by(task) and (task.f.s == 'D' or task.f.s == 'R') then
-    redis.call('ZADD', OUTBOX, NOW, task.f.w .. '\t' .. member_of(task) .. '\t' .. kind .. '\t' .. detail)
+    write('ZADD', OUTBOX, NOW, task.f.w .. '\t' .. member_of(task) .. '\t' .. kind .. '\t' .. detail)
   end
 end

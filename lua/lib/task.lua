@@ -38,8 +38,8 @@ end
 
 local function emit(task, type, data)
   local f = task.f or {}
-  write_event(EVENTS, type, {scope = task.scope, subject = task.id, attempt = f.a and digits(f.a), run = f.u,
-    queue = f.q, kind = f.y, worker = f.w, trace = f.tp}, data)
+  add_event(EVENTS, type, data or '{}', task.scope, task.id, f.a and digits(f.a) or '', f.u or '', f.q or '', f.y or '', f.w or '',
+    '', f.tp or '')
 end
 
 -- Besides by its state IX names a task by what is asked about many, behind the names of all scopes:
@@ -50,7 +50,11 @@ local function is_live(state) return state == 'D' or state == 'R' end
 
 local function running_entry(task) return running_in_queue(task.scope, task.id, task.f.q) end
 
-local function sortable(ms) return string.format('%013.0f', tonumber(ms)) end
+-- A time of this age has 13 digits anyway, and is mostly printed already.
+local function sortable(ms)
+  local text = type(ms) == 'string' and ms or digits(ms)
+  return #text == 13 and text or string.format('%013d', tonumber(text))
+end
 
 local function end_entry(task)
   return '|' .. task.scope .. '/' .. task.f.s .. '/' .. sortable(task.f.e) .. '/' .. task.id
@@ -82,14 +86,18 @@ local function index(task, from, to)
   end
 end
 
--- Puts the task into a state, with the other fields given as name and value.
+-- Puts the task into a state, with the other fields given as name and value, and what was counted before (retry_after).
 local function move(task, state, ...)
   if task.f.s ~= state then
     if task.f.rd then unready(task) end
     index(task, task.f.s, state)
     task.f.s = state
   end
-  redis.call('HSET', task.key, 's', state, ...)
+  if task.counted then
+    redis.call('HSET', task.key, 's', state, task.counted, task.f[task.counted], ...)
+  else
+    redis.call('HSET', task.key, 's', state, ...)
+  end
 end
 
 -- The last beat that a score stands for, in shard time: it is not the score itself while the brake spares the attempt.
@@ -132,9 +140,10 @@ local function weigh(task, more)
 end
 
 -- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:
--- none) and its last report ('' : none); who has read these already leaves them in task.score and task.report.
+-- none) and its last report ('' : none); who knows these already leaves them in task.score and task.report, with its name in
+-- task.member.
 local function leave(task)
-  local f, member, score, report = task.f, member_of(task), task.score, task.report
+  local f, member, score, report = task.f, task.member or member_of(task), task.score, task.report
   if not score then
     score = tonumber(redis.call('ZSCORE', task.beats, member))
     report = redis.call('HGET', PROGRESS, member) or ''

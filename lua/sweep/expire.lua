@@ -28,12 +28,11 @@ for n, member in ipairs(members) do
   local score, first = tonumber(scores[n]), TASKS + 1 + (words + 1) * (n - 1)
   local result, detail = 0, 0
   if score and L - score > timeout then
-    local scope, id = task_in(member)
-    local task = {scope = scope, id = id, name = scope .. '/' .. id, f = fields_at(KEYS[first]), key = KEYS[first],
-      history = KEYS[first + 1], run = runs and KEYS[first + 2], beats = beats, score = score,
-      report = reports[n] or ''}
-    local f = task.f
-    if not f or f.s ~= 'R' or member_of(task) ~= member then -- an entry that nothing stands behind
+    local scope, id, name, attempt = task_in(member)
+    local f = fields_at(KEYS[first])
+    local task = {scope = scope, id = id, name = name, f = f, key = KEYS[first], history = KEYS[first + 1],
+      run = runs and KEYS[first + 2], beats = beats, member = member, score = score, report = reports[n] or ''}
+    if not f or f.s ~= 'R' or attempt ~= digits(f.a) .. '.' .. (f.f or '') then -- an entry that nothing stands behind
       write('ZREM', beats, member)
       write('HDEL', PROGRESS, member)
       write('HDEL', CANCELS, member)

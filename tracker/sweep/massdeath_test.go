@@ -1,0 +1,45 @@
+package sweep_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// While the answer to some verdicts is on its way, Redis goes on with the next ones.
+func TestVerdictsAreOnTheirWayBesideEachOther(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
+		tr := trackertest.OpenOn(t, s)
+		const tasks = 40
+		for i := range tasks {
+			trackertest.StartOne(t, tr, s, fmt.Sprint("t", i))
+		}
+		trackertest.Advance(t, tr, s, 2250*time.Millisecond)
+		var calls atomic.Int32
+		others := make(chan struct{})
+		anotherRan := sync.OnceFunc(func() { close(others) })
+		trackertest.After(tr, "expire", func() {
+			if calls.Add(1) > 1 {
+				anotherRan()
+				return
+			}
+			select {
+			case <-others:
+			case <-t.Context().Done():
+			case <-time.After(30 * time.Second):
+				t.Error("no other verdicts fall while the answer to the first ones is held back")
+			}
+		})
+		r, err := tracker.NewSweeper(tr, tracker.SweeperOptions{}).RunOnce(t.Context())
+		if err != nil || r.Zombies != tasks {
+			t.Fatalf("%d zombies of %d: %v", r.Zombies, tasks, err)
+		}
+	})
+}
