@@ -25,7 +25,8 @@ type beatLoop struct {
 	count   *hotStripe
 	parsed  beatparse.Request
 	body    beatBody
-	turn    []*tracker.Beat // of this turn
+	turn    []*tracker.Beat       // of this turn
+	tell    func([]*tracker.Beat) // haveLanded, made once
 	spare   []*loopBeat
 	text    []byte // of a body
 	out     []byte // an answer
@@ -49,7 +50,9 @@ type loopBeat struct {
 }
 
 func (s *Server) newLoopHandler(l *evloop.Loop) evloop.Handler {
-	return &beatLoop{s: s, loop: l, count: s.metrics.hot.stripe()}
+	b := &beatLoop{s: s, loop: l, count: s.metrics.hot.stripe()}
+	b.tell = b.haveLanded
+	return b
 }
 
 // Read takes in a beat.
@@ -115,7 +118,7 @@ func (l *beatLoop) Turn() {
 		clear(l.turn)
 		l.turn = l.turn[:0]
 	}()
-	l.s.tracker.Land(l.turn, l.haveLanded)
+	l.s.tracker.Land(l.turn, l.tell)
 }
 
 // haveLanded is told, on any goroutine, of beats that have their fate.

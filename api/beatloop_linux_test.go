@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // streams are what clients may send on a connection. Where the loop answers, all is beats.
@@ -157,3 +159,34 @@ func FuzzLoop(f *testing.F) {
 
 // slow are requests that wait for something.
 var slow = regexp.MustCompile(`(?i)claim|events|100-continue`)
+
+// A beat through the loop allocates nothing, from its first byte to its answer's last.
+func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates, and lets pools forget")
+	}
+	w := newTwin(t, func(c *Config) { c.Tracker = quietTracker{&fakeTracker{}} })
+	text, _, err := mintTask(w.s.keys, testAttempt(), time.Hour, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &twins{tokens: map[string]string{"task_1": text}}
+	beat, answer, c := []byte(of.beat("task_1", seedHeartbeat)), make([]byte, 4096), dialTo(t, w.addr)
+	once := func() {
+		if _, err := c.Write(beat); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(answer); err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 200 OK\r\n")) {
+			t.Fatalf("%v %s", err, answer[:n])
+		}
+	}
+	for range 10 { // the first is handed over
+		once()
+	}
+	if n := testing.AllocsPerRun(1000, once); n != 0 {
+		t.Errorf("%v allocations for a beat, want 0", n)
+	}
+	if w.s.metrics.hot.accepted() < 1000 {
+		t.Errorf("%v beats", w.s.metrics.hot.accepted())
+	}
+}

@@ -170,7 +170,7 @@ func (r *Request) header(line []byte) bool {
 	value = value[1:]
 	switch string(line[:colon]) {
 	case "Host", "host":
-		return r.once(host)
+		return r.once(host) && isHost(value)
 	case "Authorization", "authorization":
 		r.Token = bearer(value)
 		return r.once(authorization) && r.Token != nil
@@ -200,6 +200,22 @@ func (r *Request) once(h header) bool {
 	again := r.seen&h != 0
 	r.seen |= h
 	return !again
+}
+
+// isHost knows names and IPv4 addresses, perhaps with a port.
+func isHost(value []byte) bool {
+	name, port, _ := bytes.Cut(value, []byte(":"))
+	for _, c := range name {
+		if !plain[c] {
+			return false
+		}
+	}
+	for _, c := range port {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(name) > 0
 }
 
 // bearer returns the token of an Authorization header, nil when it has another form.

@@ -88,6 +88,9 @@ var doubts = map[string]string{
 	"an empty line first":               "\r\n" + lines(body, first, "Host: x", length),
 	"no host":                           lines(body, first, length),
 	"an empty host":                     lines(body, first, "Host: ", length),
+	"a host with odd characters":        lines(body, first, "Host: a\\b", length),
+	"a host of a port alone":            lines(body, first, "Host: :80", length),
+	"a host with an odd port":           lines(body, first, "Host: x:8o", length),
 	"two hosts":                         lines(body, first, "Host: x", "Host: x", length),
 	"no length":                         lines(body, first, "Host: x"),
 	"two lengths":                       lines(body, first, "Host: x", length, length),
@@ -180,6 +183,9 @@ func FuzzParse(f *testing.F) {
 		in := bufio.NewReaderSize(bytes.NewReader(b), MaxHead)
 		if err := full.Read(in); err != nil {
 			t.Fatalf("the full parser says %v", err)
+		}
+		if err := new(fasthttp.URI).Parse(full.Header.Host(), full.Header.RequestURI()); err != nil {
+			t.Errorf("the full parser says %v", err)
 		}
 		rest := len(b) - r.Total
 		h := &full.Header
