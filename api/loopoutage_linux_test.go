@@ -44,7 +44,7 @@ func (b *beater) run(t *testing.T, addr, beat string, stop <-chan struct{}) {
 		switch {
 		case err == nil && res.StatusCode == 200:
 			b.answered[0].Add(1)
-		case err == nil && res.StatusCode == 503 && res.Header.Get("Retry-After") != "": // the store's, or for what would be too late
+		case err == nil && res.StatusCode == 503 && res.Header.Get("Retry-After") != "":
 			b.answered[1].Add(1)
 		default:
 			t.Errorf("%v %s %s", err, res.Status, body)
@@ -76,7 +76,8 @@ func TestRedisAwayInTheMiddleOfTheLoopsFlushes(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range beaters {
 		var task v1.TaskEnvelope
-		e.do("POST", "/v1/tasks", e.control(roleDispatcher), fmt.Sprintf(`{"taskId":"t%d","heartbeatTimeoutMs":3600000}`, i)).want(201).into(&task)
+		create := fmt.Sprintf(`{"taskId":"t%d","heartbeatTimeoutMs":3600000}`, i)
+		e.do("POST", "/v1/tasks", e.control(roleDispatcher), create).want(201).into(&task)
 		of := &twins{tokens: map[string]string{task.TaskID: task.TaskToken}}
 		all.Go(func() { beaters[i].run(t, addr, of.beat(task.TaskID, `{"attempt":1,"progressPct":5}`), stop) })
 	}
