@@ -35,7 +35,7 @@ func (a *acceptor) listen(l *Loop) error {
 			return err
 		}
 	}
-	return watch(l.poll, unix.EPOLL_CTL_ADD, int32(a.fd), 0, unix.EPOLLIN)
+	return watch(l.epoll, unix.EPOLL_CTL_ADD, int32(a.fd), 0, unix.EPOLLIN)
 }
 
 func accept4(fd int) (int, error) {
@@ -92,7 +92,7 @@ func (a *acceptor) starve(l *Loop, err error) {
 	l.front.gate.Starve(err)
 	a.starved = min(max(2*a.starved, starvedFirst), starvedMost)
 	a.retry = l.now + int64(a.starved)
-	_ = watch(l.poll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
+	_ = watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
 }
 
 // due returns when to try again; 0: no need.
@@ -107,7 +107,7 @@ func (a *acceptor) due(l *Loop) int64 {
 func (a *acceptor) again(l *Loop) {
 	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(starvedMost)) {
 		a.retry = 0
-		if err := watch(l.poll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
+		if err := watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
 			a.fail(l, err)
 		}
 	}
@@ -137,7 +137,7 @@ func (a *acceptor) admit(l *Loop, fd int) {
 	c.slot.due.Store(l.now + int64(f.cfg.ReadTimeout))
 	c.slot.conn.Store(c)
 	of.open.Add(1)
-	if err := watch(of.poll, unix.EPOLL_CTL_ADD, c.fd, c.gen, interest); err != nil {
+	if err := watch(of.epoll, unix.EPOLL_CTL_ADD, c.fd, c.gen, interest); err != nil {
 		of.forget(c)
 	}
 }

@@ -85,7 +85,7 @@ func (c *Conn) tellsWritable() bool {
 		return true
 	}
 	c.drains = true
-	return watch(c.loop.poll, unix.EPOLL_CTL_MOD, c.fd, c.gen, interest|unix.EPOLLOUT) == nil
+	return watch(c.loop.epoll, unix.EPOLL_CTL_MOD, c.fd, c.gen, interest|unix.EPOLLOUT) == nil
 }
 
 // writeMore goes on with an answer.

@@ -1,7 +1,6 @@
 package evloop
 
 import (
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,7 @@ const (
 type Loop struct {
 	front   *Front
 	handler Handler
-	poll    int // the epoll
+	epoll   int
 	mail    *mailbox
 	over    chan struct{} // closed when it has ended
 	open    atomic.Int64  // connections, those that are lent included
@@ -44,20 +43,20 @@ type (
 
 func newLoop(f *Front) (*Loop, error) {
 	l := &Loop{
-		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), poll: -1,
+		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), epoll: -1,
 		now: time.Now().UnixNano(),
 	}
 	l.pace.least = int64(f.cfg.Pace)
 	l.scan.init(l.now, f.cfg.ReadTimeout, f.cfg.WriteTimeout, f.cfg.IdleTimeout)
 	var err error
-	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
 	}
 	if l.mail, err = newMailbox(); err != nil {
 		l.discard()
 		return nil, err
 	}
-	if err := watch(l.poll, unix.EPOLL_CTL_ADD, int32(l.mail.fd), 0, unix.EPOLLIN|unix.EPOLLET); err != nil {
+	if err := watch(l.epoll, unix.EPOLL_CTL_ADD, int32(l.mail.fd), 0, unix.EPOLLIN|unix.EPOLLET); err != nil {
 		l.discard()
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (l *Loop) discard() {
 	if l.mail != nil {
 		l.mail.close()
 	}
-	_ = unix.Close(l.poll)
+	_ = unix.Close(l.epoll)
 }
 
 // Post brings done to the handler's Landed, on the loop. It may be called from any goroutine; one wake-up serves many.
@@ -103,37 +102,6 @@ func (l *Loop) turn(events []unix.EpollEvent) {
 	l.takeMail()
 	l.scan.step(l)
 	l.front.accept.again(l)
-}
-
-// wait waits until something is ready, or due. It yields first: what the turn has started, such as a flush, then runs here
-// instead of waking another thread.
-func (l *Loop) wait() int {
-	timeout := 0
-	if len(l.ready) == 0 {
-		runtime.Gosched()
-		if pause := l.pace.pause(); pause > 0 {
-			nap(pause)
-		}
-		if l.mail.sleep() {
-			timeout = l.untilDue()
-		}
-	}
-	n, err := unix.EpollWait(l.poll, l.events, timeout)
-	l.mail.awake()
-	if err != nil {
-		return 0 // EINTR
-	}
-	return n
-}
-
-// untilDue returns for how many ms the loop may wait for events.
-func (l *Loop) untilDue() int {
-	due := l.scan.next
-	if at := l.front.accept.due(l); at != 0 {
-		due = min(due, at)
-	}
-	wait := min(max(0, due-time.Now().UnixNano()), l.scan.every)
-	return int((wait + int64(time.Millisecond) - 1) / int64(time.Millisecond))
 }
 
 func (l *Loop) event(e *unix.EpollEvent) {

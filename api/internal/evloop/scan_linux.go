@@ -1,10 +1,6 @@
 package evloop
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "time"
 
 // scan lets the deadlines of a loop's connections pass. A few are cut at a time: clients that came together are due together, and
 // each cut may send an answer and bring a new connection; heartbeats have their turn in between.
@@ -62,42 +58,4 @@ func (l *Loop) expire(c *Conn) {
 	default:
 		l.close(c)
 	}
-}
-
-// pacer spaces the turns of a loop, so that one wake-up serves many. A turn that was full is followed by the next at once, and a
-// loop with little to do is not held up either: nothing would come together.
-type pacer struct {
-	least   int64   // ns between the beginnings of two turns; 0: none
-	began   int64   // when this turn began
-	handled int     // requests that have begun in this turn
-	rate    float64 // requests that begin in `least`, about
-}
-
-const (
-	fullTurn  = 64 // requests
-	busyRate  = 2
-	rateTurns = 16 // over how many times `least` the rate is taken
-)
-
-func (p *pacer) begin(now int64) {
-	if p.least > 0 && now > p.began {
-		passed := float64(now-p.began) / float64(p.least)
-		weight := min(1, passed/rateTurns)
-		p.rate += (float64(p.handled)/passed - p.rate) * weight
-	}
-	p.began, p.handled = now, 0
-}
-
-// pause returns for how long the next turn should wait.
-func (p *pacer) pause() time.Duration {
-	if p.least == 0 || p.handled >= fullTurn || p.rate < busyRate {
-		return 0
-	}
-	return time.Duration(min(p.least, p.began+p.least-time.Now().UnixNano())) // a clock that was put back holds up nobody
-}
-
-// nap sleeps more exactly than a timer of the runtime.
-func nap(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // a signal may end it sooner
 }
