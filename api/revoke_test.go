@@ -33,7 +33,7 @@ func (l *live) beside() *live {
 // looks has the replica learn what was taken back meanwhile, as it does twice a second.
 func (l *live) looks() {
 	l.t.Helper()
-	if err := l.tr.LookAtRevocations(context.Background()); err != nil {
+	if err := l.tr.RefreshRevocations(context.Background()); err != nil {
 		l.t.Fatal(err)
 	}
 }

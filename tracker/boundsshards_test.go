@@ -71,13 +71,13 @@ func (b *bounds) manyRevocations() {
 		b.check("fill", b.Store.Client.ZAdd(b.Ctx, schema.RevocationsKey, append(all, redis.Z{Score: -float64(from + 1), Member: "!"})...).Err())
 	}
 	fill(0, revocations.MaxRevocations-100)
-	b.check("look", b.LookAtRevocations(b.Ctx))
+	b.check("look", b.RefreshRevocations(b.Ctx))
 	b.check("lose", b.Store.Client.Del(b.Ctx, schema.RevocationsKey).Err())
-	b.check("look", b.LookAtRevocations(b.Ctx))
+	b.check("look", b.RefreshRevocations(b.Ctx))
 	r := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: longest("tenant", 1), Workspace: "*", Name: longest("subject", 1),
 		IssuedBefore: before}
 	b.check("revoke", b.Revoke(b.Ctx, r))
-	b.check("look", b.LookAtRevocations(b.Ctx))
+	b.check("look", b.RefreshRevocations(b.Ctx))
 	if n, err := b.Store.Client.ZCard(b.Ctx, schema.RevocationsKey).Result(); err != nil || n < revocations.MaxRevocations-100 {
 		b.Fatalf("%d revocations, %v", n, err)
 	}

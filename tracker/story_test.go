@@ -421,7 +421,7 @@ func (c *story) revokes() {
 	c.sure("sweep on demand", func() error { _, err := c.Tracker.Sweep(c.Ctx); return err })
 	one := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
 	c.sure("revoke", func() error { return c.Revoke(c.Ctx, one) })
-	c.sure("look at revocations", func() error { return c.LookAtRevocations(c.Ctx) })
+	c.sure("look at revocations", func() error { return c.RefreshRevocations(c.Ctx) })
 }
 
 // readers look at everything.

@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	t := furnish(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
-		err = t.LookAtRevocations(ctx) // before the first token is judged
+		err = t.RefreshRevocations(ctx) // before the first token is judged
 	}
 	if err != nil {
 		_ = s.Close()

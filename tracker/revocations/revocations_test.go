@@ -34,7 +34,7 @@ func heeding(h *trackertest.Harness) *replica {
 
 func (r *replica) looks() {
 	r.Helper()
-	if err := r.LookAtRevocations(r.Ctx); err != nil {
+	if err := r.RefreshRevocations(r.Ctx); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestARevocationOutlivesTrouble(t *testing.T) {
 		down := true
 		trackertest.FailCalls(other.Tracker, "revocations", false, func(int) bool { return down })
 		one.revoke(subject("bob", now))
-		if err := other.LookAtRevocations(h.Ctx); tracker.CodeOf(err) != tracker.Unavailable {
+		if err := other.RefreshRevocations(h.Ctx); tracker.CodeOf(err) != tracker.Unavailable {
 			t.Fatalf("%v", err)
 		}
 		other.want("ann")

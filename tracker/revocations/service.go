@@ -23,9 +23,9 @@ const (
 	putBack  = 500  // that one script is given
 )
 
-// lookEvery is the time between two looks at the list. With a round trip to Redis it must fit into the 2 s within which
+// refreshInterval is the time between two reads of the list. With a round trip to Redis it must fit into the 2 s within which
 // every replica heeds what was taken back.
-const lookEvery = 500 * time.Millisecond
+const refreshInterval = 500 * time.Millisecond
 
 // Options configure a Service.
 type Options struct {
@@ -112,9 +112,9 @@ func (s *Service) FollowRevocations(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookEvery):
+		case <-time.After(refreshInterval):
 		}
-		err := s.LookAtRevocations(ctx)
+		err := s.RefreshRevocations(ctx)
 		switch {
 		case err != nil && !failing:
 			s.log.Warn("which tokens were taken back cannot be read; those that are known stay refused", "error", err)
@@ -125,8 +125,8 @@ func (s *Service) FollowRevocations(ctx context.Context) error {
 	}
 }
 
-// LookAtRevocations learns what has changed in the list, and puts back what a store has lost that this replica knows.
-func (s *Service) LookAtRevocations(ctx context.Context) error {
+// RefreshRevocations learns what has changed in the list, and puts back what a store has lost that this replica knows.
+func (s *Service) RefreshRevocations(ctx context.Context) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	err := s.look(ctx)

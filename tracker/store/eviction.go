@@ -94,12 +94,12 @@ func (s *Store) watchEviction(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(evictionTurns):
-			s.lookForEviction(ctx, time.Now())
+			s.checkEviction(ctx, time.Now())
 		}
 	}
 }
 
-func (s *Store) lookForEviction(ctx context.Context, now time.Time) {
+func (s *Store) checkEviction(ctx context.Context, now time.Time) {
 	w := &s.eviction
 	if !w.due(now, s.byShard.Load()) {
 		return

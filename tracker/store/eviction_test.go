@@ -80,12 +80,12 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 		}
 		was := tr.Ready(t.Context())
 		begun = begun.Add(59 * time.Second)
-		tr.LookForEviction(begun)
+		tr.CheckEviction(begun)
 		if is := tr.Ready(t.Context()); (is == nil) != (was == nil) {
 			t.Errorf("%s: looked again within a minute: %v", step.what, is)
 		}
 		begun = begun.Add(time.Minute)
-		tr.LookForEviction(begun)
+		tr.CheckEviction(begun)
 		err := tr.Ready(t.Context())
 		var e *tracker.EvictionError
 		switch {

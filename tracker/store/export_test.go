@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LookForEviction looks whether Redis evicts, if it is time to.
-func (s *Store) LookForEviction(now time.Time) { s.lookForEviction(context.Background(), now) }
+// CheckEviction looks whether Redis evicts, if it is time to.
+func (s *Store) CheckEviction(now time.Time) { s.checkEviction(context.Background(), now) }
 
 // MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
 func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load()) }
@@ -111,5 +111,5 @@ func (s *Store) SettleSchema(ctx context.Context, steps []SchemaStep) error {
 	return s.settleSchema(ctx, chain(steps))
 }
 
-// LookAtSchema looks once at the version, as a running program does every second.
-func (s *Store) LookAtSchema() { s.lookAtSchema(context.Background(), schemaSteps) }
+// CheckSchema looks once at the version, as a running program does every second.
+func (s *Store) CheckSchema() { s.checkSchema(context.Background(), schemaSteps) }

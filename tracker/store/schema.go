@@ -108,8 +108,8 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 	return nil
 }
 
-// schemaLook is the time between two checks of the version.
-const schemaLook = time.Second
+// schemaCheckInterval is the time between two checks of the version.
+const schemaCheckInterval = time.Second
 
 // watchSchema checks again and again. A store that was lost, or that an older program founded anew, is brought forward once
 // more; when a newer program has left this one behind, this one ends.
@@ -118,14 +118,14 @@ func (s *Store) watchSchema(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(schemaLook):
-			s.lookAtSchema(ctx, schemaSteps)
+		case <-time.After(schemaCheckInterval):
+			s.checkSchema(ctx, schemaSteps)
 		}
 	}
 }
 
-// lookAtSchema checks once; what fails is left to the next check.
-func (s *Store) lookAtSchema(ctx context.Context, steps []schemaStep) {
+// checkSchema checks once; what fails is left to the next check.
+func (s *Store) checkSchema(ctx context.Context, steps []schemaStep) {
 	is, err := s.readSchema(ctx)
 	switch {
 	case err != nil || is.lost:

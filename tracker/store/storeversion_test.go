@@ -288,7 +288,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 
 		set("schema", 7, "least", 1) // which lets programs of this version go on
 		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
-		again.LookAtSchema()
+		again.CheckSchema()
 		wantSchema(t, s, "a newer one that this one may run on", "7", "1")
 		trackertest.NewTask(t, again, "t1")
 	})
@@ -304,7 +304,7 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 			if err := h.Store.Client.HSet(h.Ctx, meta, "schema", version, "least", least).Err(); err != nil {
 				h.Fatal(err)
 			}
-			h.LookAtSchema()
+			h.CheckSchema()
 		}
 		brought(4, 3)
 		if err := h.BrokenBy(); err != nil {
@@ -337,12 +337,12 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 			h.Fatal(err)
 		}
 		h.Store.Clock.Set(h.Store.Clock.Now()) // it was in the store
-		h.LookAtSchema()
+		h.CheckSchema()
 		if n := h.Store.Client.Exists(h.Ctx, meta).Val(); n > 0 {
 			h.Fatal("a version without the number of shards: nobody would found the store anew")
 		}
 		h.MustTick()
-		h.LookAtSchema()
+		h.CheckSchema()
 		want := map[string]string{"shards": "2", "schema": "3", "least": "0", "id": h.Deployment()}
 		if got := h.Store.Client.HGetAll(h.Ctx, meta).Val(); !maps.Equal(got, want) {
 			h.Errorf("meta is %v", got)

@@ -77,7 +77,7 @@ func (b *brake) spareTasks(ctx context.Context, r *round, items []found) ([]foun
 		answered: func(item found, answer brakeAnswer) {
 			switch answer {
 			case brakeSpares:
-				r.result.Held++
+				r.result.MassExpiryHeld++
 				b.service.metrics.brake.sparedTasks.Inc()
 			case brakeLets:
 				rest = append(rest, item)
@@ -105,7 +105,7 @@ func (b *brake) spareWorkers(ctx context.Context, r *round, due []dueWorker) ([]
 		answered: func(w dueWorker, answer brakeAnswer) {
 			switch answer {
 			case brakeSpares:
-				r.result.Held++
+				r.result.MassExpiryHeld++
 				b.service.metrics.brake.sparedWorkers.Inc()
 				return
 			case brakeAwaits:

@@ -57,8 +57,8 @@ func pass(h *trackertest.Harness, d time.Duration, alive ...*tracker.Attempt) {
 // wantSweep does one sweep and holds it against what it must do.
 func wantSweep(h *trackertest.Harness, held, zombies int) {
 	h.Helper()
-	if r := h.MustSweep(); r.Held != held || r.Zombies != zombies {
-		h.Fatalf("%d held and %d zombies, want %d and %d", r.Held, r.Zombies, held, zombies)
+	if r := h.MustSweep(); r.MassExpiryHeld != held || r.Zombies != zombies {
+		h.Fatalf("%d held and %d zombies, want %d and %d", r.MassExpiryHeld, r.Zombies, held, zombies)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 			if r.Zombies > 0 {
 				h.Fatalf("%d died after %d were held", r.Zombies, held)
 			}
-			held += r.Held
+			held += r.MassExpiryHeld
 		}
 		if held != 100 {
 			h.Fatalf("%d held", held)
@@ -240,7 +240,7 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 		}
 		held := c.MustHolding("w000", 3)
 		c.AdvanceAlive(30*time.Second, alive...)
-		if r := c.MustSweep(); r.Held != 60 || r.StaleWorkers != 0 || r.Recovered != 0 {
+		if r := c.MustSweep(); r.MassExpiryHeld != 60 || r.StaleWorkers != 0 || r.Recovered != 0 {
 			c.Fatalf("%+v", r)
 		}
 		for _, id := range silent {
@@ -256,11 +256,11 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 			c.MustBeatWorker(id)
 		}
 		c.AdvanceAlive(25*time.Second, append(back, alive...)...)
-		if r := c.MustSweep(); r.Held != 0 || r.StaleWorkers != 0 {
+		if r := c.MustSweep(); r.MassExpiryHeld != 0 || r.StaleWorkers != 0 {
 			c.Fatalf("before its time: %+v", r)
 		}
 		c.AdvanceAlive(5*time.Second, append(back, alive...)...)
-		if r := c.MustSweep(); r.Held != 0 || r.StaleWorkers != 50 || r.Recovered != 3 {
+		if r := c.MustSweep(); r.MassExpiryHeld != 0 || r.StaleWorkers != 50 || r.Recovered != 3 {
 			c.Fatalf("%+v", r)
 		}
 		for _, a := range held {
@@ -306,7 +306,7 @@ func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		}
 		h.Advance(30*time.Second + justOver)
-		if r := h.MustSweep(); r.Held != 65 || r.Zombies != 0 || r.StaleWorkers != 0 {
+		if r := h.MustSweep(); r.MassExpiryHeld != 65 || r.Zombies != 0 || r.StaleWorkers != 0 {
 			h.Fatalf("%+v", r)
 		}
 		h.WantState(few[0].TaskID, tracker.Running, "")
@@ -404,9 +404,9 @@ func TestBrakeModel(t *testing.T) {
 					}
 				}
 				r, err := h.Sweep(h.Ctx) // a sweeper that knows of no census before
-				if err != nil || r.Held != wantHeld || r.Zombies != wantDead {
-					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.Held, r.Zombies, err, wantHeld, wantDead, live,
-						silent)
+				if err != nil || r.MassExpiryHeld != wantHeld || r.Zombies != wantDead {
+					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
+						wantHeld, wantDead, live, silent)
 				}
 			}
 			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })

@@ -23,8 +23,8 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 			trackertest.After(h.Tracker, "brake_tasks", func() { h.Advance(justOver) })
 			for held := 0; held < 60; {
 				r := h.MustSweep()
-				if held += r.Held; r.Held == 0 || r.Zombies > 0 {
-					h.Fatalf("%d held and %d zombies, after %d that were held", r.Held, r.Zombies, held)
+				if held += r.MassExpiryHeld; r.MassExpiryHeld == 0 || r.Zombies > 0 {
+					h.Fatalf("%d held and %d zombies, after %d that were held", r.MassExpiryHeld, r.Zombies, held)
 				}
 			}
 			h.WantState(first[0].TaskID, tracker.Running, "")
@@ -39,8 +39,8 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 			c.Advance(29 * time.Second)
 			trackertest.After(c.Tracker, "brake_workers", func() { c.Advance(time.Second) }) // it is asked because they are late
 			for _, held := range []int{0, 60} {
-				if r := c.MustSweep(); r.Held != held || r.StaleWorkers != 0 {
-					c.Fatalf("%d held and %d ended, want %d and none", r.Held, r.StaleWorkers, held)
+				if r := c.MustSweep(); r.MassExpiryHeld != held || r.StaleWorkers != 0 {
+					c.Fatalf("%d held and %d ended, want %d and none", r.MassExpiryHeld, r.StaleWorkers, held)
 				}
 			}
 		})

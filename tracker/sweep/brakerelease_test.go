@@ -36,7 +36,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		h.Advance(8*time.Second + justOver)
 		wantSweep(h, 0, 110) // of the released none is held any more, of the other all have had their time
 		h.Advance(7 * time.Second)
-		if s := h.MustSweep(); s.StaleWorkers != 60 || s.Held != 0 {
+		if s := h.MustSweep(); s.StaleWorkers != 60 || s.MassExpiryHeld != 0 {
 			h.Fatalf("%+v", s)
 		}
 		h.Advance(20 * time.Second)
@@ -106,13 +106,13 @@ func TestOperatorsReleaseHeldWorkers(t *testing.T) {
 			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		}
 		h.Advance(30 * time.Second)
-		if r := h.MustSweep(); r.Held != 60 {
+		if r := h.MustSweep(); r.MassExpiryHeld != 60 {
 			h.Fatalf("%+v", r)
 		}
 		if r, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Workers != 60 {
 			h.Fatalf("%+v %v", r, err)
 		}
-		if r := h.MustSweep(); r.StaleWorkers != 60 || r.Held != 0 {
+		if r := h.MustSweep(); r.StaleWorkers != 60 || r.MassExpiryHeld != 0 {
 			h.Fatalf("%+v", r)
 		}
 	}, trackertest.Braked)

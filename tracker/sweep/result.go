@@ -9,12 +9,12 @@ import (
 
 // SweepResult counts what one sweep did.
 type SweepResult struct {
-	Zombies  int // attempts ended for silence
-	TimedOut int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
-	Requeued int // of both, those whose task went back to its queue
-	Ready    int // queued tasks whose backoff or notBefore was over
-	Removed  int // finished tasks at the end of their retention
-	Held     int // attempts and workers that the mass expiry brake gave one more timeout
+	Zombies        int // attempts ended for silence
+	TimedOut       int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
+	Requeued       int // of both, those whose task went back to its queue
+	Ready          int // queued tasks whose backoff or notBefore was over
+	Removed        int // finished tasks at the end of their retention
+	MassExpiryHeld int // attempts and workers that the mass expiry brake gave one more timeout
 
 	StaleWorkers   int // workers that went OFFLINE for their silence
 	Machines       []MachineName
@@ -37,7 +37,7 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Requeued += o.Requeued
 	r.Ready += o.Ready
 	r.Removed += o.Removed
-	r.Held += o.Held
+	r.MassExpiryHeld += o.MassExpiryHeld
 	r.StaleWorkers += o.StaleWorkers
 	for _, m := range o.Machines {
 		r.addMachine(m)
@@ -51,7 +51,7 @@ func (r *SweepResult) add(o SweepResult) {
 func (r *SweepResult) data() string {
 	return fmt.Sprintf(`{"zombies":%d,"timedOut":%d,"requeued":%d,"ready":%d,"removed":%d,"held":%d,`+
 		`"workers":{"stale":%d,"drained":%d,"removed":%d,"recoveredAttempts":%d}}`,
-		r.Zombies, r.TimedOut, r.Requeued, r.Ready, r.Removed, r.Held, r.StaleWorkers, r.DrainedWorkers, r.RemovedWorkers, r.Recovered)
+		r.Zombies, r.TimedOut, r.Requeued, r.Ready, r.Removed, r.MassExpiryHeld, r.StaleWorkers, r.DrainedWorkers, r.RemovedWorkers, r.Recovered)
 }
 
 func (r *SweepResult) addMachine(m MachineName) {

@@ -19,13 +19,13 @@ type trims struct {
 
 // How long after a look at the events of a node the next one is: while there is more to drop, and otherwise, jittered.
 const (
-	trimPause = 50 * time.Millisecond
-	trimLook  = time.Second
+	trimPause    = 50 * time.Millisecond
+	trimInterval = time.Second
 )
 
 func (t *trims) run(ctx context.Context, n *store.Node) {
 	for ctx.Err() == nil && !n.Retired() {
-		pause := store.Jittered(trimLook)
+		pause := store.Jittered(trimInterval)
 		if mine := t.leads.among(t.store.Settled(n)); len(mine) > 0 {
 			if more, err := t.events.Trim(ctx, n, mine); more && err == nil {
 				pause = trimPause
