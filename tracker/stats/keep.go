@@ -84,7 +84,11 @@ func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
 		return hello.now, err
 	}
 	if said.tells {
-		s.told.tell(counts, sent)
+		deepest, err := s.queues.Deepest(ctx, maxQueuesTold)
+		if err != nil {
+			return hello.now, err
+		}
+		s.told.tell(counts, deepest, sent)
 	}
 	if said.wanted {
 		_, err = s.store.Do(ctx, "stats", s.levelsCall(step, counts.levels(), counts.Only))

@@ -8,6 +8,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -28,6 +29,7 @@ type Options struct {
 type Service struct {
 	store   *store.Store
 	workers *workers.Service
+	queues  *queues.Service
 	opts    Options
 	scripts *scripts
 
@@ -55,14 +57,14 @@ const (
 )
 
 // New makes the service.
-func New(st *store.Store, w *workers.Service, o Options) *Service {
+func New(st *store.Store, w *workers.Service, q *queues.Service, o Options) *Service {
 	hosts, _ := lru.New[string, host](maxHosts) // fails for a size of 0 only
 	told := newTold()
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(told)
 	}
 	return &Service{
-		told: told, store: st, workers: w, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
+		told: told, store: st, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
 		series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
 // told is what there is in the whole deployment, as the metrics of one replica at a time show it: the sum over all replicas is
@@ -12,42 +14,55 @@ import (
 type told struct {
 	mu     sync.Mutex
 	counts *Counts
+	queues []queues.ScopedQueue
 	until  time.Time // the end of the lease; nothing is shown after it
 
 	tasks, workers, liveness, machines, overdue *prometheus.Desc
+	depth, wait, running, unrunnable            *prometheus.Desc
 }
 
 func newTold() *told {
-	desc := func(name, help, label string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help+" Counted every 10 s and shown by one replica at a time.", []string{label}, nil)
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help+" Counted every 10 s and shown by one replica at a time.", labels, nil)
+	}
+	queue := func(name, help string) *prometheus.Desc {
+		return desc(name, help+" Of the 100 deepest queues of all scopes.", "tenant", "workspace", "queue")
 	}
 	return &told{
 		tasks:    desc("lubdub_tasks", "Tasks by state, in all scopes.", "state"),
 		workers:  desc("lubdub_workers", "Workers by status, in all scopes.", "status"),
 		liveness: desc("lubdub_workers_by_liveness", "Workers that are not OFFLINE by liveness, in all scopes.", "liveness"),
 		machines: desc("lubdub_machines", "Machines by status, in all scopes.", "status"),
-		overdue: prometheus.NewDesc("lubdub_oldest_overdue_seconds", "By how much that is overdue which is so most; 0: nothing is. "+
-			"Looked at every 10 s and shown by one replica at a time.", nil, nil),
+		overdue:  desc("lubdub_oldest_overdue_seconds", "By how much that is overdue which is so most; 0: nothing is."),
+
+		depth:   queue("lubdub_queue_depth", "Tasks that wait to be claimed."),
+		wait:    queue("lubdub_queue_oldest_wait_seconds", "How long the oldest of them has waited."),
+		running: queue("lubdub_queue_running", "Attempts that the queue's workers hold."),
+		unrunnable: queue("lubdub_queue_unrunnable", "Tasks that wait for a worker that there is not: none that is ONLINE and takes new work "+
+			"has their type, runtime and labels."),
 	}
 }
+
+// maxQueuesTold bounds the series: each queue has four.
+const maxQueuesTold = 100
 
 // leaseMargin is for clocks that do not run alike.
 const leaseMargin = time.Second
 
 // tell shows counts for as long as the lease lasts that was asked for at sent.
-func (t *told) tell(counts *Counts, sent time.Time) {
+func (t *told) tell(counts *Counts, deepest []queues.ScopedQueue, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts, t.until = counts, sent.Add(tellerLease-leaseMargin)
+	t.counts, t.queues, t.until = counts, deepest, sent.Add(tellerLease-leaseMargin)
 }
 
 // EndTelling has this replica's metrics show what there is no more, as they do when the lease has run out. For tests, whose clock
 // goes its own way.
-func (s *Service) EndTelling() { s.told.tell(nil, time.Time{}) }
+func (s *Service) EndTelling() { s.told.tell(nil, nil, time.Time{}) }
 
 // Describe is of prometheus.Collector.
 func (t *told) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue} {
+	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue, t.depth, t.wait, t.running, t.unrunnable} {
 		to <- d
 	}
 }
@@ -55,7 +70,7 @@ func (t *told) Describe(to chan<- *prometheus.Desc) {
 // Collect is of prometheus.Collector.
 func (t *told) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
-	c, over := t.counts, time.Now().After(t.until)
+	c, deepest, over := t.counts, t.queues, time.Now().After(t.until)
 	t.mu.Unlock()
 	if over {
 		return
@@ -65,6 +80,15 @@ func (t *told) Collect(to chan<- prometheus.Metric) {
 	gauges(to, t.workers, c.Workers)
 	gauges(to, t.liveness, c.Liveness)
 	gauges(to, t.machines, c.Machines)
+	for _, q := range deepest {
+		of := func(d *prometheus.Desc, n float64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, q.Scope.Tenant, q.Scope.Workspace, q.Name)
+		}
+		of(t.depth, float64(q.Depth()))
+		of(t.wait, q.OldestWait().Seconds())
+		of(t.running, float64(q.Running))
+		of(t.unrunnable, float64(q.Unrunnable()))
+	}
 }
 
 func gauges[K ~string](to chan<- prometheus.Metric, d *prometheus.Desc, counts map[K]int) {

@@ -35,8 +35,10 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 			for i, want := range []int{first, second} {
 				tasks, shown := told(h, registries[i], "lubdub_tasks", "QUEUED")
 				workers, _ := told(h, registries[i], "lubdub_workers", "ONLINE")
-				if shown != (want > 0) || tasks != want || shown && workers != 1 {
-					h.Errorf("replica %d shows %d tasks, %d workers", i, tasks, workers)
+				depth, _ := told(h, registries[i], "lubdub_queue_depth", "q")
+				unrunnable, _ := told(h, registries[i], "lubdub_queue_unrunnable", "q")
+				if shown != (want > 0) || tasks != want || depth != want || unrunnable != want || shown && workers != 1 {
+					h.Errorf("replica %d shows %d tasks, %d workers, %d that wait and %d that nobody can run", i, tasks, workers, depth, unrunnable)
 				}
 			}
 		}
@@ -68,7 +70,7 @@ func told(t testing.TB, from *prometheus.Registry, name, label string) (n int, s
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {
+			if f.GetName() == name && m.GetLabel()[0].GetValue() == label { // labels stand by name, so queue is the first
 				return int(m.GetGauge().GetValue()), true
 			}
 		}
