@@ -64,7 +64,8 @@ func New(st *store.Store, w *workers.Service, q *queues.Service, o Options) *Ser
 		o.Registerer.MustRegister(told)
 	}
 	return &Service{
-		told: told, store: st, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots), hosts: hosts,
+		store: st, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots),
+		hosts: hosts, told: told,
 		series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
 	}
 }
