@@ -6,5 +6,5 @@
 // fleet is a demonstration and a proof at once. What goes amiss in the fleet itself, such as a worker that is late on
 // a busy machine, ends nothing: it is told and counted apart, and a summary with too much of it proves nothing.
 //
-// It knows the wire contract (api/v1) and nothing of the server: it can be pointed at any deployment.
+// It knows the wire contract (sdk/go/v1) and nothing of the server: it can be pointed at any deployment.
 package fleet

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -41,7 +42,9 @@ type Options struct {
 // Fleet plays tasks against a server. Make it with New.
 type Fleet struct {
 	opts   Options
-	wire   *wire
+	api    *client.Client // with the fleet's own token
+	enrol  *client.Client // with that which registers workers
+	wrong  error          // why there are none
 	tally  tally
 	deck   deck
 	delays delays
@@ -86,7 +89,11 @@ func New(o Options) *Fleet {
 		transport.MaxIdleConnsPerHost = o.MaxLive
 		o.Client = &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	}
-	f := &Fleet{opts: o, wire: &wire{base: o.BaseURL, http: o.Client}}
+	f := &Fleet{opts: o}
+	f.api, f.wrong = o.connect(o.Token)
+	if f.wrong == nil {
+		f.enrol, f.wrong = o.connect(o.EnrollToken)
+	}
 	f.deck = deck{random: rand.New(rand.NewPCG(o.Seed, 0)), only: o.Only}
 	f.delays.threads = threadTimes
 	f.tally.begin()
@@ -100,6 +107,10 @@ func (f *Fleet) RunID() string { return f.opts.RunID }
 // ctx ends it stops at once and what is under way is not judged. Nothing else ends it: what goes amiss is logged and counted,
 // the show goes on, and Summary.Check says whether it proves anything.
 func (f *Fleet) Run(ctx context.Context, create time.Duration) {
+	if f.wrong != nil {
+		f.blame("the fleet", "", "%v", f.wrong)
+		return
+	}
 	defer f.opts.Client.CloseIdleConnections()
 	measured, stop := context.WithCancel(ctx)
 	var measuring, playing sync.WaitGroup
@@ -226,8 +237,11 @@ func (f *Fleet) checkRun(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.opts.Patience)
 	defer cancel()
 	have := f.tally.snapshot()
-	var run v1.Run
-	if err := f.control(limited, http.MethodGet, "/v1/runs/"+f.opts.RunID, nil, &run); err != nil {
+	var run *v1.Run
+	if err := f.control(limited, func() (err error) {
+		run, err = f.api.GetRun(limited, f.opts.RunID)
+		return err
+	}); err != nil {
 		if ctx.Err() == nil {
 			f.amiss(what, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -190,7 +191,8 @@ func TestARefusedTokenIsTold(t *testing.T) {
 		})}})
 		f.Run(t.Context(), time.Minute)
 		s := f.Summary()
-		if time.Since(began) < time.Minute || s.Wrongs == 0 || s.Wrong[0].String() != "creating a task  wrong: 401 : " || s.Check() == nil {
+		const want = "creating a task  wrong: lubdub: POST /v1/tasks: 401 : Unauthorized"
+		if time.Since(began) < time.Minute || s.Wrongs == 0 || s.Wrong[0].String() != want || s.Check() == nil {
 			t.Errorf("after %v: %s", time.Since(began), s)
 		}
 	})
@@ -235,7 +237,8 @@ func TestAgain(t *testing.T) {
 		want bool
 	}{
 		{nil, false}, {errors.New("connection refused"), true}, {errAnswer, false}, {context.Canceled, false}, {context.DeadlineExceeded, true},
-		{&refusal{Status: 503}, true}, {&refusal{Status: 429}, true}, {&refusal{Status: 409}, false}, {&refusal{Status: 500}, false},
+		{&client.Error{Status: 503}, true}, {&client.Error{Status: 429}, true},
+		{&client.Error{Status: 409}, false}, {&client.Error{Status: 500}, false},
 	} {
 		if again(c.err) != c.want {
 			t.Errorf("%v: %v", c.err, again(c.err))

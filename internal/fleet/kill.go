@@ -167,8 +167,11 @@ func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Ti
 func (p *pool) checkVictim(ctx context.Context, victim *worker) {
 	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.Patience)
 	defer cancel()
-	var w v1.Worker
-	err := p.fleet.control(limited, http.MethodGet, "/v1/workers/"+victim.id, nil, &w)
+	var w *v1.Worker
+	err := p.fleet.control(limited, func() (err error) {
+		w, err = p.fleet.api.GetWorker(limited, victim.id)
+		return err
+	})
 	if ctx.Err() != nil {
 		return
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -45,25 +45,30 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 	if adjust != nil {
 		adjust(&r)
 	}
-	var e v1.TaskEnvelope
 	p.begun = time.Now()
 	key := fmt.Sprintf("%s-%d", p.fleet.opts.RunID, p.number) // a lost answer must not leave a second task behind
-	if err := p.fleet.controlOnce(ctx, http.MethodPost, "/v1/tasks", key, &r, &e); err != nil {
+	var made *client.Created
+	if err := p.fleet.control(ctx, func() (err error) {
+		made, err = p.fleet.api.CreateTask(ctx, r, client.IdempotencyKey(key))
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	p.task = e.TaskID
+	p.task = made.TaskID()
 	p.fleet.tally.created.Add(1)
-	return p.hire(e), nil
+	return p.hire(*made.Envelope), nil
 }
 
 // next asks for another attempt and hires a worker for it.
 func (p *play) next(ctx context.Context, from int) (*runner, v1.TaskEnvelope, error) {
-	var e v1.TaskEnvelope
-	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/attempts", &v1.NextAttemptRequest{FromAttempt: from},
-		&e); err != nil {
-		return nil, e, err
+	var made *client.Created
+	if err := p.fleet.control(ctx, func() (err error) {
+		made, err = p.fleet.api.NextAttempt(ctx, p.task, v1.NextAttemptRequest{FromAttempt: from})
+		return err
+	}); err != nil {
+		return nil, v1.TaskEnvelope{}, err
 	}
-	return p.hire(e), e, nil
+	return p.hire(*made.Envelope), *made.Envelope, nil
 }
 
 func (p *play) hire(e v1.TaskEnvelope) *runner {
@@ -76,9 +81,12 @@ func (p *play) hire(e v1.TaskEnvelope) *runner {
 }
 
 func (p *play) cancel(ctx context.Context, reason string) error {
-	err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks/"+p.task+"/cancel", &v1.CancelRequest{Reason: reason}, nil)
-	var r *refusal
-	if errors.As(err, &r) && r.Status == http.StatusConflict && r.Body.State == v1.Cancelled {
+	err := p.fleet.control(ctx, func() error {
+		_, err := p.fleet.api.CancelTask(ctx, p.task, v1.CancelRequest{Reason: reason})
+		return err
+	})
+	var r *client.Error
+	if errors.As(err, &r) && r.Status == http.StatusConflict && r.Details.State == v1.Cancelled {
 		return nil // an answer was lost, and the call before this one has cancelled the task
 	}
 	return err
@@ -88,15 +96,15 @@ func (p *play) cancel(ctx context.Context, reason string) error {
 func (p *play) get(ctx context.Context) (*v1.Task, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience())
 	defer cancel()
-	var t v1.Task
-	err := p.fleet.control(ctx, http.MethodGet, "/v1/tasks/"+p.task, nil, &t)
-	if refusedWith(err) == http.StatusNotFound {
+	var t *v1.Task
+	err := p.fleet.control(ctx, func() (err error) {
+		t, err = p.fleet.api.GetTask(ctx, p.task)
+		return err
+	})
+	if missing(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return t, err
 }
 
 // beats beats n times, each after its interval, with rising progress.
@@ -209,27 +217,4 @@ func (p *play) expectVerdict(r *runner, outcome, reason string, due time.Time, t
 func (p *play) expectEnd(state v1.State, reason string) {
 	p.expect.State, p.expect.Reason = state, reason
 	p.expect.Attempts = append(p.expect.Attempts, ExpectAttempt{Outcome: string(state), Reason: reason})
-}
-
-// control makes a call with the fleet's own token, again while that may help.
-func (f *Fleet) control(ctx context.Context, method, path string, in, out any) error {
-	return f.controlOnce(ctx, method, path, "", in, out)
-}
-
-func (f *Fleet) controlOnce(ctx context.Context, method, path, key string, in, out any) error {
-	path += "?" + url.Values{"tenantId": {f.opts.Tenant}, "workspaceId": {f.opts.Workspace}}.Encode()
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := f.wire.callOnce(ctx, method, path, f.opts.Token, key, in, out)
-		if !again(err) || ctx.Err() != nil {
-			return err
-		}
-		f.tally.retries.Add(1)
-		var r *refusal
-		if errors.As(err, &r) && r.RetryAfter > 0 {
-			wait = min(wait, r.RetryAfter)
-		}
-		if !pause(ctx, wait) {
-			return err
-		}
-	}
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -209,10 +209,10 @@ func (p *pool) feed(ctx context.Context, create time.Duration, jobs *sync.WaitGr
 func (p *pool) create(ctx context.Context, queue string, n int) []string {
 	f := p.fleet
 	backoff, limit := int64(jobBackoff), jobStart.Milliseconds()
-	var r v1.CreateTasksRequest
+	var tasks []v1.CreateTasksItem
 	for range n {
 		number := p.jobs.Add(1)
-		r.Tasks = append(r.Tasks, v1.CreateTasksItem{
+		tasks = append(tasks, v1.CreateTasksItem{
 			CreateTaskRequest: v1.CreateTaskRequest{
 				RunID: f.opts.RunID, Queue: queue, Type: "job", TenantID: f.opts.Tenant, WorkspaceID: f.opts.Workspace,
 				Retry: &v1.RetryPolicy{InitialBackoffMs: &backoff}, StartTimeoutMs: &limit,
@@ -223,7 +223,7 @@ func (p *pool) create(ctx context.Context, queue string, n int) []string {
 	limited, cancel := context.WithTimeout(ctx, f.opts.PlayTime)
 	defer cancel()
 	for {
-		ids, err := p.createOnce(limited, &r)
+		ids, err := p.createOnce(limited, tasks)
 		if err == nil {
 			f.tally.created.Add(int64(len(ids)))
 			f.tally.playing.Add(int64(len(ids)))
@@ -239,24 +239,19 @@ func (p *pool) create(ctx context.Context, queue string, n int) []string {
 	}
 }
 
-func (p *pool) createOnce(ctx context.Context, r *v1.CreateTasksRequest) (ids []string, err error) {
-	var a v1.CreateTasksResponse
-	if err := p.fleet.control(ctx, http.MethodPost, "/v1/tasks:batch", r, &a); err != nil {
+func (p *pool) createOnce(ctx context.Context, tasks []v1.CreateTasksItem) (ids []string, err error) {
+	var made []client.Created
+	if err := p.fleet.control(ctx, func() (err error) {
+		made, err = p.fleet.api.CreateTasks(ctx, tasks)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	for _, result := range a.Results {
-		var t struct {
-			v1.Error
-			Status int
-			TaskID string `json:"taskId"`
+	for i := range made {
+		if made[i].Err != nil {
+			return nil, made[i].Err
 		}
-		if err := json.Unmarshal(result, &t); err != nil {
-			return nil, fmt.Errorf("%w: %v", errAnswer, err)
-		}
-		if t.Status != http.StatusCreated {
-			return nil, &refusal{Status: t.Status, Body: t.Error}
-		}
-		ids = append(ids, t.TaskID)
+		ids = append(ids, made[i].TaskID())
 	}
 	return ids, nil
 }

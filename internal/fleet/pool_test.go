@@ -154,7 +154,7 @@ func TestFaultsAboutWorkersAreFound(t *testing.T) {
 		"another worker is held to it": {func(f *fakePool) { f.stranger = true },
 			"was that of wkr_stranger, and should be that of wkr_"},
 		"the dead are let in": {func(f *fakePool) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
-		"nobody may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: 403"},
+		"nobody may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: lubdub: POST /v1/workers: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newFake()

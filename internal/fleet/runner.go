@@ -2,12 +2,12 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -44,12 +44,14 @@ func (r *runner) interval() time.Duration {
 
 // start says that the attempt runs.
 func (r *runner) start(ctx context.Context) error {
-	var a v1.StartedResponse
-	err := r.callback(ctx, "started", &v1.StartedRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, StartedAt: v1.At(time.Now())}, &a)
-	if err == nil {
-		r.note(a.ServerTime, a.ShouldCancel)
-	}
-	return err
+	started := v1.StartedRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, StartedAt: v1.At(time.Now())}
+	return r.timed(ctx, func() error {
+		a, err := r.fleet.api.Started(ctx, r.envelope.TaskID, r.token, started)
+		if err == nil {
+			r.note(a.ServerTime, a.ShouldCancel)
+		}
+		return err
+	})
 }
 
 // beat says "I am alive", and how far it has come.
@@ -59,20 +61,21 @@ func (r *runner) beat(ctx context.Context, pct float64, message string) error {
 	if r.inBatch {
 		return r.beatInBatch(ctx, b)
 	}
-	var a v1.HeartbeatResponse
-	err := r.callback(ctx, "heartbeat", &b, &a)
-	if err == nil {
-		r.note(a.ServerTime, a.ShouldCancel)
-		r.renew(a.TaskToken)
-	}
-	return err
+	return r.timed(ctx, func() error {
+		a, err := r.fleet.api.Heartbeat(ctx, r.envelope.TaskID, r.token, b)
+		if err == nil {
+			r.note(a.ServerTime, a.ShouldCancel)
+			r.renew(a.TaskToken)
+		}
+		return err
+	})
 }
 
 func (r *runner) beatInBatch(ctx context.Context, b v1.HeartbeatRequest) error {
-	request := &v1.HeartbeatsRequest{Heartbeats: []v1.HeartbeatItem{{TaskID: r.envelope.TaskID, TaskToken: r.token, HeartbeatRequest: b}}}
+	request := v1.HeartbeatsRequest{Heartbeats: []v1.HeartbeatItem{{TaskID: r.envelope.TaskID, TaskToken: r.token, HeartbeatRequest: b}}}
 	return r.timed(ctx, func() error {
-		var a v1.HeartbeatsResponse
-		if err := r.fleet.wire.call(ctx, http.MethodPost, "/v1/heartbeats", "", request, &a); err != nil {
+		a, err := r.fleet.api.Heartbeats(ctx, "", request)
+		if err != nil {
 			return err
 		}
 		if len(a.Results) != 1 {
@@ -80,8 +83,11 @@ func (r *runner) beatInBatch(ctx context.Context, b v1.HeartbeatRequest) error {
 		}
 		result := a.Results[0]
 		if result.Status != http.StatusOK {
-			return &refusal{Status: result.Status, RetryAfter: time.Duration(result.RetryAfterMs) * time.Millisecond,
-				Body: v1.Error{Error: result.Error, Message: result.Message, State: result.State, Reason: result.Reason}}
+			return &client.Error{
+				Operation: "POST /v1/heartbeats", Status: result.Status, Code: client.Code(result.Error), Message: result.Message,
+				RetryAfter: time.Duration(result.RetryAfterMs) * time.Millisecond,
+				Details:    v1.Error{State: result.State, Reason: result.Reason},
+			}
 		}
 		r.note(result.ServerTime, result.ShouldCancel != nil && *result.ShouldCancel)
 		r.renew(result.TaskToken)
@@ -96,10 +102,13 @@ func (r *runner) complete(ctx context.Context, c v1.CompletedRequest) (v1.Comple
 		c.CompletedAt = v1.At(time.Now())
 	}
 	var a v1.CompletedResponse
-	err := r.callback(ctx, "completed", &c, &a)
-	if err == nil {
-		r.heard = a.ServerTime.Time
-	}
+	err := r.timed(ctx, func() error {
+		answer, err := r.fleet.api.Completed(ctx, r.envelope.TaskID, r.token, c)
+		if err == nil {
+			a, r.heard = *answer, answer.ServerTime.Time
+		}
+		return err
+	})
 	return a, err
 }
 
@@ -116,12 +125,6 @@ func (r *runner) renew(token string) {
 	}
 }
 
-func (r *runner) callback(ctx context.Context, name string, in, out any) error {
-	return r.timed(ctx, func() error {
-		return r.fleet.wire.call(ctx, http.MethodPost, "/v1/tasks/"+r.envelope.TaskID+"/"+name, r.token, in, out)
-	})
-}
-
 // timed makes a call, again and again while that may help, as the contract asks of workers, and keeps count of
 // the silence around it.
 func (r *runner) timed(ctx context.Context, call func() error) error {
@@ -136,9 +139,8 @@ func (r *runner) timed(ctx context.Context, call func() error) error {
 			return err
 		}
 		r.fleet.tally.retries.Add(1)
-		var refused *refusal
-		if errors.As(err, &refused) && refused.RetryAfter > 0 {
-			wait = min(wait, refused.RetryAfter)
+		if after := client.RetryAfter(err); after > 0 {
+			wait = min(wait, after)
 		}
 		if !pause(ctx, wait) {
 			return ctx.Err()

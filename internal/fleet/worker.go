@@ -32,12 +32,10 @@ type worker struct {
 
 // enlist registers a worker. A registration whose answer was lost is repeated, and so the same.
 func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker, error) {
-	path := "/v1/workers?tenantId=" + f.opts.Tenant + "&workspaceId=" + f.opts.Workspace
 	r.RegistrationID = crand.Text()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		sent := time.Now()
-		var a v1.RegisterWorkerResponse
-		err := f.wire.call(ctx, http.MethodPost, path, f.opts.EnrollToken, &r, &a)
+		a, err := f.enrol.RegisterWorker(ctx, r)
 		if err == nil {
 			return &worker{
 				fleet: f, id: a.WorkerID, queue: r.Queue, token: a.WorkerToken, sent: sent,
@@ -50,11 +48,11 @@ func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker
 	}
 }
 
-func (w *worker) call(ctx context.Context, path string, in, out any) error {
+// opens is the worker's token.
+func (w *worker) opens() string {
 	w.mu.Lock()
-	token := w.token
-	w.mu.Unlock()
-	return w.fleet.wire.call(ctx, http.MethodPost, path, token, in, out)
+	defer w.mu.Unlock()
+	return w.token
 }
 
 // beat says "I am alive", for the worker and for all that it holds.
@@ -62,8 +60,7 @@ func (w *worker) beat(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		w.fleet.tally.beats.Add(1)
 		sent := time.Now()
-		var a v1.WorkerHeartbeatResponse
-		err := w.call(ctx, "/v1/workers/"+w.id+"/heartbeat", &v1.WorkerHeartbeatRequest{}, &a)
+		a, err := w.fleet.api.WorkerHeartbeat(ctx, w.id, w.opens(), v1.WorkerHeartbeatRequest{})
 		if err == nil {
 			w.mu.Lock()
 			w.longest = max(w.longest, time.Since(w.sent))
@@ -139,8 +136,7 @@ func (w *worker) keepBeating(ctx, on context.Context, r *rand.Rand) error {
 func (w *worker) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope, error) {
 	waitMs := claimWait.Milliseconds()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		var a v1.ClaimResponse
-		err := w.call(ctx, "/v1/queues/"+w.queue+"/claim", &v1.ClaimRequest{Max: &n, WaitMs: &waitMs, ClaimID: id}, &a)
+		a, err := w.fleet.api.ClaimTasks(ctx, w.queue, w.opens(), v1.ClaimRequest{Max: &n, WaitMs: &waitMs, ClaimID: id})
 		if err == nil {
 			return a.Tasks, nil
 		}
@@ -175,8 +171,7 @@ const claimWait = time.Second
 func (w *worker) leave(ctx context.Context) error {
 	w.retire(false)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		var gone v1.Worker
-		err := w.call(ctx, "/v1/workers/"+w.id+"/deregister", &v1.DeregisterRequest{}, &gone)
+		gone, err := w.fleet.api.DeregisterWorker(ctx, w.id, w.opens(), v1.DeregisterRequest{})
 		switch {
 		case err == nil && gone.Status != v1.Offline:
 			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, gone.Status)

@@ -111,7 +111,7 @@ func readResult(result json.RawMessage, queued bool) (*Created, error) {
 	if said.Status/100 == 2 {
 		return readCreated(result, queued)
 	}
-	if err != nil || said.Error.Error == "" {
+	if err != nil && said.Error.Error == "" || said.Status < http.StatusBadRequest {
 		return nil, fmt.Errorf("%w: a result is neither a task nor a refusal", ErrAnswer)
 	}
 	return &Created{Status: said.Status, Err: &Error{
