@@ -36,59 +36,59 @@ func runConnections(ctx context.Context, b *bench, s *report.Scenario) error {
 		return fmt.Errorf("the limit of open files leaves no room for connections; raise it with ulimit -n: %w", syscall.EMFILE)
 	}
 	limit := fmt.Sprint(n + spareFiles/2)
-	f, err := b.newFixture(ctx, n, "--max-connections", limit)
+	// All tasks are there also when the connections are not, so that both servers know as many tokens as they should.
+	f, err := b.newFixture(ctx, most)
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	f.tasks = newTasks(newPrefix(), n, quietInterval, quietTimeout, 0)
+	f.tasks = newTasks(newPrefix(), most, quietInterval, quietTimeout, 0)
 	if _, err := b.populate(ctx, f, f.tasks); err != nil {
 		return err
 	}
-	few, err := b.connect(ctx, f, max(1, min(pacedConnections, f.tasks.len()/5)))
-	if err != nil {
-		return err
+	var sides [2]*target
+	for i, size := range []int{max(1, min(pacedConnections, n/5)), n} {
+		side := &target{program: lubdub, redis: f.redis, tracked: f.tracked}
+		if side.server, err = b.serve(ctx, f.redis, most, "--max-connections", limit, "--roles", "api"); err != nil {
+			return err
+		}
+		defer side.server.Stop()
+		if err := b.connect(ctx, side, f.tasks, size); err != nil {
+			return err
+		}
+		defer side.pool.Close()
+		sides[i] = side
 	}
-	defer few.pool.Close()
-	server, err := b.serve(ctx, f.redis, n, "--max-connections", limit, "--roles", "api")
-	if err != nil {
-		return err
-	}
-	defer server.Stop()
-	other := &fixture{target: target{program: lubdub, server: server, redis: f.redis, tracked: f.tracked}, tasks: f.tasks}
-	many, err := b.connect(ctx, other, f.tasks.len())
-	if err != nil {
-		return err
-	}
-	defer many.pool.Close()
 	for round := 1; round <= b.Rounds; round++ {
-		if err := b.fewAndMany(ctx, s, f.tasks, few, many, round, most); err != nil {
+		if err := b.fewAndMany(ctx, s, f.tasks, sides, round, most); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// connect opens so many connections to a fixture's server, and beats once for each task, so that its token is known.
-func (b *bench) connect(ctx context.Context, f *fixture, n int) (*target, error) {
+// connect opens so many connections to a server, and beats once for each task, so that its token is known.
+func (b *bench) connect(ctx context.Context, t *target, tasks *tasks, n int) (err error) {
 	b.progress.step("opening %s connections", grouped(int64(n)))
-	t := f.target
-	var err error
-	if t.pool, err = load.DialLight(ctx, f.address(), n); err != nil {
-		return nil, err
+	if t.pool, err = load.DialLight(ctx, t.address(), n); err != nil {
+		return err
 	}
-	_, _, err = b.drive(ctx, &t, report.Run{Variant: "(warming up)"}, load.Load{Source: f.tasks.beatOnce, PerSecond: 20_000})
-	return &t, err
+	if _, _, err = b.drive(ctx, t, report.Run{Variant: "(warming up)"}, load.Load{Source: tasks.beatOnce, PerSecond: 20_000}); err != nil {
+		t.pool.Close()
+		return err
+	}
+	collect(ctx, t.server)
+	return nil
 }
 
-func (b *bench) fewAndMany(ctx context.Context, s *report.Scenario, tasks *tasks, few, many *target, round, most int) error {
+func (b *bench) fewAndMany(ctx context.Context, s *report.Scenario, tasks *tasks, sides [2]*target, round, most int) error {
 	rate := float64(most) / connectionInterval.Seconds()
 	length := max(b.For, connectionInterval) // every connection beats
 	if b.Quick {
 		length = b.short()
 	}
 	var cpu, rss [2]*float64
-	for i, t := range []*target{few, many} {
+	for i, t := range sides {
 		r, _, err := b.drive(ctx, t, report.Run{Round: round, Variant: grouped(int64(t.pool.Size())) + " connections"},
 			load.Load{Source: tasks.beatOneByOne, For: length, PerSecond: rate})
 		s.Runs = append(s.Runs, r)
@@ -105,10 +105,10 @@ func (b *bench) fewAndMany(ctx context.Context, s *report.Scenario, tasks *tasks
 	if rss[0] == nil || rss[1] == nil {
 		return nil
 	}
-	all, there := *rss[1], many.pool.Size()
-	each := (*rss[1] - *rss[0]) * 1e6 / float64(there-few.pool.Size())
+	all, few, there := *rss[1], sides[0].pool.Size(), sides[1].pool.Size()
+	each := (*rss[1] - *rss[0]) * 1e6 / float64(there-few)
 	if there < manyConnections {
-		all += each * float64(manyConnections-there) / 1e6
+		all += max(each, 0) * float64(manyConnections-there) / 1e6
 		note := fmt.Sprintf("%s connections", grouped(int64(there)))
 		b.because("connections-cpu", note)
 		b.because("connections-rss", "reckoned from "+note)
@@ -116,7 +116,7 @@ func (b *bench) fewAndMany(ctx context.Context, s *report.Scenario, tasks *tasks
 	b.give("connections-rss", &all)
 	if round == b.Rounds {
 		addFigure(s, "connections-rss-few", fmt.Sprintf("memory of the server with %s connections, last round",
-			grouped(int64(few.pool.Size()))), rss[0], "MB")
+			grouped(int64(few))), rss[0], "MB")
 		addFigure(s, "connections-rss-many", fmt.Sprintf("and of that with %s", grouped(int64(there))), rss[1], "MB")
 		kb := each / 1e3
 		addFigure(s, "connections-rss-each", "which is for each connection more", &kb, "KB")
