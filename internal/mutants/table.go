@@ -137,7 +137,7 @@ var mutants = []mutant{
 	{"a connection has two requests under way", "api/internal/evloop/loop_linux.go",
 		"if !c.readable || c.has(flagUnderWay|flagGone) {", "if !c.readable || c.has(flagGone) {", "^TestOneRequestIsUnderWayAtATime$"},
 	{"a request that is under way is timed out", "api/internal/evloop/loop_linux.go",
-		"				c.slot.due.Store(0)\n", "", "^TestDeadlinesPass$"},
+		"					c.slot.due.Store(0)\n", "", "^TestDeadlinesPass$"},
 	{"what was reserved for a request is not given back", "api/internal/evloop/loop_linux.go",
 		"		l.front.cfg.Bodies.Give(c.in.reserved)\n", "", "^TestLargeRequestsAreReserved$"},
 	{"a loop takes more connections than it may", "api/internal/evloop/accept_linux.go", "if !f.gate.Room() {",

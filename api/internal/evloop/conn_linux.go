@@ -48,9 +48,6 @@ func (c *Conn) Known() {
 	}
 }
 
-// Loop returns the connection's loop.
-func (c *Conn) Loop() *Loop { return c.loop }
-
 // Answer ends the request that is under way: b is written, as far as it goes at once, and copied where it does not. With close the
 // connection ends then. What is unread behind the request is looked at in the next turn. On a connection that has gone it does
 // nothing.

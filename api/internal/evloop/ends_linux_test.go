@@ -67,22 +67,24 @@ func TestATrickleIsCutOff(t *testing.T) {
 // Whoever does not read its answer holds one of them, is not read from, and is closed in the end.
 func TestReadersThatDoNotRead(t *testing.T) {
 	t.Parallel()
-	s := serve(t, func(c *Config) { c.WriteTimeout = 300 * time.Millisecond })
-	c := s.dial()
-	_ = c.SetReadBuffer(4 << 10)
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		for {
-			if _, err := c.Write([]byte(strings.Repeat("g1000000\n", 100))); err != nil {
-				return
+	for _, request := range []string{"g1000000\n", "m1000000\n"} {
+		s := serve(t, func(c *Config) { c.WriteTimeout = 300 * time.Millisecond })
+		c := s.dial()
+		_ = c.SetReadBuffer(4 << 10)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			for {
+				if _, err := c.Write([]byte(strings.Repeat(request, 100))); err != nil {
+					return
+				}
 			}
+		}()
+		<-sent // it was closed, before which it could not send for ever
+		s.opens(0)
+		if n := s.told.Load(); n > 10 {
+			t.Errorf("%d answers of 1 MB were written to a client that reads nothing", n)
 		}
-	}()
-	<-sent // it was closed, before which it could not send for ever
-	s.opens(0)
-	if n := s.told.Load(); n > 10 {
-		t.Errorf("%d answers of 1 MB were written to a client that reads nothing", n)
 	}
 }
 

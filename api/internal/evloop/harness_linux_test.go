@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	n<text>        is answered <text> at once
 //	b<n>:<n bytes> is answered with those bytes, once they have been to the backend
 //	g<n>           is answered with n bytes, once it has been to the backend
+//	m<n>           is answered with n bytes at once
 //	h<text>        is handed over, and answered <text>
 //	p<text>        panics
 //	w<text>        is answered <text> when the test says so
@@ -66,6 +67,9 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 		panic(text)
 	case 'n':
 		c.Answer([]byte(text+"\n"), h.l.Stopping())
+	case 'm':
+		n, _ := strconv.Atoi(text)
+		c.Answer([]byte(strings.Repeat("m", n)+"\n"), h.l.Stopping())
 	case 'g':
 		n, _ := strconv.Atoi(text)
 		h.begin(c, strings.Repeat("g", n))

@@ -207,7 +207,9 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 			if c.has(flagUnderWay) {
 				l.keep(c, b)
 				c.begun = 0
-				c.slot.due.Store(0)
+				if c.out == nil { // else it has been answered, and must be taken in time
+					c.slot.due.Store(0)
+				}
 				return false
 			}
 			continue
