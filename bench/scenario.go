@@ -66,7 +66,7 @@ func init() { // the functions look into the list
 			"then beats at half of the top rate without and beside 10,000 clients that listen.", aRedis, runStreams},
 		{"webhooks", "Webhooks", "One webhook is told of 20,000 tasks as they are created; one sweeper posts them to a sink on this machine.",
 			aRedis, runWebhooks},
-		{"schedules", "Schedules that catch up", "Open loop at half of the top rate, alone and while 1,200 schedules catch up with 20 fires " +
+		{"schedules", "Schedules that catch up", "Open loop at half of the top rate, alone and while 1,200 schedules catch up with 10 fires " +
 			"each.", aRedis, runSchedules},
 		{"recovery", "Recovery", "A worker that holds 10,000 tasks falls silent; each must be requeued, once.", aRedis, runRecovery},
 		{"etcd", "etcd", "Keep-alives of 256 leases on one etcd node, for scale; only where there is an etcd.", aRedis, runEtcd},

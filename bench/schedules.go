@@ -12,7 +12,7 @@ import (
 
 const (
 	schedules     = 1200 // that catch up at once
-	firesOfEach   = 20   // that each has missed
+	firesOfEach   = 10   // that each has missed
 	scheduleQueue = "bench-schedules"
 )
 
