@@ -196,3 +196,12 @@ func BenchmarkProgress(b *testing.B) {
 		_ = c.attempts[0].Progress(50, "halfway")
 	}
 }
+
+// One request of a thousand beats, written, answered and read; the server's share, which makes the answer, is in it.
+func BenchmarkTickOfAThousand(b *testing.B) {
+	c := newCrowd(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		client.BeatNow(c.client)
+	}
+}
