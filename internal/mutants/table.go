@@ -77,7 +77,7 @@ var mutants = []mutant{
 	{"losses have no end", "lua/lib/ending.lua", "if loss and count > tonumber(losses) or", "if",
 		"^TestMaxLossesStopsAPoisonPill$"},
 	{"a task stays in the list of its state before", "lua/lib/task.lua",
-		"  if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end\n", "", "^TestATaskIsInOneList$"},
+		"  elseif from then\n    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)\n", "", "^TestATaskIsInOneList$"},
 	{"a verdict has no event", "lua/lib/ending.lua", "  emit(task, 'task.failed', data)\n", "",
 		"^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
 	{"an ended attempt leaves no history", "lua/lib/ending.lua", "if f.a > 0 and f.s ~= 'Q' then", "if false then",

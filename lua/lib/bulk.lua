@@ -3,7 +3,7 @@
 -- nor read what it has written there. Needs shard.
 local collected, in_order = {}, {}
 
-write = function(command, key, a, b)
+write = function(command, key, a, b, c, d)
   local of_key = collected[key]
   if not of_key then
     of_key = {}
@@ -18,6 +18,7 @@ write = function(command, key, a, b)
   local n = #args
   args[n + 1] = a
   if b then args[n + 2] = b end -- to store a nil costs as much as all the rest
+  if c then args[n + 3], args[n + 4] = c, d end
 end
 
 local function write_all()

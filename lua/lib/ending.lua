@@ -11,7 +11,6 @@ local function finish(task, state, reason, retention)
     if f.r then redis.call('HDEL', task.key, 'r') end
   end
   f.e = NOW
-  write('ZADD', IX, '0', end_entry(task))
   if f.n then
     redis.call('HDEL', task.key, 'n')
     write('ZREM', DUE, 'b:' .. task.name)

@@ -56,8 +56,8 @@ local function sortable(ms)
   return #text == 13 and text or string.format('%013d', tonumber(text))
 end
 
-local function end_entry(task)
-  return '|' .. task.scope .. '/' .. task.f.s .. '/' .. sortable(task.f.e) .. '/' .. task.id
+local function end_entry(task, state, ended)
+  return '|' .. task.scope .. '/' .. state .. '/' .. sortable(ended) .. '/' .. task.id
 end
 
 local function verdict_entry(task, reason)
@@ -68,29 +68,39 @@ end
 
 -- Takes the task out of the ends, if it is there: it goes on, or is removed.
 local function forget_end(task)
-  if task.f.e then write('ZREM', IX, end_entry(task)) end
+  if task.f.e then write('ZREM', IX, end_entry(task, task.f.s, task.f.e)) end
   task.f.e = nil
 end
 
--- Puts the task into the lists of its state, out of those of the state before (nil: it had none).
-local function index(task, from, to)
-  if from then write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id) end
+-- Puts the task into the lists of its state, out of those of the state before (nil: it had none). `ended`: when it has
+-- ended, wall ms, where it has.
+local function index(task, from, to, ended)
+  local begins, ends = is_live(to) and not is_live(from), is_live(from) and not is_live(to)
   forget_end(task)
-  if task.f.q and is_live(to) ~= is_live(from) then
-    if is_live(to) then write('ZADD', IX, '0', running_entry(task)) else write('ZREM', IX, running_entry(task)) end
+  if from and ends and task.f.q then -- two entries take little more than one
+    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, running_entry(task))
+  elseif from then
+    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)
   end
-  if to then write('ZADD', IX, '0', task.scope .. '/' .. to .. '/' .. task.id) end
+  local more = begins and task.f.q and running_entry(task) or ended and end_entry(task, to, ended)
+  if to and more then
+    write('ZADD', IX, '0', task.scope .. '/' .. to .. '/' .. task.id, '0', more)
+  elseif to then
+    write('ZADD', IX, '0', task.scope .. '/' .. to .. '/' .. task.id)
+  end
   if task.f.u then
     if from then write('ZREM', task.run, from .. '/' .. task.id) end
     if to then write('ZADD', task.run, '0', to .. '/' .. task.id) end
   end
 end
 
--- Puts the task into a state, with the other fields given as name and value, and what was counted before (retry_after).
+-- Puts the task into a state, with the other fields given as name and value, e first where it has ended, and what was counted
+-- before (retry_after).
 local function move(task, state, ...)
   if task.f.s ~= state then
     if task.f.rd then unready(task) end
-    index(task, task.f.s, state)
+    local name, value = ...
+    index(task, task.f.s, state, name == 'e' and value)
     task.f.s = state
   end
   if task.counted then

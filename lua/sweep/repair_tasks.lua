@@ -54,7 +54,7 @@ local function justified(task, entry)
   if first == '}' then return (tonumber(string.match(entry, '^[^/]*/[^/]*/(%d+)/')) or 0) > now - retention end
   if not f then return false end
   if first == '{' then return f.q and is_live(f.s) and entry == running_entry(task) end
-  if first == '|' then return f.e and entry == end_entry(task) end
+  if first == '|' then return f.e and entry == end_entry(task, f.s, f.e) end
   local s = f.s
   local live, member = s == 'D' or s == 'R', member_of(task)
   if kind == 'ix' then
@@ -127,7 +127,7 @@ local function check(task)
     check_running(task)
   else
     ensure(task, 'missing_due', DUE, digits(now + retention), 'x:' .. task.name)
-    if f.e then relist(IX, end_entry(task)) end
+    if f.e then relist(IX, end_entry(task, f.s, f.e)) end
     return
   end
   if f.q and is_live(f.s) then relist(IX, running_entry(task)) end
