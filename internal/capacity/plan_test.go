@@ -81,6 +81,11 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	if want := (10_000+10_000.0/60*3600)*1000 + p.EventsBytes; !near(p.RedisDataBytes, want) {
 		t.Errorf("%v bytes, want %v", p.RedisDataBytes, want)
 	}
+	small := testCosts()
+	small.TaskBytes = 500
+	if p, err := Compute(f, small); err != nil || !near(p.RedisDataBytes, 10_000*500+10_000.0/60*3600*finishedBytes+p.EventsBytes) {
+		t.Errorf("%v bytes where a running task takes less than a finished one, %v", p.RedisDataBytes, err)
+	}
 	if want := (1000*10 + 10_000.0/60*100) / 1e6; !near(p.APIBusyCores, want) {
 		t.Errorf("%v cores, want %v", p.APIBusyCores, want)
 	}
@@ -142,8 +147,9 @@ func TestKeysAndClaimIDsTakeMemory(t *testing.T) {
 		t.Errorf("%v bytes, want %v", p.RedisDataBytes, want)
 	}
 	f.Way, f.Together = Worker, 100
-	if p := mustPlan(t, f); !near(p.RedisDataBytes-p.EventsBytes, want+lives*3600*claimIDBytes) {
-		t.Errorf("with claims: %v bytes, want %v", p.RedisDataBytes, want+lives*3600*claimIDBytes)
+	want += lives*3600*(heldFinishedBytes-1000+claimIDBytes) + 100*workerBytes
+	if p := mustPlan(t, f); !near(p.RedisDataBytes-p.EventsBytes, want) {
+		t.Errorf("with claims: %v bytes, want %v", p.RedisDataBytes, want)
 	}
 	f.Keys = 1.5
 	if _, err := Compute(f, testCosts()); err == nil {

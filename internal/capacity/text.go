@@ -91,14 +91,18 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 
 // kept says what Redis holds, and how much of each.
 func (p *Plan) kept(f *Fleet, c *Costs) string {
-	bytes, schedules := amount(c.TaskBytes)+" bytes", ""
+	running, finished := c.ofTask(f)
+	all, schedules := "tasks × "+amount(running)+" bytes", ""
+	if f.Way == Worker {
+		all += fmt.Sprintf(" + workers × %s bytes", comma(workerBytes))
+	}
 	if f.Schedules > 0 {
 		schedules = fmt.Sprintf(" + schedules × %s bytes", comma(scheduleBytes))
 	}
 	if f.Life == 0 {
-		return "tasks × " + bytes + schedules
+		return all + schedules
 	}
-	all := fmt.Sprintf("(tasks + new tasks × retention of %s) × %s", span(f.Retention), bytes)
+	all += fmt.Sprintf(" + new tasks × retention of %s × %s bytes", span(f.Retention), amount(finished))
 	if f.Keys > 0 {
 		all += fmt.Sprintf(" + new tasks × %s × %s × %d bytes for idempotency keys", percent(f.Keys), span(keyLife), keyBytes)
 	}
