@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -134,6 +137,49 @@ func (w *twin) counters(t *testing.T) map[string]float64 {
 		}
 	}
 	return all
+}
+
+// A client that sends far ahead before it reads has all its answers in the end, in order, and each cancel has been delivered once;
+// nobody else waits for it.
+func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	const n = 20000
+	c := dialTo(t, w.loop.addr)
+	if err := c.SetReadBuffer(256 << 10); err != nil { // much less stalls TCP on loopback, whose segments are large
+		t.Fatal(err)
+	}
+	go func() {
+		for i := range n {
+			task := []string{"task_1", "cancelled"}[i%2]
+			if _, err := io.WriteString(c, w.beat(task, `{"attempt":1}`, fmt.Sprintf("X-Request-ID: r%d", i))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	until(t, func() bool { return w.loop.s.metrics.hot.accepted() > 1000 }, func() string { return "it is not read at all" })
+	w.loop.ping(t)
+	in := bufio.NewReader(c)
+	for i := range n {
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("answer %d: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		if id := res.Header.Get("X-Request-Id"); res.StatusCode != 200 || id != fmt.Sprintf("r%d", i) {
+			t.Fatalf("answer %d: %s of %s", i, res.Status, id)
+		}
+	}
+	delivered := 0
+	for _, act := range w.loop.seen.take() {
+		if act == "delivered cancelled" {
+			delivered++
+		}
+	}
+	if delivered != n/2 {
+		t.Errorf("%d deliveries", delivered)
+	}
 }
 
 // FuzzLoop: the same of any bytes, cut anywhere.

@@ -68,6 +68,20 @@ func pointers(beats []tracker.Beat) []*tracker.Beat {
 	return all
 }
 
+// landAll lands beats of one attempt, and waits until each has its fate.
+func landAll(t testing.TB, tr *tracker.Tracker, a *tracker.Attempt, n int) []tracker.Beat {
+	t.Helper()
+	beats := make([]tracker.Beat, n)
+	for i := range beats {
+		beats[i].Attempt = a
+	}
+	l := newLandings()
+	tr.Land(pointers(beats), l.landed)
+	l.await(n)
+	l.onceEach(t, pointers(beats))
+	return beats
+}
+
 // Whatever a beat meets, it has the same fate whether its caller waits or is told; those that are through do not wait for those
 // that take another round trip.
 func TestALandingGivesEachBeatItsFate(t *testing.T) {
@@ -124,14 +138,7 @@ func TestAFullLaneTellsOfWhatItRefuses(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.MaxPendingBeats = 4 })
 		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		beats := make([]tracker.Beat, 10)
-		for i := range beats {
-			beats[i].Attempt = a
-		}
-		l := newLandings()
-		h.Land(pointers(beats), l.landed)
-		l.await(len(beats))
-		l.onceEach(t, pointers(beats))
+		beats := landAll(t, h.Tracker, a, 10)
 		for i := range beats {
 			want := tracker.Code("")
 			if i >= 4 {
@@ -161,17 +168,9 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 			if err := end(tr); err != nil {
 				t.Fatal(err)
 			}
-			beats := make([]tracker.Beat, 5)
-			for i := range beats {
-				beats[i].Attempt = a
-			}
-			l := newLandings()
-			tr.Land(pointers(beats), l.landed)
-			l.await(len(beats))
-			l.onceEach(t, pointers(beats))
-			for i := range beats {
-				if code := tracker.CodeOf(beats[i].Err); code != tracker.Unavailable {
-					t.Errorf("%v", beats[i].Err)
+			for _, b := range landAll(t, tr, a, 5) {
+				if code := tracker.CodeOf(b.Err); code != tracker.Unavailable {
+					t.Errorf("%v", b.Err)
 				}
 			}
 		})
