@@ -47,13 +47,12 @@ local function forget(number)
 end
 
 local function check(number)
-  local about = redis.call('HGET', ABOUT, number)
-  if not about or redis.call('HEXISTS', BODIES, number) == 0 then return forget(number) end
-  local status, next = fate_of(about)
-  local homes = HOMES[status]
+  local status, next = fate_of(redis.call('HGET', ABOUT, number) or '')
+  local homes = HOMES[status or '']
+  if not homes or redis.call('HEXISTS', BODIES, number) == 0 then return forget(number) end
   local is_home = redis.call('ZSCORE', homes[1], number) or homes[2] and redis.call('ZSCORE', homes[2], number)
   local kept = redis.call('ZADD', KEPT, 0, number) == 0
-  if not is_home then redis.call('ZADD', homes[1], homes[2] and next or 0, number) end
+  if not is_home then redis.call('ZADD', homes[1], homes[2] and (tonumber(next) or NOW) or 0, number) end
   if not (kept and is_home) then repaired('missing_delivery') end
 end
 

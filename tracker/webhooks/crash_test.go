@@ -108,6 +108,16 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 	})
 }
 
+// While there are no webhooks, nobody's trouble holds them up.
+func TestNoWebhooksAreHeldUpByNothing(t *testing.T) {
+	t.Parallel()
+	contract(t, func(h *hooked) {
+		h.MustCreate()
+		trackertest.FailCalls(h.Tracker, "webhooks_list", false, func(int) bool { return true })
+		h.deliver()
+	})
+}
+
 // A webhook is made while a courier that knows nothing of it is about to take what happens: it is told nevertheless.
 func TestANewWebhookMissesNothing(t *testing.T) {
 	t.Parallel()

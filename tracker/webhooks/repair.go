@@ -46,7 +46,7 @@ func (s *Service) Repair(ctx context.Context, shard int, entries []string) (map[
 func (c *Courier) resume(ctx context.Context, n *store.Node, shards []int) (begun bool, err error) {
 	s := c.service
 	if total, err := c.known.count(ctx, s); err != nil || total == 0 {
-		return false, err
+		return false, nil // what cannot be counted now, since some other node is away, is counted later
 	}
 	calls := make([]*store.Call, len(shards))
 	for i, shard := range shards {
