@@ -208,6 +208,8 @@ func TestMetricsHaveNoIDs(t *testing.T) {
 # HELP lubdub_http_beats_refused_total Beats refused, alone or in batches, by error code.
 # TYPE lubdub_http_beats_refused_total counter
 lubdub_http_beats_refused_total{code="invalid_request"} 1
+lubdub_http_beats_refused_total{code="overloaded"} 0
+lubdub_http_beats_refused_total{code="store_unavailable"} 0
 lubdub_http_beats_refused_total{code="unauthorized"} 1
 `
 	if err := testutil.GatherAndCompare(e.reg, strings.NewReader(want), "lubdub_http_beats_refused_total"); err != nil {
