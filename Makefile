@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron mutants
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -95,6 +95,15 @@ test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and
 CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
+
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; the systemd unit is good and lets the process do little
+	@sh internal/ci/install-redis.sh deploy
+	promtool check config --syntax-only deploy/observability/prometheus.yml
+	cd deploy/observability && promtool check rules rules.yml && promtool test rules rules_test.yml
+	@mkdir -p bin/systemd && sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
+	systemd-analyze verify bin/systemd/lubdub.service
+	@systemd-analyze security --offline=true --threshold=20 --no-pager bin/systemd/lubdub.service > bin/systemd/security.txt || \
+	  { cat bin/systemd/security.txt; exit 1; }; tail -n 1 bin/systemd/security.txt
 
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +148,24 @@ func TestBalancerFitsTheServer(t *testing.T) {
 	}
 	if f, _ := config.Lookup("listen"); !strings.HasSuffix(f.Default, ":"+nginxSetting(t, "listen")) {
 		t.Errorf("it listens on %s, and everything else says %s", nginxSetting(t, "listen"), f.Default)
+	}
+}
+
+// The systemd unit gives the program the time that it takes to stop, and as many files as it may have connections.
+func TestSystemdUnitFitsTheSettings(t *testing.T) {
+	text := readFile(t, "../../deploy/systemd/lubdub.service")
+	value := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `=(.*)$`).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("the unit does not say %s", name)
+		}
+		return m[1]
+	}
+	cfg := loaded(t, nil)
+	if grace, needed := composeDuration(t, value("TimeoutStopSec")), cfg.DrainDelay+cfg.ShutdownTimeout; grace <= needed {
+		t.Errorf("it is killed %v after it was told to stop, and may take %v", grace, needed)
+	}
+	if files, err := strconv.Atoi(value("LimitNOFILE")); err != nil || files < cfg.MaxConnections+api.SpareConnections {
+		t.Errorf("it may have %d files (%v), and %d connections", files, err, cfg.MaxConnections)
 	}
 }

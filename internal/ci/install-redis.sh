@@ -1,6 +1,7 @@
 #!/bin/sh
 # Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
-# replicas, and a C compiler for the race detector. With the word node also node and npm, whose packages some tests hold Lubdub against.
+# replicas, and a C compiler for the race detector. With the word node also node and npm, whose packages some tests hold Lubdub against;
+# with the word deploy promtool and systemd-analyze, which judge what deploy/ holds.
 set -eu
 
 as_root() {
@@ -43,5 +44,9 @@ if [ "${1-}" = node ]; then
   command -v node >/dev/null 2>&1 || install_package nodejs nodejs nodejs node
   command -v npm >/dev/null 2>&1 || install_package npm npm npm node
   node --version
+fi
+if [ "${1-}" = deploy ]; then
+  command -v promtool >/dev/null 2>&1 || install_package prometheus golang-github-prometheus prometheus prometheus
+  command -v systemd-analyze >/dev/null 2>&1 || install_package systemd systemd systemd systemd
 fi
 "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" --version

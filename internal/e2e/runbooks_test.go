@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Each alert has a runbook, and each runbook an alert.
+func TestEachAlertHasItsRunbook(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string            `yaml:"alert"`
+				Annotations map[string]string `yaml:"annotations"`
+			} `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	text := read(t, "../../deploy/observability/rules.yml")
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			anchor, ok := strings.CutPrefix(r.Annotations["runbook"], "docs/runbooks.md#")
+			if !ok || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+				t.Errorf("%s lacks a runbook, a summary or a description", r.Alert)
+			}
+			named = append(named, anchor)
+		}
+	}
+	var there []string
+	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, "../../docs/runbooks.md"), -1) {
+		there = append(there, strings.ReplaceAll(strings.ToLower(m[1]), " ", "-"))
+	}
+	slices.Sort(named)
+	slices.Sort(there)
+	if len(named) == 0 || !slices.Equal(named, there) {
+		t.Errorf("alerts name %q, and there are %q", named, there)
+	}
+}
+
+// The commands of the runbooks work as they are printed: each is answered, and none is refused.
+func TestRunbooksCommandsWork(t *testing.T) {
+	root := build(t)
+	url, admin := serveBoth(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0")
+	script := "curl() { command curl --fail-with-body \"$@\"; }\n"
+	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/runbooks.md"), -1) {
+		script += m[1]
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), signingKeys, "API="+url, "ADMIN_LISTENER="+admin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		`"shards":`, `"series":`, `"verdicts":`, `"matched":0`, `"workers":`, `"machines":`, `"queues":`, `"webhooks":`,
+		`"schedules":`, `"results":`,
+		"lubdub_http_beats_refused_total", "lubdub_redis_round_trip_seconds_count",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no command printed %s", want)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
