@@ -6,6 +6,9 @@ func BeatNow(c *Client) {
 	defer c.mu.Unlock()
 	for _, b := range c.beaters {
 		b.mu.Lock()
+		for b.sending {
+			b.free.Wait()
+		}
 		now := c.set.clock.Now()
 		for _, a := range b.all {
 			a.due = now

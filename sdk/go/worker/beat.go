@@ -188,7 +188,7 @@ func (w *Worker) beat(s *session, token string, seq int64, active, named int, se
 		w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", active, "took", took)
 		w.client.Metrics().Beat("ok", named, took)
 		w.heed(s, a, sent, seq)
-		w.beaten(nil)
+		w.beaten(s, nil)
 		return
 	}
 	result := "unanswered"
@@ -198,27 +198,17 @@ func (w *Worker) beat(s *session, token string, seq int64, active, named int, se
 	w.client.Metrics().Beat(result, named, took)
 	w.set.log.Warn("A heartbeat was not accepted", "workerId", s.id, "error", err)
 	if gone(err) {
-		w.comeBack(w.lasting(), s, err)
+		w.comeBack(s, err)
 	}
-	w.beaten(err)
-}
-
-// lasting is a context that ends when the beats do.
-func (w *Worker) lasting() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		defer cancel()
-		w.await(func() bool { return w.over || !w.beating }, nil, nil)
-	}()
-	return ctx
+	w.beaten(s, err)
 }
 
 // beaten says that no beat is under way any more.
-func (w *Worker) beaten(err error) {
+func (w *Worker) beaten(s *session, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beating = false
-	if err != nil && !gone(err) {
+	if err != nil && w.session == s {
 		w.until = w.clock.Now().Add(client.RetryAfter(err) + clock.Backoff(w.failures, w.session.interval/4))
 		w.failures++
 	}

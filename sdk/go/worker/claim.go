@@ -78,7 +78,7 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 			w.drainNow(s)
 			return nil, errNoMore
 		case gone(err):
-			if !w.comeBack(w.stopping, s, err) {
+			if !w.comeBack(s, err) {
 				return nil, errNoMore
 			}
 			return nil, nil

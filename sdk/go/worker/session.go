@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -101,24 +100,32 @@ func gone(err error) bool {
 		(errors.As(err, &e) && e.Status == http.StatusUnauthorized)
 }
 
-// comeBack registers anew instead of a session that is gone. What is still held goes on, and is listed by the new one.
-func (w *Worker) comeBack(ctx context.Context, old *session, why error) bool {
-	w.joining.Lock()
-	defer w.joining.Unlock()
+// comeBack registers anew instead of a session that is gone, until that is answered or the worker is told to stop. What is still held
+// goes on, and is listed by the new one. A refusal does not end it: a deployment that takes no token for a while must not end its workers.
+func (w *Worker) comeBack(old *session, why error) bool {
+	select {
+	case w.joining <- struct{}{}:
+		defer func() { <-w.joining }()
+	case <-w.stopping.Done():
+		return false
+	}
 	w.mu.Lock()
-	stale, over := w.session != old, w.over
+	stale := w.session != old
 	w.mu.Unlock()
-	if stale || over {
+	if stale || w.stopping.Err() != nil {
 		return stale
 	}
 	w.set.log.Warn("Worker "+old.id+" is lost and registers anew", "workerId", old.id, "error", why)
-	if err := w.register(ctx); err != nil {
-		if ctx.Err() == nil {
-			w.give(fmt.Errorf("worker: it could not come back: %w", err))
+	for n := 0; ; n++ {
+		err := w.register(w.stopping)
+		if err == nil || w.stopping.Err() != nil {
+			return err == nil
 		}
-		return false
+		w.set.log.Error("The worker may not come back, and asks again", "error", err)
+		if !clock.Sleep(w.clock, time.Second+clock.Backoff(n, 30*time.Second), w.stopping.Done()) {
+			return false
+		}
 	}
-	return true
 }
 
 // give ends the worker with an error.

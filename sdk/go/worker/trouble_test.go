@@ -227,3 +227,62 @@ func TestSignalsAndProbe(t *testing.T) {
 		t.Error("the probe answers after the end")
 	}
 }
+
+// While no token is taken, as in a rotation of keys that went wrong, what is at work goes on, and the worker is there again after it.
+func TestRefusedTokensEndNoWorker(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		finish := make(chan struct{})
+		s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
+			select {
+			case <-finish:
+				return 1, nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		})
+		s.enqueue()
+		time.Sleep(15 * time.Second)
+		var refused atomic.Int32
+		s.server.Intercept(func(*http.Request, []byte) (int, any, bool) {
+			refused.Add(1)
+			return 401, v1.Error{Error: v1.CodeUnauthorized}, true
+		})
+		time.Sleep(20 * time.Second)
+		if n := s.worker.ActiveCount(); n != 1 || refused.Load() > 100 {
+			t.Errorf("%d are at work after %d refusals", n, refused.Load())
+		}
+		s.server.Intercept(nil)
+		time.Sleep(2 * time.Minute)
+		close(finish)
+		synctest.Wait()
+		before := len(s.server.Workers())
+		id := s.enqueue()
+		synctest.Wait()
+		if got := s.server.Task(id); got.State != v1.Succeeded || before > 2 {
+			t.Errorf("%+v; %d workers", got, before)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A worker that is thrown out while it stops does not come back, nor does it ask on and on.
+func TestThrownOutWhileItStops(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, worker.StopWithin(time.Minute, 2*time.Minute))
+		s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(50 * time.Second); return 1, nil })
+		s.enqueue()
+		synctest.Wait()
+		s.worker.Close()
+		synctest.Wait()
+		s.server.Forget(s.worker.WorkerID())
+		if err := <-s.ended; err != nil {
+			t.Error(err)
+		}
+		if n := len(s.paths("/heartbeat")); n > 100 || len(s.server.Workers()) != 0 {
+			t.Errorf("%d beats, %d workers", n, len(s.server.Workers()))
+		}
+	})
+}

@@ -37,7 +37,7 @@ type Worker struct {
 	ran      atomic.Bool
 	awake    atomic.Int64 // when the beats were looked at last, in ns since the epoch
 
-	joining sync.Mutex // who registers anew
+	joining chan struct{} // holds one while somebody registers anew
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed when jobs, places or sessions have changed
@@ -100,7 +100,8 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	}
 	w := &Worker{
 		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
-		changed: make(chan struct{}), jobs: map[*job]struct{}{}, held: map[string]*entry{}, wake: make(chan struct{}, 1),
+		changed: make(chan struct{}), jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
+		held: map[string]*entry{}, wake: make(chan struct{}, 1),
 	}
 	w.free.L = &w.mu
 	w.stopping, w.stop = context.WithCancel(context.Background())
