@@ -96,10 +96,11 @@ CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
 
-test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; the systemd unit is good and lets the process do little
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little
 	@sh internal/ci/install-redis.sh deploy
 	promtool check config --syntax-only deploy/observability/prometheus.yml
 	cd deploy/observability && promtool check rules rules.yml && promtool test rules rules_test.yml
+	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^TestDashboards' ./cmd/lubdub && promtool check rules bin/dashboards.yml
 	@mkdir -p bin/systemd && sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
 	systemd-analyze verify bin/systemd/lubdub.service
 	@systemd-analyze security --offline=true --threshold=20 --no-pager bin/systemd/lubdub.service > bin/systemd/security.txt || \

@@ -100,7 +100,7 @@ func TestComposeFitsTheSettings(t *testing.T) {
 			t.Errorf("%s listens where nobody reaches it", name)
 		}
 	}
-	if roles["api"] != 1 || roles["sweeper"] != 1 || len(services) != 4 {
+	if roles["api"] != 1 || roles["sweeper"] != 1 || len(services) != 6 {
 		t.Errorf("%v of %d services", roles, len(services))
 	}
 }
