@@ -143,21 +143,21 @@ type NewTask struct {
 // Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a look-up. Make it
 // with Tracker.Attempt, which fills in what the batcher needs; it is immutable then and may be shared and cached.
 type Attempt struct {
-	// A beat needs these and no others; they fill one line of memory.
+	// A beat needs these and no others; where the token cache keeps them they end with a line of memory.
 	TaskID   string
 	Number   int
 	Member   string // <scope>/<task>#<attempt>.<fence>
 	BeatsKey string // of the set that it beats in
 	Shard    int
+	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: lives by its worker's beat
+	Interval time.Duration // between beats
 
 	Scope    Scope
 	RunID    string
-	Fence    string        // drawn with the attempt, so that a number given out twice is told apart
-	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: lives by its worker's beat
-	Interval time.Duration // between beats
-	IssuedAt time.Time     // when the attempt was dispatched
-	WorkerID string        // that claimed it; empty: it was pushed
-	Deadline int64         // of the task, ms since the epoch, so that an adopted one has it; 0: none
+	Fence    string    // drawn with the attempt, so that a number given out twice is told apart
+	IssuedAt time.Time // when the attempt was dispatched
+	WorkerID string    // that claimed it; empty: it was pushed
+	Deadline int64     // of the task, ms since the epoch, so that an adopted one has it; 0: none
 }
 
 // Report is what a worker says with a callback besides "I am alive". All of it is optional.
