@@ -94,16 +94,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Waits for file descriptors to come free.
+// Waits for file descriptors to come free: the first, and the longest of those that follow, each twice the one before.
 const (
-	starvedFirst = 5 * time.Millisecond
-	starvedMost  = time.Second
+	StarvedFirst = 5 * time.Millisecond
+	StarvedMost  = time.Second
 )
 
 // accept takes the next connection. If the process or the machine has no file descriptor left for it, a stranger's is cut, and
 // accept tries again.
 func (l *Listener) accept() (net.Conn, error) {
-	for wait := starvedFirst; ; wait = min(2*wait, starvedMost) {
+	for wait := StarvedFirst; ; wait = min(2*wait, StarvedMost) {
 		c, err := l.Listener.Accept()
 		if err == nil || !starvedOfFiles(err) {
 			return c, err

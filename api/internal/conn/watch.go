@@ -219,21 +219,22 @@ func (w *Watch) run(empty <-chan struct{}) {
 	}
 }
 
-// cutsAtOnce are let pass before others get their turn. Clients that came together are due together, and each cut wakes
-// a goroutine, sends an answer and often brings a new connection: thousands at once would hold up heartbeats.
+// CutsAtOnce deadlines are let pass, and CutPause follows, before others get their turn. Clients that came together are due
+// together, and each cut wakes a goroutine, sends an answer and often brings a new connection: thousands at once would hold up
+// heartbeats.
 const (
-	cutsAtOnce = 4
-	cutPause   = 4 * time.Millisecond
+	CutsAtOnce = 4
+	CutPause   = 4 * time.Millisecond
 )
 
 func (w *Watch) look(now int64) {
-	for due := range slices.Chunk(w.due(now), cutsAtOnce) {
+	for due := range slices.Chunk(w.due(now), CutsAtOnce) {
 		for _, c := range due {
 			c.read.pass(now, c.Conn.SetReadDeadline)
 			c.write.pass(now, c.Conn.SetWriteDeadline)
 		}
-		if len(due) == cutsAtOnce {
-			time.Sleep(cutPause)
+		if len(due) == CutsAtOnce {
+			time.Sleep(CutPause)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestDeadlines(t *testing.T) {
 func TestConnectionsThatAreDueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWatch(2*time.Second, time.Minute, time.Minute, nil)
-		const n = 10*cutsAtOnce + 1
+		const n = 10*CutsAtOnce + 1
 		start := time.Now()
 		cut := make(chan time.Time, n)
 		for range n {
@@ -80,7 +80,7 @@ func TestConnectionsThatAreDueTogether(t *testing.T) {
 			together[<-cut]++
 		}
 		for at, k := range together {
-			if k > cutsAtOnce || at.Sub(start) > 2*time.Second+w.interval+10*cutPause {
+			if k > CutsAtOnce || at.Sub(start) > 2*time.Second+w.interval+10*CutPause {
 				t.Errorf("%d at once, %v after the start", k, at.Sub(start))
 			}
 		}

@@ -4,15 +4,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
 const acceptsAtOnce = 32
-
-// Waits for file descriptors to come free.
-const (
-	starvedFirst = 5 * time.Millisecond
-	starvedMost  = time.Second
-)
 
 // acceptor takes a front's connections, on its first loop, and gives them to all loops in turn.
 type acceptor struct {
@@ -90,7 +86,7 @@ func (a *acceptor) take(l *Loop) {
 // starve lets the listener be for a while: there is no descriptor for those who come. A stranger's is cut.
 func (a *acceptor) starve(l *Loop, err error) {
 	l.front.gate.Starve(err)
-	a.starved = min(max(2*a.starved, starvedFirst), starvedMost)
+	a.starved = min(max(2*a.starved, conn.StarvedFirst), conn.StarvedMost)
 	a.retry = l.now + int64(a.starved)
 	_ = watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
 }
@@ -105,7 +101,7 @@ func (a *acceptor) due(l *Loop) int64 {
 
 // again takes connections after a lack of descriptors.
 func (a *acceptor) again(l *Loop) {
-	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(starvedMost)) {
+	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(conn.StarvedMost)) {
 		a.retry = 0
 		if err := watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
 			a.fail(l, err)

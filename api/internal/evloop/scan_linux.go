@@ -1,6 +1,10 @@
 package evloop
 
-import "time"
+import (
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+)
 
 // scan lets the deadlines of a loop's connections pass. A few are cut at a time: clients that came together are due together, and
 // each cut may send an answer and bring a new connection; heartbeats have their turn in between.
@@ -10,11 +14,7 @@ type scan struct {
 	cursor int   // the next slot to look at; 0: a scan begins
 }
 
-const (
-	slotsAtOnce = 1 << 13
-	cutsAtOnce  = 4
-	cutPause    = int64(4 * time.Millisecond)
-)
+const slotsAtOnce = 1 << 13
 
 func (s *scan) init(now int64, timeouts ...time.Duration) {
 	s.every = int64(time.Second)
@@ -31,7 +31,7 @@ func (s *scan) step(l *Loop) {
 	}
 	size := l.front.table.size()
 	end, cuts := min(size, s.cursor+slotsAtOnce), 0
-	for ; s.cursor < end && cuts < cutsAtOnce; s.cursor++ {
+	for ; s.cursor < end && cuts < conn.CutsAtOnce; s.cursor++ {
 		slot := l.front.table.at(int32(s.cursor))
 		if due := slot.due.Load(); due == 0 || due > l.now {
 			continue
@@ -45,7 +45,7 @@ func (s *scan) step(l *Loop) {
 	case s.cursor >= size:
 		s.cursor, s.next = 0, l.now+s.every
 	default:
-		s.next = l.now + cutPause
+		s.next = l.now + int64(conn.CutPause)
 	}
 }
 
