@@ -42,6 +42,14 @@ func WorkersByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, workersAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
+// shortAtOnce is of how many workers one script reads a few fields that are short.
+const shortAtOnce = 250
+
+// ShortByShard groups refs of workers of which nothing is read that may be long.
+func ShortByShard(refs []*WorkerRef) [][]*WorkerRef {
+	return ByShard(refs, shortAtOnce, func(r *WorkerRef) int { return r.Shard })
+}
+
 // ByShard groups items, each group of one shard and with at most so many, for one script call each. Items of a shard keep their
 // order, and groups stand in the order of their first items.
 func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {

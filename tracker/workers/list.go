@@ -48,6 +48,9 @@ const idsAtOnce = 1000
 // MiB then.
 const workersAtOnce = 1000
 
+// shortAtOnce is the same of workers of which nothing is read that may be long.
+const shortAtOnce = 10_000
+
 // WorkerIDs lists the workers of a scope in the order of their ids.
 func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
 	ids, err := s.indexed(ctx, op, scope.String()+"/", model.StatusCode(statuses...))

@@ -46,11 +46,11 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	const op = "workers"
 	ctx = s.store.Within(ctx, 0)
-	entries, err := s.entries(ctx, op, &f)
+	entries, total, err := s.entries(ctx, op, &f)
 	if err != nil {
 		return nil, err
 	}
-	page := &WorkerPage{Total: len(entries)}
+	page := &WorkerPage{Total: total}
 	entries, page.Next = pageOf(entries, f.After, f.Descending, f.PageSize, func(e entry) string { return e.name })
 	refs := make([]*schema.WorkerRef, len(entries))
 	for i, e := range entries {
@@ -62,29 +62,25 @@ func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, err
 	return page, s.complete(ctx, op, page.Workers)
 }
 
-// entries returns the workers that a filter names. Of each it reads only what the filter asks for.
-func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) ([]entry, error) {
+// entries returns the workers that a filter names, or as many of them as a page needs, and how many there are. Of each it reads only
+// what the filter asks for.
+func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
+	if !f.narrows() && !f.ByLastHeartbeat {
+		return s.inOrder(ctx, op, f)
+	}
 	refs, err := s.indexedFor(ctx, op, f)
 	if err != nil {
-		return nil, err
-	}
-	if !f.narrows() && !f.ByLastHeartbeat {
-		entries := make([]entry, len(refs))
-		for i, r := range refs {
-			entries[i] = entry{r.ID, r}
-		}
-		return entries, nil
+		return nil, 0, err
 	}
 	workers, err := s.readSome(ctx, s.store.DoBulk, op, refs, f.Queue, f.fields(), f.matches)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if f.Schedulable != nil {
 		if err := s.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	entries := make([]entry, 0, len(workers))
 	for _, w := range workers {
 		if f.Schedulable != nil && *f.Schedulable != (len(w.FailedFilters()) == 0) {
 			continue
@@ -96,17 +92,46 @@ func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) ([]en
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries, len(entries), nil
+}
+
+// inOrder returns the next workers in the order of their ids, of each status and shard as many as a page may need, and counts all.
+func (s *Service) inOrder(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
+	letters := model.StatusCode(f.statuses()...)
+	calls := make([]*store.Call, len(s.store.Keys))
+	for shard, k := range s.store.Keys {
+		calls[shard] = s.ListCall(shard, []string{k.Workers}, ListArgs{Prefix: f.Scope.String() + "/", States: letters, After: f.After,
+			Reverse: f.Descending, Limit: min(max(f.PageSize, 1), 100) + 1, Count: letters})
+	}
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, 0, err
+	}
+	for _, c := range calls {
+		of := ReadList(c.Reply, 1, len(letters))[0]
+		for i := range letters {
+			total += of.Counts[i]
+			for _, id := range of.IDs[i] {
+				if r, ok := s.store.WorkerRef(f.Scope, id); ok {
+					entries = append(entries, entry{id, r})
+				}
+			}
+		}
+	}
+	return entries, total, nil
+}
+
+func (f *WorkerFilter) statuses() []model.WorkerStatus {
+	if f.Status != "" {
+		return []model.WorkerStatus{f.Status}
+	}
+	return model.WorkerStatuses
 }
 
 // indexedFor returns the workers among which those that a filter names are, as an index has them.
 func (s *Service) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
 	if f.MachineID == "" {
-		statuses := model.WorkerStatuses
-		if f.Status != "" {
-			statuses = []model.WorkerStatus{f.Status}
-		}
-		return s.WorkerIDs(ctx, op, f.Scope, statuses)
+		return s.WorkerIDs(ctx, op, f.Scope, f.statuses())
 	}
 	ids, err := s.OfMachine(ctx, op, f.Scope, f.MachineID)
 	if err != nil {

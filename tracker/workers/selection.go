@@ -85,8 +85,12 @@ func (s *Service) ReadCandidates(
 // may be long.
 func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, fields []string,
 	wanted func(*model.Worker) bool) (workers []*model.Worker, err error) {
-	for page := range slices.Chunk(refs, workersAtOnce) {
-		groups := schema.WorkersByShard(page)
+	groupsOf, atOnce := schema.WorkersByShard, workersAtOnce
+	if !slices.ContainsFunc(fields, isLong) {
+		groupsOf, atOnce = schema.ShortByShard, shortAtOnce
+	}
+	for page := range slices.Chunk(refs, atOnce) {
+		groups := groupsOf(page)
 		calls := make([]*store.Call, len(groups))
 		for g, group := range groups {
 			calls[g] = s.candidatesCall(group, queue, fields)
@@ -104,6 +108,11 @@ func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*s
 		}
 	}
 	return workers, nil
+}
+
+// isLong reports whether a field of a worker's record may have kilobytes.
+func isLong(field string) bool {
+	return field == schema.WorkerTypes || field == schema.WorkerRuntimes || field == schema.WorkerLabels
 }
 
 // nobodyLeft is the error of a selection that left nobody.
