@@ -85,3 +85,27 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 		}
 	})
 }
+
+// A page that is as long as what a shard lists is not the last while there are more.
+func TestAPageOfWorkersIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		for range 5 {
+			h.MustRegister()
+		}
+		seen := 0
+		for f := (tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 2}); ; {
+			page, err := h.Workers(h.Ctx, f)
+			if err != nil || page.Total != 5 {
+				h.Fatalf("%+v, %v", page, err)
+			}
+			if seen += len(page.Workers); page.Next == "" {
+				break
+			}
+			f.After = page.Next
+		}
+		if seen != 5 {
+			h.Errorf("%d of 5 workers are listed", seen)
+		}
+	}, func(o *tracker.Options) { o.Shards = 1 })
+}
