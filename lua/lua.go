@@ -68,13 +68,17 @@ const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wai
 // and leave what webhooks have not taken yet.
 func eventsMost(kept int) string { return fmt.Sprintf("EVENTS_MOST = '%d'", 4*kept) }
 
-// DefaultEventsPerShard is how many events are kept where nothing else is said.
-const DefaultEventsPerShard = 10000
+// leastEventsPerShard is what the source of the scripts says, and what a shard keeps where there are many.
+const leastEventsPerShard = 10000
+
+// DefaultEventsPerShard is how many events each of so many shards keeps where nothing else is said: where there are few, as many as 16
+// would keep together.
+func DefaultEventsPerShard(shards int) int { return leastEventsPerShard * max(1, 16/shards) }
 
 // Deployment is what its scripts know of it.
 type Deployment struct {
 	Database       int // of Redis, in which it lives
-	EventsPerShard int // that a shard's stream keeps, about, while sweepers keep up; 0: DefaultEventsPerShard
+	EventsPerShard int // that a shard's stream keeps, about, while sweepers keep up; 0: 10,000
 }
 
 // WakeChannel is its name for a database: Redis has the same channels for all of them.
@@ -89,7 +93,7 @@ func WakeChannel(database int) string {
 func (s *Set) For(d Deployment) *Set {
 	own := strings.NewReplacer(
 		wakeChannel, "'"+WakeChannel(d.Database)+"'",
-		eventsMost(DefaultEventsPerShard), eventsMost(cmp.Or(d.EventsPerShard, DefaultEventsPerShard)))
+		eventsMost(leastEventsPerShard), eventsMost(cmp.Or(d.EventsPerShard, leastEventsPerShard)))
 	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
 	for name, script := range s.byName {
 		if src := own.Replace(script.Source); src != script.Source {

@@ -29,9 +29,9 @@ type Options struct {
 	// dialled; nil: with the roots of the system.
 	RedisTLS *tls.Config
 
-	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 16, or 64 on Cluster
+	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 4, or 64 on Cluster
 	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
-	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000
+	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000, of fewer than 16 shards as many as 16 keep together
 	EventsMaxAge      time.Duration // how long it keeps them; 0: for as long as there are not more
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
@@ -107,9 +107,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxSchedules < 0 {
 		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
-	}
-	if o.EventsPerShard == 0 {
-		o.EventsPerShard = lua.DefaultEventsPerShard
 	}
 	if o.EventsMaxAge < 0 {
 		return fmt.Errorf("the events' greatest age is %v; use a positive time, or 0 for no limit by age", o.EventsMaxAge)

@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 
 // furnish makes the rooms above the store, each from those below it that it needs.
 func furnish(s *store.Store, o *Options) *Tracker {
-	e := events.New(s, events.Options{PerShard: o.EventsPerShard, MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
+	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
 		Poster: o.WebhookPoster, MaxPending: o.MaxPendingDeliveries, Logger: o.Logger, Registerer: o.Registerer,
 	})

@@ -23,7 +23,7 @@ type planCmd struct {
 	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h; counts with --life only."`
 	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`
 
-	EventsPerShard int64 `default:"10000" help:"Events that a shard keeps, as the setting of that name; counts with --life only."`
+	EventsPerShard int64 `default:"0" help:"Events that a shard keeps, as the setting of that name, and as that is where it is 0; counts with --life only."`
 	Schedules      int64 `placeholder:"N" help:"Schedules; what they create counts among the tasks."`
 	Webhooks       int64 `placeholder:"N" help:"Webhooks, whose receivers may all be away at once."`
 

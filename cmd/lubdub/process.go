@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -150,6 +151,7 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 		if o.Shards == 0 {
 			o.Shards = embedded.Shards
 		}
+		o.EventsPerShard = cmp.Or(o.EventsPerShard, embedded.EventsPerShard)
 		o.MaxPendingBeats = min(o.MaxPendingBeats, embedded.MaxPendingBeats)
 		o.MaxPendingCalls = min(o.MaxPendingCalls, embedded.MaxPendingCalls)
 		p.log.Warn(embedded.Caveat)

@@ -34,7 +34,7 @@ type Fleet struct {
 	// Only with Life; ClaimIDs only for Worker.
 	Keys, ClaimIDs float64
 
-	// EventsPerShard is how many events a shard keeps; 0: 10,000.
+	// EventsPerShard is how many events a shard keeps; 0: 10,000, of fewer than 16 shards as many as 16 keep together.
 	EventsPerShard int64
 	// Schedules and Webhooks are how many of them there are. What schedules create counts among the tasks.
 	Schedules, Webhooks int64
@@ -118,9 +118,10 @@ const (
 	keyLife, claimIDLife   = 24 * time.Hour, time.Hour
 
 	// What is told of a task that succeeds at once: that it was created, dispatched and started, and its end.
-	eventsOfALife         = 4
-	defaultEventsPerShard = 10_000
-	eventsMaxAge          = 24 * time.Hour // the setting's default
+	eventsOfALife       = 4
+	leastEventsPerShard = 10_000
+	fewShards           = 16             // where there are fewer, each keeps more
+	eventsMaxAge        = 24 * time.Hour // the setting's default
 
 	// What an event, a schedule with its last ten fires, and a delivery that waits for its webhook take; measured with Redis 7.0.15.
 	eventBytes, scheduleBytes, deliveryBytes = 212, 1300, 911
@@ -182,9 +183,6 @@ func (f *Fleet) check() error {
 	}
 	if f.EventsPerShard < 0 {
 		refuse("%d events a shard are out of bounds: give 100 to 1000000, as events-per-shard takes them", f.EventsPerShard)
-	}
-	if f.EventsPerShard == 0 {
-		f.EventsPerShard = defaultEventsPerShard
 	}
 	if f.Schedules < 0 || f.Webhooks < 0 {
 		refuse("%d schedules and %d webhooks are out of bounds: neither is negative", f.Schedules, f.Webhooks)
@@ -267,7 +265,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	p.EventsPerSecond = p.LivesPerSecond * eventsOfALife
 	c.primaries(p, f, members)
 	if f.Life > 0 {
-		p.EventsKeptSeconds = float64(p.Shards) * float64(f.EventsPerShard) / p.EventsPerSecond
+		p.EventsKeptSeconds = float64(p.Shards) * float64(p.eventsPerShard(f)) / p.EventsPerSecond
 	}
 	p.RedisServers = 2 * p.RedisPrimaries
 	p.RedisConnections = poolSize * (p.APIReplicas + p.Sweepers)
@@ -316,7 +314,7 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 		p.RedisGrowth = c.Growth.at(members*fullest, c.Growth.Redis)
 		p.RedisBusyCores = (p.BeatsPerSecond*p.RedisMicros*p.RedisGrowth + p.LivesPerSecond*c.LifeRedisMicros) / 1e6
 		p.RedisBusiestShare = p.RedisBusyCores * fullest
-		p.EventsBytes = min(float64(p.Shards)*float64(f.EventsPerShard), p.EventsPerSecond*eventsMaxAge.Seconds()) * eventBytes
+		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), p.EventsPerSecond*eventsMaxAge.Seconds()) * eventBytes
 		p.RedisDataBytes = data + p.EventsBytes
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve
 		idle, room := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory
@@ -351,11 +349,19 @@ func (p *Plan) flushes(f *Fleet, c *Costs) {
 	}
 }
 
+// eventsPerShard is how many events each shard keeps.
+func (p *Plan) eventsPerShard(f *Fleet) int64 {
+	if f.EventsPerShard > 0 {
+		return f.EventsPerShard
+	}
+	return leastEventsPerShard * int64(max(1, fewShards/p.Shards))
+}
+
 // shardsFor is the default of one server, or of a Cluster: there at least four for each primary, so that shards can be
 // dealt out evenly. More would split the flushes.
 func shardsFor(primaries int) int {
 	if primaries == 1 {
-		return 16
+		return 4
 	}
 	n := 64
 	for n < 4*primaries && n < mostShards {

@@ -40,7 +40,7 @@ func TestOneServerIsEnough(t *testing.T) {
 	p := mustPlan(t, fleet(10_000))
 	if p.BeatsPerSecond != 1000 || !near(p.APIBusyCores, 0.01) || !near(p.APICores, 0.02) || p.APIReplicas != 2 ||
 		p.APIBoundBy != "failover" ||
-		!near(p.RedisBusyCores, 0.004) || p.RedisPrimaries != 1 || p.RedisServers != 2 || p.RedisBoundBy != "" || p.Shards != 16 ||
+		!near(p.RedisBusyCores, 0.004) || p.RedisPrimaries != 1 || p.RedisServers != 2 || p.RedisBoundBy != "" || p.Shards != 4 ||
 		p.RedisDataBytes != 10e6 || p.RedisMemoryBytes != 20e6 || p.Connections != 10_000 || p.Deployments != 1 ||
 		p.TimeoutSeconds != 30 || p.DeclaredWithinMs != 30_250 || !near(p.MassDeathSeconds, 0.02) {
 		t.Errorf("%+v", p)
@@ -103,7 +103,7 @@ func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	f.EventsPerShard = 1_000_000
-	if p := mustPlan(t, f); !near(p.EventsBytes, 16*1_000_000*212) {
+	if p := mustPlan(t, f); !near(p.EventsBytes, 4*1_000_000*212) {
 		t.Errorf("a million a shard take %v bytes", p.EventsBytes)
 	}
 	f.Life = 24 * time.Hour

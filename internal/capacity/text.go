@@ -63,7 +63,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	if f.Life > 0 {
 		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
 			"= shards × %s a shard / (new tasks × %d), or less by events-max-age; who reads them later is told of a gap",
-			comma(f.EventsPerShard), eventsOfALife)
+			comma(p.eventsPerShard(f)), eventsOfALife)
 	}
 	if f.Webhooks > 0 {
 		row("webhooks", size(p.WebhookBytes), "more of Redis at most, while none of their receivers answers, "+

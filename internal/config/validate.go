@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// leastEventsPerShard is the least that may be asked for: sweepers look once a second.
+const leastEventsPerShard = 100
+
 // validate checks every value against its bounds, and those that depend on each other.
 func (l *Loaded) validate() (ps problems) {
 	for _, f := range Fields() {
@@ -37,6 +40,10 @@ func (l *Loaded) validate() (ps problems) {
 	}
 	if _, err := l.WebhookRanges(); err != nil {
 		ps.addf("webhook-allow-cidrs (%s): %v", l.Source("webhook-allow-cidrs"), err)
+	}
+	if n := l.EventsPerShard; n > 0 && n < leastEventsPerShard {
+		ps.addf("events-per-shard (%s): %d is below %d; give more, or 0 for as many as suit the shards", l.Source("events-per-shard"), n,
+			leastEventsPerShard)
 	}
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)

@@ -24,6 +24,9 @@ const (
 // happens, and every script is compiled anew: sixteen would keep half a core busy with nothing.
 const Shards = 2
 
+// EventsPerShard is how many events a shard keeps there where nothing else is said: they take this process's own memory.
+const EventsPerShard = 10_000
+
 // Caveat is what a user must know, in one line.
 var Caveat = fmt.Sprintf("embedded Redis: for trying only. Nothing persists, one process, at most %d heartbeats and %d other calls "+
 	"waiting; for more, run a Redis and say --redis redis://…", MaxPendingBeats, MaxPendingCalls)

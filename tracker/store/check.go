@@ -63,14 +63,18 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 // MaxShards bounds Options.Shards: every shard is scanned every 100 ms.
 const MaxShards = 4096
 
+// How many shards a new deployment has where nothing else is said. On one server each costs every flush a part of its own, and 4 leave
+// enough of them for scripts to stay short; a Cluster deals them out among its primaries.
+const shardsOfOne, shardsOfCluster = 4, 64
+
 // settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It reports
 // whether this is the first.
 func (s *Store) settleShards(ctx context.Context) (shards int, founded bool, err error) {
 	want := s.opts.Shards
 	if want == 0 {
-		want = 16
+		want = shardsOfOne
 		if s.cluster != nil {
-			want = 64
+			want = shardsOfCluster
 		}
 	}
 	run := s.client()

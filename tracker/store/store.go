@@ -20,7 +20,7 @@ type Options struct {
 	URL        string        // as Options.RedisURL of package tracker
 	TLS        *tls.Config   // nil: with the roots of the system
 	Timeout    time.Duration // for one round trip
-	Shards     int           // 0: what is stored, else 16, or 64 on Cluster
+	Shards     int           // 0: what is stored, else 4, or 64 on Cluster
 	MaxPending int           // calls that may wait in each lane of a node
 
 	Durability      Durability
@@ -28,7 +28,7 @@ type Options struct {
 
 	ReplicaID      string // names this process
 	Scripts        *lua.Set
-	EventsPerShard int // that a shard's stream keeps, about; 0: 10,000
+	EventsPerShard int // that a shard's stream keeps, about; 0: lua.DefaultEventsPerShard
 	Logger         *slog.Logger
 	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
 }
@@ -97,10 +97,16 @@ func (s *Store) learn(ctx context.Context) error {
 		s.Keys = append(s.Keys, schema.NewShardKeys(i))
 	}
 	s.founded, s.unsettled = founded, make([]atomic.Int64, shards)
+	if s.opts.EventsPerShard == 0 {
+		s.opts.EventsPerShard = lua.DefaultEventsPerShard(shards)
+	}
 	s.Scripts = s.Scripts.For(lua.Deployment{Database: s.Database(), EventsPerShard: s.opts.EventsPerShard})
 	s.scripts = newScripts(s.Scripts)
 	return nil
 }
+
+// EventsPerShard is how many events a shard's stream keeps, about.
+func (s *Store) EventsPerShard() int { return s.opts.EventsPerShard }
 
 // OnMap has f told of each new map of shards before it is used, one at a time. Call it before Begin.
 func (s *Store) OnMap(f func(byShard []*Node)) { s.onMap = f }
