@@ -12,7 +12,7 @@ import (
 const warmUp = 1500 * time.Millisecond
 
 func (b *bench) warm(ctx context.Context, t *target, tasks *tasks) error {
-	_, _, err := b.drive(ctx, t, report.Run{Variant: "(warming up)"}, load.Load{Source: tasks.beatOneByOne, For: min(warmUp, b.For)})
+	_, _, err := b.drive(ctx, t, report.Run{Variant: "(warming up)"}, load.Load{Source: tasks.beatOneByOne, For: min(warmUp, b.short())})
 	return err
 }
 
