@@ -147,7 +147,7 @@ baselines: # what the benchmark measures Lubdub against; etcd is a module of its
 bench: build baselines deps ## the whole benchmark, beside its baselines, about 20 minutes; report in bin/report/
 	bin/lubdub bench --report bin/report/ $(BENCHFLAGS)
 
-bench-quick: build baselines deps ## the same with small counts, about a minute
+bench-quick: build baselines deps ## the same with small counts, a minute or two
 	bin/lubdub bench --quick --report bin/report/quick $(BENCHFLAGS)
 
 results: ## keep the report of 'make bench' in bench/results; README, costs and docs/capacity.md take their figures from it

@@ -24,7 +24,7 @@ import (
 type benchCmd struct {
 	Scenario    []string      `placeholder:"NAME" help:"Only these scenarios; --list lists them."`
 	List        bool          `help:"List the scenarios and end."`
-	Quick       bool          `help:"Small counts and one round: about a minute. Shows that all works; its numbers prove little."`
+	Quick       bool          `help:"Small counts and one round: a minute or two. Shows that all works; its numbers prove little."`
 	Connections int           `default:"256" help:"Connections of the generator."`
 	For         time.Duration `placeholder:"DURATION" help:"Length of one stretch of load (4s; quick 1s)."`
 	Rounds      int           `placeholder:"N" help:"How often the programs alternate; ratios are the median of the rounds' (3; quick 1)."`
