@@ -200,6 +200,8 @@ func TestRefused(t *testing.T) {
 		{"below", env("LUBDUB_FINISHED_RETENTION=1h"), []string{"finished-retention (environment LUBDUB_FINISHED_RETENTION): 1h is below 2h5m"}},
 		{"above", env("LUBDUB_SHARDS=5000"), []string{"5000 is above 4096"}},
 		{"negative", env("LUBDUB_SHARDS=-1"), []string{"-1 is below 0"}},
+		{"neither the default nor enough", env("LUBDUB_EVENTS_PER_SHARD=99"), []string{
+			"events-per-shard (environment LUBDUB_EVENTS_PER_SHARD): 99 is below 100; give more, or 0 for as many as suit the shards"}},
 		{"zero", env("LUBDUB_REDIS_TIMEOUT=0s"), []string{"0s is below 50ms"}},
 		{"half a certificate", env("LUBDUB_TLS_CERT_FILE=/c"), []string{"tls-cert-file (environment LUBDUB_TLS_CERT_FILE) and tls-key-file " +
 			"(default) go together"}},
