@@ -93,7 +93,8 @@ func TestWhatQueuesHaveIsListed(t *testing.T) {
 		for shard := range 2 {
 			for set, kind := range map[string]string{"ix": "{", "workers": "}"} {
 				key := fmt.Sprintf("lubdub:{%d}:%s", shard, set)
-				for _, entry := range c.Store.Client.ZRangeByLex(c.Ctx, key, &redis.ZRangeBy{Min: "[" + kind, Max: "(" + kind + "~"}).Val() {
+				named := redis.ZRangeArgs{Key: key, ByLex: true, Start: "[" + kind, Stop: "(" + kind + "~"}
+				for _, entry := range c.Store.Client.ZRangeArgs(c.Ctx, named).Val() {
 					c.Remove(key, entry)
 					removed++
 				}
