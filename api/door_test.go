@@ -271,6 +271,21 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 	}
 }
 
+// A client may hold a connection that it has not used yet, and use it just when the server gives up on it. It must not take that
+// for the answer to what it sends, so nothing is said.
+func TestUnusedConnectionsAreClosedInSilence(t *testing.T) {
+	t.Parallel()
+	for _, without := range []bool{false, true} {
+		e := newDoor(t, func(c *Config) { c.ReadTimeout, c.NoEventLoop = 100*time.Millisecond, without })
+		if got := e.dial().ends(); got != "" {
+			t.Errorf("without the event loop %v: %q", without, got)
+		}
+		if got := e.dial().send("GET /livez HTTP/1.1\nHo").ends(); !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+			t.Errorf("without the event loop %v, half a request: %q", without, got)
+		}
+	}
+}
+
 // What has not arrived whole needs no answer: it does not hold up a server's end; what has is answered.
 func TestHalfARequestDoesNotDelayTheEnd(t *testing.T) {
 	t.Parallel()

@@ -221,6 +221,7 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &small):
 		r = refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
 	case errors.As(err, &timeout) && timeout.Timeout():
+		conn.MuteUnheard(ctx.Conn())
 		r = refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
 			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
 	}

@@ -14,7 +14,7 @@ import (
 
 // call makes a call of the control plane, waits and repeats it where the server is busy, and reads the answer into a value.
 func (f *fixture) call(ctx context.Context, method, path, body string, into any) error {
-	for ctx.Err() == nil {
+	for repeated := false; ctx.Err() == nil; {
 		req, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, bytes.NewReader([]byte(body)))
 		if err != nil {
 			return err
@@ -31,7 +31,10 @@ func (f *fixture) call(ctx context.Context, method, path, body string, into any)
 		case err != nil:
 			return err
 		case res.StatusCode == http.StatusServiceUnavailable:
+			repeated = true
 			time.Sleep(100 * time.Millisecond)
+		case res.StatusCode == http.StatusConflict && repeated && into == nil: // it was done, and only not confirmed
+			return nil
 		case res.StatusCode/100 != 2:
 			return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, text)
 		case into != nil:

@@ -52,7 +52,7 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 // The commands of the runbooks work as they are printed: each is answered, and none is refused.
 func TestRunbooksCommandsWork(t *testing.T) {
 	root := build(t)
-	url, admin := serveBoth(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0")
+	urls := serveAll(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0")
 	script := "curl() { command curl --fail-with-body \"$@\"; }\n"
 	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/runbooks.md"), -1) {
 		script += m[1]
@@ -61,7 +61,7 @@ func TestRunbooksCommandsWork(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), signingKeys, "API="+url, "ADMIN_LISTENER="+admin)
+	cmd.Env = append(os.Environ(), signingKeys, "API="+urls[0], "ADMIN_LISTENER="+urls[1])
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -54,12 +54,12 @@ var signingKeys = "LUBDUB_SIGNING_KEYS=k1=" + base64.StdEncoding.EncodeToString(
 // serve starts one process and returns when it has printed its line, with the base URL that the line names.
 func serve(t *testing.T, root string, args ...string) (url string) {
 	t.Helper()
-	url, _ = serveBoth(t, root, args...)
-	return url
+	return serveAll(t, root, args...)[0]
 }
 
-// serveBoth does what serve does, and returns the base URL of the admin listener too.
-func serveBoth(t *testing.T, root string, args ...string) (url, admin string) {
+// serveAll does what serve does, and returns all base URLs that the line names: that of the API, where there is one, and that of the
+// admin listener.
+func serveAll(t *testing.T, root string, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(root, "bin", "lubdub"), append([]string{"serve", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), signingKeys)
@@ -83,11 +83,11 @@ func serveBoth(t *testing.T, root string, args ...string) (url, admin string) {
 	if err != nil {
 		t.Fatalf("lubdub serve %v said nothing: %v", args, err)
 	}
-	urls := regexp.MustCompile(`http://[0-9.:]+`).FindAllString(line, 2)
-	if len(urls) != 2 {
+	urls := regexp.MustCompile(`http://[0-9.:]+`).FindAllString(line, -1)
+	if len(urls) == 0 {
 		t.Fatalf("lubdub serve %v said %q", args, line)
 	}
-	return urls[0], urls[1]
+	return urls
 }
 
 // walk runs the walk-through against an API and checks what it prints, step by step.

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"net"
 	"os"
 	"sync/atomic"
 	"time"
@@ -88,6 +89,7 @@ func (c *Conn) await(p []byte) (int, error) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := c.Conn.Read(p)
+	c.heard = c.heard || n > 0
 	if err != nil && n == 0 {
 		if why := c.why.Load(); why != nil {
 			return 0, why
@@ -102,10 +104,21 @@ func (c *Conn) Write(p []byte) (int, error) {
 		c.release()
 	}
 	c.readBy = 0
+	if c.muted {
+		return len(p), nil
+	}
 	if c.streams.Load() {
 		return c.writeStream(p)
 	}
 	return c.Conn.Write(p)
+}
+
+// MuteUnheard has nothing written any more on a connection from which nothing has come: its client may be sending a request just now,
+// and would take it for the answer. Connections of other listeners are left alone.
+func MuteUnheard(c net.Conn) {
+	if c, ok := c.(*Conn); ok {
+		c.muted = !c.heard
+	}
 }
 
 func (c *Conn) release() {

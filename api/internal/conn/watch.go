@@ -23,6 +23,8 @@ type Conn struct {
 	lent    bool                // by others, who count it
 	readBy  int64               // when the request must be there that others have seen begin, ns since the epoch; 0: as is set
 	came    int64               // ns since the epoch
+	heard   bool                // something has been read
+	muted   bool                // nothing is written any more
 	known   atomic.Bool         // it has shown a valid token
 	streams atomic.Bool         // its answer goes on for as long as it likes
 	reading atomic.Bool         // it waits for bytes, so no request of its is under way

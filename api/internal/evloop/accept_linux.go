@@ -128,7 +128,7 @@ func (a *acceptor) admit(l *Loop, fd int) {
 	}
 	a.taken++
 	of := f.loops[int(a.taken)%len(f.loops)]
-	c := &Conn{loop: of, fd: int32(fd), gen: a.taken, slot: f.table.grow(int32(fd)), begun: l.now}
+	c := &Conn{loop: of, fd: int32(fd), gen: a.taken, slot: f.table.grow(int32(fd))}
 	c.since.Store(l.now)
 	c.slot.due.Store(l.now + int64(f.cfg.ReadTimeout))
 	c.slot.conn.Store(c)

@@ -49,11 +49,12 @@ func (s *scan) step(l *Loop) {
 	}
 }
 
-// expire ends a connection whose deadline is over. Whose request has not come whole is told so.
+// expire ends a connection whose deadline is over. Whose request has not come whole is told so; where nothing has come nothing is
+// said, since the client may be sending a request just now, and would take it for the answer.
 func (l *Loop) expire(c *Conn) {
 	defer l.contain(c)
 	switch {
-	case c.out == nil && (c.in != nil || !c.has(flagServed)):
+	case c.out == nil && c.in != nil:
 		l.handOver(c, nil, nil)
 	default:
 		l.close(c)
