@@ -76,19 +76,23 @@ func startDriven(t *testing.T, url string) *driven {
 		sweeping.Go(func() { _ = tracker.NewSweeper(d.Tracker, tracker.SweeperOptions{}).Run(ctx) })
 	}
 	t.Cleanup(func() { stop(); sweeping.Wait() })
-	if _, err := d.CreateWebhook(ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: tracker.HookSettings{
-		URL: "https://example.com", Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}}); err != nil {
-		t.Fatal(err)
-	}
+	// What was done and not confirmed in time is asked for again, and is there.
+	there := func(err error, exists tracker.Code) bool { return err == nil || tracker.CodeOf(err) == exists }
+	trackertest.Eventually(t, "a webhook is made", func() bool {
+		_, err := d.CreateWebhook(ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: tracker.HookSettings{
+			URL: "https://example.com", Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}})
+		return there(err, tracker.WebhookExists)
+	})
 	for i := range drivenSchedules {
 		spec := tracker.ScheduleSpec{Scope: trackertest.Scope, ID: fmt.Sprint("s", i), Cron: "* * * * * *", MaxCatchup: 1000,
 			Task: tracker.NewTask{Queue: "q", Labels: map[string]string{"of": fmt.Sprint("s", i)}}}
 		if err := spec.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.CreateSchedule(ctx, spec); err != nil {
-			t.Fatal(err)
-		}
+		trackertest.Eventually(t, "a schedule is made", func() bool {
+			_, err := d.CreateSchedule(ctx, spec)
+			return there(err, tracker.ScheduleExists)
+		})
 	}
 	return d
 }
