@@ -35,8 +35,7 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		}
 		b.exec(pipe)
 	}
-	calls := trackertest.MeasureCalls(b.Tracker, func() time.Duration { return server.CPU(t) })
-	limit := longestScript
+	calls := b.measure()
 	for range 5 {
 		h.Advance(250 * time.Millisecond)
 		h.MustSweep()
@@ -45,9 +44,8 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		h.ForgetSnapshots()
 		_, err = h.System(h.Ctx)
 		b.check("system", err)
-		limit = max(limit, b.limit())
 	}
-	b.judge(calls(), limit)
+	b.judge(calls())
 }
 
 // listAnew has the running replica list by queue what an older release has left.

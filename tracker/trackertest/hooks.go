@@ -201,9 +201,10 @@ func RecordCalls(tr *tracker.Tracker, scripts ...string) func() []ScriptCall {
 	return recordCalls(tr, &callRecorder{names: map[string]string{}}, scripts...)
 }
 
-// MeasureCalls does what RecordCalls does and measures each call, one at a time. spent is the CPU time of Redis.
-func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration) func() []ScriptCall {
-	return recordCalls(tr, &callRecorder{names: map[string]string{}, spent: spent})
+// MeasureCalls does what RecordCalls does and measures each call, one at a time. spent is the CPU time of Redis; corrected,
+// unless it is nil, is asked right after each call what it would have taken at the machine's usual pace.
+func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration, corrected func(took time.Duration) time.Duration) func() []ScriptCall {
+	return recordCalls(tr, &callRecorder{names: map[string]string{}, spent: spent, corrected: corrected})
 }
 
 func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func() []ScriptCall {
@@ -221,11 +222,12 @@ func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func()
 }
 
 type callRecorder struct {
-	names map[string]string // by SHA
-	spent func() time.Duration
-	alone sync.Mutex
-	mu    sync.Mutex
-	calls []ScriptCall
+	names     map[string]string // by SHA
+	spent     func() time.Duration
+	corrected func(took time.Duration) time.Duration
+	alone     sync.Mutex
+	mu        sync.Mutex
+	calls     []ScriptCall
 }
 
 func (r *callRecorder) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -272,6 +274,9 @@ func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, 
 			err = failed
 		}
 		took[i] = r.spent() - before
+		if r.corrected != nil {
+			took[i] = r.corrected(took[i])
+		}
 	}
 	return took, err
 }

@@ -36,7 +36,7 @@ func Timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
 func (h *timedHarness) Short(what string, do func()) {
 	h.Helper()
 	if h.calls == nil {
-		h.calls = MeasureCalls(h.Tracker, func() time.Duration { return h.server.CPU(h) })
+		h.calls = MeasureCalls(h.Tracker, func() time.Duration { return h.server.CPU(h) }, nil)
 	}
 	longest := map[string]time.Duration{}
 	for range 6 {
