@@ -122,6 +122,7 @@ type Config struct {
 	Keys      *token.Keyring
 	PublicURL string // what envelopes carry as callbackBaseUrl, for example https://lubdub.example.com
 	Version   string // of the build; empty: "devel"
+	BasePath  string // below which a proxy shows the server, such as /lubdub; its requests may come with it or without. Empty: /
 
 	Logger     *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
@@ -168,6 +169,9 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("api: the public URL %q must be http://host or https://host, with a path at most", c.PublicURL)
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.HasSuffix(c.BasePath, "/") || strings.ContainsAny(c.BasePath, `?#%"\`)) {
+		return fmt.Errorf("api: the base path %q must be like /lubdub", c.BasePath)
+	}
 	if c.Version == "" {
 		c.Version = "devel"
 	}

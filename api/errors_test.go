@@ -276,7 +276,7 @@ func TestCallbacksSkipUnknownFields(t *testing.T) {
 
 func TestPathsThatAreNotThere(t *testing.T) {
 	e := newEnv(t)
-	for _, path := range []string{"/", "/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/event",
+	for _, path := range []string{"/v1", "/v1/tasks/", "/v1//tasks", "/v2/tasks", "/v1/nothing", "/v1/event",
 		"/v1/tasks/task_1/heartbeat/x", "/V1/tasks", "/v1/tasks/task_1/", "/metrics", "/debug/pprof/"} {
 		e.do("GET", path, e.control(roleAdmin), "").refused(404, "not_found")
 	}

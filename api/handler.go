@@ -24,6 +24,7 @@ func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
 		s.writeRefusal(ctx, r)
 		return
 	}
+	s.leaveBase(ctx)
 	if id := heartbeatTarget(ctx); id != nil {
 		s.heartbeat(ctx, &w, id, start)
 		return
@@ -126,6 +127,9 @@ func (req *request) dispatch() (status int, body any, err error) {
 	path, query, err := splitTarget(target)
 	if err != nil {
 		return 0, nil, err
+	}
+	if status, ok, err := req.servePage(path); ok {
+		return status, nil, err
 	}
 	if req.route, req.id, err = findRoute(string(req.ctx.Method()), path); err != nil {
 		return 0, nil, err

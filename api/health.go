@@ -34,11 +34,12 @@ func (req *request) version() (int, any, error) {
 func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
 	if s.draining.Load() {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
-		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one"}
+		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
+			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
 	}
 	if err := s.ready.ask(); err != nil {
 		s.log.Warn("the store is in trouble", "error", err)
-		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err)}
+		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err), Next: nextOf(err)}
 	}
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}
 }
@@ -50,6 +51,16 @@ func troubleOf(err error) string {
 		return e.Message
 	}
 	return "The store, or a part of it, does not answer; requests that need it are answered 503 until it does. See the log"
+}
+
+// nextOf says what to do about it.
+func nextOf(err error) string {
+	var e *tracker.EvictionError
+	if errors.As(err, &e) {
+		return "Mend it as the message says, before Redis is full: what it evicts then is lost"
+	}
+	return "See which Redis server does not answer and why: GET /v1/system, the System page of the dashboard, or redis-cli ping. No task is " +
+		"judged silent meanwhile"
 }
 
 const (

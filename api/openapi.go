@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
 
 	"github.com/valyala/fasthttp"
@@ -12,7 +13,14 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
+// rootServer is where the document says that the API is.
+const rootServer = `"url": "/"`
+
 func (req *request) openapi() (int, any, error) {
-	writeBody(req.ctx, fasthttp.StatusOK, OpenAPI)
+	doc := OpenAPI
+	if base := req.s.cfg.BasePath; base != "" {
+		doc = bytes.Replace(doc, []byte(rootServer), []byte(`"url": "`+base+`"`), 1)
+	}
+	writeBody(req.ctx, fasthttp.StatusOK, doc)
 	return fasthttp.StatusOK, nil, nil
 }

@@ -63,6 +63,8 @@ var systemWords = map[string]words{
 			"with a reason: draining, token_expired or token_revoked.",
 		answers: map[int]any{200: v1.EventList{}},
 	},
+	"index": {tag: "system", summary: "Where things are", description: "Of a browser, which asks for text/html, it is the way to /ui/, the " +
+		"dashboard. /docs is this document to be read.", answers: map[int]any{200: v1.Index{}}},
 	"livez": {tag: "system", summary: "The process answers", description: "Never asks the store.",
 		answers: map[int]any{200: v1.Health{}}},
 	"readyz": {

@@ -59,7 +59,7 @@ func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
 		}
 	}
 	if got, want := strings.Join(firm, " "),
-		"started heartbeat completed heartbeats workerHeartbeat claimTasks livez readyz healthz version openapi"; got != want {
+		"started heartbeat completed heartbeats workerHeartbeat claimTasks index livez readyz healthz version openapi"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

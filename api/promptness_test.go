@@ -185,7 +185,7 @@ func TestEveryRouteAnswersInTimeWhileRedisIsAway(t *testing.T) {
 			for range 2 {
 				p.everyRoute(t, 5, func(r *route, a prompted) {
 					switch r.op {
-					case "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
+					case "index", "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
 						if a.status != 200 {
 							t.Errorf("%s: %d", r, a.status)
 						}

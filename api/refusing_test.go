@@ -245,7 +245,7 @@ func (p *prompt) refuses(t *testing.T, r *route, a *answer, status int, after ti
 // Whatever a route asks the store for, and whichever bound it meets: 503 and 429 say when to come again.
 func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 	t.Parallel()
-	storeless := []string{"livez", "readyz", "healthz", "version", "openapi"} // TestDrainingSwitchesReadinessOffOnly
+	storeless := []string{"index", "livez", "readyz", "healthz", "version", "openapi"} // TestDrainingSwitchesReadinessOffOnly
 	full := func(c *Config) { c.MaxControl = 1 }
 	spent := func(c *Config) { c.TenantBeats, c.TenantCalls = 1, 1 }
 	for name, c := range map[string]struct {

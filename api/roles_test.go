@@ -39,7 +39,7 @@ var openedBy = map[string]string{
 	opCreateWebhook:    "oda", opListWebhooks: "voda", opGetWebhook: "voda", opUpdateWebhook: "oda", opDeleteWebhook: "oda",
 	opRotateSecret: "oda", opTestWebhook: "oda", opListDeliveries: "voda", opRedeliver: "oda",
 
-	"livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
+	"index": "*", "livez": "*", "readyz": "*", "healthz": "*", "version": "*", "openapi": "*",
 }
 
 // Every role and every kind of token against every operation: what is not in the table above must be put there.

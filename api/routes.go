@@ -341,6 +341,7 @@ var routes = []*route{
 		access: forControl, needs: mayOperate, handle: (*request).redeliver,
 	},
 
+	{method: "GET", pattern: "/", op: "index", handle: (*request).index},
 	{method: "GET", pattern: "/livez", op: "livez", handle: (*request).livez},
 	{method: "GET", pattern: "/readyz", op: "readyz", handle: (*request).readyz},
 	{method: "GET", pattern: "/healthz", op: "healthz", handle: (*request).readyz},
@@ -386,7 +387,7 @@ func (r *route) match(segments []string) (id string, ok bool) {
 		return "", false
 	}
 	for i, seg := range r.segments {
-		if seg[0] == '{' {
+		if strings.HasPrefix(seg, "{") {
 			if segments[i] == "" {
 				return "", false
 			}
@@ -401,7 +402,7 @@ func (r *route) match(segments []string) (id string, ok bool) {
 // idField is the name of the path's id.
 func (r *route) idField() string {
 	for _, seg := range r.segments {
-		if seg[0] == '{' {
+		if strings.HasPrefix(seg, "{") {
 			return seg[1 : len(seg)-1]
 		}
 	}
@@ -429,10 +430,6 @@ func bodyLimit(method, target []byte) int {
 		return limitCallback
 	}
 	return limitOther
-}
-
-func limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit(h.Method(), h.RequestURI())}
 }
 
 func (r *route) String() string { return fmt.Sprintf("%s %s", r.method, r.pattern) }

@@ -81,7 +81,7 @@ func New(cfg Config) (*Server, error) {
 	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
-	s.http.HeaderReceived = limitBody
+	s.http.HeaderReceived = s.limitBody
 	s.http.ConnState = lend
 	s.admin = s.newHTTP(s.AdminHandler)
 	s.admin.Concurrency = maxAdminConns + conn.Spare
@@ -215,7 +215,7 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, conn.ErrNoRoom):
 		r = noRoomForBody(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		limit := bodyLimit(ctx.Request.Header.Method(), ctx.Request.Header.RequestURI())
+		limit := bodyLimit(ctx.Request.Header.Method(), s.underBase(ctx.Request.Header.RequestURI()))
 		r = refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
 			fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 	case errors.As(err, &small):

@@ -59,6 +59,7 @@ func TestCommandLine(t *testing.T) {
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
 		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
 		{"health of nobody", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
+		{"health of nobody says how to go on", nil, "health --url http://127.0.0.1:1", exitFailed, "", "'lubdub serve' starts one"},
 		{"health of a base URL that nobody listens on", nil, "health --url http://127.0.0.1:1", exitFailed, "", "http://127.0.0.1:1/readyz"},
 		{"health of no URL", nil, "health --url 127.0.0.1:9090", exitMistake, "", "write for example http://127.0.0.1:9090"},
 		{"health of another scheme", nil, "health --url redis://127.0.0.1:9090", exitMistake, "", "write for example http://"},

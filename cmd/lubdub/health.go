@@ -54,16 +54,17 @@ func (c *healthCmd) Run(a *app) error {
 	client := &http.Client{Timeout: c.Timeout, Transport: transport}
 	res, err := client.Get(page)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w. Is the server running? 'lubdub serve' starts one, 'lubdub dev' one to try; --url names another one to ask", err)
 	}
 	defer res.Body.Close()
 	var health v1.Health
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	_ = json.Unmarshal(body, &health)
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s %s %s", page, res.Status, health.Status, health.Message)
+		return fmt.Errorf("%s: %s", page, strings.Join(strings.Fields(res.Status+" "+health.Status+" "+health.Message+". "+
+			cmp.Or(health.Next, "Name the base URL of a server of Lubdub with --url")), " "))
 	}
-	_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(cmp.Or(health.Status, "ok")+" "+health.Message))
+	_, err = fmt.Fprintln(a.stdout, strings.Join(strings.Fields(cmp.Or(health.Status, "ok")+" "+health.Message+" "+health.Next), " "))
 	return err
 }
 

@@ -98,7 +98,7 @@ func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections 
 		return err
 	}
 	p.api, err = api.New(api.Config{
-		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, Version: version,
+		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, BasePath: p.cfg.BasePath, Version: version,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxStreams: p.cfg.MaxStreams,
 		MaxBodyBytes: p.cfg.MaxBodyBytes, NoEventLoop: p.cfg.EventLoop == "false", EventLoops: p.cfg.EventLoops, BeatPace: p.cfg.BeatPace,
@@ -183,7 +183,7 @@ func (p *process) findPublicURL() string {
 		return p.cfg.PublicURL
 	}
 	host, _, _ := net.SplitHostPort(p.cfg.Listen)
-	url := baseURL(p.listener, host, p.tls != nil)
+	url := baseURL(p.listener, host, p.tls != nil) + p.cfg.BasePath
 	if reachable(host) != host {
 		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set "+
 			"--public-url", "callbackBaseUrl", url)

@@ -24,6 +24,13 @@ func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *tok
 		served <- p.run(ctx, func() { close(serving) })
 	}()
 	<-serving
+	if !c.Check {
+		address, err := c.dashboard(p, keys)
+		if err != nil {
+			return err
+		}
+		screen.print("dashboard " + address)
+	}
 	screen.print(p.line())
 	if p.redis != nil {
 		screen.print(embedded.Caveat)
@@ -38,6 +45,18 @@ func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *tok
 	}
 	over()
 	return errors.Join(err, <-served)
+}
+
+// dashboard returns where the dashboard shows what goes on, signed in.
+func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
+	text, _, err := keys.MintControl(token.Control{
+		Role: token.RoleAdmin, Tenant: token.Wildcard, Workspace: token.Wildcard, Subject: "dev", TTL: 24 * time.Hour,
+	}, time.Now())
+	tenant, workspace := fleetTenant, fleetWorkspace
+	if c.NoFleet {
+		tenant, workspace = "default", "default"
+	}
+	return dashboardURL(p.apiURL()+p.cfg.BasePath, text, tenant, workspace), err
 }
 
 // perform is what is to be seen while the server runs.

@@ -48,6 +48,9 @@ func (l *Loaded) validate() (ps problems) {
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
 	}
+	if err := checkBasePath(l.BasePath); err != nil {
+		ps.addf("base-path (%s): %v", l.Source("base-path"), err)
+	}
 	if err := checkRedis(l.Redis); err != nil {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
@@ -169,6 +172,21 @@ func checkPublicURL(text string) error {
 		return fmt.Errorf("a base URL has no user, query or fragment")
 	case strings.HasSuffix(text, "/"):
 		return fmt.Errorf("%q must not end in a slash; paths such as /v1/tasks are appended to it", text)
+	}
+	return nil
+}
+
+var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+
+func checkBasePath(text string) error {
+	first, _, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
+	switch {
+	case text == "":
+		return nil
+	case !basePathForm.MatchString(text):
+		return fmt.Errorf("%q is not a path; write for example /lubdub, without a slash at its end", text)
+	case slices.Contains([]string{"v1", "ui", "docs"}, first):
+		return fmt.Errorf("%q begins like a path of the API; choose another one, such as /lubdub", text)
 	}
 	return nil
 }

@@ -6,6 +6,27 @@ type Health struct {
 	Status string `json:"status"`
 	// Message says what is wrong when the status is not ok.
 	Message string `json:"message,omitempty"`
+	// Next says what to do about it when the status is not ok.
+	Next string `json:"next,omitempty"`
+}
+
+// Index is the body of GET /.
+type Index struct {
+	Name    string     `json:"name"`
+	Version string     `json:"version"`
+	Links   IndexLinks `json:"links"`
+	// Next says what to do first.
+	Next string `json:"next"`
+}
+
+// IndexLinks are paths on the server, with the base path that a proxy shows it below.
+type IndexLinks struct {
+	API       string `json:"api"`
+	OpenAPI   string `json:"openapi"`
+	Docs      string `json:"docs"`
+	Dashboard string `json:"dashboard"`
+	Health    string `json:"health"`
+	Version   string `json:"version"`
 }
 
 // Version is the body of /version.

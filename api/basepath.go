@@ -1,0 +1,39 @@
+package api
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A proxy may show the server below a path of its own, Config.BasePath. Whether it takes that path away before it passes a request
+// on or not, the request is answered alike; the path is needed for the links of answers.
+
+// underBase returns a request target as it is without the base path.
+func (s *Server) underBase(target []byte) []byte {
+	rest, ok := bytes.CutPrefix(target, []byte(s.cfg.BasePath))
+	switch {
+	case !ok || s.cfg.BasePath == "":
+		return target
+	case len(rest) == 0 || rest[0] == '?':
+		return append([]byte("/"), rest...)
+	case rest[0] != '/':
+		return target
+	}
+	return rest
+}
+
+// leaveBase takes the base path out of a request.
+func (s *Server) leaveBase(ctx *fasthttp.RequestCtx) {
+	if s.cfg.BasePath == "" {
+		return
+	}
+	if target := ctx.Request.Header.RequestURI(); bytes.HasPrefix(target, []byte(s.cfg.BasePath)) {
+		ctx.Request.Header.SetRequestURIBytes(bytes.Clone(s.underBase(target)))
+	}
+}
+
+// limitBody is asked before a body is read.
+func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit(h.Method(), s.underBase(h.RequestURI()))}
+}
