@@ -1,0 +1,219 @@
+import { seg } from './call.js';
+import type { CallOptions } from './calls.js';
+import { pages } from './query.js';
+import type {
+  AskedFires, BackfillRequest, ChangeScheduleRequest, CompletedRequest, CompletedResponse, CreateScheduleRequest,
+  CreateWebhookRequest, DeleteWebhookResponse, DeletedSchedule, DeliveryQuery, FiredResponse, Health, HeartbeatRequest,
+  HeartbeatResponse, HeartbeatsRequest, HeartbeatsResponse, NextFires, RedeliverRequest, RedeliverResponse, ReleaseRequest,
+  ReleaseResponse, RevokeTokensRequest, RevokeTokensResponse, RotateSecretRequest, Schedule, ScheduleList, ScheduleQuery, Scope,
+  ScopeList, ScopeQuery, StartedRequest, StartedResponse, Stats, SweepResponse, System, UpdateWebhookRequest, VerdictCounts,
+  VerdictQuery, Version, Webhook, WebhookDelivery, WebhookDeliveryList, WebhookList, WebhookQuery,
+} from './types.js';
+import { WorkCalls } from './workcalls.js';
+
+/** Schedules, webhooks, the system, and the calls of workers one by one. */
+export abstract class AllCalls extends WorkCalls {
+  /** Creates a schedule. It is not repeated where the answer may have been lost, unless it names its scheduleId. */
+  createSchedule(request: CreateScheduleRequest, options?: CallOptions): Promise<Schedule> {
+    return this.send({ method: 'POST', path: '/v1/schedules', once: !request.scheduleId }, request, options);
+  }
+
+  /** One page of schedules. */
+  listSchedules(query: ScheduleQuery = {}, options?: CallOptions): Promise<ScheduleList> {
+    return this.get('/v1/schedules', query, options);
+  }
+
+  /** All schedules, page by page. */
+  schedules(query: ScheduleQuery = {}, options?: CallOptions): AsyncGenerator<Schedule, void, undefined> {
+    const fetch = (pageToken?: string) => this.listSchedules({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.schedules, query.pageToken);
+  }
+
+  /** A schedule. */
+  getSchedule(scheduleId: string, options?: CallOptions): Promise<Schedule> {
+    return this.get('/v1/schedules/' + seg(scheduleId), undefined, options);
+  }
+
+  /** Says all that a schedule says from now on. */
+  replaceSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
+    return this.send({ method: 'PUT', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
+  }
+
+  /** Changes what is given of a schedule. */
+  changeSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
+    return this.send({ method: 'PATCH', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
+  }
+
+  /** Deletes a schedule. */
+  deleteSchedule(scheduleId: string, options?: CallOptions): Promise<DeletedSchedule> {
+    return this.send({ method: 'DELETE', path: '/v1/schedules/' + seg(scheduleId) }, undefined, options);
+  }
+
+  /** Pauses a schedule. */
+  pauseSchedule(scheduleId: string, options?: CallOptions): Promise<Schedule> {
+    return this.post('/v1/schedules/' + seg(scheduleId) + '/pause', {}, options);
+  }
+
+  /** Ends a pause; what was missed is caught up. */
+  resumeSchedule(scheduleId: string, options?: CallOptions): Promise<Schedule> {
+    return this.post('/v1/schedules/' + seg(scheduleId) + '/resume', {}, options);
+  }
+
+  /** Fires a schedule now. It is not repeated where the answer may have been lost. */
+  fireSchedule(scheduleId: string, options?: CallOptions): Promise<FiredResponse> {
+    return this.send({ method: 'POST', path: '/v1/schedules/' + seg(scheduleId) + '/fire', once: true }, {}, options);
+  }
+
+  /** Fires what a schedule would have fired between two moments. */
+  backfillSchedule(scheduleId: string, request: BackfillRequest, options?: CallOptions): Promise<AskedFires> {
+    return this.post('/v1/schedules/' + seg(scheduleId) + '/backfill', request, options);
+  }
+
+  /** When a schedule fires next. */
+  nextFires(scheduleId: string, count = 1, options?: CallOptions): Promise<NextFires> {
+    return this.get('/v1/schedules/' + seg(scheduleId) + '/next', { count }, options);
+  }
+
+  /** Creates a webhook. The answer has its secret, once. */
+  createWebhook(request: CreateWebhookRequest, options?: CallOptions): Promise<Webhook> {
+    return this.send({ method: 'POST', path: '/v1/webhooks', once: true }, request, options);
+  }
+
+  /** One page of webhooks. */
+  listWebhooks(query: WebhookQuery = {}, options?: CallOptions): Promise<WebhookList> {
+    return this.get('/v1/webhooks', query, options);
+  }
+
+  /** All webhooks, page by page. */
+  webhooks(query: WebhookQuery = {}, options?: CallOptions): AsyncGenerator<Webhook, void, undefined> {
+    const fetch = (pageToken?: string) => this.listWebhooks({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.webhooks, query.pageToken);
+  }
+
+  /** A webhook, without its secret. */
+  getWebhook(webhookId: string, options?: CallOptions): Promise<Webhook> {
+    return this.get('/v1/webhooks/' + seg(webhookId), undefined, options);
+  }
+
+  /** Says all that a webhook says from now on. */
+  updateWebhook(webhookId: string, request: UpdateWebhookRequest, options?: CallOptions): Promise<Webhook> {
+    return this.send({ method: 'PUT', path: '/v1/webhooks/' + seg(webhookId) }, request, options);
+  }
+
+  /** Deletes a webhook. */
+  deleteWebhook(webhookId: string, options?: CallOptions): Promise<DeleteWebhookResponse> {
+    return this.send({ method: 'DELETE', path: '/v1/webhooks/' + seg(webhookId) }, undefined, options);
+  }
+
+  /** Gives a webhook another secret, which the answer has, once. It is not repeated where the answer may have been lost. */
+  rotateSecret(webhookId: string, request: RotateSecretRequest = {}, options?: CallOptions): Promise<Webhook> {
+    return this.send({ method: 'POST', path: '/v1/webhooks/' + seg(webhookId) + '/rotate-secret', once: true }, request, options);
+  }
+
+  /** Sends a message of type webhook.test. */
+  testWebhook(webhookId: string, options?: CallOptions): Promise<WebhookDelivery> {
+    return this.send({ method: 'POST', path: '/v1/webhooks/' + seg(webhookId) + '/test', once: true }, {}, options);
+  }
+
+  /** One page of a webhook's deliveries, newest first. */
+  listDeliveries(webhookId: string, query: DeliveryQuery = {}, options?: CallOptions): Promise<WebhookDeliveryList> {
+    return this.get('/v1/webhooks/' + seg(webhookId) + '/deliveries', query, options);
+  }
+
+  /** All deliveries of a webhook, page by page, newest first. */
+  deliveries(webhookId: string, query: DeliveryQuery = {}, options?: CallOptions): AsyncGenerator<WebhookDelivery, void, undefined> {
+    const fetch = (pageToken?: string) => this.listDeliveries(webhookId, { ...query, pageToken }, options);
+    return pages(fetch, (page) => page.deliveries, query.pageToken);
+  }
+
+  /** Sends deliveries again. */
+  redeliver(webhookId: string, request: RedeliverRequest = {}, options?: CallOptions): Promise<RedeliverResponse> {
+    return this.post('/v1/webhooks/' + seg(webhookId) + '/redeliver', request, options);
+  }
+
+  /** Counts what there is, and the last hour. */
+  getStats(options?: CallOptions): Promise<Stats> {
+    return this.get('/v1/stats', undefined, options);
+  }
+
+  /** Counts what Lubdub has ended. */
+  countVerdicts(query: VerdictQuery = {}, options?: CallOptions): Promise<VerdictCounts> {
+    return this.get('/v1/stats/verdicts', query, options);
+  }
+
+  /** How the deployment is. */
+  getSystem(options?: CallOptions): Promise<System> {
+    return this.get('/v1/system', undefined, options);
+  }
+
+  /** One page of tenants and workspaces in use. */
+  listScopes(query: ScopeQuery = {}, options?: CallOptions): Promise<ScopeList> {
+    return this.get('/v1/scopes', query, options);
+  }
+
+  /** All tenants and workspaces in use, page by page. */
+  scopes(query: ScopeQuery = {}, options?: CallOptions): AsyncGenerator<Scope, void, undefined> {
+    const fetch = (pageToken?: string) => this.listScopes({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.scopes, query.pageToken);
+  }
+
+  /** Sweeps now. */
+  sweep(options?: CallOptions): Promise<SweepResponse> {
+    return this.post('/v1/system:sweep', {}, options);
+  }
+
+  /** Lets expire what the mass expiry brake has spared. */
+  releaseBrake(request: ReleaseRequest = {}, options?: CallOptions): Promise<ReleaseResponse> {
+    return this.post('/v1/system:release', request, options);
+  }
+
+  /** Takes tokens back. */
+  revokeTokens(request: RevokeTokensRequest, options?: CallOptions): Promise<RevokeTokensResponse> {
+    return this.post('/v1/tokens:revoke', request, options);
+  }
+
+  /** The server's process runs. */
+  livez(options?: CallOptions): Promise<Health> {
+    return this.send({ method: 'GET', path: '/livez', open: true }, undefined, options);
+  }
+
+  /** The server serves; an ApiError with status 503 where it does not. */
+  readyz(options?: CallOptions): Promise<Health> {
+    return this.send({ method: 'GET', path: '/readyz', open: true }, undefined, options);
+  }
+
+  /** How the server is. */
+  healthz(options?: CallOptions): Promise<Health> {
+    return this.send({ method: 'GET', path: '/healthz', open: true }, undefined, options);
+  }
+
+  /** That of the server. That of the SDK is `version`. */
+  serverVersion(options?: CallOptions): Promise<Version> {
+    return this.send({ method: 'GET', path: '/version', open: true }, undefined, options);
+  }
+
+  /** The contract as the server has it. */
+  openApi(options?: CallOptions): Promise<Record<string, unknown>> {
+    return this.send({ method: 'GET', path: '/openapi.json', open: true }, undefined, options);
+  }
+
+  /** Says that an attempt runs, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  started(taskId: string, token: string, request: StartedRequest, options?: CallOptions): Promise<StartedResponse> {
+    return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/started', token }, request, options);
+  }
+
+  /** Says that an attempt lives, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  heartbeat(taskId: string, token: string, request: HeartbeatRequest, options?: CallOptions): Promise<HeartbeatResponse> {
+    return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/heartbeat', token }, request, options);
+  }
+
+  /** Says how an attempt has ended, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  completed(taskId: string, token: string, request: CompletedRequest, options?: CallOptions): Promise<CompletedResponse> {
+    return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/completed', token }, request, options);
+  }
+
+  /** Says that up to 1,000 attempts live. Each beat brings its token, or token is a worker's that holds them all. */
+  heartbeats(request: HeartbeatsRequest, token = '', options?: CallOptions): Promise<HeartbeatsResponse> {
+    return this.send({ method: 'POST', path: '/v1/heartbeats', token, open: token === '' }, request, options);
+  }
+}

@@ -1,0 +1,53 @@
+import type { Call, Caller } from './call.js';
+import { queryOf } from './query.js';
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Gives the call up. */
+  signal?: AbortSignal;
+  /** Opens the call instead of the client's own token. */
+  token?: string;
+}
+
+/** The scope of calls; without it they are in the token's own. */
+export interface CallScope {
+  tenantId?: string;
+  workspaceId?: string;
+}
+
+/** How calls of the control plane are made. */
+export abstract class ControlCalls {
+  /** @internal */
+  readonly caller: Caller;
+  readonly #scope: CallScope;
+
+  /** @internal */
+  protected constructor(caller: Caller, scope: CallScope) {
+    this.caller = caller;
+    this.#scope = scope;
+  }
+
+  /** @internal */
+  protected scoped(query: object): URLSearchParams {
+    return queryOf({ ...query, ...this.#scope });
+  }
+
+  /** @internal */
+  protected get<T>(path: string, query: object | undefined, options: CallOptions | undefined): Promise<T> {
+    return this.send({ method: 'GET', path, query: this.scoped(query ?? {}) }, undefined, options);
+  }
+
+  /** @internal */
+  protected post<T>(path: string, body: object, options: CallOptions | undefined): Promise<T> {
+    return this.send({ method: 'POST', path }, body, options);
+  }
+
+  /** @internal */
+  protected send<T>(call: Call, body: object | undefined, options: CallOptions | undefined): Promise<T> {
+    const whole: Call = { ...call, signal: options?.signal };
+    if (body !== undefined) whole.body = JSON.stringify(body);
+    if (options?.token !== undefined) whole.token = options.token;
+    if (whole.token === undefined && !whole.open) whole.query ??= this.scoped({});
+    return this.caller.do(whole) as Promise<T>;
+  }
+}

@@ -1,0 +1,146 @@
+import './dispose.js';
+import { readFileSync } from 'node:fs';
+import { AllCalls } from './allcalls.js';
+import { Caller } from './call.js';
+import { type Clock, machineClock } from './clock.js';
+import { Endpoints } from './endpoints.js';
+import { UsageError } from './errors.js';
+import { guarded, type Logger, type Metrics, silent } from './metrics.js';
+import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './token.js';
+import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
+import { version } from './version.js';
+
+/**
+ * What becomes of tracked work while no server answers. patient: it goes on until a server says that it is over, since while all servers
+ * or Redis are away their clock may stand still. strict: it is stopped when no beat was accepted for as long as the attempt may be silent,
+ * counted from when the last one that was accepted left; for effects that must never overlap.
+ */
+export type Lease = 'patient' | 'strict';
+
+export interface ClientOptions {
+  /** The control token, as `lubdub token` prints it. Unless told, that of LUBDUB_TOKEN, or in the file LUBDUB_TOKEN_FILE. */
+  token?: string;
+  /** Reads the token from a file, and again when the server refuses it. */
+  tokenFile?: string;
+  /** Is asked for the token when it is needed for the first time, and again when the server refuses it. */
+  tokenFunc?: () => string | Promise<string>;
+  /** Further addresses of the same deployment. Whoever answered last is asked first; the next one when it does not. */
+  urls?: readonly string[];
+  /** The scope of every call; unless told, the token's. */
+  tenantId?: string;
+  workspaceId?: string;
+  /** Names the program, before the SDK, in the header User-Agent. */
+  userAgent?: string;
+  /** Lets tokens go over http:// to hosts that are not this one. Whoever listens there can take them. */
+  allowHttp?: boolean;
+  /** How long a server may take to answer once, in ms; 10,000 unless told. What a claim waits comes on top. */
+  timeoutMs?: number;
+  /** How often a call is made at most; 4 unless told. */
+  tries?: number;
+  /** Authorities in PEM form instead of the usual ones, or the file that they are in. */
+  ca?: string;
+  caFile?: string;
+  /** The proxy's URL; empty: none. Unless told, HTTPS_PROXY, HTTP_PROXY and NO_PROXY say. */
+  proxy?: string;
+  /** Carries the requests instead of the SDK's own transport. Beats then come from the program's own thread. */
+  fetch?: Fetch;
+  /** What becomes of tracked work while no server answers; patient unless told. */
+  lease?: Lease;
+  /**
+   * Where beats come from: a thread of their own (unless told), so that a program which blocks its event loop is not taken for dead, or
+   * inline, from the event loop.
+   */
+  beats?: 'thread' | 'inline';
+  /** Is told of trouble, such as console; nobody unless told. */
+  logger?: Logger;
+  metrics?: Metrics;
+  /** Time itself; for tests. Beats then come from the program's own thread. */
+  clock?: Clock;
+}
+
+/** How the client's requests travel, as another thread can be told it. */
+export interface Travel {
+  urls: string[];
+  agent: string;
+  allowHttp: boolean;
+  timeoutMs: number;
+  connecting: Connecting;
+}
+
+/** Talks to one deployment. */
+export class Client extends AllCalls {
+  /** @internal */
+  readonly travel: Travel;
+  /** @internal */
+  readonly clock: Clock;
+  /** @internal */
+  readonly log: Logger;
+  /** @internal */
+  readonly metrics: Metrics;
+  /** @internal */
+  readonly lease: Lease;
+  readonly #closeTransport: () => void;
+
+  /**
+   * A client of the deployment at url, or at several with commas between them; unless told, at LUBDUB_URL. Nothing is sent yet. Without
+   * a token only such calls succeed as bring their own, such as those of tracked tasks.
+   */
+  constructor(url?: string, options: ClientOptions = {}) {
+    const set = checked(url, options);
+    const own = options.fetch ? undefined : nodeTransport(set.travel.connecting);
+    const clock = options.clock ?? machineClock;
+    const { agent, allowHttp, timeoutMs } = set.travel;
+    const caller = new Caller({
+      base: set.base, token: set.token, fetch: options.fetch ?? own!.fetch, clock, agent, allowHttp, timeoutMs, tries: options.tries ?? 4,
+    });
+    super(caller, { tenantId: options.tenantId, workspaceId: options.workspaceId });
+    this.travel = set.travel;
+    this.clock = clock;
+    this.log = guarded(options.logger ?? silent);
+    this.metrics = guarded(options.metrics ?? {});
+    this.lease = options.lease ?? 'patient';
+    this.#closeTransport = () => own?.close();
+  }
+
+  /** Gives up calls that are under way, and closes connections. */
+  close(): void {
+    this.caller.close();
+    this.#closeTransport();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+}
+
+function checked(url: string | undefined, options: ClientOptions): { base: Endpoints; token: TokenSource; travel: Travel } {
+  const urls = [...(url || process.env['LUBDUB_URL'] || '').split(','), ...(options.urls ?? [])].filter((u) => u.trim() !== '');
+  if (urls.length === 0) throw new UsageError('lubdub: no address: give new Client the URL of a Lubdub server, or set LUBDUB_URL');
+  const base = new Endpoints(urls);
+  const token = tokenOf(options);
+  const { allowHttp = false, timeoutMs = 10_000, tries = 4 } = options;
+  if (token) base.checkSecrecy(allowHttp);
+  if (!(timeoutMs > 0)) throw new UsageError(`lubdub: a timeout of ${timeoutMs} ms answers nothing; give a positive one`);
+  if (!Number.isInteger(tries) || tries < 1) throw new UsageError(`lubdub: ${tries} tries make no call; 1 is the least`);
+  if (options.lease && !['patient', 'strict'].includes(options.lease)) {
+    throw new UsageError(`lubdub: there is no lease ${String(options.lease)}; it is patient or strict`);
+  }
+  const connecting: Connecting = {
+    ca: options.ca ?? (options.caFile === undefined ? undefined : readFileSync(options.caFile, 'utf8')),
+    proxy: checkProxy(options.proxy ?? proxyOfEnvironment(base.first(), process.env)),
+  };
+  const agent = (options.userAgent ? options.userAgent + ' ' : '') + 'lubdub-typescript/' + version;
+  return { base, token: token ?? new FixedToken(''), travel: { urls: base.urls, agent, allowHttp, timeoutMs, connecting } };
+}
+
+function tokenOf(options: ClientOptions): TokenSource | undefined {
+  if ([options.token, options.tokenFile, options.tokenFunc].filter((t) => t !== undefined).length > 1) {
+    throw new UsageError('lubdub: token, tokenFile and tokenFunc are three ways to say one thing; give one of them');
+  }
+  if (options.tokenFunc) return new ChangingToken(options.tokenFunc);
+  if (options.token !== undefined) return options.token ? new FixedToken(options.token) : undefined;
+  if (options.tokenFile !== undefined) return tokenOfFile(options.tokenFile);
+  if (process.env['LUBDUB_TOKEN']) return new FixedToken(process.env['LUBDUB_TOKEN']);
+  return process.env['LUBDUB_TOKEN_FILE'] ? tokenOfFile(process.env['LUBDUB_TOKEN_FILE']) : undefined;
+}

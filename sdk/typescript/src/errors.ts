@@ -1,0 +1,121 @@
+import type { components } from './openapi.js';
+
+/** The fields of a refusal, those that apply. */
+export type ErrorFields = components['schemas']['Error'];
+
+/** The codes of the contract. */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'invalid_id'
+  | 'invalid_cursor'
+  | 'invalid_json'
+  | 'unknown_field'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'task_not_found'
+  | 'run_not_found'
+  | 'worker_not_found'
+  | 'machine_not_found'
+  | 'schedule_not_found'
+  | 'schedule_exists'
+  | 'no_workers_match'
+  | 'webhook_not_found'
+  | 'delivery_not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'task_exists'
+  | 'idempotency_mismatch'
+  | 'attempt_mismatch'
+  | 'task_already_terminal'
+  | 'worker_draining'
+  | 'no_fresh_workers'
+  | 'no_matching_workers'
+  | 'no_capacity'
+  | 'webhook_exists'
+  | 'webhook_managed'
+  | 'webhook_disabled'
+  | 'worker_offline'
+  | 'task_expired'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'misdirected_request'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'overloaded'
+  | 'store_unavailable';
+
+/** A refusal: an answer that is not 2xx. It never holds a token. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** The HTTP status. */
+  readonly status: number;
+  /** The error code, such as task_expired; empty where the answer was not Lubdub's, as that of a proxy. */
+  readonly code: ErrorCode | '';
+  /** The other fields of the answer. */
+  readonly fields: Partial<ErrorFields>;
+  /** Finds the call in the server's log; empty where the answer had none. */
+  readonly requestId: string;
+  /** How long the server asks to be left alone, in ms; 0: it does not say. */
+  readonly retryAfterMs: number;
+  /** Method and path of the call. */
+  readonly operation: string;
+
+  constructor(operation: string, status: number, fields: Partial<ErrorFields>, requestId = '', retryAfterMs = 0) {
+    const code = typeof fields.error === 'string' ? fields.error : '';
+    const request = requestId ? ` (request ${requestId})` : '';
+    super(`lubdub: ${operation}: ${status} ${code}${fields.message ? `: ${fields.message}` : ''}${request}`);
+    this.status = status;
+    this.code = code as ErrorCode;
+    this.fields = fields;
+    this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
+    this.operation = operation;
+  }
+}
+
+/** No server answered, or its answer broke off; the cause says how. */
+export class UnansweredError extends Error {
+  override readonly name = 'UnansweredError';
+  /** The call cannot have been heard. */
+  readonly notSent: boolean;
+
+  constructor(operation: string, message: string, notSent: boolean, cause?: unknown) {
+    super(`lubdub: ${operation}: ${message}`, { cause });
+    this.notSent = notSent;
+  }
+}
+
+/** An answer was not what the contract says. It is not asked for again. */
+export class AnswerError extends Error {
+  override readonly name = 'AnswerError';
+}
+
+/** The SDK was used in a way that cannot work; the message names the remedy. Nothing was sent. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** What calls of a closed client fail with, and the reason of signals that it ended. */
+export class ClosedError extends Error {
+  override readonly name = 'ClosedError';
+  constructor() {
+    super('lubdub: the client is closed');
+  }
+}
+
+/** Whether an error is a refusal with one of these codes. */
+export function hasCode<C extends ErrorCode>(error: unknown, ...codes: C[]): error is ApiError & { readonly code: C } {
+  return error instanceof ApiError && (codes as string[]).includes(error.code);
+}
+
+/** Whether the call that an error comes from may succeed later: there was no answer, or one that asks to come again. */
+export function mayRetry(error: unknown): boolean {
+  if (error instanceof ApiError) return [408, 429, 502, 503, 504].includes(error.status);
+  return error instanceof UnansweredError;
+}
+
+/** How long the server that an error comes from asks to be left alone, in ms; 0: it does not say. */
+export function retryAfterOf(error: unknown): number {
+  return error instanceof ApiError ? error.retryAfterMs : 0;
+}

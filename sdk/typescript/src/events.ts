@@ -1,0 +1,163 @@
+import { type Call, type Caller, maxPause, operation } from './call.js';
+import { backoff, sleep } from './clock.js';
+import { link } from './abort.js';
+import { AnswerError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
+import type { Answer } from './transport.js';
+import type { Event, EventGap } from './types.js';
+
+export interface EventsOptions {
+  /** Ends the stream. */
+  signal?: AbortSignal;
+  /** Is told that events are missing, behind which the stream goes on. */
+  onGap?: (gap: EventGap) => void;
+}
+
+/** Three times what a server lets pass between two signs of life, in ms. */
+const quiet = 45_000;
+
+/** More than any line of a stream has, in characters. */
+const maxLine = 4 << 20;
+
+/** Tells of events as they happen, for one reader. It goes on where it was whenever its connection ends. */
+export class EventStream implements AsyncIterable<Event> {
+  readonly #caller: Caller;
+  readonly #query: URLSearchParams;
+  readonly #options: EventsOptions;
+  #cursor = '';
+  #pause = 0; // the server's wish
+
+  /** @internal */
+  constructor(caller: Caller, query: URLSearchParams, options: EventsOptions) {
+    this.#caller = caller;
+    this.#query = query;
+    this.#options = options;
+  }
+
+  /**
+   * Where the stream is: as `after` of another query it goes on behind the last event that was given out. Keep it where events must not be
+   * missed over a restart. Empty before the first answer.
+   */
+  get cursor(): string {
+    return this.#cursor;
+  }
+
+  /**
+   * Gives out events until the signal ends. Lost connections, servers that stop, and streams that lag behind are not errors: the stream is
+   * asked for again, from where it was. A refusal is thrown.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    const { signal } = this.#options;
+    for (let failures = 0; !signal?.aborted; ) {
+      let pause: number;
+      try {
+        for await (const event of this.#listen()) {
+          failures = 0;
+          yield event;
+        }
+        pause = this.#pause; // the server has ended it, and says when to come again
+      } catch (error) {
+        if (signal?.aborted) return;
+        if (!mayRetry(error)) throw error;
+        pause = retryAfterOf(error) + backoff(failures++, maxPause);
+      }
+      const ended = link(this.#caller.closing, signal);
+      await sleep(this.#caller.set.clock, pause, ended.signal);
+      ended.release();
+      this.#caller.closing.throwIfAborted();
+    }
+  }
+
+  /** Asks for the stream once and gives out what it brings. */
+  async *#listen(): AsyncGenerator<Event, void, undefined> {
+    const call = this.#call();
+    const { clock } = this.#caller.set;
+    const silence = new AbortController();
+    const watch = () => clock.setTimeout(() => silence.abort(), quiet);
+    let watching = watch();
+    const ended = link(silence.signal, this.#caller.closing, this.#options.signal);
+    try {
+      const lines = await this.#caller.withToken(call, (token) => this.#open(call, token, ended.signal));
+      let message = new Message();
+      for await (const line of lines) {
+        watching.cancel();
+        watching = watch();
+        if (line !== '') {
+          message.add(line);
+          continue;
+        }
+        this.#pause = message.retry || this.#pause;
+        if (message.id) this.#cursor = message.id;
+        if (message.event === 'lagged' || message.event === 'end') return;
+        if (message.event === 'gap') this.#options.onGap?.(said<EventGap>(message.data));
+        else if (message.data && (message.event === '' || message.event === 'message')) yield said<Event>(message.data);
+        message = new Message();
+      }
+    } catch (error) {
+      throw silence.signal.aborted ? new UnansweredError(operation(call), 'the stream is silent', false) : error;
+    } finally {
+      watching.cancel();
+      ended.release();
+      silence.abort();
+    }
+  }
+
+  #call(): Call {
+    const query = new URLSearchParams(this.#query);
+    const headers: Record<string, string> = { Accept: 'text/event-stream' };
+    if (this.#cursor) {
+      query.delete('after');
+      headers['Last-Event-ID'] = this.#cursor;
+    }
+    return { method: 'GET', path: '/v1/events', query, headers };
+  }
+
+  /** The connection outlives the call that opens it: its end is the stream's. */
+  async #open(call: Call, token: string, ended: AbortSignal): Promise<AsyncIterable<string>> {
+    const res = await this.#caller.request({ ...call, lasting: true, signal: ended }, token, ended, (answer) => answer);
+    return linesOf(operation(call), res);
+  }
+}
+
+async function* linesOf(op: string, res: Answer): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for await (const part of res.body ?? []) {
+      rest += decoder.decode(part, { stream: true });
+      const lines = rest.split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop() ?? '';
+      if (rest.length > maxLine) throw new AnswerError(`lubdub: ${op}: a line is longer than ${maxLine >> 20} Mi characters`);
+      yield* lines;
+    }
+  } catch (error) {
+    if (error instanceof AnswerError) throw error;
+    throw new UnansweredError(op, error instanceof Error ? error.message : String(error), false, error);
+  }
+  throw new UnansweredError(op, 'the connection has ended', false);
+}
+
+function said<T>(data: string): T {
+  try {
+    return JSON.parse(data) as T;
+  } catch {
+    throw new AnswerError('lubdub: GET /v1/events: an event is not JSON');
+  }
+}
+
+/** One message of a stream, as the standard of server-sent events has it. */
+class Message {
+  event = '';
+  data = '';
+  id = '';
+  retry = 0;
+
+  add(line: string): void {
+    const at = line.indexOf(':');
+    const name = at < 0 ? line : line.slice(0, at);
+    const value = at < 0 ? '' : line.slice(at + 1).replace(/^ /, '');
+    if (name === 'event') this.event = value;
+    else if (name === 'id') this.id = value;
+    else if (name === 'data') this.data += (this.data && '\n') + value;
+    else if (name === 'retry' && /^\d{1,9}$/.test(value)) this.retry = Number(value);
+  }
+}

@@ -1,0 +1,17 @@
+export { type CallOptions } from './calls.js';
+export { Client, type ClientOptions, type Lease } from './client.js';
+export type { Clock, Timer } from './clock.js';
+export {
+  AttemptEnd, Cancelled, DeadlineExceeded, EndedError, Expired, LeaseEnded, Lost, Superseded,
+} from './ends.js';
+export {
+  AnswerError, ApiError, ClosedError, type ErrorCode, type ErrorFields, hasCode, mayRetry, UnansweredError, UsageError,
+} from './errors.js';
+export { EventStream, type EventsOptions } from './events.js';
+export type { Logger, Metrics } from './metrics.js';
+export type { components, operations, paths } from './openapi.js';
+export type { Answer, Fetch, RequestInit } from './transport.js';
+export type * from './types.js';
+export { verifyWebhook, type VerifyOptions, WebhookError, type WebhookHeaders, type WebhookMessage } from './verify.js';
+export { version } from './version.js';
+export type { CreatedTask, CreateOptions } from './workcalls.js';

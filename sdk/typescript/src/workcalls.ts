@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { seg } from './call.js';
+import { type CallOptions, ControlCalls } from './calls.js';
+import { AnswerError, ApiError, type ErrorFields } from './errors.js';
+import { EventStream, type EventsOptions } from './events.js';
+import { pages } from './query.js';
+import type {
+  ActOnTasksResponse, ActOnWorkersRequest, ActOnWorkersResponse, CancelRequest, CancelTasksRequest, ClaimRequest, ClaimResponse,
+  CreateTaskRequest, CreateTasksItem, CreateTasksResponse, DeregisterRequest, DrainRequest, DrainWorkersRequest,
+  DrainWorkersResponse, EventList, EventQuery, Machine, MachineList, MachineQuery, NextAttemptRequest, OfflineWorkersRequest,
+  Queue, QueueList, ReasonRequest, RegisterWorkerRequest, RegisterWorkerResponse, ResumeMachineResponse, RetryTasksRequest, Run,
+  SelectWorkerRequest, SelectWorkerResponse, Task, TaskEnvelope, TaskList, TaskQuery, Worker, WorkerHeartbeatRequest,
+  WorkerHeartbeatResponse, WorkerList, WorkerQuery,
+} from './types.js';
+
+/** What createTask takes besides. */
+export interface CreateOptions extends CallOptions {
+  /** Makes repeats of this creation safe, also those by other processes, for 24 hours. */
+  idempotencyKey?: string;
+  /** The W3C trace context that the task belongs to. */
+  traceparent?: string;
+}
+
+/** What became of one creation among many: one of the three is there. */
+export interface CreatedTask {
+  envelope?: TaskEnvelope;
+  task?: Task;
+  error?: ApiError;
+}
+
+/** Tasks, events, workers, machines and queues. */
+export abstract class WorkCalls extends ControlCalls {
+  /**
+   * Creates a task: the envelope of its first attempt where it was pushed, the task where it waits in a queue. Without an idempotency key
+   * one is drawn, which makes those repeats safe that the client does by itself.
+   */
+  createTask(task: CreateTaskRequest & { queue: string }, options?: CreateOptions): Promise<Task>;
+  createTask(task: CreateTaskRequest & { queue?: null }, options?: CreateOptions): Promise<TaskEnvelope>;
+  createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task>;
+  createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task> {
+    const headers: Record<string, string> = { 'Idempotency-Key': options?.idempotencyKey ?? randomUUID() };
+    if (options?.traceparent) headers['Traceparent'] = options.traceparent;
+    return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
+  }
+
+  /** Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are given one. */
+  async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
+    const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey ?? randomUUID() }));
+    const answer = await this.post<CreateTasksResponse>('/v1/tasks:batch', { tasks: keyed }, options);
+    if (answer.results.length !== tasks.length) {
+      throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${answer.results.length} results for ${tasks.length} tasks`);
+    }
+    return answer.results.map((result, i) => readResult(result as Record<string, unknown>, Boolean(tasks[i]?.queue)));
+  }
+
+  /** A task. */
+  getTask(taskId: string, options?: CallOptions): Promise<Task> {
+    return this.get('/v1/tasks/' + seg(taskId), undefined, options);
+  }
+
+  /** One page of tasks. */
+  listTasks(query: TaskQuery = {}, options?: CallOptions): Promise<TaskList> {
+    return this.get('/v1/tasks', query, options);
+  }
+
+  /** All tasks of a query, page by page. */
+  tasks(query: TaskQuery = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
+    const fetch = (pageToken?: string) => this.listTasks({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.tasks, query.pageToken);
+  }
+
+  /** Asks for the end of a task. */
+  cancelTask(taskId: string, request: CancelRequest = {}, options?: CallOptions): Promise<Task> {
+    return this.post('/v1/tasks/' + seg(taskId) + '/cancel', request, options);
+  }
+
+  /** Cancels a part of the tasks that a selector names; go on with the answer's nextPageToken while there is one. */
+  cancelTasks(request: CancelTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
+    return this.post('/v1/tasks:cancel', request, options);
+  }
+
+  /** Tries a part of the FAILED tasks again that a selector names; go on with nextPageToken while there is one. */
+  retryTasks(request: RetryTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
+    return this.post('/v1/tasks:retry', request, options);
+  }
+
+  /** Makes the attempt that follows fromAttempt: an envelope, or the task where it waits in a queue. */
+  nextAttempt(taskId: string, request: NextAttemptRequest, options?: CallOptions): Promise<TaskEnvelope | Task> {
+    return this.post('/v1/tasks/' + seg(taskId) + '/attempts', request, options);
+  }
+
+  /** Counts the tasks of a run by state. */
+  getRun(runId: string, options?: CallOptions): Promise<Run> {
+    return this.get('/v1/runs/' + seg(runId), undefined, options);
+  }
+
+  /** Cancels all tasks of a run. */
+  cancelRun(runId: string, request: CancelRequest = {}, options?: CallOptions): Promise<Run> {
+    return this.post('/v1/runs/' + seg(runId) + '/cancel', request, options);
+  }
+
+  /** One page of events; go on with `after` set to its `next`. */
+  listEvents(query: EventQuery = {}, options?: CallOptions): Promise<EventList> {
+    return this.get('/v1/events', query, options);
+  }
+
+  /** Events as they happen, from `query.after`, which is exclusive, or from now. */
+  events(query: Omit<EventQuery, 'order' | 'pageSize'> = {}, options: EventsOptions = {}): EventStream {
+    return new EventStream(this.caller, this.scoped(query), options);
+  }
+
+  /** Registers a worker. Without a registrationId one is drawn, which makes those repeats safe that the client does by itself. */
+  registerWorker(request: RegisterWorkerRequest, options?: CallOptions): Promise<RegisterWorkerResponse> {
+    return this.post('/v1/workers', { registrationId: randomUUID(), ...request }, options);
+  }
+
+  /** A worker. */
+  getWorker(workerId: string, options?: CallOptions): Promise<Worker> {
+    return this.get('/v1/workers/' + seg(workerId), undefined, options);
+  }
+
+  /** One page of workers. */
+  listWorkers(query: WorkerQuery = {}, options?: CallOptions): Promise<WorkerList> {
+    return this.get('/v1/workers', query, options);
+  }
+
+  /** All workers of a query, page by page. */
+  workers(query: WorkerQuery = {}, options?: CallOptions): AsyncGenerator<Worker, void, undefined> {
+    const fetch = (pageToken?: string) => this.listWorkers({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.workers, query.pageToken);
+  }
+
+  /** A worker's own beat, with the worker's token. */
+  workerHeartbeat(
+    workerId: string, token: string, request: WorkerHeartbeatRequest, options?: CallOptions,
+  ): Promise<WorkerHeartbeatResponse> {
+    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/heartbeat', token }, request, options);
+  }
+
+  /** Takes tasks out of a queue, with the token of a worker of it. Without a claimId one is drawn, which makes repeats safe. */
+  claimTasks(queue: string, token: string, request: ClaimRequest = {}, options?: CallOptions): Promise<ClaimResponse> {
+    return this.send(
+      { method: 'POST', path: '/v1/queues/' + seg(queue) + '/claim', token, waitMs: request.waitMs ?? 0 },
+      { claimId: randomUUID(), ...request },
+      options,
+    );
+  }
+
+  /** Ends a worker; with a token of the worker in the options, or the client's. */
+  deregisterWorker(workerId: string, request: DeregisterRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/deregister' }, request, options);
+  }
+
+  /** Has a worker finish what it holds and take nothing new; with a token of the worker in the options, or the client's. */
+  drainWorker(workerId: string, request: DrainRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/drain' }, request, options);
+  }
+
+  /** Ends a drain. */
+  resumeWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.post('/v1/workers/' + seg(workerId) + '/resume', request, options);
+  }
+
+  /** Ends a worker now; others get its tasks. */
+  offlineWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.post('/v1/workers/' + seg(workerId) + '/offline', request, options);
+  }
+
+  /** Has a worker take nothing new. */
+  cordonWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.post('/v1/workers/' + seg(workerId) + '/cordon', request, options);
+  }
+
+  /** Ends a cordon. */
+  uncordonWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
+    return this.post('/v1/workers/' + seg(workerId) + '/uncordon', request, options);
+  }
+
+  /** Drains all workers that a selector names. */
+  drainWorkers(request: DrainWorkersRequest, options?: CallOptions): Promise<DrainWorkersResponse> {
+    return this.post('/v1/workers:drain', request, options);
+  }
+
+  /** Cordons all workers that a selector names. */
+  cordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
+    return this.post('/v1/workers:cordon', request, options);
+  }
+
+  /** Ends the cordons of all workers that a selector names. */
+  uncordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
+    return this.post('/v1/workers:uncordon', request, options);
+  }
+
+  /** Ends the drains of all workers that a selector names. */
+  resumeWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
+    return this.post('/v1/workers:resume', request, options);
+  }
+
+  /** Ends all workers that a selector names, or that have been silent for long. */
+  offlineWorkers(request: OfflineWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
+    return this.post('/v1/workers:offline', request, options);
+  }
+
+  /** The worker that a task would best be given to now. */
+  selectWorker(request: SelectWorkerRequest = {}, options?: CallOptions): Promise<SelectWorkerResponse> {
+    return this.post('/v1/workers:select', request, options);
+  }
+
+  /** A machine. */
+  getMachine(machineId: string, options?: CallOptions): Promise<Machine> {
+    return this.get('/v1/machines/' + seg(machineId), undefined, options);
+  }
+
+  /** One page of machines. */
+  listMachines(query: MachineQuery = {}, options?: CallOptions): Promise<MachineList> {
+    return this.get('/v1/machines', query, options);
+  }
+
+  /** All machines, page by page. */
+  machines(query: MachineQuery = {}, options?: CallOptions): AsyncGenerator<Machine, void, undefined> {
+    const fetch = (pageToken?: string) => this.listMachines({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.machines, query.pageToken);
+  }
+
+  /** Drains all workers of a machine, and those that come until resumeMachine. */
+  drainMachine(machineId: string, request: DrainRequest = {}, options?: CallOptions): Promise<DrainWorkersResponse> {
+    return this.post('/v1/machines/' + seg(machineId) + '/drain', request, options);
+  }
+
+  /** Ends the drain of a machine. */
+  resumeMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ResumeMachineResponse> {
+    return this.post('/v1/machines/' + seg(machineId) + '/resume', request, options);
+  }
+
+  /** All queues. */
+  listQueues(order: 'asc' | 'desc' = 'asc', options?: CallOptions): Promise<QueueList> {
+    return this.get('/v1/queues', { order }, options);
+  }
+
+  /** A queue. */
+  getQueue(queue: string, options?: CallOptions): Promise<Queue> {
+    return this.get('/v1/queues/' + seg(queue), undefined, options);
+  }
+
+  /** Stops handing out what waits in a queue. */
+  pauseQueue(queue: string, options?: CallOptions): Promise<Queue> {
+    return this.post('/v1/queues/' + seg(queue) + '/pause', {}, options);
+  }
+
+  /** Ends a pause. */
+  resumeQueue(queue: string, options?: CallOptions): Promise<Queue> {
+    return this.post('/v1/queues/' + seg(queue) + '/resume', {}, options);
+  }
+}
+
+function readResult(result: Record<string, unknown>, queued: boolean): CreatedTask {
+  const status = Number(result['status']);
+  if (status >= 200 && status < 300) {
+    return queued ? { task: result as unknown as Task } : { envelope: result as unknown as TaskEnvelope };
+  }
+  return { error: new ApiError('POST /v1/tasks:batch', status, result as Partial<ErrorFields>) };
+}
