@@ -1,13 +1,12 @@
--- Purpose: reads the fields of tasks that never change and that name their other keys.
+-- Purpose: reads the fields of tasks that never change and that name their other keys, and some that tell a filter enough.
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:task:<scope>/<id> of each task
--- ARGV: none
--- Reply: for each task its run ('' : its own) and its heartbeat timeout ms ('' : there is no such task)
+-- ARGV: further fields of the record to read
+-- Reply: for each task its run ('' : its own), its heartbeat timeout ms ('' : there is no such task) and those fields
 -- Cost: O(tasks); at most 200 a call
 local reply = {}
 for _, key in ipairs(KEYS) do
-  local f = redis.call('HMGET', key, 'u', 't')
-  reply[#reply + 1] = f[1] or ''
-  reply[#reply + 1] = f[2] or ''
+  local f = redis.call('HMGET', key, 'u', 't', unpack(ARGV))
+  for i = 1, #ARGV + 2 do reply[#reply + 1] = f[i] or '' end
 end
 return reply

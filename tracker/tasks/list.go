@@ -112,14 +112,14 @@ func (p *pageOf) wants(t *model.Task) bool {
 // read only of those that the page shows.
 func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 	refs, last := ids.refs, -1 // last: of the ids, that the page shows
-	if err := p.tasks.resolve(ctx, "list", refs); err != nil {
-		return err
-	}
+	var err error
 	if p.filter.Narrows() {
-		var err error
-		if _, refs, err = p.matching(ctx, "list", refs); err != nil {
-			return err
-		}
+		_, refs, err = p.matching(ctx, "list", refs)
+	} else {
+		err = p.tasks.resolve(ctx, "list", refs)
+	}
+	if err != nil {
+		return err
 	}
 	for len(refs) > 0 && !p.full {
 		step := refs[:min(readStep, len(refs))]
@@ -147,10 +147,47 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 	return nil
 }
 
-// matching reads a little of resolved tasks, and returns those that the filter chooses.
+// suits reports whether the filter may choose a task whose record has such fields (suiting).
+func (p *pageOf) suits(told []string) bool {
+	f, queue, worker, pin := p.filter, told[0], told[3], told[4]
+	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) {
+		return false
+	}
+	known := queue != "" // who holds a pushed task stands elsewhere
+	return !known || (f.WorkerID == "" || worker == f.WorkerID || pin == f.WorkerID) &&
+		(f.MachineID == "" || p.workers[worker] || p.workers[pin])
+}
+
+// suiting are the fields by which most tasks that a filter does not choose are left out before more is read of them.
+var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin}
+
+// suitable resolves tasks, and returns those that the filter may choose.
+func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {
+	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		calls[i] = p.tasks.namesCall(group, suiting...)
+	}
+	p.tasks.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	left := map[*schema.TaskRef]bool{}
+	for i, c := range calls {
+		for j, told := range readNames(c.Reply, groups[i], len(suiting)) {
+			left[groups[i][j]] = p.suits(told)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(r *schema.TaskRef) bool { return !left[r] }), nil
+}
+
+// matching resolves tasks, reads a little of them, and returns those that the filter chooses.
 func (p *pageOf) matching(ctx context.Context, op string, refs []*schema.TaskRef) (
 	tasks []*model.Task, found []*schema.TaskRef, err error,
 ) {
+	if refs, err = p.suitable(ctx, op, refs); err != nil {
+		return nil, nil, err
+	}
 	seen, err := p.tasks.readAll(ctx, op, refs, partFor(p.filter))
 	if err != nil {
 		return nil, nil, err

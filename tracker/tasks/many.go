@@ -130,9 +130,6 @@ func (s *Service) actOnTasks(ctx context.Context, op string, f *model.TaskFilter
 		if err != nil {
 			return nil, err
 		}
-		if err := s.resolve(ctx, op, ids.refs); err != nil {
-			return nil, err
-		}
 		tasks, refs, err := p.matching(ctx, op, ids.refs)
 		if err != nil {
 			return nil, err

@@ -42,7 +42,7 @@ func (s *Service) NameCalls(refs []*schema.TaskRef) (calls []*store.Call, resolv
 	return calls, func() {
 		for i, c := range calls {
 			if c.Err == nil {
-				readNames(c.Reply, groups[i])
+				readNames(c.Reply, groups[i], 0)
 			}
 		}
 	}

@@ -134,21 +134,27 @@ func readIdempotency(re store.Reply) idempotencyReply {
 // namesAtOnce is how many refs one script resolves.
 const namesAtOnce = 200
 
-// namesCall reads what names the other keys of tasks of one shard.
-func (s *Service) namesCall(refs []*schema.TaskRef) *store.Call {
+// namesCall reads what names the other keys of tasks of one shard, and further fields of their records.
+func (s *Service) namesCall(refs []*schema.TaskRef, fields ...any) *store.Call {
 	shard := refs[0].Shard
 	keys := make([]string, len(refs))
 	for i, r := range refs {
 		keys[i] = s.store.Keys[shard].Task(schema.TaskName(r.Scope, r.ID))
 	}
-	return store.NewCall(shard, s.scripts.names, keys)
+	return store.NewCall(shard, s.scripts.names, keys, fields...)
 }
 
-// readNames resolves the refs with which the call was made.
-func readNames(re store.Reply, refs []*schema.TaskRef) {
+// readNames resolves the refs with which the call was made, and returns the further fields of each, as many as were asked for.
+func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (told [][]string) {
+	told = make([][]string, len(refs))
 	for i, r := range refs {
-		r.Resolve(re.Str(2*i), re.Str(2*i+1))
+		at := i * (2 + fields)
+		r.Resolve(re.Str(at), re.Str(at+1))
+		for j := range fields {
+			told[i] = append(told[i], re.Str(at+2+j))
+		}
 	}
+	return told
 }
 
 // statesCall reads how tasks of one shard stand.

@@ -49,7 +49,7 @@ const idsAtOnce = 1000
 const workersAtOnce = 1000
 
 // shortAtOnce is the same of workers of which nothing is read that may be long.
-const shortAtOnce = 10_000
+const shortAtOnce = 2_500
 
 // WorkerIDs lists the workers of a scope in the order of their ids.
 func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
@@ -69,20 +69,18 @@ func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, s
 // indexed lists what every shard's index of workers has behind a prefix for some letters, sorted.
 func (s *Service) indexed(ctx context.Context, op, prefix, letters string) (ids []string, err error) {
 	type list struct {
-		shard         int
-		letter, after string
+		shard          int
+		letters, after string
 	}
 	var open []list
 	for shard := range s.store.Keys {
-		for i := range letters {
-			open = append(open, list{shard, letters[i : i+1], ""})
-		}
+		open = append(open, list{shard, letters, ""})
 	}
 	for len(open) > 0 && len(ids) < maxWorkers {
 		calls := make([]*store.Call, len(open))
 		for i, l := range open {
 			calls[i] = s.ListCall(l.shard, []string{s.store.Keys[l.shard].Workers},
-				ListArgs{Prefix: prefix, States: l.letter, After: l.after, Limit: idsAtOnce})
+				ListArgs{Prefix: prefix, States: l.letters, After: l.after, Limit: idsAtOnce / len(l.letters)})
 		}
 		s.store.DoBulk(ctx, op, calls)
 		if err := store.FirstError(calls); err != nil {
@@ -90,9 +88,11 @@ func (s *Service) indexed(ctx context.Context, op, prefix, letters string) (ids 
 		}
 		var more []list
 		for i, c := range calls {
-			page := ReadList(c.Reply, 1, 1)[0].IDs[0]
-			if ids = append(ids, page...); len(page) == idsAtOnce {
-				more = append(more, list{open[i].shard, open[i].letter, page[len(page)-1]})
+			l := open[i]
+			for j, page := range ReadList(c.Reply, 1, len(l.letters))[0].IDs {
+				if ids = append(ids, page...); len(page) == idsAtOnce/len(l.letters) {
+					more = append(more, list{l.shard, l.letters[j : j+1], page[len(page)-1]})
+				}
 			}
 		}
 		open = more

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,13 +87,16 @@ func (s *Service) candidatesCall(refs []*schema.WorkerRef, queue string, fields 
 // readCandidates hands over each of the workers that is there and works for the queue, by its position. The fields are
 // those of the next one after that.
 func readCandidates(re store.Reply, workers int, fields []string, each func(i int, now time.Time, w stored)) {
-	now, w := re.Time(0), stored{fields: make(map[string]string, len(fields))}
+	now, shardTime, w := re.Time(0), re.Int(1), stored{fields: make(map[string]string, len(fields))}
 	for i := range workers {
-		values := strings.Split(re.Str(1+i), schema.PackSep)
+		values := strings.Split(re.Str(2+i), schema.PackSep)
 		if len(values) != 1+len(fields) {
 			continue
 		}
-		w.silent = values[0]
+		w.silent = ""
+		if values[0] != "" {
+			w.silent = strconv.FormatInt(shardTime-schema.ParseInt(values[0]), 10)
+		}
 		for j, name := range fields {
 			w.fields[name] = values[1+j]
 		}

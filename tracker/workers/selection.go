@@ -89,18 +89,30 @@ func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*s
 	if !slices.ContainsFunc(fields, isLong) {
 		groupsOf, atOnce = schema.ShortByShard, shortAtOnce
 	}
-	for page := range slices.Chunk(refs, atOnce) {
-		groups := groupsOf(page)
-		calls := make([]*store.Call, len(groups))
-		for g, group := range groups {
-			calls[g] = s.candidatesCall(group, queue, fields)
+	type page struct {
+		groups [][]*schema.WorkerRef
+		calls  []*store.Call
+	}
+	pages := make(chan page, 1) // the next one is read while one is looked at
+	go func() {
+		defer close(pages)
+		for refs := range slices.Chunk(refs, atOnce) {
+			p := page{groups: groupsOf(refs)}
+			for _, group := range p.groups {
+				p.calls = append(p.calls, s.candidatesCall(group, queue, fields))
+			}
+			run(ctx, op, p.calls)
+			if pages <- p; store.FirstError(p.calls) != nil {
+				return
+			}
 		}
-		run(ctx, op, calls)
-		if err := store.FirstError(calls); err != nil {
+	}()
+	for p := range pages {
+		if err := store.FirstError(p.calls); err != nil {
 			return nil, err
 		}
-		for g, group := range groups {
-			readCandidates(calls[g].Reply, len(group), fields, func(i int, now time.Time, as stored) {
+		for g, group := range p.groups {
+			readCandidates(p.calls[g].Reply, len(group), fields, func(i int, now time.Time, as stored) {
 				if w := newWorker(group[i], now, as); w != nil && wanted(w) {
 					workers = append(workers, w.Slim())
 				}
