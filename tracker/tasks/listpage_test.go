@@ -91,3 +91,37 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		}
 	})
 }
+
+// A worker's list has what it holds, what waits for it alone, and what it runs without having claimed it; so has its machine's.
+func TestListsByWorkerAndMachine(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		for _, name := range []string{"a", "b"} {
+			c.Hire(name)
+			c.MustQueue("claimed-"+name, "x")
+			c.WantIDs(c.MustClaim(name, 1), "claimed-"+name)
+			c.MustQueue("waits-"+name, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
+			pushed := c.MustCreate(func(n *tracker.NewTask) { n.TaskID = "pushed-" + name }).Envelope.Attempt
+			if _, err := c.Start(c.Ctx, pushed, tracker.Report{WorkerID: c.IDs[name]}); err != nil {
+				c.Fatal(err)
+			}
+		}
+		c.MustQueue("anyones", "x")
+		for _, name := range []string{"a", "b"} {
+			for of, f := range map[string]tracker.TaskFilter{"worker": {WorkerID: c.IDs[name]}, "machine": {MachineID: "host-" + name}} {
+				f.Scope, f.PageSize = trackertest.Scope, 100
+				page, err := c.List(c.Ctx, f)
+				if err != nil {
+					c.Fatal(err)
+				}
+				var got []string
+				for _, task := range page.Tasks {
+					got = append(got, task.ID)
+				}
+				if want := []string{"claimed-" + name, "pushed-" + name, "waits-" + name}; !slices.Equal(got, want) {
+					c.Errorf("%s of %s has %v, want %v", of, name, got, want)
+				}
+			}
+		}
+	})
+}
