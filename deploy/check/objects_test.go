@@ -1,0 +1,136 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// objects are what is applied together, by kind.
+type objects struct {
+	configMaps  []*corev1.ConfigMap
+	accounts    []*corev1.ServiceAccount
+	services    []*corev1.Service
+	workloads   []workload
+	budgets     []*policyv1.PodDisruptionBudget
+	autoscalers []*autoscalingv2.HorizontalPodAutoscaler
+	policies    []*networkingv1.NetworkPolicy
+	ingresses   []*networkingv1.Ingress
+	others      []metav1.Object
+}
+
+// workload is what has pods.
+type workload struct {
+	metav1.Object
+
+	kind     string
+	replicas *int32
+	selector *metav1.LabelSelector
+	pods     corev1.PodTemplateSpec
+}
+
+// add decodes one object, as the API server does with --validate=strict: an unknown, doubled or miswritten field is refused.
+func (o *objects) add(t *testing.T, document []byte) {
+	t.Helper()
+	var is metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &is); err != nil {
+		t.Fatal(err)
+	}
+	switch is.APIVersion + " " + is.Kind {
+	case "v1 ConfigMap":
+		o.configMaps = append(o.configMaps, strictly(t, document, &corev1.ConfigMap{}))
+	case "v1 ServiceAccount":
+		o.accounts = append(o.accounts, strictly(t, document, &corev1.ServiceAccount{}))
+	case "v1 Service":
+		o.services = append(o.services, strictly(t, document, &corev1.Service{}))
+	case "v1 Namespace":
+		o.others = append(o.others, strictly(t, document, &corev1.Namespace{}))
+	case "apps/v1 Deployment":
+		d := strictly(t, document, &appsv1.Deployment{})
+		o.workloads = append(o.workloads, workload{d, is.Kind, d.Spec.Replicas, d.Spec.Selector, d.Spec.Template})
+	case "apps/v1 StatefulSet":
+		s := strictly(t, document, &appsv1.StatefulSet{})
+		o.workloads = append(o.workloads, workload{s, is.Kind, s.Spec.Replicas, s.Spec.Selector, s.Spec.Template})
+	case "policy/v1 PodDisruptionBudget":
+		o.budgets = append(o.budgets, strictly(t, document, &policyv1.PodDisruptionBudget{}))
+	case "autoscaling/v2 HorizontalPodAutoscaler":
+		o.autoscalers = append(o.autoscalers, strictly(t, document, &autoscalingv2.HorizontalPodAutoscaler{}))
+	case "networking.k8s.io/v1 NetworkPolicy":
+		o.policies = append(o.policies, strictly(t, document, &networkingv1.NetworkPolicy{}))
+	case "networking.k8s.io/v1 Ingress":
+		o.ingresses = append(o.ingresses, strictly(t, document, &networkingv1.Ingress{}))
+	default:
+		t.Errorf("%s %s is nothing that the tests know:\n%s", is.APIVersion, is.Kind, document)
+	}
+}
+
+// strictly decodes YAML into an object and refuses what the object has no place for.
+func strictly[T any](t *testing.T, document []byte, into *T) *T {
+	t.Helper()
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, document)
+	}
+	wrong, err := kjson.UnmarshalStrict(text, into)
+	if err := errors.Join(append(wrong, err)...); err != nil {
+		t.Errorf("%v:\n%s", err, document)
+	}
+	return into
+}
+
+// documents splits a file of YAML.
+func documents(t *testing.T, text []byte) (all [][]byte) {
+	t.Helper()
+	for r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+		document, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value := any(nil); yaml.Unmarshal(document, &value) != nil || value != nil {
+			all = append(all, document)
+		}
+	}
+}
+
+func (o *objects) all() (all []metav1.Object) {
+	for _, x := range o.configMaps {
+		all = append(all, x)
+	}
+	for _, x := range o.accounts {
+		all = append(all, x)
+	}
+	for _, x := range o.services {
+		all = append(all, x)
+	}
+	for _, x := range o.workloads {
+		all = append(all, x)
+	}
+	for _, x := range o.budgets {
+		all = append(all, x)
+	}
+	for _, x := range o.autoscalers {
+		all = append(all, x)
+	}
+	for _, x := range o.policies {
+		all = append(all, x)
+	}
+	for _, x := range o.ingresses {
+		all = append(all, x)
+	}
+	return append(all, o.others...)
+}
