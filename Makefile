@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy test-typescript mutants
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-typescript mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -99,15 +99,20 @@ CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
 
-test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
 	@sh internal/ci/install-redis.sh deploy
+	@mkdir -p bin/systemd
 	promtool check config --syntax-only deploy/observability/prometheus.yml
 	cd deploy/observability && promtool check rules rules.yml && promtool test rules rules_test.yml
 	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^TestDashboards' ./cmd/lubdub && promtool check rules bin/dashboards.yml
-	@mkdir -p bin/systemd && sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
+	@sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
 	systemd-analyze verify bin/systemd/lubdub.service
+	cd deploy/check && GOWORK=off go test -vet=all -count=1 .
 	@systemd-analyze security --offline=true --threshold=20 --no-pager bin/systemd/lubdub.service > bin/systemd/security.txt || \
 	  { cat bin/systemd/security.txt; exit 1; }; tail -n 1 bin/systemd/security.txt
+
+manifests: ## write deploy/kubernetes anew from the chart in deploy/helm
+	cd deploy/check && GOWORK=off go test -count=1 -run '^TestManifestsAreTheCharts$$' . -update
 
 mutants: deps ## plants bugs; the tests must notice each
 	go run ./internal/mutants
@@ -121,6 +126,7 @@ tidy: ## what `go mod tidy` does, which does not work where the SDK is not publi
 	go mod edit -dropreplace $(SDK) bin/tidy.mod
 	cp bin/tidy.mod go.mod && cp bin/tidy.sum go.sum
 	cd sdk/go && GOWORK=off go mod tidy
+	cd deploy/check && GOWORK=off go mod tidy
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -31,8 +33,8 @@ func values(t *testing.T, text string) chartutil.Values {
 func template(t *testing.T, release, text string) (map[string]string, error) {
 	t.Helper()
 	c := loadChart(t)
-	all, err := chartutil.ToRenderValues(c, values(t, text), chartutil.ReleaseOptions{Name: release, Namespace: "ns", Revision: 1, IsInstall: true},
-		chartutil.DefaultCapabilities)
+	installed := chartutil.ReleaseOptions{Name: release, Namespace: "ns", Revision: 1, IsInstall: true}
+	all, err := chartutil.ToRenderValues(c, values(t, text), installed, chartutil.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -68,26 +70,58 @@ func decoded(t *testing.T, files map[string]string) *objects {
 
 const bundled = "redis: {bundled: {enabled: true}}"
 
+type chartCase struct {
+	release, values string // release "" is lubdub
+	kinds           string // what there is of some kinds; "" is not looked at
+}
+
 // The chart over a table of values: `helm lint` finds nothing, and what `helm template` makes of them fits together and fits the
 // program.
 func TestChart(t *testing.T) {
-	for name, c := range map[string]struct {
-		release, values string
-		look            func(t *testing.T, o *objects)
-	}{
-		"a Redis of its own":                  {"lubdub", bundled, func(t *testing.T, o *objects) { count(t, o, 3, 2, 1, 3, 0) }},
-		"Redis elsewhere":                     {"x", "redis: {url: 'redis+sentinel://s1:26379,s2:26379/main/0'}", func(t *testing.T, o *objects) { count(t, o, 2, 2, 1, 2, 0) }},
-		"Redis by a Secret and TLS":           {"lubdub", "redis: {existingSecret: r, caSecret: ca}", nil},
-		"a release with a long name":          {strings.Repeat("long-", 10) + "rel", bundled, nil},
-		"another name":                        {"lubdub", bundled + "\nfullnameOverride: beats\nnameOverride: hb", nil},
-		"settings, and longer stops":          {"lubdub", bundled + "\nconfig: {durability: fsync, log-level: debug}\ndrainDelaySeconds: 60\nshutdownTimeoutSeconds: 90", nil},
-		"no drain delay to speak of":          {"lubdub", bundled + "\nshutdownTimeoutSeconds: 1\nterminationMarginSeconds: 1", nil},
-		"TLS, and behind an ingress":          {"lubdub", bundled + "\ntls: {existingSecret: t}\ningress: {enabled: true, className: nginx, hosts: [a.example.com, b.example.com], tlsSecret: i}", func(t *testing.T, o *objects) { count(t, o, 3, 2, 1, 3, 1) }},
-		"an ingress for every host":           {"lubdub", bundled + "\ningress: {enabled: true}", nil},
-		"nothing that is optional":            {"lubdub", bundled + "\nnetworkPolicy: {enabled: false}\npodDisruptionBudget: {enabled: false}\napi: {autoscaling: {enabled: false}, replicas: 3}\nserviceAccount: {create: false}", func(t *testing.T, o *objects) { count(t, o, 3, 0, 0, 0, 0) }},
-		"closed on all sides":                 {"lubdub", "redis: {url: 'rediss+cluster://c:6379'}\nnetworkPolicy: {apiFrom: [{podSelector: {matchLabels: {a: b}}}], redisTo: [{ipBlock: {cidr: 10.0.0.0/8}}], redisPorts: [6379, 16379], webhookTo: [], metricsFrom: []}", nil},
-		"labels, annotations and places":      {"lubdub", bundled + "\napi: {podLabels: {team: x}, podAnnotations: {a: b}, nodeSelector: {disk: ssd}, tolerations: [{key: k, operator: Exists}], affinity: {podAntiAffinity: {}}}\nsweeper: {podLabels: {team: x}}\nservice: {type: LoadBalancer, port: 80, annotations: {a: b}}\nserviceAccount: {name: mine, annotations: {a: b}}\nimage: {repository: r/lubdub, tag: '1', pullSecrets: [{name: s}]}", nil},
-		"a public URL and a class of storage": {"lubdub", "redis: {bundled: {enabled: true, storageClassName: fast, storage: 1Gi}}\npublicUrl: https://lubdub.example.com", nil},
+	for name, c := range map[string]chartCase{
+		"a Redis of its own": {values: bundled, kinds: "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 0 ingresses"},
+		"Redis elsewhere": {
+			release: "x", values: "redis: {url: 'redis+sentinel://s1:26379,s2:26379/main/0'}",
+			kinds: "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 0 ingresses",
+		},
+		"Redis by a Secret and TLS":  {values: "redis: {existingSecret: r, caSecret: ca}"},
+		"a release with a long name": {release: strings.Repeat("long-", 10) + "rel", values: bundled},
+		"another name":               {values: bundled + "\nfullnameOverride: beats\nnameOverride: hb"},
+		"settings, and longer stops": {values: bundled + `
+config: {durability: fsync, log-level: debug}
+drainDelaySeconds: 60
+shutdownTimeoutSeconds: 90`},
+		"short stops": {values: bundled + "\nshutdownTimeoutSeconds: 1\nterminationMarginSeconds: 1"},
+		"TLS, and behind an ingress": {values: bundled + `
+tls: {existingSecret: t}
+ingress: {enabled: true, className: nginx, hosts: [a.example.com, b.example.com], tlsSecret: i}`,
+			kinds: "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 1 ingresses"},
+		"an ingress for every host": {values: bundled + "\ningress: {enabled: true}"},
+		"nothing that is optional": {values: bundled + `
+networkPolicy: {enabled: false}
+podDisruptionBudget: {enabled: false}
+api: {autoscaling: {enabled: false}, replicas: 3}
+serviceAccount: {create: false}`, kinds: "3 workloads, 0 budgets, 0 autoscalers, 0 policies, 0 ingresses"},
+		"closed on all sides": {values: `redis: {url: 'rediss+cluster://c:6379'}
+networkPolicy:
+  apiFrom: [{podSelector: {matchLabels: {a: b}}}]
+  redisTo: [{ipBlock: {cidr: 10.0.0.0/8}}]
+  redisPorts: [6379, 16379]
+  webhookTo: []
+  metricsFrom: []`},
+		"labels, annotations and places": {values: bundled + `
+api:
+  podLabels: {team: x}
+  podAnnotations: {a: b}
+  nodeSelector: {disk: ssd}
+  tolerations: [{key: k, operator: Exists}]
+  affinity: {podAntiAffinity: {}}
+sweeper: {podLabels: {team: x}}
+service: {type: LoadBalancer, port: 80, annotations: {a: b}}
+serviceAccount: {name: mine, annotations: {a: b}}
+image: {repository: r/lubdub, tag: '1', pullSecrets: [{name: s}]}`},
+		"a public URL and a class of storage": {values: `redis: {bundled: {enabled: true, storageClassName: fast, storage: 1Gi}}
+publicUrl: https://lubdub.example.com`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, m := range lint.All(chartDir, values(t, c.values), "ns", true).Messages {
@@ -95,26 +129,22 @@ func TestChart(t *testing.T) {
 					t.Error(m)
 				}
 			}
-			files, err := template(t, c.release, c.values)
+			files, err := template(t, cmp.Or(c.release, "lubdub"), c.values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := decoded(t, files)
 			o.fit(t)
-			if c.look != nil {
-				c.look(t, o)
+			if kinds := o.kinds(); c.kinds != "" && kinds != c.kinds {
+				t.Errorf("%s, and not %s", kinds, c.kinds)
 			}
 		})
 	}
 }
 
-func count(t *testing.T, o *objects, workloads, budgets, autoscalers, policies, ingresses int) {
-	t.Helper()
-	if len(o.workloads) != workloads || len(o.budgets) != budgets || len(o.autoscalers) != autoscalers || len(o.policies) != policies ||
-		len(o.ingresses) != ingresses {
-		t.Errorf("%d workloads, %d budgets, %d autoscalers, %d policies, %d ingresses", len(o.workloads), len(o.budgets), len(o.autoscalers),
-			len(o.policies), len(o.ingresses))
-	}
+func (o *objects) kinds() string {
+	return fmt.Sprintf("%d workloads, %d budgets, %d autoscalers, %d policies, %d ingresses", len(o.workloads), len(o.budgets),
+		len(o.autoscalers), len(o.policies), len(o.ingresses))
 }
 
 // Values that mean nothing, or two things, are refused in words.

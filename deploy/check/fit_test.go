@@ -57,7 +57,7 @@ func (o *objects) fit(t *testing.T) {
 func (o *objects) namesFit(t *testing.T) {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, x := range o.all() {
+	for _, x := range o.named {
 		for _, wrong := range validation.IsDNS1035Label(x.GetName()) { // services' names are the most limited
 			t.Errorf("%q: %s", x.GetName(), wrong)
 		}
@@ -190,8 +190,9 @@ func (o *objects) programFits(t *testing.T, w workload) {
 		}
 	}
 	s := o.settings(t, env)
-	if grace, needed := *spec.TerminationGracePeriodSeconds, s.seconds(t, "drain-delay")+s.seconds(t, "shutdown-timeout"); float64(grace) <= needed {
-		t.Errorf("%s is killed %d s after it was told to stop, and may take %v", w.GetName(), grace, needed)
+	grace, needed := float64(*spec.TerminationGracePeriodSeconds), s.seconds(t, "drain-delay")+s.seconds(t, "shutdown-timeout")
+	if grace <= needed {
+		t.Errorf("%s is killed %v s after it was told to stop, and may take %v", w.GetName(), grace, needed)
 	}
 	ready := c.ReadinessProbe
 	noticed := float64(ready.PeriodSeconds*ready.FailureThreshold + ready.TimeoutSeconds)

@@ -33,7 +33,7 @@ func TestManifestsAreTheCharts(t *testing.T) {
 		want := "# Written by `make manifests` from deploy/helm/lubdub; change it there.\n" +
 			strings.TrimPrefix(strings.TrimSpace(helms.ReplaceAllString(text, "")), "---\n") + "\n"
 		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,10 +69,10 @@ func TestManifests(t *testing.T) {
 	}
 	o := decoded(t, files)
 	o.fit(t)
-	if len(o.others) != 1 || o.others[0].GetName() != k.Namespace {
-		t.Errorf("the namespace is %q, and made is %v", k.Namespace, o.others)
+	if len(o.namespaces) != 1 || o.namespaces[0].GetName() != k.Namespace {
+		t.Errorf("the namespace is %q, and made is %v", k.Namespace, o.namespaces)
 	}
-	enforced := o.others[0].GetLabels()["pod-security.kubernetes.io/enforce"]
+	enforced := o.namespaces[0].GetLabels()["pod-security.kubernetes.io/enforce"]
 	if enforced != "restricted" {
 		t.Errorf("the namespace lets pods do what is %q", enforced)
 	}

@@ -28,7 +28,8 @@ type objects struct {
 	autoscalers []*autoscalingv2.HorizontalPodAutoscaler
 	policies    []*networkingv1.NetworkPolicy
 	ingresses   []*networkingv1.Ingress
-	others      []metav1.Object
+	namespaces  []*corev1.Namespace
+	named       []metav1.Object // all of them
 }
 
 // workload is what has pods.
@@ -50,30 +51,41 @@ func (o *objects) add(t *testing.T, document []byte) {
 	}
 	switch is.APIVersion + " " + is.Kind {
 	case "v1 ConfigMap":
-		o.configMaps = append(o.configMaps, strictly(t, document, &corev1.ConfigMap{}))
+		keep(t, o, document, &o.configMaps)
 	case "v1 ServiceAccount":
-		o.accounts = append(o.accounts, strictly(t, document, &corev1.ServiceAccount{}))
+		keep(t, o, document, &o.accounts)
 	case "v1 Service":
-		o.services = append(o.services, strictly(t, document, &corev1.Service{}))
+		keep(t, o, document, &o.services)
 	case "v1 Namespace":
-		o.others = append(o.others, strictly(t, document, &corev1.Namespace{}))
+		keep(t, o, document, &o.namespaces)
 	case "apps/v1 Deployment":
-		d := strictly(t, document, &appsv1.Deployment{})
+		d := keep(t, o, document, new([]*appsv1.Deployment))
 		o.workloads = append(o.workloads, workload{d, is.Kind, d.Spec.Replicas, d.Spec.Selector, d.Spec.Template})
 	case "apps/v1 StatefulSet":
-		s := strictly(t, document, &appsv1.StatefulSet{})
+		s := keep(t, o, document, new([]*appsv1.StatefulSet))
 		o.workloads = append(o.workloads, workload{s, is.Kind, s.Spec.Replicas, s.Spec.Selector, s.Spec.Template})
 	case "policy/v1 PodDisruptionBudget":
-		o.budgets = append(o.budgets, strictly(t, document, &policyv1.PodDisruptionBudget{}))
+		keep(t, o, document, &o.budgets)
 	case "autoscaling/v2 HorizontalPodAutoscaler":
-		o.autoscalers = append(o.autoscalers, strictly(t, document, &autoscalingv2.HorizontalPodAutoscaler{}))
+		keep(t, o, document, &o.autoscalers)
 	case "networking.k8s.io/v1 NetworkPolicy":
-		o.policies = append(o.policies, strictly(t, document, &networkingv1.NetworkPolicy{}))
+		keep(t, o, document, &o.policies)
 	case "networking.k8s.io/v1 Ingress":
-		o.ingresses = append(o.ingresses, strictly(t, document, &networkingv1.Ingress{}))
+		keep(t, o, document, &o.ingresses)
 	default:
 		t.Errorf("%s %s is nothing that the tests know:\n%s", is.APIVersion, is.Kind, document)
 	}
+}
+
+// keep decodes an object and puts it among those of its kind.
+func keep[T any, P interface {
+	*T
+	metav1.Object
+}](t *testing.T, o *objects, document []byte, among *[]P) P {
+	t.Helper()
+	x := P(strictly(t, document, new(T)))
+	*among, o.named = append(*among, x), append(o.named, x)
+	return x
 }
 
 // strictly decodes YAML into an object and refuses what the object has no place for.
@@ -105,32 +117,4 @@ func documents(t *testing.T, text []byte) (all [][]byte) {
 			all = append(all, document)
 		}
 	}
-}
-
-func (o *objects) all() (all []metav1.Object) {
-	for _, x := range o.configMaps {
-		all = append(all, x)
-	}
-	for _, x := range o.accounts {
-		all = append(all, x)
-	}
-	for _, x := range o.services {
-		all = append(all, x)
-	}
-	for _, x := range o.workloads {
-		all = append(all, x)
-	}
-	for _, x := range o.budgets {
-		all = append(all, x)
-	}
-	for _, x := range o.autoscalers {
-		all = append(all, x)
-	}
-	for _, x := range o.policies {
-		all = append(all, x)
-	}
-	for _, x := range o.ingresses {
-		all = append(all, x)
-	}
-	return append(all, o.others...)
 }

@@ -38,7 +38,8 @@ func newSDK(t *testing.T) *sdk {
 	return s
 }
 
-func (s *sdk) connect(role string) *client.Client {
+// token makes a control token as users do.
+func (s *sdk) token(role string) string {
 	s.Helper()
 	cmd := exec.Command(filepath.Join(s.root, "bin", "lubdub"), "token", "--role", role, "--ttl", "1h")
 	cmd.Env = append(os.Environ(), signingKeys)
@@ -46,7 +47,12 @@ func (s *sdk) connect(role string) *client.Client {
 	if err != nil {
 		s.Fatal(err)
 	}
-	c, err := client.New(s.url, client.Token(strings.TrimSpace(string(token))))
+	return strings.TrimSpace(string(token))
+}
+
+func (s *sdk) connect(role string) *client.Client {
+	s.Helper()
+	c, err := client.New(s.url, client.Token(s.token(role)))
 	if err != nil {
 		s.Fatal(err)
 	}
