@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/config"
+	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
 
 // cli is the command line.
@@ -25,6 +28,8 @@ type cli struct {
 	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`
+
+	operator.Commands `embed:""`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -100,7 +105,7 @@ func (a *app) run(args []string) (code int) {
 	}
 	k, err := a.parse(parser, args)
 	if err == nil {
-		if err = k.Run(a); err == nil {
+		if err = a.perform(k); err == nil {
 			return exitOK
 		}
 	} else {
@@ -113,7 +118,18 @@ func (a *app) run(args []string) (code int) {
 	if errors.As(err, new(*mistake)) {
 		return exitMistake
 	}
-	return exitFailed
+	return operator.ExitCode(err)
+}
+
+// perform runs the command that was selected. The operator's have a context that ends when they are interrupted.
+func (a *app) perform(k *kong.Context) error {
+	env := &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ}
+	if operator.Has(k.Selected()) {
+		ctx, stop := lifecycle.Signals(env.Context, a.force)
+		defer stop()
+		env.Context = ctx
+	}
+	return k.Run(a, env)
 }
 
 // leaveEnums lets the configuration judge which words a setting may have: kong would stop at the first wrong one.
@@ -205,6 +221,9 @@ func without(args []string, stray string) []string {
 type exit int
 
 func (a *app) complain(err error) {
+	if operator.Told(err) {
+		return
+	}
 	if m := new(mistake); errors.As(err, &m) {
 		err = m.error
 	}

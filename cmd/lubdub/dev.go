@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
@@ -33,7 +34,7 @@ const (
 )
 
 // Run shows Lubdub at work.
-func (c *devCmd) Run(a *app, k *kong.Context) error {
+func (c *devCmd) Run(a *app, k *kong.Context, env *operator.Env) error {
 	if err := c.settle(); err != nil {
 		return &mistake{err}
 	}
@@ -55,7 +56,7 @@ func (c *devCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	return c.show(ctx, screen, p, keys)
+	return c.show(ctx, env, screen, p, keys)
 }
 
 // settle fills in what --check implies and refuses what contradicts itself.

@@ -6,12 +6,13 @@ import (
 )
 
 func main() {
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
 	os.Exit(a.run(os.Args[1:]))
 }
 
 // app is what a command sees of the outside world.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
 

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/fleet"
 )
 
 // show runs server and fleet side by side. It is over when its time is or with a signal; a server that ends by
 // itself ends it too.
-func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *token.Keyring) error {
+func (c *devCmd) show(ctx context.Context, env *operator.Env, screen *screen, p *process, keys *token.Keyring) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
 	signalled := ctx.Done()
@@ -35,7 +36,7 @@ func (c *devCmd) show(ctx context.Context, screen *screen, p *process, keys *tok
 	if p.redis != nil {
 		screen.print(embedded.Caveat)
 	}
-	err := c.perform(playing, screen, p, keys)
+	err := c.perform(playing, env, screen, p, keys)
 	select {
 	case <-signalled:
 		if c.Check && err == nil {
@@ -60,13 +61,14 @@ func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 }
 
 // perform is what is to be seen while the server runs.
-func (c *devCmd) perform(ctx context.Context, screen *screen, p *process, keys *token.Keyring) error {
+func (c *devCmd) perform(ctx context.Context, env *operator.Env, screen *screen, p *process, keys *token.Keyring) error {
 	if !c.Check {
 		text, err := guide(p.apiURL(), keys, !c.NoFleet)
 		if err != nil {
 			return err
 		}
 		screen.print(text)
+		screen.print(keepContext(env, p, keys, !c.NoFleet))
 	}
 	if c.NoFleet {
 		if c.For > 0 {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,9 @@ const envTests = EnvPrefix + "TEST_"
 
 // EnvConfig names the variable that may hold the path of the YAML file.
 const EnvConfig = EnvPrefix + "CONFIG"
+
+// others are variables of the client and of the operator's commands.
+var others = []string{"LUBDUB_URL", "LUBDUB_TOKEN", "LUBDUB_TOKEN_FILE", "LUBDUB_CONTEXT"}
 
 // Kubernetes puts variables of its own into every pod beside a Service called lubdub or lubdub-something. They
 // look like ours, and nobody asked for them: LUBDUB_PORT=tcp://10.0.0.7:8080, LUBDUB_API_SERVICE_HOST=10.0.0.7.
@@ -46,13 +50,13 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, EnvPrefix) || name == EnvConfig ||
+		if !strings.HasPrefix(name, EnvPrefix) || name == EnvConfig || slices.Contains(others, name) ||
 			strings.HasPrefix(name, envTests) || fromKubernetes(name, value) {
 			continue
 		}
 		f, ok := byEnv[name]
 		if !ok {
-			ps.addf("environment: there is no setting %s%s", name, didYouMean(name, known))
+			ps.addf("environment: there is no setting %s%s", name, DidYouMean(name, known))
 			continue
 		}
 		if value == "" {

@@ -11,8 +11,8 @@ func suggest(word string, known []string) string {
 	return best
 }
 
-// didYouMean is the end of an error sentence: a suggestion, or nothing.
-func didYouMean(word string, known []string) string {
+// DidYouMean is the end of an error sentence: a suggestion, or nothing.
+func DidYouMean(word string, known []string) string {
 	if s := suggest(word, known); s != "" {
 		return "; did you mean " + s + "?"
 	}

@@ -63,7 +63,7 @@ func (l *Loaded) applyPair(name string, pair *ast.MappingValueNode, seen map[str
 				known = append(known, f.Name)
 			}
 		}
-		ps.addf("%s:%d: there is no setting %q%s", name, line, key, didYouMean(key, known))
+		ps.addf("%s:%d: there is no setting %q%s", name, line, key, DidYouMean(key, known))
 		return
 	case f.EnvOnly:
 		ps.addf("%s:%d: %s does not belong into this file, which is not secret; use %s, or signing-keys-file", name, line, key, f.Env)

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/contexts"
+)
+
+// devContext is the name of the context that dev keeps for the next command.
+const devContext = "dev"
+
+// keepContext writes a context for the server that runs here, so that the next command just works, and says so. Where there is no
+// home to write to, that is said: the show goes on.
+func keepContext(env *operator.Env, p *process, keys *token.Keyring, withFleet bool) string {
+	tenant, workspace := "default", "default"
+	if withFleet {
+		tenant, workspace = fleetTenant, fleetWorkspace
+	}
+	admin, _, err := keys.MintControl(token.Control{
+		Role: token.RoleAdmin, Tenant: "*", Workspace: "*", Subject: "dev", TTL: 24 * time.Hour,
+	}, time.Now())
+	if err != nil {
+		return "# no context is kept for other commands: " + err.Error()
+	}
+	current, err := operator.WriteContext(env, devContext, contexts.Context{
+		Server: p.apiURL(), Token: admin, Tenant: tenant, Workspace: workspace,
+	})
+	if err != nil {
+		return "# no context is kept for other commands: " + err.Error()
+	}
+	flag := ""
+	if !current {
+		flag = " --context " + devContext
+	}
+	return fmt.Sprintf(`
+# Or look at it as an operator does. The context %s is kept for these commands, with %s/%s as its scope:
+#   lubdub status%[4]s
+#   lubdub worker ls%[4]s
+#   lubdub task ls%[4]s --state FAILED
+#   lubdub event tail%[4]s
+`, devContext, tenant, workspace, flag)
+}

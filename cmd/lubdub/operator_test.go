@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+)
+
+// desk is where an operator works: a server with a Redis of its own, and a home for contexts.
+type desk struct {
+	t       *testing.T
+	api     string
+	home    string
+	environ []string
+}
+
+// newDesk starts a server and keeps a context for it with a token of a role.
+func newDesk(t *testing.T, role token.Role) *desk {
+	t.Helper()
+	skipIfShort(t)
+	redis := redistest.StartServer(t)
+	server := launch(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_LISTEN=127.0.0.1:0",
+		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...), "serve")
+	d := &desk{t: t, home: t.TempDir()}
+	d.api, _ = server.urls()
+	d.environ = []string{"XDG_CONFIG_HOME=" + d.home}
+	d.ok(d.with(bearer(t, role, time.Now()), "context", "set", "test", "--server", d.api, "--token", "-"))
+	return d
+}
+
+// bearer is a token of a role in default/default, issued at some time for an hour.
+func bearer(t *testing.T, role token.Role, at time.Time) string {
+	t.Helper()
+	keys, err := token.ParseKeys(testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := token.NewKeyring(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := ring.MintControl(token.Control{
+		Role: role, Tenant: "default", Workspace: "default", Subject: "tester", TTL: time.Hour,
+	}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// answer is what a command came to.
+type answer struct {
+	code     int
+	out, err string
+	args     []string
+}
+
+// run runs the program as it is shipped.
+func (d *desk) run(args ...string) answer { return d.with("", args...) }
+
+// with is run with something on standard input.
+func (d *desk) with(stdin string, args ...string) answer {
+	d.t.Helper()
+	path, err := binary()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, d.environ...)
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		d.t.Fatal(err)
+	}
+	return answer{cmd.ProcessState.ExitCode(), out.String(), errs.String(), args}
+}
+
+// ok is for what must succeed.
+func (d *desk) ok(a answer) answer {
+	d.t.Helper()
+	return d.is(a, operator.ExitOK)
+}
+
+// is checks the exit code, and parts of what was said on either stream.
+func (d *desk) is(a answer, code int, parts ...string) answer {
+	d.t.Helper()
+	if a.code != code {
+		d.t.Fatalf("lubdub %s ended with %d, want %d\n%s%s", strings.Join(a.args, " "), a.code, code, a.out, a.err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(a.out+a.err, part) {
+			d.t.Errorf("lubdub %s does not say %q:\n%s%s", strings.Join(a.args, " "), part, a.out, a.err)
+		}
+	}
+	return a
+}
+
+// get reads from the API without the program.
+func (d *desk) get(path string) []byte {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.api+path, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+bearer(d.t, token.RoleAdmin, time.Now()))
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	return body
+}
+
+func TestOperatorExitCodes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleViewer)
+	admin := bearer(t, token.RoleAdmin, time.Now())
+	boss := &desk{t: t, home: d.home, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+admin)}
+	boss.ok(boss.run("task", "create", "--id", "letter-1", "--queue", "mail"))
+
+	d.is(d.run("task", "get", "letter-1"), operator.ExitOK, "letter-1", "QUEUED", "mail")
+	d.is(d.run("task", "get", "leter-1"), operator.ExitNotFound, "did you mean letter-1?")
+	d.is(d.run("task", "get", "leter-1", "letter-1"), operator.ExitNotFound, "did you mean letter-1?", "QUEUED")
+	d.is(d.run("task", "cancl", "x"), operator.ExitMisuse, `did you mean "cancel"`)
+	d.is(d.run("tsk"), operator.ExitMisuse, `did you mean "task"`)
+	d.is(d.run("task", "ls", "--state", "RUNING"), operator.ExitMisuse, "RUNING")
+	d.is(d.run("task", "ls", "-o", "xml"), operator.ExitMisuse, "-o")
+	d.is(d.run("task", "cancel", "letter-1"), operator.ExitNotAllowed, "submitter or operator", "role viewer in default/default",
+		"context test")
+	d.is(d.run("worker", "ls", "--queue", "mails"), operator.ExitOK, "No worker with queue=mails", "default/default", d.api)
+	d.is(d.run("worker", "ls", "--context", "tst"), operator.ExitMisuse, "did you mean test?")
+
+	old := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+bearer(t, token.RoleOperator, time.Now().Add(-2*time.Hour)))}
+	old.is(old.run("worker", "ls"), operator.ExitNotAllowed, "The token ended 1h ago", "lubdub token --role operator", "--subject 'tester'",
+		"lubdub context set test --token -")
+	none := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+d.api)}
+	none.is(none.run("worker", "ls"), operator.ExitNotAllowed, "No token was sent")
+	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
+	gone.is(gone.run("worker", "ls"), operator.ExitUnavailable, "http://127.0.0.1:1 does not answer")
+	nowhere := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
+	nowhere.is(nowhere.run("worker", "ls"), operator.ExitMisuse, "lubdub dev", "lubdub context set")
+	homeless := &desk{t: t}
+	homeless.is(homeless.run("worker", "ls"), operator.ExitMisuse, "HOME")
+}
+
+func TestOperatorContexts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	path := filepath.Join(d.home, "lubdub", "contexts.yaml")
+	secret := bearer(t, token.RoleAdmin, time.Now())
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	if a := d.ok(d.run("context", "ls")); strings.Contains(a.out, "eyJ") || !strings.Contains(a.out, "a token, role admin") {
+		t.Errorf("contexts are listed as %s", a.out)
+	}
+	d.is(d.run("context", "set", "other", "--server", d.api, "--token", secret), operator.ExitMisuse, "--token -")
+	d.is(d.run("context", "set", "other", "--server", "http://lubdub.example.com"), operator.ExitOK)
+	d.is(d.with(secret, "context", "set", "other", "--token", "-"), operator.ExitMisuse, "would show the token")
+	d.is(d.run("context", "set", "new", "--tenant", "a"), operator.ExitMisuse, "say where it is with --server")
+	d.ok(d.run("context", "set", "printed", "--server", d.api, "--token-command", "printf '%s' "+secret, "--use"))
+	d.is(d.run("context", "ls"), operator.ExitOK, "*  printed", "a command")
+	d.is(d.run("queue", "ls"), operator.ExitOK, "No queue")
+	d.ok(d.run("context", "set", "printed", "--token-command", "echo no such >&2; exit 3"))
+	d.is(d.run("queue", "ls"), operator.ExitFailed, "token command of the context printed failed", "no such")
+	d.is(d.run("queue", "ls", "--context", "test"), operator.ExitOK)
+	named := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_CONTEXT=test")}
+	named.ok(named.run("queue", "ls"))
+	d.is(d.run("context", "use", "tset"), operator.ExitMisuse, "did you mean test?")
+	d.ok(d.run("context", "rm", "printed"))
+	d.is(d.run("queue", "ls"), operator.ExitMisuse, "no server is known")
+	d.ok(d.run("context", "use", "test"))
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.is(d.run("queue", "ls"), operator.ExitMisuse, "chmod 600 "+path)
+}
+
+// A context's token goes to the context's server, and to no other that a variable or a flag names.
+func TestOperatorTokensStayAtHome(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	heard := make(chan string, 10)
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer stranger.Close()
+	d.is(d.run("queue", "ls", "--server", stranger.URL), operator.ExitNotAllowed)
+	d.is(d.run("queue", "ls", "--context", "test", "--server", stranger.URL), operator.ExitNotAllowed)
+	elsewhere := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+stranger.URL)}
+	elsewhere.is(elsewhere.run("queue", "ls"), operator.ExitNotAllowed)
+	close(heard)
+	n := 0
+	for header := range heard {
+		if n++; header != "" {
+			t.Errorf("a stranger heard %.10s…", header)
+		}
+	}
+	if n != 3 {
+		t.Errorf("the stranger was asked %d times", n)
+	}
+}
+
+func TestOperatorOutput(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	for _, id := range []string{"a", "b", "c"} {
+		d.ok(d.run("task", "create", "--id", id, "--queue", "mail", "--type", "letter", "--label", "to="+id, "--payload", `{"x":1}`))
+	}
+	same := func(got string, want []byte) {
+		t.Helper()
+		var a, b bytes.Buffer
+		if err := errors.Join(json.Compact(&a, []byte(got)), json.Compact(&b, want)); err != nil || a.String() != b.String() {
+			t.Errorf("%v: got\n%s\nand the API says\n%s", err, a.String(), b.String())
+		}
+	}
+	same(d.ok(d.run("task", "get", "a", "-o", "json")).out, d.get("/v1/tasks/a"))
+	same(d.ok(d.run("task", "ls", "-o", "json")).out, d.get("/v1/tasks"))
+	same(d.ok(d.run("task", "get", "b", "-o", "jsonl")).out, d.get("/v1/tasks/b"))
+	if a := d.ok(d.run("task", "ls", "-o", "name")); a.out != "task/a\ntask/b\ntask/c\n" {
+		t.Errorf("names are %q", a.out)
+	}
+	d.is(d.run("task", "get", "a", "-o", "yaml"), operator.ExitOK, "taskId: a\n", "state: QUEUED\n")
+	d.is(d.run("task", "ls", "-o", "wide"), operator.ExitOK, "LABELS", "to=b")
+	d.is(d.run("task", "ls", "--limit", "2"), operator.ExitOK, "2 of 3 tasks are shown; --limit 0 shows all.")
+	if a := d.is(d.run("task", "ls", "--limit", "2", "-o", "json"), operator.ExitOK, "2 of 3"); strings.Contains(a.out, "nextPageToken") {
+		t.Errorf("a page's token is in a list that is no page: %s", a.out)
+	}
+	d.is(d.run("task", "ls", "-l", "to=b"), operator.ExitOK, "\nb ")
+	if a := d.run("task", "ls", "-l", "to=b"); strings.Contains(a.out, "\x1b") || strings.Contains(a.out, "\na ") {
+		t.Errorf("%q", a.out)
+	}
+	d.is(d.run("task", "ls", "-l", "to"), operator.ExitMisuse, "not like key=value")
+	d.is(d.run("event", "ls", "--type", "task.created", "--limit", "2"), operator.ExitOK, "task.created", "tester", "2 events are shown")
+	d.is(d.run("event", "ls", "--oldest", "-o", "jsonl", "--limit", "1"), operator.ExitOK, `"subject":"a"`)
+	d.is(d.run("system"), operator.ExitOK, "api,sweeper", "SHARD")
+	d.is(d.run("system", "sweep"), operator.ExitOK, "0 zombies")
+	d.is(d.run("system", "scopes"), operator.ExitNotAllowed, "workspace is *")
+}

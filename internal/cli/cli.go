@@ -1,0 +1,64 @@
+// Package cli holds the commands by which operators look at a deployment and act on it. All of them go through the public API, with
+// the Go SDK's client: nothing here works out by itself what state anything is in.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// Commands are the operator's, as kong reads them.
+type Commands struct {
+	Task     taskCmd     `cmd:"" help:"List, create, cancel, retry and follow tasks."`
+	Run      runCmd      `cmd:"" help:"Look at runs, cancel them, wait for them."`
+	Worker   workerCmd   `cmd:"" help:"List workers; drain, cordon, resume and end them."`
+	Machine  machineCmd  `cmd:"" help:"List machines; drain and resume them."`
+	Queue    queueCmd    `cmd:"" help:"List queues; pause and resume them."`
+	Schedule scheduleCmd `cmd:"" help:"List, create, pause, fire and backfill schedules."`
+	Webhook  webhookCmd  `cmd:"" help:"List, create, test and redeliver webhooks."`
+	Event    eventCmd    `cmd:"" help:"List events and follow them."`
+	System   systemCmd   `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
+	Context  contextCmd  `cmd:"" help:"Choose the deployment that commands work with."`
+}
+
+// Has reports whether a command is one of these.
+func Has(command *kong.Node) bool {
+	if command == nil {
+		return false
+	}
+	_, ok := command.Target.Addr().Interface().(interface{ Run(*Env) error })
+	return ok
+}
+
+// Env is what a command sees of the outside world.
+type Env struct {
+	Context        context.Context // ends when the command is interrupted
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Environ        []string
+}
+
+// Getenv finds a variable; the last one wins.
+func (e *Env) Getenv(name string) (value string) {
+	for _, pair := range e.Environ {
+		if n, v, _ := strings.Cut(pair, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colourful reports whether what is written to standard output may have colours.
+func (e *Env) colourful() bool {
+	return e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb" && isTerminal(e.Stdout)
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/contexts"
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+)
+
+// EnvContext names the context to use.
+const EnvContext = "LUBDUB_CONTEXT"
+
+// Common are the flags of every command that asks a server.
+type Common struct {
+	Output    output.Format `short:"o" enum:"table,wide,json,jsonl,yaml,name" default:"table" placeholder:"FORMAT" help:"table, wide, json, jsonl, yaml or name. JSON is the API's own."`
+	Context   string        `placeholder:"NAME" predictor:"context" help:"Context to use instead of the current one (LUBDUB_CONTEXT)."`
+	Server    string        `placeholder:"URL" help:"Server to ask instead of the context's (LUBDUB_URL, with LUBDUB_TOKEN)."`
+	Tenant    string        `placeholder:"ID" help:"Tenant, where the token opens several."`
+	Workspace string        `placeholder:"ID" help:"Workspace, where the token opens several."`
+	Timeout   time.Duration `default:"10s" help:"How long a server may take to answer."`
+}
+
+// session is one command's work with one deployment.
+type session struct {
+	*output.Printer
+	env    *Env
+	client *client.Client
+	token  *credential
+	name   string // of the context; empty: none
+	server string
+	ahead  atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
+}
+
+// open finds the deployment that is meant and makes a client for it.
+func (c *Common) open(env *Env) (*session, error) {
+	name, at, err := c.find(env)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		Printer: &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}, env: env, name: name, server: at.Server,
+		token: &credential{context: name, text: at.Token, tenant: at.Tenant, workspace: at.Workspace},
+	}
+	carrier, err := s.transport(at)
+	if err != nil {
+		return nil, err
+	}
+	opts := []client.Option{
+		client.Transport(carrier), client.Timeout(max(c.Timeout, time.Millisecond)), client.Tries(2), client.UserAgent("lubdub-cli"),
+		client.Scope(cmp.Or(c.Tenant, at.Tenant), cmp.Or(c.Workspace, at.Workspace)),
+	}
+	if at.AllowHTTP {
+		opts = append(opts, client.AllowHTTP())
+	}
+	opts = append(opts, client.TokenFunc(s.token.source(env, at.TokenCommand)))
+	if s.client, err = client.New(at.Server, opts...); err != nil {
+		return nil, Misuse{err}
+	}
+	return s, nil
+}
+
+// find says which context is meant. One that is named on the command line counts before variables, these before the current one.
+// A context's token goes to the context's server only.
+func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
+	server, token := c.Server, env.Getenv(client.EnvToken)
+	if c.Context == "" {
+		server = cmp.Or(server, env.Getenv(client.EnvURL))
+		if file := env.Getenv(client.EnvTokenFile); token == "" && file != "" {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return "", at, Misuse{fmt.Errorf("%s: %w", client.EnvTokenFile, err)}
+			}
+			token = strings.TrimSpace(string(text))
+		}
+	} else if server == "" {
+		token = ""
+	}
+	if server != "" {
+		return "", contexts.Context{Server: server, Token: token}, nil
+	}
+	path, err := contexts.Path(env.Getenv)
+	if err != nil {
+		return "", at, Misuse{err}
+	}
+	file, err := contexts.Load(path)
+	if err != nil {
+		return "", at, Misuse{err}
+	}
+	name = cmp.Or(c.Context, env.Getenv(EnvContext), file.Current)
+	if name == "" {
+		return "", at, misuse("no server is known: run `lubdub dev` to try one, or name yours with\n" +
+			"  lubdub context set prod --server https://lubdub.example.com --token-command 'cat ~/.lubdub-token'")
+	}
+	at, ok := file.Contexts[name]
+	if !ok {
+		return "", at, misuse("there is no context %q%s; `lubdub context ls` tells those that there are", name, didYouMean(name, file.Names()))
+	}
+	if token != "" {
+		at.Token, at.TokenCommand = token, ""
+	}
+	return name, at, nil
+}
+
+// where tells which deployment this is.
+func (s *session) where() string {
+	if s.name == "" {
+		return s.server
+	}
+	return s.server + " (context " + s.name + ")"
+}
+
+// transport carries requests, and learns the server's clock from the answers.
+func (s *session) transport(at contexts.Context) (http.RoundTripper, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	if at.CAFile != "" {
+		pem, err := os.ReadFile(at.CAFile)
+		if err != nil {
+			return nil, Misuse{err}
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, misuse("%s holds no certificate in PEM form", at.CAFile)
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return clockReader{t, s}, nil
+}
+
+type clockReader struct {
+	http.RoundTripper
+	s *session
+}
+
+func (c clockReader) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := c.RoundTripper.RoundTrip(req)
+	if err == nil {
+		if date, failed := http.ParseTime(res.Header.Get("Date")); failed == nil {
+			ahead := time.Until(date)
+			if ahead.Abs() < 2*time.Second { // the header has whole seconds
+				ahead = 0
+			}
+			c.s.ahead.Store(int64(ahead))
+		}
+	}
+	return res, err
+}
+
+// now is the time by the server's clock, as far as its answers tell.
+func (s *session) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+// do makes a call; its errors say what to do.
+func (s *session) do(ctx context.Context, r client.Request) (json.RawMessage, error) {
+	raw, err := s.client.Do(ctx, r)
+	return raw, s.explain(err)
+}
+
+// get reads from the API: the bytes, and what they say.
+func get[T any](ctx context.Context, s *session, path string, query url.Values) (json.RawMessage, *T, error) {
+	return call[T](ctx, s, client.Request{Path: path, Query: query})
+}
+
+// post acts.
+func post[T any](ctx context.Context, s *session, path string, body any) (json.RawMessage, *T, error) {
+	if body == nil {
+		body = struct{}{}
+	}
+	return call[T](ctx, s, client.Request{Method: http.MethodPost, Path: path, Body: body})
+}
+
+func call[T any](ctx context.Context, s *session, r client.Request) (json.RawMessage, *T, error) {
+	raw, err := s.do(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := new(T)
+	if err := json.Unmarshal(raw, out); err != nil {
+		return nil, nil, fmt.Errorf("%s answers with something else than Lubdub would: %w", s.where(), err)
+	}
+	return raw, out, nil
+}
+
+// source returns where a session's token comes from.
+func (t *credential) source(env *Env, command string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if command == "" {
+			return t.text, nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", command)
+		cmd.Env, cmd.Stderr, cmd.Stdin = env.Environ, env.Stderr, env.Stdin
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("the token command of the context %s failed: %w", t.context, err)
+		}
+		if t.text = strings.TrimSpace(string(out)); t.text == "" {
+			return "", errors.New("the token command of the context " + t.context + " printed nothing")
+		}
+		return t.text, nil
+	}
+}
+
+// note tells people something beside the answer.
+func (s *session) note(format string, args ...any) {
+	fmt.Fprintf(s.env.Stderr, format+"\n", args...)
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/contexts"
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+)
+
+type contextCmd struct {
+	Ls  contextLs  `cmd:"" aliases:"list" help:"List contexts; the current one has a star."`
+	Use contextUse `cmd:"" help:"Make a context the current one."`
+	Set contextSet `cmd:"" help:"Add a context, or change what flags name of one."`
+	Rm  contextRm  `cmd:"" aliases:"delete" help:"Remove contexts."`
+}
+
+func (*contextCmd) Help() string {
+	return "Contexts are kept in lubdub/contexts.yaml in XDG_CONFIG_HOME or ~/.config, which only its owner may read. " +
+		"A command uses the one that --context names, else LUBDUB_URL and LUBDUB_TOKEN, else the one of LUBDUB_CONTEXT, else the current one."
+}
+
+// loadContexts reads the file and says where it is.
+func loadContexts(env *Env) (*contexts.File, string, error) {
+	path, err := contexts.Path(env.Getenv)
+	if err != nil {
+		return nil, "", Misuse{err}
+	}
+	file, err := contexts.Load(path)
+	if err != nil {
+		return nil, "", Misuse{err}
+	}
+	return file, path, nil
+}
+
+type contextLs struct {
+	Output output.Format `short:"o" enum:"table,name" default:"table" placeholder:"FORMAT" help:"table or name."`
+}
+
+func (c *contextLs) Run(env *Env) error {
+	file, path, err := loadContexts(env)
+	if err != nil {
+		return err
+	}
+	current := cmp.Or(env.Getenv(EnvContext), file.Current)
+	p := &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}
+	var rows [][]output.Cell
+	for _, name := range file.Names() {
+		if c.Output == output.Name {
+			fmt.Fprintln(env.Stdout, name)
+			continue
+		}
+		at, star := file.Contexts[name], " "
+		if name == current {
+			star = "*"
+		}
+		rows = append(rows, []output.Cell{output.Text(star), output.Text(name), output.Text(at.Server), output.Text(scopeText(at)),
+			output.Text(opens(at))})
+	}
+	if len(file.Contexts) == 0 {
+		fmt.Fprintf(env.Stderr, "No context is kept in %s; `lubdub context set` adds one, and `lubdub dev` its own.\n", path)
+		return nil
+	}
+	if c.Output == output.Name {
+		return nil
+	}
+	return p.Rows("", "NAME", "SERVER", "SCOPE", "OPENED BY").Write(rows)
+}
+
+func scopeText(c contexts.Context) string {
+	if c.Tenant == "" && c.Workspace == "" {
+		return ""
+	}
+	return cmp.Or(c.Tenant, "*") + "/" + cmp.Or(c.Workspace, "*")
+}
+
+// opens tells what opens a context, and never the token itself.
+func opens(c contexts.Context) string {
+	switch {
+	case c.TokenCommand != "":
+		return "a command"
+	case c.Token == "":
+		return "nothing"
+	}
+	if _, claims, err := readClaims(c.Token); err == nil && claims.Role != "" {
+		return "a token, role " + claims.Role
+	}
+	return "a token"
+}
+
+type contextUse struct {
+	Name string `arg:"" predictor:"context" help:"Context."`
+}
+
+func (c *contextUse) Run(env *Env) error {
+	file, path, err := loadContexts(env)
+	if err != nil {
+		return err
+	}
+	if _, ok := file.Contexts[c.Name]; !ok {
+		return noContext(c.Name, file)
+	}
+	file.Current = c.Name
+	if err := file.Save(path); err != nil {
+		return err
+	}
+	if other := env.Getenv(EnvContext); other != "" && other != c.Name {
+		fmt.Fprintf(env.Stderr, "%s=%s counts before it in this shell.\n", EnvContext, other)
+	}
+	if env.Getenv(client.EnvURL) != "" {
+		fmt.Fprintf(env.Stderr, "%s counts before it in this shell.\n", client.EnvURL)
+	}
+	fmt.Fprintf(env.Stderr, "Commands work with %s now.\n", file.Contexts[c.Name].Server)
+	return nil
+}
+
+func noContext(name string, file *contexts.File) error {
+	return misuse("there is no context %q%s; `lubdub context ls` tells those that there are", name, didYouMean(name, file.Names()))
+}
+
+type contextSet struct {
+	Name         string  `arg:"" predictor:"context" help:"Context."`
+	Server       *string `placeholder:"URL" help:"URL of the API; several with commas."`
+	Token        *string `placeholder:"-" help:"- reads the token from standard input; what stands on a command line is seen by others."`
+	TokenCommand *string `placeholder:"LINE" help:"Line for sh that prints the token, run whenever one is needed."`
+	CAFile       *string `name:"ca-file" placeholder:"FILE" help:"Authorities to trust, in PEM, instead of the system's."`
+	Tenant       *string `placeholder:"ID" help:"Tenant of every call."`
+	Workspace    *string `placeholder:"ID" help:"Workspace of every call."`
+	AllowHTTP    *bool   `name:"allow-http" negatable:"" help:"Let the token go over http:// to another host, where the network is your own."`
+	Use          bool    `help:"Make it the current one."`
+}
+
+func (c *contextSet) Run(env *Env) error {
+	file, path, err := loadContexts(env)
+	if err != nil {
+		return err
+	}
+	at, known := file.Contexts[c.Name]
+	if !known && c.Server == nil {
+		return misuse("there is no context %q%s; to make it, say where it is with --server", c.Name, didYouMean(c.Name, file.Names()))
+	}
+	for field, value := range map[*string]*string{
+		&at.Server: c.Server, &at.TokenCommand: c.TokenCommand, &at.CAFile: c.CAFile, &at.Tenant: c.Tenant, &at.Workspace: c.Workspace,
+	} {
+		if value != nil {
+			*field = *value
+		}
+	}
+	if c.AllowHTTP != nil {
+		at.AllowHTTP = *c.AllowHTTP
+	}
+	if c.TokenCommand != nil {
+		at.Token = ""
+	}
+	if c.Token != nil {
+		if at.Token, err = readToken(env, *c.Token); err != nil {
+			return err
+		}
+		at.TokenCommand = ""
+	}
+	if err := checkContext(at); err != nil {
+		return Misuse{err}
+	}
+	if err := file.Set(c.Name, at); err != nil {
+		return Misuse{err}
+	}
+	if c.Use || file.Current == "" {
+		file.Current = c.Name
+	}
+	return file.Save(path)
+}
+
+// checkContext asks the client whether it would take these.
+func checkContext(at contexts.Context) error {
+	opts := []client.Option{client.Token(at.Token)}
+	if at.TokenCommand != "" {
+		opts[0] = client.Token("a-token")
+	}
+	if at.AllowHTTP {
+		opts = append(opts, client.AllowHTTP())
+	}
+	c, err := client.New(at.Server, opts...)
+	if err != nil {
+		return err
+	}
+	c.Close()
+	return nil
+}
+
+// readToken reads a token from standard input.
+func readToken(env *Env, from string) (string, error) {
+	if from != "-" {
+		return "", misuse("a token on the command line is seen by others on this machine; write --token - and give it on standard input")
+	}
+	line, err := bufio.NewReader(io.LimitReader(env.Stdin, 64<<10)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	token := strings.TrimSpace(line)
+	if token == "" {
+		return "", misuse("there is no token on standard input")
+	}
+	return token, nil
+}
+
+type contextRm struct {
+	Names []string `arg:"" predictor:"context" name:"name" help:"Contexts."`
+}
+
+func (c *contextRm) Run(env *Env) error {
+	file, path, err := loadContexts(env)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Names {
+		if _, ok := file.Contexts[name]; !ok {
+			return noContext(name, file)
+		}
+		delete(file.Contexts, name)
+		if file.Current == name {
+			file.Current = ""
+		}
+	}
+	return file.Save(path)
+}
+
+// WriteContext keeps a context that a command of ours has made. It becomes the current one where there is none, or where the one
+// of its name was.
+func WriteContext(env *Env, name string, at contexts.Context) (current bool, err error) {
+	file, path, err := loadContexts(env)
+	if err != nil {
+		return false, err
+	}
+	if err := file.Set(name, at); err != nil {
+		return false, err
+	}
+	file.Current = cmp.Or(file.Current, name)
+	return file.Current == name, file.Save(path)
+}

@@ -1,0 +1,116 @@
+// Package contexts keeps the deployments that an operator works with: where each is, and what opens it.
+package contexts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Context is one deployment as one operator sees it.
+type Context struct {
+	// Server is the URL of the API, or several with commas between them.
+	Server string `yaml:"server"`
+	// Token opens it; or TokenCommand is a line for sh that prints one.
+	Token        string `yaml:"token,omitempty"`
+	TokenCommand string `yaml:"tokenCommand,omitempty"`
+	// CAFile holds the authorities to trust, in PEM; empty: the system's.
+	CAFile string `yaml:"caFile,omitempty"`
+	// Tenant and Workspace are the scope of every call; empty: the token's own.
+	Tenant    string `yaml:"tenant,omitempty"`
+	Workspace string `yaml:"workspace,omitempty"`
+	// AllowHTTP lets the token go over http:// to a host that is not this one.
+	AllowHTTP bool `yaml:"allowHTTP,omitempty"`
+}
+
+// File is all of them.
+type File struct {
+	Current  string             `yaml:"current,omitempty"`
+	Contexts map[string]Context `yaml:"contexts"`
+}
+
+// Path is where the file lies: lubdub/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config.
+func Path(getenv func(string) string) (string, error) {
+	if base := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "lubdub", "contexts.yaml"), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("neither XDG_CONFIG_HOME nor HOME says where contexts are kept")
+	}
+	return filepath.Join(home, ".config", "lubdub", "contexts.yaml"), nil
+}
+
+// Load reads the file; one that is not there holds nothing. One that others may read is refused, since it holds tokens.
+func Load(path string) (*File, error) {
+	f := &File{Contexts: map[string]Context{}}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds tokens and others may read it; run: chmod 600 %[1]s", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict()); err != nil {
+		// The library quotes lines around the mistake, and one of them may be a token.
+		return nil, fmt.Errorf("%s is not what `lubdub context set` writes; mend it, or remove it", path)
+	}
+	if f.Contexts == nil {
+		f.Contexts = map[string]Context{}
+	}
+	return f, nil
+}
+
+// Save writes the file, readable by its owner only, in one step.
+func (f *File) Save(path string) error {
+	text, err := yaml.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".contexts-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	if _, err := temporary.Write(text); err != nil {
+		return errors.Join(err, temporary.Close())
+	}
+	if err := temporary.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// Names lists the contexts.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// Set adds or changes a context.
+func (f *File) Set(name string, c Context) error {
+	if !goodName.MatchString(name) {
+		return fmt.Errorf("%q cannot be the name of a context; use letters, digits, dots, dashes and underscores", name)
+	}
+	if c.Token != "" && c.TokenCommand != "" {
+		return errors.New("a context has a token or a command that prints one, not both")
+	}
+	f.Contexts[name] = c
+	return nil
+}

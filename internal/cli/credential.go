@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+)
+
+// credential is a session's token, as far as it can be read without the key that signed it.
+type credential struct {
+	context, text     string
+	tenant, workspace string
+}
+
+// Claims are what a token says of itself.
+type Claims struct {
+	Kind      string `json:"knd"`
+	Role      string `json:"rol,omitempty"`
+	Subject   string `json:"sub,omitempty"`
+	Tenant    string `json:"ten"`
+	Workspace string `json:"wsp"`
+	Queue     string `json:"que,omitempty"`
+	Run       string `json:"run,omitempty"`
+	Task      string `json:"tsk,omitempty"`
+	Attempt   int    `json:"att,omitempty"`
+	Worker    string `json:"wkr,omitempty"`
+	Machine   string `json:"mch,omitempty"`
+	Issuer    string `json:"iss,omitempty"`
+	IssuedAt  int64  `json:"iat,omitempty"`
+	ExpiresAt int64  `json:"exp,omitempty"`
+}
+
+// readClaims reads a token without verifying it.
+func readClaims(token string) (key string, claims *Claims, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", nil, fmt.Errorf("this is no token: one has three parts with dots between them, and this has %d", len(parts))
+	}
+	var header struct {
+		Key string `json:"kid"`
+	}
+	claims = new(Claims)
+	for i, into := range []any{&header, claims} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil || json.Unmarshal(text, into) != nil {
+			return "", nil, fmt.Errorf("this is no token: part %d of it cannot be read", i+1)
+		}
+	}
+	return header.Key, claims, nil
+}
+
+// next says how to get the next token, after one was refused.
+func (t *credential) next() string {
+	into := ""
+	if t.context != "" {
+		into = " | lubdub context set " + t.context + " --token -"
+	}
+	if t.text == "" {
+		return "No token was sent. Where the signing keys are, make one: lubdub token --role operator" + into
+	}
+	_, claims, err := readClaims(t.text)
+	if err != nil {
+		return "What was sent is no token. Make one: lubdub token --role operator" + into
+	}
+	command := fmt.Sprintf("lubdub token --role %s --tenant '%s' --workspace '%s'", cmp.Or(claims.Role, "operator"), claims.Tenant,
+		claims.Workspace)
+	if claims.Subject != "" {
+		command += " --subject '" + output.Clean(claims.Subject) + "'"
+	}
+	why := "The token does not hold here: it was taken back, or signed by another deployment's keys."
+	if ended := time.Unix(claims.ExpiresAt, 0); time.Now().After(ended) {
+		why = "The token ended " + output.Duration(time.Since(ended)) + " ago."
+	}
+	return why + " Where the signing keys are, make the next: " + command + into
+}
+
+// role says whose token was not enough.
+func (t *credential) role() string {
+	_, claims, err := readClaims(t.text)
+	if err != nil || claims.Role == "" {
+		return ""
+	}
+	from := ""
+	if t.context != "" {
+		from = ", of the context " + t.context + ","
+	}
+	return fmt.Sprintf("\nThe token%s has the role %s in %s/%s", from, claims.Role, claims.Tenant, claims.Workspace)
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Draining are the flags of drains.
+type Draining struct {
+	Deadline *time.Duration `placeholder:"DURATION" help:"When what is still held is handed to others; without it never."`
+	Wait     bool           `help:"Show what is still held, and return when nothing is. Ctrl-C leaves the drain on."`
+}
+
+type workerDrain struct {
+	workerActs `embed:""`
+	Draining   `embed:""`
+}
+
+func (c *workerDrain) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	body := v1.DrainRequest{Reason: c.Reason, DeadlineMs: milliseconds(c.Deadline)}
+	ids, err := c.act(s, "drain", body, func(sel v1.WorkerSelector, dry bool) any {
+		return v1.DrainWorkersRequest{DrainRequest: body, Selector: sel, DryRun: dry}
+	}, "")
+	if err != nil || !c.Wait || len(ids) == 0 {
+		return err
+	}
+	undo := "lubdub worker resume " + strings.Join(ids, " ")
+	if len(ids) > 5 {
+		undo = "lubdub worker resume with the same filters"
+	}
+	return waitForDrain(s, ids, undo)
+}
+
+type machineDrain struct {
+	Machine  string `arg:"" predictor:"machine" name:"id" help:"Machine."`
+	Draining `embed:""`
+	Acting   `embed:""`
+	Common   `embed:""`
+}
+
+func (c *machineDrain) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	m, err := machines.one(env.Context, s, c.Machine)
+	if err != nil {
+		return err
+	}
+	there := m.T.Workers.Online + m.T.Workers.Draining
+	what := fmt.Sprintf("drain machine %s with %s, and those that come", c.Machine, output.Count(there, "worker"))
+	if c.DryRun {
+		return s.counted(m.raw, "This would %s.", what)
+	}
+	if there > 1 {
+		if err := s.agreed(c.Acting, what); err != nil {
+			return err
+		}
+	}
+	raw, done, err := post[v1.DrainWorkersResponse](env.Context, s, machines.at(c.Machine)+"/drain",
+		v1.DrainRequest{Reason: c.Reason, DeadlineMs: milliseconds(c.Deadline)})
+	if err != nil {
+		return err
+	}
+	if err := s.counted(raw, "%s of machine %s drain.", output.Count(done.Draining, "worker"), c.Machine); err != nil || !c.Wait {
+		return err
+	}
+	return waitForDrain(s, done.WorkerIDs, "lubdub machine resume "+c.Machine)
+}
+
+// waitForDrain shows what workers still hold until that is nothing.
+func waitForDrain(s *session, ids []string, undo string) error {
+	ctx, told, down := s.env.Context, "", false
+	interrupted := func() error {
+		return fmt.Errorf("interrupted; the drain stays on. To take it back: %s", undo)
+	}
+	for {
+		held, text, err := stillHeld(ctx, s, ids)
+		switch {
+		case ctx.Err() != nil:
+			return interrupted()
+		case err != nil && ExitCode(err) != ExitUnavailable:
+			return err
+		case err != nil && !down:
+			s.note("%v; still waiting", err)
+		case err == nil && held == 0:
+			s.note("Nothing is held any more.")
+			return nil
+		case err == nil && text != told:
+			s.note("%s", text)
+			told = text
+		}
+		down = err != nil
+		select {
+		case <-ctx.Done():
+			return interrupted()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// stillHeld counts what workers hold and tells it.
+func stillHeld(ctx context.Context, s *session, ids []string) (held int, text string, err error) {
+	var lines []string
+	for _, id := range ids {
+		_, w, err := get[v1.Worker](ctx, s, workers.at(id), nil)
+		if ExitCode(err) == ExitNotFound {
+			continue // it is OFFLINE and forgotten
+		}
+		if err != nil {
+			return 0, "", err
+		}
+		if w.Status == v1.Online {
+			return 0, "", errors.New("worker " + id + " is ONLINE: somebody has taken the drain back")
+		}
+		held += w.HeldCount
+		if w.HeldCount > 0 && len(lines) < 10 {
+			what, err := holds(ctx, s, w)
+			if err != nil {
+				return 0, "", err
+			}
+			lines = append(lines, what)
+		}
+	}
+	text = fmt.Sprintf("%s held by %s\n", output.Count(held, "task"), output.Count(len(ids), "worker"))
+	return held, text + strings.Join(lines, "\n"), nil
+}
+
+// holds tells what one worker holds, and until when.
+func holds(ctx context.Context, s *session, w *v1.Worker) (string, error) {
+	p, err := tasks.page(ctx, s, url.Values{"workerId": {w.WorkerID}, "state": {"DISPATCHED,RUNNING"}, "pageSize": {"3"}})
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, e := range p.entries {
+		name := e.T.TaskID
+		if done := percent(e.T.ProgressPct).Text; done != "" {
+			name += " (" + done + ")"
+		}
+		names = append(names, output.Clean(name))
+	}
+	if more := w.HeldCount - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	until := "no deadline"
+	if !w.DrainDeadline.IsZero() {
+		until = output.Duration(max(0, w.DrainDeadline.Sub(s.now()))) + " left"
+	}
+	return fmt.Sprintf("  %s: %s, %s", w.WorkerID, strings.Join(names, ", "), until), nil
+}

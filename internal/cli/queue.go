@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+type queueCmd struct {
+	Ls     queueLs     `cmd:"" aliases:"list" help:"List queues."`
+	Get    queueGet    `cmd:"" help:"Show queues."`
+	Pause  queuePause  `cmd:"" help:"Hand out nothing more."`
+	Resume queueResume `cmd:"" help:"Take a pause back."`
+	Tail   queueTail   `cmd:"" aliases:"watch" help:"Follow a queue's events."`
+}
+
+var queues = &kind[v1.Queue]{
+	noun: "queue", path: "/v1/queues", entries: "queues", id: func(q *v1.Queue) string { return q.Queue },
+	columns: []column[v1.Queue]{
+		{name: "QUEUE", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Text(q.Queue) }},
+		{name: "PAUSED", cell: func(q *v1.Queue, _ *session) output.Cell { return yes(q.Paused) }},
+		{name: "WAITING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Depth) }},
+		{name: "OLDEST", passing: true, cell: func(q *v1.Queue, _ *session) output.Cell {
+			if q.OldestWaitMs == nil {
+				return output.Cell{}
+			}
+			return output.Text(output.Milliseconds(*q.OldestWaitMs))
+		}},
+		{name: "RUNNING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Running) }},
+		{name: "ONLINE", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Workers.Online) }},
+		{name: "DRAINING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Workers.Draining) }},
+		{name: "STUCK", cell: func(q *v1.Queue, _ *session) output.Cell {
+			n := unrunnable(q)
+			if n == 0 {
+				return output.Number(n)
+			}
+			return output.Cell{Text: fmt.Sprint(n), Mood: output.Bad}
+		}},
+		{name: "TYPES", wide: true, cell: func(q *v1.Queue, _ *session) output.Cell {
+			var all []string
+			for _, t := range q.Types {
+				all = append(all, fmt.Sprintf("%s=%d", output.Optional(t.Type).Text, t.Depth))
+			}
+			return output.Text(join(all))
+		}},
+	}}
+
+// unrunnable is how many tasks of a queue the API says that no worker can run.
+func unrunnable(q *v1.Queue) (n int) {
+	for _, t := range q.Types {
+		n += t.Unrunnable
+	}
+	return n
+}
+
+type queueLs struct {
+	Listing `embed:""`
+	Common  `embed:""`
+}
+
+func (c *queueLs) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return queues.list(s, c.Listing, query())
+}
+
+type queueGet struct {
+	Queues []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
+	Common `embed:""`
+}
+
+func (c *queueGet) Run(env *Env) error { return queues.get(env, &c.Common, c.Queues) }
+
+type queuePause struct {
+	Queues []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
+	Common `embed:""`
+}
+
+func (c *queuePause) Run(env *Env) error { return queues.posted(env, &c.Common, c.Queues, "pause") }
+
+type queueResume struct {
+	Queues []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
+	Common `embed:""`
+}
+
+func (c *queueResume) Run(env *Env) error { return queues.posted(env, &c.Common, c.Queues, "resume") }
+
+// posted does to each that was named what takes no more than to say so.
+func (k *kind[T]) posted(env *Env, c *Common, ids []string, verb string) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return onEach(s, k, ids, func(ctx context.Context, id string) (json.RawMessage, *T, error) {
+		return post[T](ctx, s, k.at(id)+"/"+verb, nil)
+	})
+}
+
+type queueTail struct {
+	Queue  string `arg:"" predictor:"queue" name:"queue" help:"Queue."`
+	After  string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	Common `embed:""`
+}
+
+func (c *queueTail) Run(env *Env) error {
+	return tail(env, &c.Common, client.EventQuery{Queue: c.Queue}, c.After)
+}

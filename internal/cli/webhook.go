@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+type webhookCmd struct {
+	Ls         webhookLs         `cmd:"" aliases:"list" help:"List webhooks."`
+	Get        webhookGet        `cmd:"" help:"Show webhooks."`
+	Create     webhookCreate     `cmd:"" help:"Create a webhook. Its secret is shown once, with -o json."`
+	Set        webhookSet        `cmd:"" help:"Say all that a webhook says from now on."`
+	Rm         webhookRm         `cmd:"" aliases:"delete" help:"Delete webhooks."`
+	Test       webhookTest       `cmd:"" help:"Send a message of type webhook.test."`
+	Deliveries webhookDeliveries `cmd:"" help:"List a webhook's deliveries, newest first."`
+	Redeliver  webhookRedeliver  `cmd:"" help:"Send one message again, or all since a time."`
+	Rotate     webhookRotate     `cmd:"" help:"Give a webhook another secret, which -o json shows."`
+}
+
+var webhooks = &kind[v1.Webhook]{
+	noun: "webhook", path: "/v1/webhooks", entries: "webhooks", id: func(w *v1.Webhook) string { return w.WebhookID },
+	columns: []column[v1.Webhook]{
+		{name: "WEBHOOK", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.WebhookID) }},
+		{name: "URL", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.URL) }},
+		{name: "ON", cell: func(w *v1.Webhook, _ *session) output.Cell {
+			if !w.Enabled {
+				return output.Cell{Text: "no", Mood: output.Doubtful}
+			}
+			return output.Text("yes")
+		}},
+		{name: "EVENTS", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(join(w.Events)) }},
+		{name: "PENDING", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Number(w.Pending) }},
+		{name: "DEAD", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Number(w.Dead) }},
+		{name: "FAILING", passing: true, cell: func(w *v1.Webhook, s *session) output.Cell {
+			return output.Cell{Text: output.Age(w.FailingSince.Time, s.now()).Text, Mood: output.Bad}
+		}},
+		{name: "REASON", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Optional(w.DisabledReason) }},
+		{name: "DESCRIPTION", wide: true, cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.Description) }},
+	}}
+
+type webhookLs struct {
+	Listing `embed:""`
+	Common  `embed:""`
+}
+
+func (c *webhookLs) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return webhooks.list(s, c.Listing, query())
+}
+
+type webhookGet struct {
+	Webhooks []string `arg:"" predictor:"webhook" name:"id" help:"Webhooks."`
+	Common   `embed:""`
+}
+
+func (c *webhookGet) Run(env *Env) error { return webhooks.get(env, &c.Common, c.Webhooks) }
+
+type webhookCreate struct {
+	URL         string   `placeholder:"URL" help:"Where messages are posted to."`
+	Events      []string `placeholder:"TYPE" help:"Types of events, or families such as task.*."`
+	ID          string   `name:"id" placeholder:"ID" help:"Its id; without it one is made."`
+	Description string   `placeholder:"TEXT" help:"What it is for."`
+	File        string   `short:"f" placeholder:"FILE" help:"The body of POST /v1/webhooks, as JSON, instead; - is standard input. Flags count over it."`
+	Common      `embed:""`
+}
+
+func (c *webhookCreate) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{}
+	if err := readJSON(env, c.File, &body); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"url": c.URL, "webhookId": c.ID, "description": c.Description} {
+		if value != "" {
+			body[name] = value
+		}
+	}
+	if len(c.Events) > 0 {
+		body["events"] = c.Events
+	}
+	raw, made, err := call[v1.Webhook](env.Context, s, client.Request{Method: http.MethodPost, Path: webhooks.path, Body: body, Once: true})
+	if err != nil {
+		return err
+	}
+	return webhooks.showSecret(s, raw, made)
+}
+
+// showSecret shows a webhook that has a new secret: programs see it, and people are told that it is seen only once.
+func (k *kind[T]) showSecret(s *session, raw json.RawMessage, made *T) error {
+	if s.Format.ForPeople() {
+		s.note("Its secret is in this answer and no other; it is not shown here. `lubdub webhook rotate -o json` gives it another, and shows it.")
+	}
+	return k.show(s, entry[T]{raw, made})
+}
+
+type webhookSet struct {
+	ID     string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
+	File   string `short:"f" required:"" placeholder:"FILE" help:"The body of PUT /v1/webhooks/{webhookId}, as JSON; - is standard input."`
+	Common `embed:""`
+}
+
+func (c *webhookSet) Run(env *Env) error {
+	return webhooks.send(env, &c.Common, http.MethodPut, webhooks.at(c.ID), c.File)
+}
+
+type webhookRm struct {
+	Webhooks []string `arg:"" predictor:"webhook" name:"id" help:"Webhooks."`
+	Common   `embed:""`
+}
+
+func (c *webhookRm) Run(env *Env) error { return webhooks.remove(env, &c.Common, c.Webhooks) }
+
+type webhookTest struct {
+	ID     string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
+	Common `embed:""`
+}
+
+func (c *webhookTest) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	raw, sent, err := post[v1.WebhookDelivery](env.Context, s, webhooks.at(c.ID)+"/test", nil)
+	if err != nil {
+		return webhooks.nearest(env.Context, s, c.ID, err)
+	}
+	return deliveries(c.ID).show(s, entry[v1.WebhookDelivery]{raw, sent})
+}
+
+// deliveries are the kind that a webhook's deliveries are.
+func deliveries(webhook string) *kind[v1.WebhookDelivery] {
+	return &kind[v1.WebhookDelivery]{
+		noun: "delivery", path: webhooks.at(webhook) + "/deliveries", entries: "deliveries",
+		id: func(d *v1.WebhookDelivery) string { return d.DeliveryID }, columns: []column[v1.WebhookDelivery]{
+			{name: "DELIVERY", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Text(d.DeliveryID) }},
+			{name: "TYPE", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Text(d.Type) }},
+			{name: "SUBJECT", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Optional(d.Subject) }},
+			{name: "STATUS", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Word(d.Status) }},
+			{name: "TRIES", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Number(d.Attempts) }},
+			{name: "ANSWER", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return answer(d.Response) }},
+			{name: "AGE", passing: true, cell: func(d *v1.WebhookDelivery, s *session) output.Cell { return output.Age(d.CreatedAt.Time, s.now()) }},
+		},
+	}
+}
+
+func answer(r *v1.WebhookResponse) output.Cell {
+	switch {
+	case r == nil:
+		return output.Cell{}
+	case r.Status != nil:
+		return output.Text(fmt.Sprintf("%d in %s", *r.Status, output.Milliseconds(r.TookMs)))
+	}
+	return output.Optional(r.Error)
+}
+
+type webhookDeliveries struct {
+	ID      string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
+	Status  string `placeholder:"STATUS" help:"Only those of this status, such as DEAD."`
+	Listing `embed:""`
+	Common  `embed:""`
+}
+
+func (c *webhookDeliveries) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return webhooks.nearest(env.Context, s, c.ID, deliveries(c.ID).list(s, c.Listing, query("status", c.Status)))
+}
+
+type webhookRedeliver struct {
+	ID       string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
+	Delivery string `placeholder:"ID" xor:"what" required:"" help:"The delivery to send again."`
+	Since    string `placeholder:"WHEN" xor:"what" required:"" help:"All events since: a time, or how long ago."`
+	Common   `embed:""`
+}
+
+func (c *webhookRedeliver) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	since, err := s.moment("since", c.Since)
+	if err != nil {
+		return err
+	}
+	queued := 0
+	for body := (v1.RedeliverRequest{DeliveryID: c.Delivery, Since: since}); ; {
+		raw, part, err := call[v1.RedeliverResponse](env.Context, s, client.Request{
+			Method: http.MethodPost, Path: webhooks.at(c.ID) + "/redeliver", Body: body, Once: true,
+		})
+		if err != nil {
+			return webhooks.nearest(env.Context, s, c.ID, err)
+		}
+		queued += part.Queued
+		if part.NextPageToken == "" {
+			return s.counted(raw, "%s will be sent again.", output.Count(queued, "message"))
+		}
+		body.PageToken = part.NextPageToken
+	}
+}
+
+type webhookRotate struct {
+	ID     string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
+	Common `embed:""`
+}
+
+func (c *webhookRotate) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	if s.Format.ForPeople() {
+		return misuse("the new secret is shown with -o json only, so that nobody reads it by chance; without it it would be lost")
+	}
+	raw, made, err := call[v1.Webhook](env.Context, s, client.Request{
+		Method: http.MethodPost, Path: webhooks.at(c.ID) + "/rotate-secret", Body: struct{}{}, Once: true,
+	})
+	if err != nil {
+		return webhooks.nearest(env.Context, s, c.ID, err)
+	}
+	return webhooks.show(s, entry[v1.Webhook]{raw, made})
+}
