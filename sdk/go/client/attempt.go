@@ -234,6 +234,12 @@ func (h held) Lost(code, reason string) {
 	}
 }
 
+func (h held) Over() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause != nil
+}
+
 func (h held) Look(now time.Time) (left time.Duration, matters bool) {
 	if h.lease != Strict {
 		return 0, false

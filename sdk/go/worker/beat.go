@@ -161,6 +161,9 @@ func (w *Worker) write() (seq int64, active int) {
 	b = append(b, `,"tasks":[`...)
 	comma := false
 	for _, e := range w.held {
+		if e.attempt != nil && e.attempt.Over() {
+			continue
+		}
 		if comma {
 			b = append(b, ',')
 		}
@@ -262,6 +265,9 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	if a.ShouldDrain && !w.draining {
 		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs), "deadline", a.DrainDeadline)
 		w.draining = true
+	}
+	if a.ShouldDrain {
+		w.drainBy = a.DrainDeadline.Time
 	}
 }
 

@@ -35,7 +35,12 @@ func (j *job) run(doing context.Context) {
 	}
 	defer a.Abandon()
 	j.attempt.Store(a)
-	t := &Task{Envelope: j.envelope, attempt: a, clock: w.clock}
+	if errors.As(context.Cause(ctx), new(client.Cancelled)) { // asked for before it has started
+		j.settle(nil, context.Cause(ctx), nil)
+		<-j.settled
+		return
+	}
+	t := &Task{Envelope: j.envelope, worker: w, attempt: a, clock: w.clock}
 	t.moved.Store(w.clock.Now().UnixNano())
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	defer end(nil)

@@ -35,6 +35,7 @@ type Task struct {
 	// Envelope is what the server said of it.
 	Envelope *v1.TaskEnvelope
 
+	worker  *Worker
 	attempt *client.Attempt
 	clock   clock.Clock
 	moved   atomic.Int64 // when progress was reported last, in ns since the epoch
@@ -92,6 +93,18 @@ func Traceparent(ctx context.Context) string {
 		return t.Envelope.Traceparent
 	}
 	return ""
+}
+
+// DrainDeadline is when the server, which has asked the worker to drain, hands to others what is still held, by the server's clock; a
+// hint for a handler that can stop at a good place. False: it has not asked, or has not said until when.
+func DrainDeadline(ctx context.Context) (time.Time, bool) {
+	t := TaskOf(ctx)
+	if t == nil {
+		return time.Time{}, false
+	}
+	t.worker.mu.Lock()
+	defer t.worker.mu.Unlock()
+	return t.worker.drainBy, !t.worker.drainBy.IsZero()
 }
 
 // HandleJSON is Handle for a function that takes the payload and returns the output, both as Go types. TaskOf has the task.

@@ -46,6 +46,7 @@ type Worker struct {
 	jobs     map[*job]struct{}
 	claiming int // places that a claim under way may take
 	draining bool
+	drainBy  time.Time // what is still held then goes to others; zero: not said
 	fatal    error
 
 	// Of beats.

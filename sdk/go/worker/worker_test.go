@@ -22,63 +22,6 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
 )
 
-// site is a server of workertest and a worker of it, in a bubble's time.
-type site struct {
-	*testing.T
-	server *workertest.Server
-	worker *worker.Worker
-	ended  chan error
-}
-
-func newSite(t *testing.T, opts ...worker.Option) *site {
-	t.Helper()
-	s := &site{T: t, server: workertest.New(t, workertest.MachineTime()), ended: make(chan error, 1)}
-	c, err := client.New(s.server.URL(), s.server.Options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.worker, err = worker.New(c, "default", opts...); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// run begins to work, and has the test end it.
-func (s *site) run(handler worker.Handler) {
-	s.worker.Handle("job", handler)
-	go func() { s.ended <- s.worker.Run(context.Background()) }()
-	synctest.Wait()
-}
-
-func (s *site) stop() error {
-	s.worker.Close()
-	return <-s.ended
-}
-
-func (s *site) enqueue() string {
-	return s.server.Enqueue(v1.CreateTaskRequest{Queue: "default", Type: "job", Payload: json.RawMessage(`{"to":"a@b.c"}`)})
-}
-
-// paths are the requests whose paths end so, in their order.
-func (s *site) paths(suffix string) (all []workertest.Request) {
-	for _, r := range s.server.Requests() {
-		if strings.HasSuffix(r.Path, suffix) {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-func inBubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
-
-func untilDone(ctx context.Context, _ *worker.Task) (any, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
 func TestAWorkerDoesWhatItClaims(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.Name("mailer"), worker.Version("1.2.3"), worker.Labels(map[string]string{"region": "eu"}), worker.Concurrency(2))
@@ -177,107 +120,6 @@ func TestHowHandlersEnd(t *testing.T) {
 	}
 }
 
-// While work finishes, beats go on; then handlers are cancelled, and what still runs is given back.
-func TestStopping(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newSite(t, worker.StopWithin(40*time.Second, 60*time.Second))
-		n := atomic.Int32{}
-		s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
-			switch n.Add(1) {
-			case 1:
-				time.Sleep(35 * time.Second) // finishes
-				return 1, nil
-			case 2:
-				<-ctx.Done() // heeds
-				if context.Cause(ctx) != worker.ErrStopping {
-					t.Errorf("its context ended with %v", context.Cause(ctx))
-				}
-				return nil, ctx.Err()
-			}
-			time.Sleep(time.Hour) // deaf
-			return 1, nil
-		})
-		var ids []string
-		for range 3 {
-			ids = append(ids, s.enqueue())
-			synctest.Wait()
-		}
-		began := time.Now()
-		s.worker.Close()
-		synctest.Wait()
-		late := s.enqueue()
-		time.Sleep(50 * time.Second)
-		beats := 0
-		for _, r := range s.paths("/heartbeat") {
-			if r.At.After(began) {
-				beats++
-			}
-		}
-		if beats < 4 {
-			t.Errorf("only %d beats within 50 s of stopping", beats)
-		}
-		err := <-s.ended
-		var unfinished *worker.Unfinished
-		if !errors.As(err, &unfinished) || len(unfinished.TaskIDs) != 1 || unfinished.TaskIDs[0] != ids[2] ||
-			time.Since(began) != 60*time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
-		}
-		for i, want := range []string{"SUCCEEDED ", "FAILED INFRASTRUCTURE", "FAILED INFRASTRUCTURE"} {
-			got := s.server.Task(ids[i])
-			is := string(got.State) + " "
-			if got.Error != nil {
-				is += string(got.Error.Category)
-			}
-			if is != want {
-				t.Errorf("task %d: %s, want %s", i, is, want)
-			}
-		}
-		if s.server.Task(late).State != v1.Queued || len(s.paths("/drain")) != 1 || len(s.paths("/deregister")) != 1 {
-			t.Error("it claims while it stops, or does not say that it stops")
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
-func TestASecondSignalStopsAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newSite(t)
-		s.run(untilDone)
-		id := s.enqueue()
-		synctest.Wait()
-		s.worker.Close()
-		time.Sleep(time.Second)
-		began := time.Now()
-		s.worker.Kill()
-		if err := <-s.ended; !errors.As(err, new(*worker.Unfinished)) || time.Since(began) != 0 {
-			t.Errorf("after %v: %v", time.Since(began), err)
-		}
-		if got := s.server.Task(id); got.State != v1.Failed || got.Error.Message != "worker stopped" {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
-func TestTheServerDrains(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newSite(t, worker.Concurrency(1))
-		s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(time.Minute); return 1, nil })
-		first := s.enqueue()
-		synctest.Wait()
-		s.server.Drain(s.worker.WorkerID())
-		second := s.enqueue()
-		if err := <-s.ended; err != nil {
-			t.Error(err)
-		}
-		if n := len(s.paths("/claim")); n != 1 {
-			t.Errorf("%d claims, though a beat told it to drain", n)
-		}
-		if s.server.Task(first).State != v1.Succeeded || s.server.Task(second).State != v1.Queued {
-			t.Errorf("%+v, %+v", s.server.Task(first), s.server.Task(second))
-		}
-	})
-}
-
 func TestACancelReachesTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -302,77 +144,48 @@ func TestACancelReachesTheHandler(t *testing.T) {
 	})
 }
 
-// A worker that the server does not know any more registers anew; what was taken from it is stopped, and done again.
-func TestComingBack(t *testing.T) {
-	for name, lose := range map[string]func(*workertest.Server, string){
-		"offline": (*workertest.Server).Offline, "forgotten": (*workertest.Server).Forget,
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				s := newSite(t)
-				var begun, lost atomic.Int32
-				s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
-					begun.Add(1)
-					select {
-					case <-ctx.Done():
-						lost.Add(1)
-						return nil, ctx.Err()
-					case <-time.After(time.Minute):
-						return 1, nil
-					}
-				})
-				s.enqueue()
-				synctest.Wait()
-				old := s.worker.WorkerID()
-				lose(s.server, old)
-				time.Sleep(25 * time.Second)
-				if s.worker.WorkerID() == old {
-					t.Error("it has not registered anew")
-				}
-				if lost.Load() != 1 {
-					t.Errorf("%d handlers were stopped", lost.Load())
-				}
-				if name == "offline" && begun.Load() != 2 {
-					t.Errorf("%d were begun", begun.Load())
-				}
-				time.Sleep(2 * time.Minute)
-				if err := s.stop(); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
-}
-
-// A lost answer counts nothing twice, and a server that is away loses nothing.
-func TestCountsAreKept(t *testing.T) {
+// A task whose cancel is asked for before it has started is completed without its handler.
+func TestACancelledTaskIsNotBegun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.run(func(context.Context, *worker.Task) (any, error) { return 1, nil })
-		losing := 0
-		s.server.LoseAnswers(func(r *http.Request) error {
-			if losing++; losing%3 != 0 && !strings.HasSuffix(r.URL.Path, "/drain") {
-				return io.ErrUnexpectedEOF
+		s.run(func(context.Context, *worker.Task) (any, error) { t.Error("it was begun"); return 1, nil })
+		id := ""
+		s.server.Intercept(func(r *http.Request, _ []byte) (int, any, bool) {
+			if strings.HasSuffix(r.URL.Path, "/started") {
+				s.server.Cancel(id, "user_requested")
 			}
-			return nil
+			return 0, nil, false
 		})
-		for i := range 50 {
-			s.enqueue()
-			time.Sleep(2 * time.Second)
-			if i == 20 {
-				s.server.Unavailable(2 * time.Second)
-				time.Sleep(3 * time.Minute)
-				s.server.Up()
-			}
+		id = s.enqueue()
+		synctest.Wait()
+		if got := s.server.Task(id); got.State != v1.Cancelled {
+			t.Errorf("%+v", got)
 		}
-		s.server.LoseAnswers(nil)
-		time.Sleep(time.Minute)
-		done := int64(0)
-		for _, w := range s.server.Workers() {
-			done += w.Completed
+		if err := s.stop(); err != nil {
+			t.Error(err)
 		}
-		if done != 50 || len(s.server.Workers()) != 1 {
-			t.Errorf("%d were counted by %d workers", done, len(s.server.Workers()))
+	})
+}
+
+func TestMiddlewareAndJSON(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		var order []string
+		for _, name := range []string{"outer", "inner"} {
+			s.worker.Use(func(next worker.Handler) worker.Handler {
+				return func(ctx context.Context, t *worker.Task) (any, error) {
+					order = append(order, name)
+					return next(ctx, t)
+				}
+			})
+		}
+		type in struct{ To string }
+		worker.HandleJSON(s.worker, "json", func(ctx context.Context, m in) (string, error) { return "to " + m.To, nil })
+		s.run(untilDone)
+		id := s.server.Enqueue(v1.CreateTaskRequest{Type: "json", Payload: json.RawMessage(`{"to":"x"}`)})
+		time.Sleep(time.Second)
+		if got := s.server.Task(id); string(got.Output) != `"to x"` || fmt.Sprint(order) != "[outer inner]" {
+			t.Errorf("%+v, %v", got, order)
 		}
 		if err := s.stop(); err != nil {
 			t.Error(err)
@@ -424,80 +237,3 @@ func TestBadUseFailsEarly(t *testing.T) {
 		}
 	}
 }
-
-func TestMiddlewareAndJSON(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newSite(t)
-		var order []string
-		for _, name := range []string{"outer", "inner"} {
-			s.worker.Use(func(next worker.Handler) worker.Handler {
-				return func(ctx context.Context, t *worker.Task) (any, error) {
-					order = append(order, name)
-					return next(ctx, t)
-				}
-			})
-		}
-		type in struct{ To string }
-		worker.HandleJSON(s.worker, "json", func(ctx context.Context, m in) (string, error) { return "to " + m.To, nil })
-		s.run(untilDone)
-		id := s.server.Enqueue(v1.CreateTaskRequest{Type: "json", Payload: json.RawMessage(`{"to":"x"}`)})
-		time.Sleep(time.Second)
-		if got := s.server.Task(id); string(got.Output) != `"to x"` || fmt.Sprint(order) != "[outer inner]" {
-			t.Errorf("%+v, %v", got, order)
-		}
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// A completion waits for the beat that names its attempt, and no beat after it does.
-func TestACompletionWaitsForTheBeatUnderWay(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		server := workertest.New(t, workertest.MachineTime())
-		slow := carrier(func(r *http.Request) (*http.Response, error) {
-			res, err := server.RoundTrip(r)
-			if strings.HasSuffix(r.URL.Path, "/heartbeat") {
-				time.Sleep(4 * time.Second) // the answer takes its time
-			}
-			return res, err
-		})
-		c, err := client.New(server.URL(), append(server.Options(), client.Transport(slow))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := worker.New(c, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &site{T: t, server: server, worker: w, ended: make(chan error, 1)}
-		finish := make(chan struct{})
-		s.run(func(context.Context, *worker.Task) (any, error) { <-finish; return 1, nil })
-		id := s.enqueue()
-		for len(s.paths("/heartbeat")) < 2 {
-			time.Sleep(time.Second)
-		}
-		answered := s.paths("/heartbeat")[1].At.Add(4 * time.Second)
-		close(finish)
-		time.Sleep(time.Minute)
-		if got := s.server.Task(id); got.State != v1.Succeeded {
-			t.Fatalf("%+v", got)
-		}
-		completed := s.paths("/completed")[0].At
-		if !completed.Equal(answered) {
-			t.Errorf("the completion left at %v, the beat's answer came at %v", completed, answered)
-		}
-		for _, r := range s.paths("/heartbeat") {
-			if r.At.After(completed) && strings.Contains(string(r.Body), id) {
-				t.Errorf("a beat at %v names the attempt", r.At)
-			}
-		}
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-type carrier func(*http.Request) (*http.Response, error)
-
-func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }

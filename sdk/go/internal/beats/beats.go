@@ -33,6 +33,8 @@ type Attempt interface {
 	Cancel(reason string)
 	// Lost says that it is not ours any more, with the code of the refusal.
 	Lost(code, reason string)
+	// Over reports that it is not ours any more: nothing more is sent about it, whatever its work does.
+	Over() bool
 	// Look ends it if its lease is over; left is how long until then, if it matters.
 	Look(now time.Time) (left time.Duration, matters bool)
 }

@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// heedClaim hands out tasks; it waits for one.
+func (s *server) heedClaim(ctx context.Context, x *exchange) *reply {
+	var r v1.ClaimRequest
+	_ = json.Unmarshal(x.body, &r)
+	most, wait := 1, time.Duration(0)
+	if r.Max != nil {
+		most = *r.Max
+	}
+	if r.WaitMs != nil {
+		wait = time.Duration(*r.WaitMs) * time.Millisecond
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	for over := false; ; {
+		s.mu.Lock()
+		a, changed := s.claimNow(x, &r, most), s.changed
+		s.mu.Unlock()
+		if a.status != http.StatusOK || over {
+			return a
+		}
+		if body, is := a.body.(v1.ClaimResponse); is && len(body.Tasks) > 0 {
+			return a
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			over = true
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// claimNow is the answer as it is now. The mutex is held.
+func (s *server) claimNow(x *exchange, r *v1.ClaimRequest, most int) *reply {
+	w := s.workerOf(x.token)
+	if bad := s.opensWorker(w, x.token); bad != nil {
+		return bad
+	}
+	if s.draining || w.drained {
+		return refusal(http.StatusConflict, v1.CodeWorkerDraining)
+	}
+	a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
+	ids, repeated := s.claims[r.ClaimID]
+	if !repeated {
+		ids = s.queue[:min(most, len(s.queue))]
+		s.queue = s.queue[len(ids):]
+		if len(ids) > 0 && r.ClaimID != "" {
+			s.claims[r.ClaimID] = ids
+		}
+	}
+	for _, id := range ids {
+		if t := s.tasks[id]; !t.completing {
+			t.handed = true
+			a.Tasks = append(a.Tasks, *s.envelope(t))
+		}
+	}
+	return ok(a)
+}
+
+// workerOf is whose token it is; nil: nobody's.
+func (s *server) workerOf(token string) *workerState {
+	for _, w := range s.workers {
+		for n := 1; n <= w.number; n++ {
+			if one := (&workerState{id: w.id, number: n}); one.token() == token {
+				return w
+			}
+		}
+	}
+	return nil
+}
+
+func (s *server) envelope(t *task) *v1.TaskEnvelope {
+	job, queue, at := "job", "default", time.Now()
+	e := &v1.TaskEnvelope{
+		TaskID: t.id, RunID: "run_1", TenantID: "default", WorkspaceID: "default", Attempt: t.attempt, State: v1.Dispatched,
+		Resources: json.RawMessage("{}"), EnqueuedAt: v1.At(at), CallbackBaseURL: s.http.URL, TaskToken: t.token(),
+		TokenExpiresAt: v1.At(at.Add(time.Hour)), HeartbeatIntervalMs: 30000, CancelGracePeriodMs: 30000, Labels: map[string]string{},
+		Payload: json.RawMessage("null"), LastProgress: t.LastProgress, Traceparent: t.Traceparent,
+	}
+	if s.Mode == "worker" {
+		e.Type, e.Queue = &job, &queue
+	}
+	if s.Task != nil {
+		e.HeartbeatIntervalMs, e.HeartbeatTimeoutMs = s.Task.IntervalMs, &s.Task.TimeoutMs
+	}
+	return e
+}

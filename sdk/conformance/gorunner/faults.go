@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// faults is what carries the requests of a broken runner. It does to requests and answers what an SDK with the fault would have
+// sent, or would not have heeded.
+type faults struct {
+	name  string
+	busy  atomic.Bool // a handler spins
+	plain http.RoundTripper
+
+	mu       sync.Mutex
+	number   int
+	tokens   map[string]string // the first of its kind
+	interval float64           // the first that was told
+	stopping bool
+}
+
+// call is one exchange as a fault sees it.
+type call struct {
+	*faults
+	req  *http.Request
+	kind string // the last part of the path, in which the calls differ
+	in   map[string]any
+	send func() (*reply, error)
+}
+
+// reply is an answer.
+type reply struct {
+	status int
+	header http.Header
+	out    map[string]any
+}
+
+// fault makes an exchange.
+type fault func(*call) (*reply, error)
+
+// known are the faults of transport; strict, patient and one-address are of how the SDK is set up.
+var known = map[string]fault{
+	"no-deregister":           without("deregister"),
+	"never-completes":         without("completed"),
+	"keeps-interval":          keepsInterval,
+	"drops-progress":          dropsProgress,
+	"beat-after-completion":   beatAfterCompletion,
+	"other-body":              rewrites("completed", "workerId"),
+	"new-claim-id":            rewrites("claim", "claimId"),
+	"new-registration-id":     rewrites("workers", "registrationId"),
+	"counts-twice":            countsTwice,
+	"gives-up":                givesUp,
+	"no-retry-after":          noRetryAfter,
+	"takes-503-for-410":       takesForExpired(http.StatusServiceUnavailable),
+	"takes-401-for-410":       takesForExpired(http.StatusUnauthorized),
+	"stale-token":             staleToken,
+	"deaf":                    deaf,
+	"keeps-claiming":          keepsClaiming,
+	"greedy":                  greedy,
+	"never-comes-back":        neverComesBack,
+	"no-beats-while-stopping": noBeatsWhileStopping,
+	"no-beats-while-spinning": noBeatsWhileSpinning,
+	"one-category":            oneCategory,
+	"one-by-one":              oneByOne,
+	"strict":                  nil,
+	"patient":                 nil,
+	"one-address":             nil,
+}
+
+func newFaults(o *order) (*faults, error) {
+	if _, ok := known[o.Break]; !ok {
+		return nil, fmt.Errorf("there is no fault %q", o.Break)
+	}
+	switch o.Break {
+	case "strict", "patient":
+		o.Lease = o.Break
+	case "one-address":
+		o.URLs = o.URLs[:1]
+	}
+	return &faults{name: o.Break, plain: http.DefaultTransport, tokens: map[string]string{}}, nil
+}
+
+// spinning says whether a handler keeps a core busy. A nil faults has none to tell.
+func (f *faults) spinning(on bool) {
+	if f != nil {
+		f.busy.Store(on)
+	}
+}
+
+// RoundTrip makes an exchange as the fault has it.
+func (f *faults) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := &call{faults: f, req: req, kind: req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]}
+	body := []byte("{}")
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	c.in = parse(body)
+	same := write(c.in)
+	c.send = func() (*reply, error) {
+		b := body
+		if now := write(c.in); !bytes.Equal(now, same) {
+			b = now
+		}
+		return f.exchange(req, b)
+	}
+	act := known[f.name]
+	if act == nil {
+		act = (*call).pass
+	}
+	a, err := act(c)
+	if err != nil {
+		return nil, err
+	}
+	return a.response(req), nil
+}
+
+func (c *call) pass() (*reply, error) { return c.send() }
+
+// exchange sends a request with a body.
+func (f *faults) exchange(req *http.Request, body []byte) (*reply, error) {
+	again := req.Clone(req.Context())
+	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res, err := f.plain.RoundTrip(again)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &reply{res.StatusCode, res.Header, parse(text)}, nil
+}
+
+// beats reports whether the call carries beats.
+func (c *call) beats() bool { return c.kind == "heartbeat" || c.kind == "heartbeats" }
+
+var errFault = errors.New("the fault has it so")

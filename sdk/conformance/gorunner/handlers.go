@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/sdk/go/worker"
+)
+
+// step is one thing that a handler does.
+type step struct {
+	Progress      []any           `json:"progress"`
+	Gate          string          `json:"gate"`
+	UntilEnded    bool            `json:"untilEnded"`
+	Spin          int64           `json:"spin"`
+	Say           string          `json:"say"`
+	Return        json.RawMessage `json:"return"`
+	ReturnBig     int             `json:"returnBig"`
+	ReturnNotJSON bool            `json:"returnNotJSON"`
+	Fail          *failure        `json:"fail"`
+	Panic         string          `json:"panic"`
+	Stopped       *stopped        `json:"stopped"`
+	GiveUp        bool            `json:"giveUp"`
+}
+
+type failure struct {
+	Category  v1.ErrorCategory `json:"category"`
+	Message   string           `json:"message"`
+	Retryable *bool            `json:"retryable"`
+}
+
+type stopped struct {
+	Phase   string          `json:"phase"`
+	Partial json.RawMessage `json:"partial"`
+}
+
+// attempt is one that a handler is at work on.
+type attempt struct {
+	*runner
+	ctx      context.Context
+	envelope *v1.TaskEnvelope
+	progress func(pct float64, message string) error
+
+	once sync.Once // of the end of its context
+	over chan struct{}
+}
+
+// handle is the handler of every type.
+func (r *runner) handle(ctx context.Context, t *worker.Task) (any, error) {
+	return r.do(&attempt{ctx: ctx, envelope: t.Envelope, progress: t.Progress})
+}
+
+// do does the steps.
+func (r *runner) do(a *attempt) (output any, err error) {
+	a.runner, a.over = r, make(chan struct{})
+	e := a.envelope
+	a.say(event{Event: "begun", Traceparent: worker.Traceparent(a.ctx), LastProgress: e.LastProgress})
+	defer a.say(event{Event: "returned"})
+	var watching sync.WaitGroup
+	watching.Add(1)
+	go func() {
+		defer watching.Done()
+		select {
+		case <-a.ctx.Done():
+			a.sayEnded()
+		case <-a.over:
+		}
+	}()
+	defer func() {
+		close(a.over)
+		watching.Wait()
+	}()
+	steps, ok := r.Handlers[fmt.Sprintf("%s/%d", e.TaskID, e.Attempt)]
+	if !ok {
+		steps = r.Handlers[e.TaskID]
+	}
+	for _, s := range steps {
+		if over, output, err := a.step(s); over || err != nil {
+			return output, err
+		}
+	}
+	return nil, nil
+}
+
+// step does one.
+func (a *attempt) step(s step) (over bool, output any, err error) {
+	switch {
+	case len(s.Progress) > 0:
+		return false, nil, a.report(s.Progress)
+	case s.Gate != "":
+		<-a.gate(s.Gate)
+	case s.UntilEnded:
+		<-a.ctx.Done()
+		a.sayEnded()
+	case s.Spin > 0:
+		for end := time.Now().Add(time.Duration(s.Spin) * time.Millisecond); time.Now().Before(end); {
+			continue
+		}
+		a.faults.spinning(false)
+	case s.Say != "":
+		a.faults.spinning(s.Say == "spinning")
+		a.say(event{Event: "said", What: s.Say})
+	case s.ReturnBig > 0:
+		return true, strings.Repeat("x", s.ReturnBig), nil
+	case s.ReturnNotJSON:
+		return true, make(chan int), nil
+	case s.Fail != nil:
+		return true, nil, s.Fail.err()
+	case s.Panic != "":
+		panic(s.Panic)
+	case s.Stopped != nil:
+		return true, nil, &client.StoppedError{Phase: s.Stopped.Phase, Partial: s.Stopped.Partial}
+	case s.GiveUp:
+		return true, nil, a.ctx.Err()
+	case s.Return != nil:
+		return true, s.Return, nil
+	}
+	return false, nil, nil
+}
+
+func (a *attempt) report(said []any) error {
+	pct, message := 0.0, ""
+	for _, part := range said {
+		switch v := part.(type) {
+		case float64:
+			pct = v
+		case string:
+			message = v
+		}
+	}
+	return a.progress(pct, message)
+}
+
+func (f *failure) err() error {
+	err := errors.New(f.Message)
+	if f.Category == "" {
+		return err
+	}
+	return &client.Failure{Category: f.Category, Err: err, Retryable: f.Retryable}
+}
+
+func (a *attempt) say(e event) {
+	e.Task, e.Attempt = a.envelope.TaskID, a.envelope.Attempt
+	a.tell(e)
+}
+
+func (a *attempt) sayEnded() {
+	a.once.Do(func() {
+		if name, detail := reasonOf(context.Cause(a.ctx)); name != "" {
+			a.say(event{Event: "ended", Reason: name, Detail: detail})
+		}
+	})
+}
+
+// reasonOf names why a context has ended; empty: its own completion has.
+func reasonOf(cause error) (name, detail string) {
+	var cancelled client.Cancelled
+	var expired client.Expired
+	switch {
+	case errors.As(cause, &cancelled):
+		return "Cancelled", cancelled.Reason
+	case errors.As(cause, &expired):
+		return "Expired", expired.Reason
+	case errors.As(cause, new(client.Superseded)):
+		return "Superseded", ""
+	case errors.As(cause, new(client.DeadlineExceeded)):
+		return "DeadlineExceeded", ""
+	case errors.As(cause, new(client.LeaseEnded)):
+		return "LeaseEnded", ""
+	case errors.As(cause, new(client.Lost)):
+		return "Lost", ""
+	case errors.Is(cause, worker.ErrStopping):
+		return "Stopping", ""
+	case errors.Is(cause, worker.ErrTaskTimeout):
+		return "TaskTimeout", ""
+	case errors.Is(cause, worker.ErrStuck):
+		return "Stuck", ""
+	}
+	return "", ""
+}

@@ -1,0 +1,220 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// judge says in what the end differs from what is expected.
+func (p *play) judge() (problems []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	want := &p.Expect
+	if p.process.code != want.Exit {
+		wrong("the runner ended with %d, want %d", p.process.code, want.Exit)
+	}
+	exits := p.process.seen("exit", "", "")
+	if len(exits) != 1 {
+		wrong("%d exit events", len(exits))
+	} else if !slices.Equal(exits[0].Unfinished, want.Unfinished) && len(exits[0].Unfinished)+len(want.Unfinished) > 0 {
+		wrong("unfinished are %v, want %v", exits[0].Unfinished, want.Unfinished)
+	}
+	for _, e := range p.process.seen("error", "", "") {
+		wrong("the runner says: %s", e.Message)
+	}
+	for _, id := range slices.Sorted(maps.Keys(want.Tasks)) {
+		for _, problem := range p.judgeTask(p.tasks[id], want.Tasks[id]) {
+			wrong("task %s: %s", id, problem)
+		}
+	}
+	p.judgeCalls(wrong)
+	return problems
+}
+
+func (p *play) judgeCalls(wrong func(string, ...any)) {
+	want := &p.Expect
+	left, last := want.Order, ""
+	calls := map[string]int{}
+	together := len(want.Together) == 0
+	for _, x := range p.exchanges {
+		calls[x.call]++
+		last = x.call
+		name := x.call
+		if x.task != "" {
+			name += ":" + x.task
+		}
+		if len(left) > 0 && left[0] == name {
+			left = left[1:]
+		}
+		named := true
+		for _, id := range want.Together {
+			named = named && slices.Contains(x.names, id)
+		}
+		together = together || named
+	}
+	if len(left) > 0 {
+		wrong("of %v in this order there was no %v", want.Order, left)
+	}
+	if want.Last != "" && last != want.Last {
+		wrong("the last request is %s, want %s", last, want.Last)
+	}
+	for name, n := range want.Calls {
+		if calls[name] != n {
+			wrong("%d calls of %s, want %d", calls[name], name, n)
+		}
+	}
+	if !together {
+		wrong("no request names %v together", want.Together)
+	}
+	if want.Workers != nil && len(p.workers) != *want.Workers {
+		wrong("%d workers have registered, want %d", len(p.workers), *want.Workers)
+	}
+}
+
+func (p *play) judgeTask(t *task, want ExpectTask) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	got := t.request
+	if want.Never && t.arrived > 0 {
+		wrong("a completion was sent: %s", t.completion)
+	}
+	if want.Outcome != "" && got.Outcome != want.Outcome {
+		wrong("outcome %q, want %q", got.Outcome, want.Outcome)
+	}
+	if want.Completions > 0 && t.arrived != want.Completions {
+		wrong("%d completions were sent, want %d", t.arrived, want.Completions)
+	}
+	same(wrong, "output", want.Output, got.Output)
+	same(wrong, "partial progress", want.Partial, got.PartialProgress)
+	if want.Phase != got.CancelledDuringPhase {
+		wrong("cancelled in phase %q, want %q", got.CancelledDuringPhase, want.Phase)
+	}
+	e := got.Error
+	if e == nil {
+		e = &v1.TaskError{}
+	}
+	if want.Category != "" && e.Category != want.Category {
+		wrong("category %q, want %q", e.Category, want.Category)
+	}
+	if want.Retryable != nil && (e.Retryable == nil || *e.Retryable != *want.Retryable) {
+		wrong("retryable is not %v", *want.Retryable)
+	}
+	if !strings.Contains(e.Message, want.Message) {
+		wrong("the message %q does not tell of %q", e.Message, want.Message)
+	}
+	if want.Stack && e.StackTrace == "" {
+		wrong("no stack trace")
+	}
+	if len(e.StackTrace) > 16<<10 {
+		wrong("a stack trace of %d bytes", len(e.StackTrace))
+	}
+	if t.accepted < want.Accepted {
+		wrong("%d beats were accepted, want %d", t.accepted, want.Accepted)
+	}
+	if last := p.lastBeats(2); want.Silent && slices.Contains(last, t.id) {
+		wrong("beats go on to name it")
+	}
+	p.judgeProgress(wrong, t, want)
+	p.judgeEvents(wrong, t, want)
+	return problems
+}
+
+// lastBeats are the tasks that the last n beats name.
+func (p *play) lastBeats(n int) (names []string) {
+	for _, x := range slices.Backward(p.exchanges) {
+		if n == 0 {
+			return names
+		}
+		if strings.HasPrefix(x.call, "heartbeat") || x.call == "beat" {
+			names, n = append(names, x.names...), n-1
+		}
+	}
+	return names
+}
+
+func (p *play) judgeProgress(wrong func(string, ...any), t *task, want ExpectTask) {
+	var last []any
+	var saw [][]any
+	for _, r := range t.progress {
+		said := []any{nil, nil}
+		if r.ProgressPct != nil {
+			said[0] = *r.ProgressPct
+		}
+		if r.Message != nil {
+			said[1] = *r.Message
+		}
+		last = said
+		saw = append(saw, said)
+	}
+	if want.Progress != nil && !equal(want.Progress, last) {
+		wrong("the last progress is %v, want %s", last, want.Progress)
+	}
+	var wanted [][]any
+	_ = json.Unmarshal(want.Saw, &wanted)
+	for _, w := range wanted {
+		if !slices.ContainsFunc(saw, func(one []any) bool { return reflect.DeepEqual(one, w) }) {
+			wrong("progress %v was not told: %v", w, saw)
+		}
+	}
+}
+
+func (p *play) judgeEvents(wrong func(string, ...any), t *task, want ExpectTask) {
+	begun := p.process.seen("begun", t.id, "")
+	if want.Begun != nil && len(begun) != *want.Begun {
+		wrong("its handler was begun %d times, want %d", len(begun), *want.Begun)
+	}
+	if want.BegunWith != nil && (len(begun) == 0 || !holds(begun[0].raw, want.BegunWith)) {
+		wrong("it was not begun with %s", want.BegunWith)
+	}
+	ended := p.process.seen("ended", t.id, "")
+	switch {
+	case want.Ended == nil:
+	case *want.Ended == "" && len(ended) > 0:
+		wrong("it was ended: %s", ended[0].raw)
+	case *want.Ended != "" && (len(ended) == 0 || ended[0].Reason != *want.Ended):
+		wrong("it was not ended as %s: %v", *want.Ended, ended)
+	}
+	if want.Detail != "" && (len(ended) == 0 || ended[0].Detail != want.Detail) {
+		wrong("its end does not tell %q", want.Detail)
+	}
+	if want.Endings > 0 && len(ended) != want.Endings {
+		wrong("it was ended %d times, want %d", len(ended), want.Endings)
+	}
+	settled := p.process.seen("settled", t.id, "")
+	if want.Settled != nil && (len(settled) == 0 || !holds(settled[0].raw, want.Settled)) {
+		wrong("its handle does not tell %s: %v", want.Settled, settled)
+	}
+}
+
+func same(wrong func(string, ...any), what string, want, got json.RawMessage) {
+	var value any
+	_ = json.Unmarshal(got, &value)
+	if want != nil && !equal(want, value) {
+		wrong("%s %s, want %s", what, got, want)
+	}
+}
+
+func equal(want json.RawMessage, got any) bool {
+	var value any
+	_ = json.Unmarshal(bytes.TrimSpace(want), &value)
+	return reflect.DeepEqual(value, got)
+}
+
+// holds reports whether a line has all fields that are wanted, with their values.
+func holds(line string, want json.RawMessage) bool {
+	var has, wanted map[string]any
+	_, _ = json.Unmarshal([]byte(line), &has), json.Unmarshal(want, &wanted)
+	for name, value := range wanted {
+		if !reflect.DeepEqual(has[name], value) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,179 @@
+//go:build go1.25
+
+package worker_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/sdk/go/worker"
+	"github.com/lubdub-io/lubdub/sdk/go/workertest"
+)
+
+// A worker that the server does not know any more registers anew; what was taken from it is stopped, and done again.
+func TestComingBack(t *testing.T) {
+	for name, lose := range map[string]func(*workertest.Server, string){
+		"offline": (*workertest.Server).Offline, "forgotten": (*workertest.Server).Forget,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := newSite(t)
+				var begun, lost atomic.Int32
+				s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
+					begun.Add(1)
+					select {
+					case <-ctx.Done():
+						lost.Add(1)
+						return nil, ctx.Err()
+					case <-time.After(time.Minute):
+						return 1, nil
+					}
+				})
+				s.enqueue()
+				synctest.Wait()
+				old := s.worker.WorkerID()
+				lose(s.server, old)
+				time.Sleep(25 * time.Second)
+				if s.worker.WorkerID() == old {
+					t.Error("it has not registered anew")
+				}
+				if lost.Load() != 1 {
+					t.Errorf("%d handlers were stopped", lost.Load())
+				}
+				if name == "offline" && begun.Load() != 2 {
+					t.Errorf("%d were begun", begun.Load())
+				}
+				time.Sleep(2 * time.Minute)
+				if err := s.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A lost answer counts nothing twice, and a server that is away loses nothing.
+func TestCountsAreKept(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.run(func(context.Context, *worker.Task) (any, error) { return 1, nil })
+		losing := 0
+		s.server.LoseAnswers(func(r *http.Request) error {
+			if losing++; losing%3 != 0 && !strings.HasSuffix(r.URL.Path, "/drain") {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		})
+		for i := range 50 {
+			s.enqueue()
+			time.Sleep(2 * time.Second)
+			if i == 20 {
+				s.server.Unavailable(2 * time.Second)
+				time.Sleep(3 * time.Minute)
+				s.server.Up()
+			}
+		}
+		s.server.LoseAnswers(nil)
+		time.Sleep(time.Minute)
+		done := int64(0)
+		for _, w := range s.server.Workers() {
+			done += w.Completed
+		}
+		if done != 50 || len(s.server.Workers()) != 1 {
+			t.Errorf("%d were counted by %d workers", done, len(s.server.Workers()))
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What is lost is in no beat any more, whatever its handler does: a beat that names it would have the server take it for held.
+func TestWhatIsLostIsNotListed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		finish := make(chan struct{})
+		s.run(func(context.Context, *worker.Task) (any, error) { <-finish; return 1, nil })
+		id := s.enqueue()
+		time.Sleep(15 * time.Second)
+		s.server.End(id, "HEARTBEAT_TIMEOUT")
+		before := len(s.paths("/heartbeat"))
+		time.Sleep(time.Minute)
+		beats := s.paths("/heartbeat")[before:]
+		for i, r := range beats {
+			if named := strings.Contains(string(r.Body), id); named != (i == 0) {
+				t.Errorf("beat %d after its end: %s", i+1, r.Body)
+			}
+		}
+		if len(beats) < 4 || s.worker.ActiveCount() != 1 {
+			t.Errorf("%d beats; %d at work", len(beats), s.worker.ActiveCount())
+		}
+		close(finish)
+		synctest.Wait()
+		if n := len(s.paths("/completed")); n != 0 {
+			t.Errorf("%d completions", n)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A completion waits for the beat that names its attempt, and no beat after it does.
+func TestACompletionWaitsForTheBeatUnderWay(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		server := workertest.New(t, workertest.MachineTime())
+		slow := carrier(func(r *http.Request) (*http.Response, error) {
+			res, err := server.RoundTrip(r)
+			if strings.HasSuffix(r.URL.Path, "/heartbeat") {
+				time.Sleep(4 * time.Second) // the answer takes its time
+			}
+			return res, err
+		})
+		c, err := client.New(server.URL(), append(server.Options(), client.Transport(slow))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := worker.New(c, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &site{T: t, server: server, worker: w, ended: make(chan error, 1)}
+		finish := make(chan struct{})
+		s.run(func(context.Context, *worker.Task) (any, error) { <-finish; return 1, nil })
+		id := s.enqueue()
+		for len(s.paths("/heartbeat")) < 2 {
+			time.Sleep(time.Second)
+		}
+		answered := s.paths("/heartbeat")[1].At.Add(4 * time.Second)
+		close(finish)
+		time.Sleep(time.Minute)
+		if got := s.server.Task(id); got.State != v1.Succeeded {
+			t.Fatalf("%+v", got)
+		}
+		completed := s.paths("/completed")[0].At
+		if !completed.Equal(answered) {
+			t.Errorf("the completion left at %v, the beat's answer came at %v", completed, answered)
+		}
+		for _, r := range s.paths("/heartbeat") {
+			if r.At.After(completed) && strings.Contains(string(r.Body), id) {
+				t.Errorf("a beat at %v names the attempt", r.At)
+			}
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+type carrier func(*http.Request) (*http.Response, error)
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }

@@ -1,0 +1,73 @@
+//go:build go1.25
+
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/sdk/go/worker"
+	"github.com/lubdub-io/lubdub/sdk/go/workertest"
+)
+
+// site is a server of workertest and a worker of it, in a bubble's time.
+type site struct {
+	*testing.T
+	server *workertest.Server
+	worker *worker.Worker
+	ended  chan error
+}
+
+func newSite(t *testing.T, opts ...worker.Option) *site {
+	t.Helper()
+	s := &site{T: t, server: workertest.New(t, workertest.MachineTime()), ended: make(chan error, 1)}
+	c, err := client.New(s.server.URL(), s.server.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.worker, err = worker.New(c, "default", opts...); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run begins to work, and has the test end it.
+func (s *site) run(handler worker.Handler) {
+	s.worker.Handle("job", handler)
+	go func() { s.ended <- s.worker.Run(context.Background()) }()
+	synctest.Wait()
+}
+
+func (s *site) stop() error {
+	s.worker.Close()
+	return <-s.ended
+}
+
+func (s *site) enqueue() string {
+	return s.server.Enqueue(v1.CreateTaskRequest{Queue: "default", Type: "job", Payload: json.RawMessage(`{"to":"a@b.c"}`)})
+}
+
+// paths are the requests whose paths end so, in their order.
+func (s *site) paths(suffix string) (all []workertest.Request) {
+	for _, r := range s.server.Requests() {
+		if strings.HasSuffix(r.Path, suffix) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func untilDone(ctx context.Context, _ *worker.Task) (any, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
