@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-typescript mutants
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-typescript mutants
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -94,6 +94,9 @@ test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and
 
 test-typescript: deps-node ## sdk/typescript: its types are those of api/openapi.json, it is type-checked, tested, and fit to be published
 	cd sdk/typescript && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent publint
+
+test-conformance: deps-node ## every SDK against the one table of cases in sdk/conformance, and each case against a runner with its fault; half a minute
+	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all
 
 CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
