@@ -1,30 +1,60 @@
 package check
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
+const (
+	composeFile = "../../docker-compose.yml"
+	aKey        = "LUBDUB_SIGNING_KEYS=k1=YSBrZXkgb2YgYSB0ZXN0LCAzMiBieXRlcyBvciBtb3Jl"
+)
+
 // project reads docker-compose.yml as `docker compose --profile … config` does.
 func project(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles),
-		cli.WithEnv([]string{"LUBDUB_SIGNING_KEYS=k1=" + "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}))
+	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithProfiles(profiles), cli.WithEnv([]string{aKey}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := options.LoadProject(context.Background())
+	p, err := options.LoadProject(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// With its file of variables the profile "cluster" is on, and Lubdub waits for the Cluster and is told of it.
+func TestComposeOnACluster(t *testing.T) {
+	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithEnv([]string{aKey}),
+		cli.WithEnvFiles("../compose/cluster.env"), cli.WithDotEnv, cli.WithDefaultProfiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"api", "sweeper"} {
+		s := p.Services[name]
+		url := s.Environment["LUBDUB_REDIS"]
+		if url == nil || !strings.HasPrefix(*url, "redis+cluster://redis-1:6379,") {
+			t.Errorf("%s uses %v", name, url)
+		}
+		if s.DependsOn["redis-cluster"].Condition != types.ServiceConditionCompletedSuccessfully {
+			t.Errorf("%s waits for %v", name, s.DependsOn)
+		}
+	}
+	if _, ok := p.Services["redis-6"]; !ok {
+		t.Errorf("there are only %q", p.ServiceNames())
+	}
 }
 
 var always = []string{"api", "balancer", "redis", "sweeper"}
@@ -34,6 +64,8 @@ func TestCompose(t *testing.T) {
 	for profile, more := range map[string][]string{
 		"":              nil,
 		"observability": {"grafana", "prometheus"},
+		"load":          {"load"},
+		"cluster":       {"redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "redis-6", "redis-cluster"},
 	} {
 		t.Run(profile, func(t *testing.T) {
 			p := project(t, profile)
@@ -51,8 +83,9 @@ func TestCompose(t *testing.T) {
 					}
 				}
 				for other, on := range s.DependsOn {
-					if there, ok := p.Services[other]; on.Condition == types.ServiceConditionHealthy && (!ok || there.HealthCheck == nil) {
-						t.Errorf("%s waits for %s, which is not there or never says that it is well", name, other)
+					there, ok := p.Services[other]
+					if !ok && on.Required || ok && (on.Condition == types.ServiceConditionHealthy) != (there.HealthCheck != nil) {
+						t.Errorf("%s waits for %s to be %s, which is not there or never is", name, other, on.Condition)
 					}
 				}
 				for _, port := range s.Ports {
