@@ -47,7 +47,9 @@ func firstOf(texts ...string) string {
 
 func labelsOfEnvironment() map[string]string {
 	labels := map[string]string{}
-	for name, variable := range map[string]string{"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "node": "NODE_NAME", "zone": "ZONE"} {
+	for name, variable := range map[string]string{
+		"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "node": "NODE_NAME", "zone": "ZONE", "deployment": "DEPLOYMENT",
+	} {
 		if value := os.Getenv(variable); value != "" {
 			labels[name] = value
 		}

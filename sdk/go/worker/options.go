@@ -53,8 +53,8 @@ func Runtimes(runtimes ...string) Option {
 	}
 }
 
-// Labels are what workers are selected by, besides pod, namespace, node and zone, which POD_NAME, POD_NAMESPACE, NODE_NAME and ZONE in
-// the environment say.
+// Labels are what workers are selected by, besides pod, namespace, node, zone and deployment, which POD_NAME, POD_NAMESPACE, NODE_NAME,
+// ZONE and DEPLOYMENT in the environment say; these go first.
 func Labels(labels map[string]string) Option {
 	return func(s *settings) error {
 		maps.Copy(s.labels, labels)

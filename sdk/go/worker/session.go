@@ -47,7 +47,7 @@ func (w *Worker) register(ctx context.Context) error {
 			return err
 		}
 		w.set.log.Warn("The worker could not register, and tries again", "error", err)
-		if !clock.Sleep(w.clock, clock.Backoff(n, 30*time.Second), ctx.Done()) {
+		if !clock.Sleep(w.clock, client.RetryAfter(err)+clock.Backoff(n, 30*time.Second), ctx.Done()) {
 			return ctx.Err()
 		}
 	}

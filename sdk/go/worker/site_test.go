@@ -5,6 +5,7 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,4 +71,25 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 func untilDone(ctx context.Context, _ *worker.Task) (any, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+// A worker says where it runs, as the orchestrator tells it.
+func TestAWorkerSaysWhereItRuns(t *testing.T) {
+	for name, value := range map[string]string{
+		"POD_NAME": "mailer-7", "POD_NAMESPACE": "prod", "NODE_NAME": "node-1", "ZONE": "eu-1", "DEPLOYMENT": "mailer",
+	} {
+		t.Setenv(name, value)
+	}
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, worker.Labels(map[string]string{"zone": "eu-2"}))
+		s.run(untilDone)
+		r := s.server.Workers()[0].Request
+		want := map[string]string{"pod": "mailer-7", "namespace": "prod", "node": "node-1", "zone": "eu-2", "deployment": "mailer"}
+		if !maps.Equal(r.Labels, want) || r.Name != "mailer-7" || r.MachineID != "node-1" {
+			t.Errorf("%+v", r)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -63,6 +63,30 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 	})
 }
 
+// What the server asks for between two tries is kept by registrations too, however many it takes.
+func TestARegistrationKeepsRetryAfter(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.server.Unavailable(40 * time.Second)
+		s.run(untilDone)
+		time.Sleep(10 * time.Minute)
+		s.server.Up()
+		time.Sleep(2 * time.Minute)
+		all := s.paths("/workers")
+		for i := range all[1:] {
+			if pause := all[i+1].At.Sub(all[i].At); pause < 40*time.Second {
+				t.Errorf("after try %d came the next one after %v", i+1, pause)
+			}
+		}
+		if len(all) < 6 || !s.worker.Registered() {
+			t.Errorf("%d tries", len(all))
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // With a strict lease handlers end when no beat was accepted for the worker's timeout; patient ones go on, and so do the beats.
 func TestLeasesOfWhatIsHeld(t *testing.T) {
 	for _, lease := range []client.Lease{client.Patient, client.Strict} {
