@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-typescript mutants
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-typescript mutants test-python deps-python
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -103,6 +103,14 @@ test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire w
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
 
 test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
+deps-python: # and what the tests of the Python SDK need
+	@sh internal/ci/install-redis.sh python
+
+test-python: build deps-python ## the Python SDK: on every interpreter found of 3.9 to 3.13, against a real server too, and its types; a minute
+	cd sdk/python && npm ci --silent --no-audit --no-fund --omit=optional
+	python3 sdk/python/tools/test.py
+
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little
 	@sh internal/ci/install-redis.sh deploy
 	@mkdir -p bin/systemd
 	promtool check config --syntax-only deploy/observability/prometheus.yml

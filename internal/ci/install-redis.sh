@@ -1,7 +1,8 @@
 #!/bin/sh
 # Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
 # replicas, and a C compiler for the race detector. With the word node also node and npm, whose packages some tests hold Lubdub against;
-# with the word deploy promtool and systemd-analyze, which judge what deploy/ holds.
+# with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
+# builds packages for it, and Node for the type checker.
 set -eu
 
 as_root() {
@@ -40,10 +41,20 @@ command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc
   else install_package gcc gcc gcc gcc; fi
 }
-if [ "${1-}" = node ]; then
+if [ "${1-}" = node ] || [ "${1-}" = python ]; then
   command -v node >/dev/null 2>&1 || install_package nodejs nodejs nodejs node
   command -v npm >/dev/null 2>&1 || install_package npm npm npm node
   node --version
+fi
+if [ "${1-}" = python ]; then
+  command -v python3 >/dev/null 2>&1 || install_package python3 python3 python3 python3
+  for module in build wheel setuptools venv; do
+    # Those of pyenv and their like have modules of their own; the packages are for the system's.
+    system=/usr/bin/python3
+    [ -x "$system" ] || system=python3
+    "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
+      install_package "python3-$module" "python3-$module" "py3-$module" "python@3.13"
+  done
 fi
 if [ "${1-}" = deploy ]; then
   command -v promtool >/dev/null 2>&1 || install_package prometheus golang-github-prometheus prometheus prometheus

@@ -1,0 +1,22 @@
+"""Lubdub for Python: a client, tracked tasks, workers."""
+
+from ._events import EventsMissing, EventStream
+from ._version import __version__
+from .attempt import Attempt
+from .client import Client, created
+from .ends import Cancelled, ClientClosed, DeadlineExceeded, End, Expired, LeaseEnded, Lost, Stopping, Stuck, Superseded, TaskTimeout
+from .errors import (
+    AnswerError, ApiError, ClosedError, ConfigurationError, EndedError, ForkedError, LubdubError, NoAnswer, OutputError, TaskExpired,
+    TaskNotFound, may_retry,
+)
+from .failures import Failure, Stopped
+from .metrics import Metrics
+from .track import Tracking
+from .webhooks import Verifier, WebhookError, WebhookMessage
+
+__all__ = [
+    "AnswerError", "ApiError", "Attempt", "Cancelled", "Client", "ClientClosed", "ClosedError", "ConfigurationError", "DeadlineExceeded",
+    "End", "EndedError", "EventStream", "EventsMissing", "Expired", "Failure", "ForkedError", "LeaseEnded", "Lost", "LubdubError",
+    "Metrics", "NoAnswer", "OutputError", "Stopped", "Stopping", "Stuck", "Superseded", "TaskExpired", "TaskNotFound", "TaskTimeout",
+    "Tracking", "Verifier", "WebhookError", "WebhookMessage", "__version__", "created", "may_retry",
+]

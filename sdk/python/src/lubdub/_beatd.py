@@ -1,0 +1,160 @@
+"""The child process that beats with isolated=True: python -m lubdub._beatd. Its input ends when the parent does, and then it ends;
+while the parent is stopped (SIGSTOP) it is silent, since nobody works then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any, Dict, List, Mapping, Union
+
+from ._beats import Accepted, Batch, Beaten, Beats, Listener
+from ._call import Caller
+from ._clock import Clock
+from ._http import HttpTransport, Response
+from ._pipe import Outbox, listen
+from ._places import Endpoints, Token
+from ._workerbeats import Delta, Session, WorkerBeats
+from .client import authorities
+from .errors import NoAnswer
+
+
+class Teller(Listener):
+    """Tells the parent."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self.outbox = outbox
+
+    def accepted(self, beats: List[Accepted]) -> None:
+        for b in beats:
+            # A new token must not be overtaken by a later beat that brings none.
+            newest = "" if b.token else b.key
+            self.outbox.put({"on": "accepted", "key": b.key, "sent": b.sent, "version": b.version, "interval": b.interval,
+                             "timeout": b.timeout, "token": b.token, "expires": b.expires}, newest)
+
+    def cancel(self, key: str, reason: str) -> None:
+        self.outbox.put({"on": "cancel", "key": key, "reason": reason})
+
+    def lost(self, key: str, code: str, fields: Mapping[str, Any]) -> None:
+        self.outbox.put({"on": "lost", "key": key, "code": code, "fields": dict(fields)})
+
+    def beat(self, result: str, attempts: int, seconds: float) -> None:
+        self.outbox.put({"on": "beat", "result": result, "attempts": attempts, "seconds": seconds})
+
+    def refused(self, code: str) -> None:
+        self.outbox.put({"on": "refused", "code": code})
+
+    def log(self, level: str, text: str) -> None:
+        self.outbox.put({"on": "log", "level": level, "text": text})
+
+    def drain(self, deadline: str) -> None:
+        self.outbox.put({"on": "drain", "deadline": deadline})
+
+    def gone(self, worker_id: str, text: str) -> None:
+        self.outbox.put({"on": "gone", "workerId": worker_id, "text": text})
+
+    def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
+        self.outbox.put({"on": "workerToken", "workerId": worker_id, "token": token, "timeout": timeout}, "" if token else "workerToken")
+
+    def deltas(self, seq: int, completed: int, failed: int, answered: bool) -> None:
+        self.outbox.put({"on": "deltas", "seq": seq, "completed": completed, "failed": failed, "answered": answered})
+
+    def awake(self) -> None:
+        self.outbox.put({"on": "awake"}, "awake")
+
+
+class Guarded(HttpTransport):
+    """Sends nothing while the parent is stopped, or has given no sign of life for too long."""
+
+    def __init__(self, *arguments: Any, parent: int, limit: float, clock: Clock) -> None:
+        super().__init__(*arguments)
+        self.parent, self.limit, self.clock = parent, limit, clock
+        self.heard = clock.now()
+
+    def send(self, *arguments: Any, **named: Any) -> Response:
+        if self.clock.now() - self.heard > self.limit:
+            raise NoAnswer(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
+        if stopped(self.parent):
+            raise NoAnswer("nothing is sent: the parent process is stopped")
+        return super().send(*arguments, **named)
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process is stopped, or gone, as far as the machine tells."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+    except (OSError, IndexError):
+        return os.getppid() != pid
+
+
+def main() -> None:
+    """Beats as the parent says."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent, which has got it too, may still be at work for a while
+    stdin, outbox = sys.stdin.buffer, Outbox(sys.stdout.buffer, "lubdub-tells")
+    config: Dict[str, Any] = json.loads(stdin.readline())
+    clock = Clock()
+    transport = Guarded(
+        authorities(config["caFile"]) if config["caFile"] else None, config["proxy"], parent=config["pid"], limit=config["limit"],
+        clock=clock)
+    endpoints = Endpoints(config["urls"], config["allowHttp"])
+    caller = Caller(endpoints, Token(""), transport, clock, config["agent"], config["timeout"], 1)
+    teller = Teller(outbox)
+    beats: Union[Batch, WorkerBeats] = (
+        WorkerBeats(caller, teller, config["watched"]) if config["worker"] else Batch(caller, endpoints, teller))
+
+    def take(message: Dict[str, Any]) -> None:
+        transport.heard = clock.now()
+        obey(beats, outbox, message)
+
+    listen(stdin, take)
+    os._exit(0)  # with the parent ends all, at once
+
+
+def obey(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) -> None:
+    """Does what the parent says."""
+    do = m["do"]
+    if do == "hold":
+        Beats.hold(beats, entry_of(m)) if isinstance(beats, Batch) else beats.hold(entry_of(m))
+    elif do == "progress":
+        beats.progress(m["key"], m["pct"], m["message"], m["version"], m["now"])
+    elif do == "release":
+        def release() -> None:
+            outbox.put({"on": "released", "number": m["number"], "version": beats.release(m["key"])})
+
+        threading.Thread(target=release, daemon=True).start()  # which waits for a beat that is under way
+    elif do == "drop":
+        beats.drop(m["key"])
+    elif isinstance(beats, WorkerBeats):
+        obey_worker(beats, m)
+
+
+def obey_worker(beats: WorkerBeats, m: Dict[str, Any]) -> None:
+    """The same for what only workers are told."""
+    do = m["do"]
+    if do == "enter":
+        beats.enter(Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"]))
+    elif do == "resume":  # after the child before this one: its numbers go on
+        with beats.cond:
+            beats.seq = m["seq"]
+            beats.unanswered = Delta(*m["unanswered"]) if m["unanswered"] else None
+    elif do == "listed":
+        beats.listed(m["taskId"], m["attempt"])
+    elif do == "active":
+        beats.active(m["running"])
+    elif do == "count":
+        beats.count(m["completed"], m["failed"])
+
+
+def entry_of(m: Dict[str, Any]) -> Beaten:
+    """An attempt as the parent tells of it."""
+    entry = Beaten(m["taskId"], m["attempt"], m["token"], m["interval"], m["timeout"])
+    entry.pct, entry.message, entry.version, entry.delivered = m["pct"], m["message"], m["version"], m["delivered"]
+    return entry
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Makes calls: the right address, the right token, again while that may help."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+import urllib.parse
+
+from ._clock import MAX_PAUSE, Clock, Event, backoff
+from ._http import Response, Transport
+from ._places import Endpoints, Token, check_secret
+from .errors import AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, NoAnswer, NotSent, may_retry, refusal, wait_of
+
+
+class Call:
+    """One call, however often it takes to be answered."""
+
+    def __init__(
+        self, method: str, path: str, *, body: Optional[bytes] = None, query: str = "", endpoints: Optional[Endpoints] = None,
+        token: Optional[str] = None, opened: bool = True, key: Optional[str] = None, trace: Optional[str] = None, once: bool = False,
+        waits: float = 0, limit: float = 0, tries: int = 0, cancel: Optional[Event] = None,
+    ) -> None:
+        self.method, self.path, self.body, self.query = method, path, body, query
+        self.endpoints = endpoints  # None: the client's
+        self.token = token  # opens it; None: the client's own does
+        self.opened = opened  # False: nothing opens it
+        self.key, self.trace = key, trace
+        self.once = once  # a repeat would do it again: it is repeated only where it cannot have been heard
+        self.waits = waits  # seconds that the server may take in addition
+        self.limit = limit  # seconds that the server may take to answer once; 0: as the client's settings say
+        self.tries = tries  # how often it is made at most; 0: as the client's settings say
+        self.cancel = cancel  # ends it
+
+    @property
+    def operation(self) -> str:
+        """Method and path."""
+        return f"{self.method} {self.path}"
+
+    def may_repeat(self, error: LubdubError) -> bool:
+        """Whether the call may be made again after an error."""
+        if not may_retry(error):
+            return False
+        heard = not (isinstance(error, NotSent) or (isinstance(error, ApiError) and error.status == 429))
+        return not (self.once and heard)
+
+
+class Caller:
+    """Makes calls to one deployment, for any number of threads at once."""
+
+    def __init__(
+        self, endpoints: Endpoints, token: Token, transport: Transport, clock: Clock, agent: str, timeout: float, tries: int,
+    ) -> None:
+        self.endpoints, self.token, self.transport, self.clock = endpoints, token, transport, clock
+        self.agent, self.timeout, self.tries = agent, timeout, tries
+        self.closing = Event(clock)
+
+    def make(self, call: Call) -> bytes:
+        """Makes a call, again while that may help, and returns the answer's body."""
+        tries = call.tries or self.tries
+        tried = 0
+        while True:
+            try:
+                return self.attempt(call)
+            except LubdubError as error:
+                if tried + 1 >= tries or not call.may_repeat(error) or self.over(call):
+                    raise
+                pause = wait_of(error) + backoff(tried, MAX_PAUSE)
+                if (call.cancel or self.closing).wait(pause):
+                    raise
+            tried += 1
+
+    def over(self, call: Call) -> bool:
+        """Whether nobody waits for the call any more."""
+        return call.cancel is not None and call.cancel.is_set()
+
+    def attempt(self, call: Call) -> bytes:
+        """Makes a call once, and once more with another token where the client's own was refused."""
+        if self.closing.is_set():
+            raise ClosedError("the client is closed")
+        if not call.opened or call.token is not None:
+            return self.send(call, call.token or "")
+        token = self.token.current()
+        try:
+            return self.send(call, token)
+        except ApiError as error:
+            if error.status != 401:
+                raise
+            other = self.token.renew(token)
+            if other == token:
+                raise
+        return self.send(call, other)
+
+    def send(self, call: Call, token: str) -> bytes:
+        """Makes one request."""
+        endpoints = call.endpoints or self.endpoints
+        base, at = endpoints.first()
+        limit = (call.limit or self.timeout) + call.waits
+        try:
+            answer = self.transport.send(
+                call.method, url_of(base, call), self.headers(call, token, base, endpoints), call.body, limit, call.cancel)
+            return body_of(call, answer)
+        except LubdubError as error:
+            if may_retry(error) and not self.over(call):
+                endpoints.failed(at)
+            raise
+
+    def headers(self, call: Call, token: str, base: str, endpoints: Endpoints, accept: str = "application/json") -> Dict[str, str]:
+        """The headers of a request."""
+        headers = {"User-Agent": self.agent, "Accept": accept}
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+        if token:
+            check_secret(base, endpoints.allow_http)
+            headers["Authorization"] = "Bearer " + token
+        if call.key:
+            headers["Idempotency-Key"] = call.key
+        if call.trace:
+            headers["Traceparent"] = call.trace
+        return headers
+
+
+def url_of(base: str, call: Call) -> str:
+    """The whole address of a call."""
+    return base + call.path + (f"?{call.query}" if call.query else "")
+
+
+def body_of(call: Call, answer: Response) -> bytes:
+    """The body of an answer; one that is not 2xx is raised."""
+    if answer.status // 100 != 2:
+        raise refusal(call.operation, answer.status, answer.headers, answer.body)
+    return answer.body
+
+
+def read(body: bytes) -> Any:
+    """Reads an answer that is to be an object."""
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise AnswerError(f"the answer is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise AnswerError("the answer is not a JSON object")
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def write(value: Any) -> bytes:
+    """Writes a body."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:  # half a surrogate pair is among them
+        raise ConfigurationError(f"the body is not JSON: {error}") from None
+
+
+def path_of(template: str, ids: "tuple[str, ...]") -> str:
+    """Writes a path. An empty id would name another path."""
+    if any(not one for one in ids):
+        raise ConfigurationError(f"an id in {template} is empty")
+    return template.format(*(urllib.parse.quote(one, safe="") for one in ids))
+
+
+def query_of(values: Mapping[str, Any]) -> str:
+    """Writes a query: what is None is left out, lists are written with commas, labels once for each."""
+    pairs: List[Tuple[str, str]] = []
+    for name, value in values.items():
+        if value is None or value == []:
+            continue
+        if name == "label":
+            pairs += [(name, str(one)) for one in value]
+        elif isinstance(value, (list, tuple)):
+            pairs.append((name, ",".join(str(one) for one in cast(Sequence[Any], value))))
+        elif isinstance(value, bool):
+            pairs.append((name, "true" if value else "false"))
+        else:
+            pairs.append((name, str(value)))
+    return urllib.parse.urlencode(pairs)
+
+
+__all__ = ["Call", "Caller", "NoAnswer", "body_of", "path_of", "query_of", "read", "url_of", "write"]

@@ -1,0 +1,196 @@
+"""Time as the SDK sees it: the machine's, or one in the hand of a test."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import os
+import random
+import sys
+import threading
+import time
+from typing import Callable, ContextManager, Iterator, List, Optional, Tuple
+import contextlib
+
+log = logging.getLogger("lubdub")
+
+FIRST_PAUSE = 0.25  # bounds the first pause of backoff, in seconds
+MAX_PAUSE = 5.0
+
+
+class Timer:
+    """Something that is called later."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Optional[Callable[[], None]] = call
+
+    def cancel(self) -> None:
+        """Makes sure that it is not called, unless it is being called already."""
+        self.call = None
+
+
+class Clock:
+    """The machine's clock. All times are in seconds."""
+
+    def now(self) -> float:
+        """A reading that never goes back and that counts the time in which the machine sleeps."""
+        return _now()
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    def condition(self) -> threading.Condition:
+        """A condition whose waits end by this clock."""
+        return threading.Condition(threading.Lock())
+
+    def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
+        """Calls back after a delay, in a thread that is everybody's: the call must be short."""
+        return _scheduler().add(time.monotonic() + max(0.0, delay), Timer(call))
+
+    def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
+        """Starts a thread that does not keep the process alive."""
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def outside(self) -> ContextManager[None]:
+        """Is around code that is the user's."""
+        return contextlib.nullcontext()
+
+
+class _Fallback:
+    """For machines without CLOCK_BOOTTIME: the larger of the wall clock's and the monotonic clock's advance, step by step."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.wall, self.monotonic, self.at = time.time(), time.monotonic(), 0.0
+
+    def now(self) -> float:
+        with self.lock:
+            wall, monotonic = time.time(), time.monotonic()
+            self.at += max(monotonic - self.monotonic, wall - self.wall)
+            self.wall, self.monotonic = wall, monotonic
+            return self.at
+
+
+if sys.platform == "linux":
+    def _now() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+else:
+    _now = _Fallback().now
+
+
+class _Scheduler:
+    """Calls timers back, in one thread."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.cond = threading.Condition()
+        self.timers: List[Tuple[float, int, Timer]] = []
+        self.count: Iterator[int] = itertools.count()
+        threading.Thread(target=self.run, name="lubdub-timers", daemon=True).start()
+
+    def add(self, at: float, timer: Timer) -> Timer:
+        with self.cond:
+            heapq.heappush(self.timers, (at, next(self.count), timer))
+            if self.timers[0][2] is timer:
+                self.cond.notify()
+        return timer
+
+    def run(self) -> None:
+        while True:
+            with self.cond:
+                while not self.timers:
+                    self.cond.wait()
+                at, _, timer = self.timers[0]
+                left = at - time.monotonic()
+                if left > 0 and timer.call is not None:
+                    self.cond.wait(min(left, 60))
+                    continue
+                heapq.heappop(self.timers)
+            call = timer.call
+            if call is not None:
+                try:
+                    call()
+                except Exception:
+                    log.exception("a timer's call failed")
+
+
+_guard = threading.Lock()
+_the_scheduler: Optional[_Scheduler] = None
+
+
+def _scheduler() -> _Scheduler:
+    global _the_scheduler
+    with _guard:
+        if _the_scheduler is None or _the_scheduler.pid != os.getpid():  # a fork has no threads but one
+            _the_scheduler = _Scheduler()
+        return _the_scheduler
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Event:
+    """An event that can be waited for by a clock, and that calls back."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.cond = clock.condition()
+        self.happened = False
+        self.calls: List[Callable[[], None]] = []
+
+    def set(self) -> None:
+        """Wakes and calls all; the second time nothing happens."""
+        with self.cond:
+            if self.happened:
+                return
+            self.happened = True
+            calls, self.calls = self.calls, []
+            self.cond.notify_all()
+        for call in calls:
+            call()
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self.happened
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Waits until it has happened, and says whether it has."""
+        end = None if seconds is None else self.clock.now() + seconds
+        with self.cond:
+            while not self.happened:
+                left = None if end is None else end - self.clock.now()
+                if left is not None and left <= 0:
+                    break
+                self.cond.wait(left)
+            return self.happened
+
+    def then(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Has something called when it happens, at once where it has; what is returned takes that back."""
+        with self.cond:
+            if not self.happened:
+                self.calls.append(call)
+                return lambda: self.forget(call)
+        call()
+        return lambda: None
+
+    def forget(self, call: Callable[[], None]) -> None:
+        """Takes back a call."""
+        with self.cond:
+            if call in self.calls:
+                self.calls.remove(call)
+
+
+def backoff(tried: int, most: float) -> float:
+    """How long to wait before repeat number tried, counted from 0: evenly from nothing to a bound that doubles up to most, so that
+    a crowd does not come back as one."""
+    return random.uniform(0, min(most, FIRST_PAUSE * (1 << min(tried, 20))))

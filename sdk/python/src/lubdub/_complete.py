@@ -1,0 +1,50 @@
+"""How an attempt is told as started and as ended: again and again, until that is answered or its token has ended."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Dict, Optional, Tuple
+
+from ._call import Call, Caller, read, write
+from ._clock import MAX_PAUSE, Event, backoff
+from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
+
+MAX_COMPLETION = 256 << 10  # bytes that a completion may have
+
+
+def stamp(seconds: float) -> str:
+    """Writes a time as the contract has it."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def completion(body: Dict[str, Any]) -> bytes:
+    """Writes a completion, if it can be sent."""
+    try:
+        written = write(body)
+    except ConfigurationError as error:
+        raise OutputError(f"the output cannot be sent: {error}") from None
+    if len(written) > MAX_COMPLETION:
+        raise OutputError(
+            f"the output cannot be sent: the completion has {len(written)} bytes, and a server takes {MAX_COMPLETION}; put the output "
+            "elsewhere and send where it is")
+    return written
+
+
+def persist(caller: Caller, call: Call, expires: Optional[float], cancel: Optional[Event] = None) -> Tuple[Dict[str, Any], float]:
+    """Makes a call until it is answered, until nothing can open it any more, or until cancel; the answer, and when what was answered
+    left."""
+    call.tries, call.cancel = 1, cancel
+    tried = 0
+    while True:
+        sent = caller.clock.now()
+        try:
+            return read(caller.make(call)), sent
+        except LubdubError as error:
+            if not may_retry(error) or (cancel is not None and cancel.is_set()):
+                raise
+            pause = wait_of(error) + backoff(tried, MAX_PAUSE)
+            if expires is not None and caller.clock.now() + pause > expires:
+                raise
+            if (cancel or caller.closing).wait(pause):
+                raise
+        tried += 1

@@ -1,0 +1,147 @@
+"""Events as they happen."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterator, Optional, cast
+
+from . import types as t
+from ._call import Call, Caller, body_of, query_of, url_of
+from ._clock import MAX_PAUSE, Event, backoff
+from ._http import Stream
+from .errors import AnswerError, ApiError, LubdubError, NoAnswer, may_retry, wait_of
+
+QUIET = 45.0  # seconds: three times what a server lets pass between two signs of life
+
+
+class EventsMissing(LubdubError):
+    """Events are missing from a stream, since they are not kept any more. Iterate on: it goes on behind the gap."""
+
+    def __init__(self, gap: Dict[str, Any]) -> None:
+        super().__init__(f"events between {gap.get('from')} and {gap.get('to')} are not kept any more")
+        self.gap = gap
+
+
+class EventStream(Iterator[t.Event]):
+    """Tells of events as they happen, for one thread. It goes on where it was whenever its connection ends: lost connections,
+    servers that stop, and streams that lag behind are no errors. Close it, from any thread, to end it."""
+
+    def __init__(self, caller: Caller, query: Dict[str, Any]) -> None:
+        self._caller, self._query = caller, query
+        self._closed = Event(caller.clock)
+        self._forget = caller.closing.then(self._closed.set)
+        self._stream: Optional[Stream] = None
+        self._at = 0
+        self._pause = 0.0
+        self._failures = 0
+        # Where the stream is: as after= of another one it goes on behind the last event that was given out. Keep it where events
+        # must not be missed over a restart. "" before the first answer.
+        self.cursor = ""
+
+    def __iter__(self) -> "EventStream":
+        return self
+
+    def __enter__(self) -> "EventStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self._closed.set()
+        self._forget()
+
+    def __next__(self) -> t.Event:
+        while not self._closed.is_set():
+            failure: Optional[LubdubError] = None
+            try:
+                stream = self._stream or self._open()
+                event = self._listen(stream)
+                if event is not None:
+                    self._failures = 0
+                    return event
+                pause = self._pause  # the server has ended it, and says when to come again
+            except LubdubError as error:
+                failure = error
+                if isinstance(error, EventsMissing) or not may_retry(error):
+                    self._end(error)
+                    raise
+                pause = wait_of(error) + backoff(self._failures, MAX_PAUSE)
+                self._failures += 1
+            self._end(failure)
+            self._closed.wait(pause)
+        self._end(None)
+        raise StopIteration
+
+    def _end(self, failure: Optional[LubdubError]) -> None:
+        if isinstance(failure, EventsMissing):
+            return  # the stream goes on
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        if failure is not None and may_retry(failure):
+            self._caller.endpoints.failed(self._at)
+
+    def _open(self) -> Stream:
+        token = self._caller.token.current()
+        try:
+            return self._open_with(token)
+        except ApiError as error:
+            other = self._caller.token.renew(token) if error.status == 401 else token
+            if other == token:
+                raise
+        return self._open_with(other)
+
+    def _open_with(self, token: str) -> Stream:
+        caller = self._caller
+        query = dict(self._query)
+        if self.cursor:
+            query.pop("after", None)
+        call = Call("GET", "/v1/events", query=query_of(query))
+        base, self._at = caller.endpoints.first()
+        headers = caller.headers(call, token, base, caller.endpoints, "text/event-stream")
+        if self.cursor:
+            headers["Last-Event-ID"] = self.cursor
+        found = caller.transport.stream(url_of(base, call), headers, caller.timeout, self._closed)
+        if found.status != 200:
+            body_of(call, found)
+            raise AnswerError(f"GET /v1/events: status {found.status}")
+        self._stream = found
+        return found
+
+    def _listen(self, stream: Stream) -> Optional[t.Event]:
+        """Reads on to the next event; None: the server ends the stream."""
+        message: Dict[str, str] = {}
+        while True:
+            line = stream.line(QUIET)
+            if not line.endswith(b"\n"):
+                raise NoAnswer("GET /v1/events: the stream has broken off")
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            if text:
+                name, _, value = text.partition(":")
+                value = value[1:] if value.startswith(" ") else value
+                message[name] = f"{message['data']}\n{value}" if name == "data" and "data" in message else value
+                continue
+            if message.get("retry", "").isdigit():
+                self._pause = min(int(message["retry"]) / 1000, 3600)
+            self.cursor = message.get("id", self.cursor)
+            kind, data = message.get("event", "message"), message.get("data", "")
+            message = {}
+            if kind in ("lagged", "end"):
+                return None
+            if data and kind in ("message", "gap"):
+                told = _read(data)
+                if kind == "gap":
+                    raise EventsMissing(told)
+                return cast(t.Event, told)
+
+
+def _read(data: str) -> Dict[str, Any]:
+    try:
+        told: Any = json.loads(data)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise AnswerError("GET /v1/events: a message is not a JSON object")
+    return cast(Dict[str, Any], told)

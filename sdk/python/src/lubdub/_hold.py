@@ -1,0 +1,118 @@
+"""What connects attempts with those who beat for them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ._beats import Accepted, Batch, Beaten, Listener
+from ._call import Caller
+from ._clock import Clock
+from ._isolated import IsolatedBatch
+from ._places import Endpoints
+from .attempt import Attempt, Holder
+from .ends import End
+from .errors import ClosedError
+from .metrics import Metrics
+
+LOOK_EVERY = 1.0  # seconds between two looks at strict leases: timers stand still while a machine sleeps
+
+
+class Ears(Listener):
+    """Tells attempts, metrics and the log what beats bring."""
+
+    def __init__(self, metrics: Metrics, log: logging.Logger) -> None:
+        self.metrics, self.logger = metrics, log
+        self.attempts: Dict[str, Attempt] = {}
+
+    def accepted(self, beats: List[Accepted]) -> None:
+        for beat in beats:
+            attempt = self.attempts.get(beat.key)
+            if attempt is not None:
+                attempt.accepted(beat)
+
+    def cancel(self, key: str, reason: str) -> None:
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            attempt.cancel_for(reason)
+
+    def lost(self, key: str, code: str, fields: Mapping[str, Any]) -> None:
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            attempt.lost_by(code, fields)
+
+    def beat(self, result: str, attempts: int, seconds: float) -> None:
+        guarded(self.metrics.beat, result, attempts, seconds)
+
+    def refused(self, code: str) -> None:
+        guarded(self.metrics.refused, code)
+
+    def log(self, level: str, text: str) -> None:
+        self.logger.log(getattr(logging, level.upper()), "%s", text)
+
+
+def guarded(call: Callable[..., None], *arguments: Any) -> None:
+    """Calls what is the user's; its failure must not end a beat."""
+    try:
+        call(*arguments)
+    except Exception:
+        logging.getLogger("lubdub").exception("the metrics failed")
+
+
+class Crowd(Holder):
+    """All attempts of a client whose callbacks go to the same place."""
+
+    def __init__(
+        self, caller: Caller, endpoints: Endpoints, metrics: Metrics, log: logging.Logger, isolated: Optional[Dict[str, Any]],
+    ) -> None:
+        self.endpoints = endpoints
+        self.ears = Ears(metrics, log)
+        self.beats = (
+            Batch(caller, endpoints, self.ears) if isolated is None
+            else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears))
+        self.closed = False
+
+    def add(self, attempt: Attempt) -> None:
+        """Listens for an attempt."""
+        if self.closed:
+            raise ClosedError("the client is closed")
+        self.ears.attempts[f"{attempt.task_id}/{attempt.attempt}"] = attempt
+
+    def forget(self, attempt: Attempt) -> None:
+        """Listens no more."""
+        self.ears.attempts.pop(f"{attempt.task_id}/{attempt.attempt}", None)
+
+    def hold(self, entry: Beaten) -> None:
+        self.beats.hold(entry)
+
+    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
+        self.beats.progress(key, pct, message, version, now)
+
+    def release(self, key: str) -> int:
+        try:
+            return self.beats.release(key)
+        finally:
+            self.ears.attempts.pop(key, None)
+
+    def drop(self, key: str) -> None:
+        self.beats.drop(key)
+
+    def close(self, cause: End) -> None:
+        """Ends the beats, and the work."""
+        self.closed = True
+        self.beats.close()
+        for attempt in list(self.ears.attempts.values()):
+            attempt.end(cause)
+
+
+class Leases:
+    """Looks at strict leases, each until it is over."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def watch(self, attempt: Attempt) -> None:
+        """Looks at an attempt's lease now, and when it may be over."""
+        left = attempt.look()
+        if left is not None:
+            self.clock.call_later(min(left, LOOK_EVERY), lambda: self.watch(attempt))

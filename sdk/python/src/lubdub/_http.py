@@ -1,0 +1,282 @@
+"""Carries requests: a pool of kept connections over http.client."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import os
+import select
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import urllib.request
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
+
+from . import _fork
+from ._clock import Event
+from .errors import AnswerError, NoAnswer, NotSent
+
+MAX_ANSWER = 64 << 20  # bytes: more than any answer has
+KEPT = 64  # connections to one host that are kept
+
+
+class Response:
+    """An answer. The names of headers are in lower case."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+
+class Stream(Response):
+    """An answer whose body is read line by line."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], line: Callable[[float], bytes], close: Callable[[], None]) -> None:
+        super().__init__(status, headers)
+        # Reads a line, with its end; b"" is the end. It gives up with NoAnswer after a number of seconds.
+        self.line, self.close = line, close
+
+
+class Transport:
+    """What carries requests. Tests have one of their own."""
+
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+    ) -> Response:
+        """Makes one request. It raises NoAnswer after limit seconds, when the connection breaks, and when cancel happens."""
+        raise NotImplementedError
+
+    def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
+        """Makes a GET whose answer is read line by line; limit is for its beginning."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the connections that are kept."""
+
+
+Address = Tuple[str, str, int]
+
+
+class HttpTransport(Transport):
+    """Carries requests over http and https. proxy: an address; "": none; None: as the environment says."""
+
+    def __init__(self, tls: Optional[ssl.SSLContext] = None, proxy: Optional[str] = None) -> None:
+        self.tls, self.proxy = tls, proxy
+        self.lock = threading.Lock()
+        self.idle: Dict[Address, List[http.client.HTTPConnection]] = {}
+        _fork.tell(self)
+
+    def after_fork(self) -> None:
+        """Leaves the parent's connections alone."""
+        self.lock = threading.Lock()
+        idle, self.idle = self.idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                if connection.sock is not None:
+                    os.close(connection.sock.detach())  # without a word to the other side
+
+    def close(self) -> None:
+        with self.lock:
+            idle, self.idle = self.idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
+
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+    ) -> Response:
+        until = time.monotonic() + limit
+        connection, at, answer, undo = self._ask(method, url, headers, body, until, cancel)
+        try:
+            whole = _read(connection, answer, until)
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise _broken(method, url, error, limit, cancel) from None
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            undo()
+        if answer.will_close or (cancel is not None and cancel.is_set()):
+            connection.close()
+        else:
+            self._keep(at, connection)
+        return Response(answer.status, _headers(answer), whole)
+
+    def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
+        until = time.monotonic() + limit
+        connection, _, answer, undo = self._ask("GET", url, headers, None, until, cancel)
+        socket_of = connection.sock
+
+        def line(seconds: float) -> bytes:
+            try:
+                if socket_of is not None:
+                    socket_of.settimeout(seconds)
+                return answer.readline(4 << 20)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise _broken("GET", url, error, seconds, cancel) from None
+
+        def close() -> None:
+            undo()
+            answer.close()
+            connection.close()
+
+        found = Stream(answer.status, _headers(answer), line, close)
+        if answer.status != 200:
+            try:
+                found.body = _read(connection, answer, until)
+            except (OSError, http.client.HTTPException) as error:
+                raise _broken("GET", url, error, limit, cancel) from None
+            finally:
+                close()
+        return found
+
+    def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], until: float, cancel: Optional[Event],
+    ) -> Tuple[http.client.HTTPConnection, Address, http.client.HTTPResponse, Callable[[], None]]:
+        """Makes a request and reads the beginning of its answer. The last part of what it returns ends the listening to cancel."""
+        limit = max(0.001, until - time.monotonic())
+        connection, at, target, extra = self._connection(url, limit)
+        undo: Callable[[], None] = lambda: None
+        sent = False
+        try:
+            if connection.sock is None:
+                connection.timeout = limit
+                connection.connect()
+            if cancel is not None:
+                undo = cancel.then(lambda: _shut(connection))
+            _limit(connection, until)
+            sent = True
+            connection.request(method, target, body=body, headers={**headers, **extra})
+            _limit(connection, until)
+            return connection, at, connection.getresponse(), undo
+        except (OSError, http.client.HTTPException) as error:
+            undo()
+            connection.close()
+            broken = _broken(method, url, error, limit, cancel)
+            raise broken if sent else NotSent(str(broken)) from None
+        except BaseException:
+            undo()
+            connection.close()
+            raise
+
+    def _connection(self, url: str, limit: float) -> Tuple[http.client.HTTPConnection, Address, str, Dict[str, str]]:
+        parts = urllib.parse.urlsplit(url)
+        host, secure = parts.hostname or "", parts.scheme == "https"
+        port = parts.port or (443 if secure else 80)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        proxy = self._proxy_for(parts.scheme, host)
+        at = (parts.scheme + (" " + proxy if proxy else ""), host if secure or not proxy else "", port if secure or not proxy else 0)
+        extra: Dict[str, str] = {}
+        if proxy and not secure:
+            target, extra = url, _credentials(proxy)
+        kept = self._kept(at)
+        if kept is not None:
+            return kept, at, target, extra
+        if not proxy:
+            return self._new(secure, host, port, limit), at, target, extra
+        gate = urllib.parse.urlsplit(proxy if "//" in proxy else "//" + proxy)
+        connection = self._new(secure, gate.hostname or "", gate.port or 80, limit)
+        if secure:
+            connection.set_tunnel(host, port, _credentials(proxy))
+        return connection, at, target, extra
+
+    def _new(self, secure: bool, host: str, port: int, limit: float) -> http.client.HTTPConnection:
+        if not secure:
+            return http.client.HTTPConnection(host, port, timeout=limit)
+        if self.tls is None:
+            self.tls = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, timeout=limit, context=self.tls)
+
+    def _proxy_for(self, scheme: str, host: str) -> str:
+        if self.proxy is not None:
+            return self.proxy
+        found = urllib.request.getproxies().get(scheme, "")
+        return "" if not found or urllib.request.proxy_bypass(host) else found
+
+    def _kept(self, at: Address) -> Optional[http.client.HTTPConnection]:
+        while True:
+            with self.lock:
+                idle = self.idle.get(at)
+                if not idle:
+                    return None
+                connection = idle.pop()
+            if connection.sock is not None and not _readable(connection.sock):
+                return connection
+            connection.close()  # the server has closed it meanwhile
+
+    def _keep(self, at: Address, connection: http.client.HTTPConnection) -> None:
+        with self.lock:
+            idle = self.idle.setdefault(at, [])
+            if len(idle) < KEPT:
+                idle.append(connection)
+                return
+        connection.close()
+
+
+def _readable(of: socket.socket) -> bool:
+    try:
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(of, select.POLLIN)
+            return bool(poll.poll(0))
+        return bool(select.select([of], [], [], 0)[0])
+    except (OSError, ValueError):
+        return True
+
+
+def _shut(connection: http.client.HTTPConnection) -> None:
+    try:
+        if connection.sock is not None:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def _limit(connection: http.client.HTTPConnection, until: float) -> None:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise socket.timeout("timed out")
+    if connection.sock is not None:
+        connection.sock.settimeout(left)
+
+
+def _read(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, until: float) -> bytes:
+    """Reads the rest of an answer, however slowly it comes, until a time."""
+    parts: List[bytes] = []
+    size = 0
+    while not answer.isclosed():
+        _limit(connection, until)
+        part = answer.read1(1 << 16)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+        if size > MAX_ANSWER:
+            raise AnswerError(f"the answer is longer than {MAX_ANSWER >> 20} MiB")
+    if answer.length:  # http.client does not tell of an answer that was cut off in this way
+        raise http.client.IncompleteRead(b"", answer.length)
+    answer.close()  # which gives the connection free; up to 3.12 read1 does not
+    return b"".join(parts)
+
+
+def _headers(answer: http.client.HTTPResponse) -> Dict[str, str]:
+    return {name.lower(): value for name, value in answer.getheaders()}
+
+
+def _credentials(proxy: str) -> Dict[str, str]:
+    gate = urllib.parse.urlsplit(proxy if "//" in proxy else "//" + proxy)
+    if not gate.username:
+        return {}
+    pair = f"{urllib.parse.unquote(gate.username)}:{urllib.parse.unquote(gate.password or '')}"
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+
+def _broken(method: str, url: str, error: Exception, limit: float, cancel: Optional[Event]) -> NoAnswer:
+    operation = f"{method} {urllib.parse.urlsplit(url).path}"
+    if cancel is not None and cancel.is_set():
+        return NoAnswer(f"{operation}: given up")
+    if isinstance(error, socket.timeout):
+        return NoAnswer(f"{operation}: no answer within {limit:.3g} s")
+    return NoAnswer(f"{operation}: {type(error).__name__}: {error}")

@@ -1,0 +1,328 @@
+"""What the server for tests knows: tasks, workers, and the rules of the contract."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, cast
+
+from .. import types as t
+from .._clock import Clock, Event
+from .._complete import stamp
+
+
+class Refused(Exception):
+    """A refusal."""
+
+    def __init__(self, status: int, code: str, message: str = "", **fields: Any) -> None:
+        super().__init__(code)
+        self.status = status
+        self.body: Dict[str, Any] = {"error": code, "message": message or code, **fields}
+
+
+class Task:
+    """A task."""
+
+    def __init__(self, id: str, fields: Dict[str, Any]) -> None:
+        self.id, self.fields = id, fields
+        self.state = "QUEUED" if fields.get("queue") else "DISPATCHED"
+        self.attempt = 0 if fields.get("queue") else 1
+        self.reason: Optional[str] = None
+        self.worker = ""
+        self.heard = 0.0
+        self.cancel: Optional[str] = None
+        self.progress: Dict[str, Any] = {}
+        self.last_progress: Optional[Dict[str, Any]] = None
+        self.output: Any = None
+        self.error: Optional[Dict[str, Any]] = None
+        self.completions: List[Dict[str, Any]] = []  # that were accepted
+        self.beats = 0  # that were accepted
+
+    @property
+    def token(self) -> str:
+        """Opens the callbacks of the current attempt."""
+        return f"task-{self.id}-{self.attempt}"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+class Worker:
+    """A worker."""
+
+    def __init__(self, id: str, fields: Dict[str, Any], heard: float) -> None:
+        self.id, self.fields, self.heard = id, fields, heard
+        self.status = "ONLINE"
+        self.draining = False
+        self.seq = self.completed = self.failed = 0
+        self.claims: Dict[str, List[Any]] = {}
+
+    @property
+    def token(self) -> str:
+        """Opens its calls."""
+        return f"worker-{self.id}"
+
+
+class Store:
+    """All of it. Its methods are called by one thread at a time, or with a race that does not matter to tests."""
+
+    def __init__(self, clock: Clock, interval: float, timeout: float) -> None:
+        self.clock, self.interval, self.timeout = clock, interval, timeout
+        self.tasks: Dict[str, Task] = {}
+        self.workers: Dict[str, Worker] = {}
+        self.registrations: Dict[str, Dict[str, Any]] = {}
+        self.cond = clock.condition()
+        self.number = 0
+
+    def wake(self) -> None:
+        """Has claims look anew."""
+        with self.cond:
+            self.cond.notify_all()
+
+    def credit(self) -> None:
+        """Nobody was silent until now."""
+        for task in self.tasks.values():
+            task.heard = self.clock.now()
+        for worker in self.workers.values():
+            worker.heard = self.clock.now()
+
+    def create(self, fields: Dict[str, Any]) -> Task:
+        """Creates a task."""
+        self.number += 1
+        task = Task(str(fields.get("taskId") or f"task_{self.number:04d}"), fields)
+        if task.id in self.tasks:
+            raise Refused(409, "task_exists")
+        task.heard = self.clock.now()
+        self.tasks[task.id] = task
+        self.wake()
+        return task
+
+    def find(self, task_id: str) -> Task:
+        """A task, or 404."""
+        if task_id not in self.tasks:
+            raise Refused(404, "task_not_found")
+        return self.tasks[task_id]
+
+    def envelope(self, task: Task) -> t.TaskEnvelope:
+        """The envelope of the current attempt."""
+        f, wall = task.fields, self.clock.wall()
+        queued = bool(f.get("queue"))
+        envelope: Dict[str, Any] = {
+            "taskId": task.id, "attempt": task.attempt, "taskToken": task.token, "state": "DISPATCHED", "tenantId": "default",
+            "workspaceId": "default", "runId": f.get("runId", f"run_{task.id}"), "taskKey": f.get("taskKey"), "assetId": f.get("assetId"),
+            "queue": f.get("queue"), "type": f.get("type"), "labels": f.get("labels", {}), "payload": f.get("payload"),
+            "resources": f.get("resources"), "deadline": f.get("deadline"), "callbackBaseUrl": "", "enqueuedAt": stamp(wall),
+            "tokenExpiresAt": stamp(wall + float(f.get("tokenTtlSeconds", 3600))),
+            "cancelGracePeriodMs": f.get("cancelGracePeriodMs", 30000), "heartbeatIntervalMs": f.get("heartbeatIntervalMs", 30000),
+            "heartbeatTimeoutMs": f.get("heartbeatTimeoutMs", None if queued else 90000),
+        }
+        if task.last_progress is not None:
+            envelope["lastProgress"] = task.last_progress
+        if f.get("traceparent"):
+            envelope["traceparent"] = f["traceparent"]
+        return cast(t.TaskEnvelope, envelope)
+
+    def shown(self, task: Task) -> Dict[str, Any]:
+        """A task as GET shows it, as far as it goes."""
+        return {"taskId": task.id, "state": task.state, "attempt": task.attempt, "output": task.output, "error": task.error,
+                "reason": task.reason, "workerId": task.worker or None, "cancelRequested": task.cancel is not None, **{
+                    "progressPct": task.progress.get("progressPct"), "message": task.progress.get("message")}}
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        """Asks for the end of a task."""
+        task = self.find(task_id)
+        if task.over:
+            raise Refused(409, "task_already_terminal", state=task.state)
+        if task.state == "QUEUED":
+            task.state = "CANCELLED"
+        task.cancel = reason
+
+    def expire(self, task: Task, reason: str) -> None:
+        """Ends the current attempt; one of a queue waits again."""
+        task.last_progress = dict(task.progress) or None
+        if task.fields.get("queue") and reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST"):
+            task.state, task.worker = "QUEUED", ""
+        else:
+            task.state = "FAILED"
+        task.reason = reason
+        self.wake()
+
+    def supersede(self, task: Task) -> t.TaskEnvelope:
+        """Begins another attempt."""
+        task.last_progress, task.progress = dict(task.progress) or None, {}
+        task.attempt, task.state, task.heard = task.attempt + 1, "DISPATCHED", self.clock.now()
+        return self.envelope(task)
+
+    def sweep(self) -> None:
+        """Ends what was silent for too long."""
+        now = self.clock.now()
+        for worker in self.workers.values():
+            if worker.status == "ONLINE" and now - worker.heard >= self.timeout:
+                worker.status = "OFFLINE"
+        for task in self.tasks.values():
+            own = task.fields.get("heartbeatTimeoutMs") or (None if task.fields.get("queue") else 90000)
+            if task.state not in ("RUNNING", "DISPATCHED"):
+                continue
+            worker = self.workers.get(task.worker)
+            if own and task.state == "RUNNING" and now - task.heard > own / 1000:
+                self.expire(task, "HEARTBEAT_TIMEOUT")
+            elif worker is not None and worker.status == "OFFLINE":
+                self.expire(task, "WORKER_LOST")
+
+    # Callbacks.
+
+    def judged(self, task_id: str, attempt: Any, bearer: str, act: str) -> Task:
+        """The task, if the call may act on it."""
+        task = self.tasks.get(task_id)
+        worker = self.workers.get(bearer[7:]) if bearer.startswith("worker-") else None
+        if task is None or not (bearer.startswith(f"task-{task_id}-") or worker is not None):
+            raise Refused(401, "unauthorized")
+        if bearer.startswith("task-") and bearer != f"task-{task_id}-{attempt}":
+            raise Refused(403, "forbidden")
+        if attempt < task.attempt:
+            raise Refused(409, "attempt_mismatch", expectedAttempt=task.attempt, receivedAttempt=attempt)
+        ended = task.over or task.state == "QUEUED"
+        if ended and task.reason is not None and act == "heartbeat":
+            raise Refused(410, "task_expired", reason=task.reason)
+        if ended:
+            raise Refused(409, "task_already_terminal", state=task.state, reason=task.reason or "")
+        return task
+
+    def callback(self, task_id: str, act: str, bearer: str, body: Dict[str, Any]) -> Dict[str, Any]:
+        """started, heartbeat and completed."""
+        wall = stamp(self.clock.wall())
+        if act == "completed":
+            done = self.tasks.get(task_id)
+            if done is not None and body in done.completions:
+                return {"acknowledged": True, "finalState": body["outcome"], "serverTime": wall}
+        task = self.judged(task_id, body.get("attempt"), bearer, act)
+        task.heard = self.clock.now()
+        if act == "started":
+            task.state = "RUNNING"
+            return {"acknowledged": True, "serverTime": wall, **(
+                {"shouldCancel": True, "cancelReason": task.cancel} if task.cancel is not None else {})}
+        if act == "heartbeat":
+            return self.heed(task, body)
+        if act != "completed":
+            raise Refused(404, "not_found")
+        task.completions.append(body)
+        task.state, task.output, task.error = body["outcome"], body.get("output"), body.get("error")
+        return {"acknowledged": True, "finalState": task.state, "serverTime": wall, "willRetry": False}
+
+    def heed(self, task: Task, body: Dict[str, Any]) -> Dict[str, Any]:
+        """A beat that is accepted."""
+        task.heard = self.clock.now()
+        task.beats += 1
+        task.progress.update({k: body[k] for k in ("progressPct", "message") if k in body})
+        answer: Dict[str, Any] = {
+            "acknowledged": True, "shouldCancel": task.cancel is not None, "serverTime": stamp(self.clock.wall()),
+            "nextHeartbeatMs": task.fields.get("heartbeatIntervalMs", 30000)}
+        if task.cancel is not None:
+            answer["cancelReason"] = task.cancel
+        return answer
+
+    def beat(self, item: Dict[str, Any]) -> Dict[str, Any]:
+        """One of many beats."""
+        try:
+            task = self.judged(item["taskId"], item["attempt"], str(item.get("taskToken")), "heartbeat")
+            return {"taskId": task.id, "status": 200, **self.heed(task, item)}
+        except Refused as refused:
+            return {"taskId": item["taskId"], "status": refused.status, **refused.body}
+
+    # Workers.
+
+    def register(self, body: Dict[str, Any]) -> Dict[str, Any]:
+        """Registers a worker."""
+        known = self.registrations.get(str(body.get("registrationId")))
+        if known is not None:
+            return known
+        self.number += 1
+        worker = Worker(f"wkr_{self.number:04d}", body, self.clock.now())
+        self.workers[worker.id] = worker
+        answer: Dict[str, Any] = {
+            "workerId": worker.id, "workerToken": worker.token, "tokenExpiresAt": stamp(self.clock.wall() + 3600),
+            "heartbeatIntervalMs": int(self.interval * 1000), "heartbeatTimeoutMs": int(self.timeout * 1000)}
+        self.registrations[str(body.get("registrationId"))] = answer
+        return answer
+
+    def worker_act(self, worker_id: str, act: str, bearer: str, body: Dict[str, Any], control: str) -> Dict[str, Any]:
+        """heartbeat, drain and deregister."""
+        worker = self.workers.get(worker_id)
+        if worker is None:
+            raise Refused(404, "worker_not_found")
+        if bearer not in (worker.token, control):
+            raise Refused(401, "unauthorized")
+        if act == "heartbeat":
+            return self.worker_beat(worker, body)
+        if act == "drain":
+            worker.draining = True
+        elif act == "deregister":
+            worker.status = "OFFLINE"
+            self.sweep()
+        else:
+            raise Refused(404, "not_found")
+        self.wake()
+        return {"workerId": worker.id, "status": worker.status}
+
+    def worker_beat(self, worker: Worker, body: Dict[str, Any]) -> Dict[str, Any]:
+        """A worker's own beat."""
+        if worker.status == "OFFLINE":
+            raise Refused(410, "worker_offline", reason="WORKER_LOST")
+        worker.heard = self.clock.now()
+        if body.get("seq", 0) > worker.seq:
+            worker.seq = body["seq"]
+            worker.completed += body.get("completedDelta", 0)
+            worker.failed += body.get("failedDelta", 0)
+        cancels: List[Dict[str, Any]] = []
+        lost: List[Dict[str, Any]] = []
+        listed: List[Dict[str, Any]] = body.get("tasks") or []
+        for item in listed:
+            task = self.tasks.get(item["taskId"])
+            name = {"taskId": item["taskId"], "attempt": item["attempt"]}
+            if task is None or task.over or task.attempt != item["attempt"] or task.state == "QUEUED":
+                code = "task_expired" if task and task.reason else "attempt_mismatch" if task and not task.over else "task_already_terminal"
+                lost.append({**name, "error": code})
+                continue
+            task.worker = worker.id
+            self.heed(task, item)
+            if task.cancel is not None:
+                cancels.append({**name, "reason": task.cancel})
+        return {"accepted": True, "shouldDrain": worker.draining, "cancelTasks": cancels, "lostTasks": lost,
+                "heartbeatIntervalMs": int(self.interval * 1000), "heartbeatTimeoutMs": int(self.timeout * 1000),
+                "serverTime": stamp(self.clock.wall())}
+
+    def claim(self, queue: str, bearer: str, body: Dict[str, Any], limit: float, cancel: Optional[Event]) -> List[Any]:
+        """Waits for tasks and hands them out."""
+        end = self.clock.now() + float(body.get("waitMs") or 0) / 1000
+        undo = cancel.then(self.wake) if cancel is not None else lambda: None
+        try:
+            with self.cond:
+                while True:
+                    worker = self.workers.get(bearer[7:]) if bearer.startswith("worker-") else None
+                    if worker is None:
+                        raise Refused(401, "unauthorized")
+                    if worker.status == "OFFLINE":
+                        raise Refused(410, "worker_offline", reason="WORKER_LOST")
+                    if worker.draining:
+                        raise Refused(409, "worker_draining")
+                    worker.heard = self.clock.now()
+                    found = worker.claims.get(str(body.get("claimId"))) or self.take(queue, worker, body)
+                    left = end - self.clock.now()
+                    if found or left <= 0 or (cancel is not None and cancel.is_set()):
+                        return found
+                    self.cond.wait(min(left, limit))
+        finally:
+            undo()
+
+    def take(self, queue: str, worker: Worker, body: Dict[str, Any]) -> List[Any]:
+        """Hands out what waits."""
+        types = body.get("types") or worker.fields["types"]
+        waiting = [x for x in self.tasks.values() if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types]
+        found: List[Any] = []
+        for task in waiting[:int(body.get("max") or 1)]:
+            task.attempt, task.worker, task.state = task.attempt + 1, worker.id, "DISPATCHED"
+            task.reason, task.heard = None, self.clock.now()
+            found.append(self.envelope(task))
+        if found:
+            worker.claims[str(body.get("claimId"))] = found
+        return found

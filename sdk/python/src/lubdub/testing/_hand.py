@@ -1,0 +1,221 @@
+"""A clock in the hand of a test. Time stands still but where the test moves it, and it moves only while all threads of the SDK wait."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from typing import Any, Callable, Generator, List, Optional, Tuple
+
+from .._clock import Clock, Timer
+
+PATIENCE = 30.0  # real seconds after which a thread that does not come to rest is a failure
+
+
+class _Waiter:
+    def __init__(self, on: "_Condition", at: Optional[float], counted: bool) -> None:
+        self.on, self.at, self.counted, self.woken = on, at, counted, False
+
+
+class _Condition(threading.Condition):
+    """A condition whose waits end by the hand's clock."""
+
+    def __init__(self, hand: "HandClock") -> None:
+        super().__init__(threading.Lock())
+        self.hand = hand
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        waiter = self.hand.enter(self, timeout)
+        try:
+            super().wait()
+        finally:
+            self.hand.leave(waiter)
+        return waiter.at is None or self.hand.now() < waiter.at
+
+    def notify(self, n: int = 1) -> None:
+        self.hand.wake(self)
+        super().notify(1 << 30)
+
+
+class HandClock(Clock):
+    """Begins at the beginning of 2026."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rest = threading.Condition(self._lock)
+        self._now, self._start = 1000.0, 1_767_225_600.0 - 1000.0
+        self._busy = self._outside = self._activity = 0
+        self._waiters: List[_Waiter] = []
+        self._timers: List[Tuple[float, int, Timer]] = []
+        self._count = itertools.count()
+        self._mine = threading.local()
+
+    # As a clock.
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._start + self._now
+
+    def condition(self) -> threading.Condition:
+        return _Condition(self)
+
+    def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
+        timer = Timer(call)
+        with self._lock:
+            self._timers.append((self._now + max(0.0, delay), next(self._count), timer))
+        return timer
+
+    def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
+        def run() -> None:
+            self._mine.counted = True
+            try:
+                target()
+            finally:
+                self._add(-1)
+
+        self._add(1)
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    @contextlib.contextmanager
+    def outside(self) -> Generator[None, None, None]:
+        counted = getattr(self._mine, "counted", False)
+        self._mine.counted = False
+        with self._lock:
+            self._outside += 1
+        if counted:
+            self._add(-1)
+        try:
+            yield
+        finally:
+            if counted:
+                self._add(1)
+            with self._lock:
+                self._outside -= 1
+            self._mine.counted = counted
+
+    # For conditions.
+
+    def enter(self, on: _Condition, timeout: Optional[float]) -> _Waiter:
+        """A thread begins to wait."""
+        with self._lock:
+            at = None if timeout is None else self._now + max(0.0, timeout)
+            waiter = _Waiter(on, at, getattr(self._mine, "counted", False))
+            self._waiters.append(waiter)
+        if waiter.counted:
+            self._add(-1)
+        return waiter
+
+    def leave(self, waiter: _Waiter) -> None:
+        """A thread waits no more."""
+        with self._lock:
+            self._waiters.remove(waiter)
+            self._activity += 1
+        if waiter.counted and not waiter.woken:
+            self._add(1)
+
+    def wake(self, on: _Condition) -> None:
+        """Those who wait are about to go on."""
+        with self._lock:
+            woken = [w for w in self._waiters if w.on is on and not w.woken]
+            for waiter in woken:
+                waiter.woken = True
+        self._add(sum(w.counted for w in woken))
+
+    def _add(self, busy: int) -> None:
+        with self._lock:
+            self._busy += busy
+            self._activity += 1
+            self._rest.notify_all()
+
+    # For tests.
+
+    def settle(self) -> None:
+        """Waits until all threads of the SDK wait. Handlers are given a moment, since nobody knows what they wait for."""
+        with self._lock:
+            if not self._rest.wait_for(lambda: self._busy <= 0, PATIENCE):
+                raise AssertionError("a thread of the SDK has not come to rest")
+        quiet, seen = 0, -1
+        while self._outside and quiet < 5:
+            time.sleep(0.002)
+            with self._lock:
+                self._rest.wait_for(lambda: self._busy <= 0, PATIENCE)
+                quiet, seen = (quiet + 1 if self._activity == seen else 0), self._activity
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass; whatever waits is woken in its order."""
+        end = self._now + seconds
+        while True:
+            self.settle()
+            at = self.next()
+            if at is None or at > end:
+                break
+            self._move(at)
+        self._move(end)
+        self.settle()
+
+    def jump(self, seconds: float) -> None:
+        """Lets time pass as while the machine sleeps: nothing is woken on the way."""
+        self.settle()
+        self._move(self._now + seconds)
+        self.settle()
+
+    def next(self) -> Optional[float]:
+        """When the next wait ends; None: never."""
+        with self._lock:
+            self._timers = [t for t in self._timers if t[2].call is not None]
+            times = [w.at for w in self._waiters if w.at is not None and not w.woken] + [t[0] for t in self._timers]
+        return min(times) if times else None
+
+    def until(self, what: str, holds: Callable[[], Any], most: float = 3600) -> None:
+        """Lets time pass, from one moment at which something waits to the next, until a condition holds. It fails if it does not hold
+        within most seconds."""
+        end = self._now + most
+        stalled = time.monotonic() + PATIENCE
+        while True:
+            self.settle()
+            if holds():
+                return
+            at = self.next()
+            if at is not None and at <= end:
+                self._move(at)
+                stalled = time.monotonic() + PATIENCE
+            elif not self._outside or time.monotonic() > stalled or (at is not None and at > end):
+                raise AssertionError(f"not within {most:g} s of the clock in hand: {what}")
+            else:
+                time.sleep(0.005)
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Makes a call in a thread, letting time pass until it returns; what it returns or raises is handed on."""
+        found: List[Any] = []
+        failed: List[BaseException] = []
+
+        def work() -> None:
+            try:
+                found.append(call())
+            except BaseException as error:
+                failed.append(error)
+
+        self.spawn(work, "lubdub-test")
+        self.until("the call returns", lambda: found or failed)
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    def _move(self, to: float) -> None:
+        with self._lock:
+            self._now = max(self._now, to)
+            due = sorted(t for t in self._timers if t[0] <= self._now)
+            self._timers = [t for t in self._timers if t[0] > self._now]
+            conditions = {id(w.on): w.on for w in self._waiters if w.at is not None and w.at <= self._now}
+        for condition in conditions.values():
+            with condition:
+                condition.notify_all()
+        for _, _, timer in due:
+            call = timer.call
+            if call is not None:
+                call()

@@ -1,0 +1,213 @@
+"""A Lubdub server in memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import urllib.parse
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from .. import types as t
+from .._clock import Clock, Event
+from .._complete import stamp
+from .._http import Response, Stream, Transport
+from ..client import Client
+from ..errors import NoAnswer, NotSent
+from ._fake import Refused, Store, Task, Worker
+from ._hand import HandClock
+
+TOKEN = "testing-token"
+
+
+class Request:
+    """One that the server has received. The status is that of the answer; 0 while there is none."""
+
+    def __init__(self, method: str, path: str, headers: Mapping[str, str], body: bytes, at: float) -> None:
+        self.method, self.path, self.headers, self.body, self.at = method, path, headers, body, at
+        self.status = 0
+
+    def json(self) -> Any:
+        """The body, read."""
+        return json.loads(self.body) if self.body else None
+
+    def __repr__(self) -> str:
+        return f"<{self.method} {self.path} {self.status}>"
+
+
+# Answers in place of the server: a status with a body; None: it answers itself. It may raise NoAnswer too.
+Intercept = Callable[[Request], Union[None, "tuple[int, Any]", "tuple[int, Any, Dict[str, str]]"]]
+
+
+class Server(Transport):
+    """A server and the transport to it: no socket is opened. Its clock stands still but where the test moves it: advance, jump, until.
+    interval and timeout: how often workers are to beat, in seconds, and how long they may be silent."""
+
+    def __init__(self, *, interval: float = 10, timeout: float = 30, clock: Optional[Clock] = None) -> None:
+        self.hand = HandClock()
+        self.clock: Clock = clock or self.hand
+        self.url = "http://127.0.0.1:1"
+        self.requests: List[Request] = []
+        self.store = Store(self.clock, interval, timeout)
+        self.intercept: Optional[Intercept] = None
+        self.is_down = False
+        self._clients: List[Client] = []
+        self._losing: List[str] = []
+        self._numbers = itertools.count(1)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients:
+            client.close()
+
+    def client(self, **options: Any) -> Client:
+        """A client of this server."""
+        options = {"token": TOKEN, "transport": self, "clock": self.clock, **options}
+        client = Client(self.url, **options)
+        self._clients.append(client)
+        return client
+
+    # The clock.
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass; whatever waits is woken in its order."""
+        self.hand.advance(seconds)
+
+    def jump(self, seconds: float) -> None:
+        """Lets time pass as while the machine sleeps."""
+        self.hand.jump(seconds)
+
+    def until(self, what: str, holds: Callable[[], Any], most: float = 3600) -> None:
+        """Lets time pass until a condition holds."""
+        self.hand.until(what, holds, most)
+
+    # What is done to tasks and workers.
+
+    def dispatch(self, **fields: Any) -> t.TaskEnvelope:
+        """Creates a task that is pushed, and returns its envelope."""
+        return self.store.envelope(self.store.create(fields))
+
+    def enqueue(self, type: str, payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
+        """Creates a task that waits in a queue, and returns its id."""
+        return self.store.create({"type": type, "payload": payload, "queue": queue, **fields}).id
+
+    def task(self, task_id: str) -> Task:
+        """A task, to look at: state, attempt, progress, output, error, completions."""
+        return self.store.tasks[task_id]
+
+    def worker(self, worker_id: str = "") -> Worker:
+        """A worker, to look at: status, held, completed, failed. The newest one unless its id is given."""
+        workers = self.store.workers
+        return workers[worker_id] if worker_id else list(workers.values())[-1]
+
+    def cancel(self, task_id: str, reason: str = "") -> None:
+        """Asks for the end of a task."""
+        self.store.cancel(task_id, reason)
+
+    def expire(self, task_id: str, reason: str = "HEARTBEAT_TIMEOUT") -> None:
+        """Ends the current attempt, as after a silence."""
+        self.store.expire(self.store.tasks[task_id], reason)
+
+    def supersede(self, task_id: str) -> t.TaskEnvelope:
+        """Begins another attempt."""
+        return self.store.supersede(self.store.tasks[task_id])
+
+    def drain(self, worker_id: str = "") -> None:
+        """Asks a worker to drain."""
+        self.worker(worker_id).draining = True
+        self.store.wake()
+
+    def forget(self, worker_id: str = "") -> None:
+        """Knows a worker no more, as after a loss of the store."""
+        del self.store.workers[self.worker(worker_id).id]
+        self.store.wake()
+
+    def down(self) -> None:
+        """Answers nothing from now on."""
+        self.is_down = True
+
+    def up(self) -> None:
+        """Answers again. The time while it was down is nobody's silence."""
+        self.is_down = False
+        self.store.credit()
+
+    def lose_answers(self, *paths: str) -> None:
+        """Hears the next request to each path, and loses the answer; a path may end with *."""
+        self._losing += paths
+
+    def seen(self, path: str, method: str = "") -> List[Request]:
+        """The requests to a path so far; it may begin or end with *."""
+        return [r for r in self.requests if matches(r.path, path) and method in ("", r.method)]
+
+    # As a transport.
+
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+    ) -> Response:
+        parts = urllib.parse.urlsplit(url)
+        request = Request(method, parts.path, headers, body or b"", self.clock.now())
+        self.requests.append(request)
+        if self.is_down:
+            raise NotSent(f"{method} {parts.path}: the server is down")
+        answered = self.intercept(request) if self.intercept is not None else None
+        extra: Dict[str, str] = {}
+        if answered is not None:
+            status, answer = answered[0], answered[1]
+            extra = answered[2] if len(answered) > 2 else {}  # pyright: ignore[reportGeneralTypeIssues]
+        else:
+            try:
+                status, answer = self._handle(request, parts.query, limit, cancel)
+            except Refused as refused:
+                status, answer = refused.status, refused.body
+        request.status = status
+        for path in self._losing:
+            if matches(parts.path, path):
+                self._losing.remove(path)
+                raise NoAnswer(f"{method} {parts.path}: the answer was lost")
+        found = {"content-type": "application/json", "x-request-id": f"req-{next(self._numbers)}"}
+        found.update({name.lower(): value for name, value in extra.items()})
+        return Response(status, found, json.dumps(answer).encode())
+
+    def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
+        raise NoAnswer("this server has no events")
+
+    def _handle(self, request: Request, query: str, limit: float, cancel: Optional[Event]) -> "tuple[int, Any]":
+        store, parts, body = self.store, request.path.strip("/").split("/"), request.json()
+        bearer = request.headers.get("Authorization", "").replace("Bearer ", "", 1)
+        store.sweep()
+        if parts[:2] == ["v1", "heartbeats"]:
+            return 200, {"results": [store.beat(item) for item in body["heartbeats"]], "serverTime": stamp(self.clock.wall())}
+        if parts[:2] == ["v1", "tasks"] and len(parts) == 4:
+            return self._callback(parts[2], parts[3], bearer, body or {})
+        if parts[:2] == ["v1", "queues"] and parts[3:] == ["claim"]:
+            return 200, {"tasks": store.claim(parts[2], bearer, body, limit, cancel)}
+        if parts[:2] == ["v1", "workers"] and len(parts) == 4:
+            return 200, store.worker_act(parts[2], parts[3], bearer, body or {}, TOKEN)
+        if bearer != TOKEN:
+            raise Refused(401, "unauthorized", "this is not the token of the server for tests")
+        return self._control(request.method, parts, body)
+
+    def _callback(self, task_id: str, act: str, bearer: str, body: Dict[str, Any]) -> "tuple[int, Any]":
+        if act == "cancel":
+            self.store.cancel(task_id, str(body.get("reason") or ""))
+            return 202, self.store.shown(self.store.find(task_id))
+        return 200, self.store.callback(task_id, act, bearer, body)
+
+    def _control(self, method: str, parts: Sequence[str], body: Any) -> "tuple[int, Any]":
+        store = self.store
+        if (method, list(parts)) == ("POST", ["v1", "tasks"]):
+            task = store.create(body)
+            return 201, store.shown(task) if task.fields.get("queue") else store.envelope(task)
+        if (method, list(parts)) == ("POST", ["v1", "workers"]):
+            return 201, store.register(body)
+        if method == "GET" and len(parts) == 3 and parts[1] == "tasks":
+            return 200, store.shown(store.find(parts[2]))
+        raise Refused(404, "not_found", "the server for tests has no such call; set Server.intercept to answer it")
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path is like a pattern with * at an end."""
+    if pattern.startswith("*"):
+        return path.endswith(pattern[1:])
+    return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern

@@ -1,0 +1,94 @@
+"""An attempt as a context: with and async with."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+import threading
+from types import TracebackType
+from typing import Any, Callable, Optional, Type
+
+from .attempt import Attempt
+from .ends import End
+
+
+class Tracking:
+    """What Client.track returns. Entered, by with or async with, it says that the attempt has started and beats for it; left, it
+    completes it, if that was not done inside: as SUCCEEDED with the handle's output, or as what was raised. What was raised goes on.
+
+    With async with the block is cancelled when the work is to end, and why is raised in place of asyncio.CancelledError."""
+
+    def __init__(self, make: Callable[[], Attempt]) -> None:
+        self._make = make
+        self._attempt: Optional[Attempt] = None
+        self._task: Optional["asyncio.Task[Any]"] = None
+        self._interrupted = False
+        self._lock = threading.Lock()
+        self._given_up: Optional[BaseException] = None
+
+    def start(self) -> Attempt:
+        """Begins without a context: complete the handle, or abandon it."""
+        self._attempt = self._make()
+        return self._attempt
+
+    def __enter__(self) -> Attempt:
+        return self.start()
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType],
+    ) -> None:
+        if self._attempt is not None:
+            self._attempt.close(error)
+
+    def _start(self) -> Attempt:
+        attempt = self._make()
+        with self._lock:
+            given_up, self._attempt = self._given_up, None if self._given_up is not None else attempt
+        if given_up is not None:  # nobody waits for it any more
+            attempt.close(given_up)
+        return attempt
+
+    async def __aenter__(self) -> Attempt:
+        loop = asyncio.get_running_loop()
+        try:
+            attempt = await asyncio.shield(loop.run_in_executor(None, self._start))
+        except asyncio.CancelledError as error:
+            with self._lock:
+                self._given_up, begun = error, self._attempt
+            if begun is not None:
+                await asyncio.shield(loop.run_in_executor(None, begun.close, error))
+            raise
+        self._task = asyncio.current_task()
+
+        def told(end: End) -> None:
+            try:
+                loop.call_soon_threadsafe(self._interrupt)
+            except RuntimeError:
+                pass  # the loop is closed, and nobody is left to be told
+
+        attempt.on_end(told)
+        return attempt
+
+    def _interrupt(self) -> None:
+        if self._task is not None and not self._interrupted:
+            self._interrupted = True
+            self._task.cancel()
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType],
+    ) -> None:
+        task, self._task = self._task, None
+        attempt = self._attempt
+        if attempt is None:
+            return
+        instead: Optional[End] = None
+        if self._interrupted and isinstance(error, asyncio.CancelledError):
+            if sys.version_info >= (3, 11) and task is not None:
+                task.uncancel()
+            instead = attempt.cause
+            error = instead or error
+        closing = asyncio.get_running_loop().run_in_executor(None, functools.partial(attempt.close, error))
+        await asyncio.shield(closing)
+        if instead is not None:
+            raise instead

@@ -1,0 +1,84 @@
+"""What tests share."""
+
+import http.server
+import json
+import os
+import threading
+import unittest
+from typing import Any, Callable, Dict, List, Tuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+VARIABLES = ("LUBDUB_URL", "LUBDUB_TOKEN", "LUBDUB_TOKEN_FILE", "TERMINATION_GRACE_PERIOD_SECONDS", "POD_NAME", "NODE_NAME", "ZONE")
+
+Answer = Tuple[int, Any, Dict[str, str]]
+
+
+class Heard:
+    """A request as a real server has heard it."""
+
+    def __init__(self, method: str, path: str, headers: Dict[str, str], body: bytes) -> None:
+        self.method, self.path, self.headers, self.body = method, path, headers, body
+
+    def json(self) -> Any:
+        """The body, read."""
+        return json.loads(self.body)
+
+
+class WebServer:
+    """A real server on loopback that answers as it is told."""
+
+    def __init__(self, answer: Callable[[Heard], Answer]) -> None:
+        self.heard: List[Heard] = []
+        heard = self.heard
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                request = Heard(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.rfile.read(length))
+                heard.append(request)
+                status, body, headers = answer(request)
+                if status == 0:  # the connection is cut
+                    self.close_connection = True
+                    return
+                written = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(written)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(written)
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=lambda: self.server.serve_forever(0.01), daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        """Stops it."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+class TestCase(unittest.TestCase):
+    """Has an environment without Lubdub's variables."""
+
+    def setUp(self) -> None:
+        kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
+        self.addCleanup(os.environ.update, kept)
+        for name in VARIABLES:
+            self.addCleanup(os.environ.pop, name, None)
+
+    def web(self, answer: Callable[[Heard], Answer]) -> WebServer:
+        """A real server until the end of the test."""
+        server = WebServer(answer)
+        self.addCleanup(server.close)
+        return server

@@ -1,0 +1,243 @@
+"""Calls: what is sent, what is repeated, what errors say."""
+
+import json
+import os
+import tempfile
+from typing import Any, Dict, List
+
+import lubdub
+from lubdub import errors
+from lubdub.testing import Server
+
+from .helpers import Answer, Heard, TestCase
+
+
+def ok(_: Heard) -> Answer:
+    return 200, {"tasks": [], "totalCount": 0}, {}
+
+
+class Calls(TestCase):
+    def test_what_each_request_carries(self) -> None:
+        web = self.web(ok)
+        with lubdub.Client(web.url + "/", token="secret", tenant_id="acme", user_agent="mailer/2") as client:
+            client.list_tasks(state=["QUEUED", "RUNNING"], label=["a=b", "c=d,e"], page_size=7)
+            client.cancel_task("task/1", {"reason": "enough"})
+        first, second = web.heard
+        self.assertEqual(first.headers["authorization"], "Bearer secret")
+        self.assertEqual(first.headers["user-agent"], f"mailer/2 lubdub-python/{lubdub.__version__}")
+        self.assertEqual(first.headers["accept"], "application/json")
+        self.assertNotIn("content-type", first.headers)
+        self.assertEqual(first.path, "/v1/tasks?state=QUEUED%2CRUNNING&label=a%3Db&label=c%3Dd%2Ce&pageSize=7&tenantId=acme")
+        self.assertEqual((second.method, second.path), ("POST", "/v1/tasks/task%2F1/cancel?tenantId=acme"))
+        self.assertEqual(second.headers["content-type"], "application/json")
+        self.assertEqual(second.json(), {"reason": "enough"})
+
+    def test_a_connection_is_kept_and_one_that_the_server_has_closed_is_not_used(self) -> None:
+        ports: List[str] = []
+        web = self.web(lambda r: (200, {}, {"Connection": "close"} if len(ports) == 2 else {}))
+        with lubdub.Client(web.url) as client:
+            for _ in range(4):
+                client.version()
+                ports.append("")
+        self.assertEqual(len(web.heard), 4)
+
+    def test_refusals_are_typed(self) -> None:
+        web = self.web(lambda _: (409, {"error": "attempt_mismatch", "message": "no", "expectedAttempt": 3}, {"X-Request-Id": "r1"}))
+        with lubdub.Client(web.url, token="secret") as client:
+            with self.assertRaises(errors.AttemptMismatch) as caught:
+                client.get_task("t")
+        error = caught.exception
+        self.assertEqual((error.status, error.code, error.request_id), (409, "attempt_mismatch", "r1"))
+        self.assertEqual(error.fields, {"expectedAttempt": 3})
+        self.assertIsInstance(error, errors.Conflict)
+        self.assertEqual(str(error), "GET /v1/tasks/t: 409 attempt_mismatch: no (request r1)")
+
+    def test_every_code_of_the_contract_has_a_class(self) -> None:
+        from .helpers import REPOSITORY
+
+        with open(os.path.join(REPOSITORY, "sdk", "go", "v1", "errors.go"), encoding="utf-8") as file:
+            lines = [line for line in file if line.startswith("\tCode") and "=" in line]
+        self.assertEqual({line.split('"')[1] for line in lines}, set(errors.CODES))
+
+    def test_a_proxys_page_and_a_redirect_are_no_answers_of_lubdub(self) -> None:
+        web = self.web(lambda r: (302, b"<html>", {"Location": "http://elsewhere/"}))
+        with lubdub.Client(web.url, token="x") as client:
+            with self.assertRaises(lubdub.ApiError) as caught:
+                client.get_task("t")
+        self.assertEqual(caught.exception.code, "")
+        self.assertIn("redirects are not followed", str(caught.exception))
+
+    def test_an_answer_that_is_not_json_or_cut_off(self) -> None:
+        bodies: List[Any] = [(200, b"nonsense", {}), (200, b"{}", {"Content-Length": "10", "Connection": "close"})]
+        web = self.web(lambda _: bodies[0])
+        with lubdub.Client(web.url, tries=1, timeout=5) as client:
+            self.assertRaises(lubdub.AnswerError, client.version)
+            bodies.pop(0)
+            self.assertRaises(lubdub.NoAnswer, client.version)
+
+    def test_503_is_repeated_as_the_server_wishes(self) -> None:
+        server = Server()
+        answers: List[Any] = [(503, {"error": "store_unavailable"}, {"Retry-After": "7"}), (503, {"error": "overloaded"}, {})]
+        server.intercept = lambda r: answers.pop(0) if answers else None
+        task = server.enqueue("t")
+        with server:
+            client = server.client()
+            self.assertEqual(server.hand.run(lambda: client.get_task(task))["state"], "QUEUED")
+        first, second, third = server.requests
+        self.assertGreaterEqual(second.at - first.at, 7)
+        self.assertLess(third.at - second.at, 1)
+
+    def test_what_a_repeat_would_do_again_is_not_repeated(self) -> None:
+        web = self.web(lambda _: (0, None, {}))
+        with lubdub.Client(web.url, token="x") as client:
+            self.assertRaises(lubdub.NoAnswer, lambda: client.fire_schedule("s"))
+        self.assertEqual(len(web.heard), 1)
+
+    def test_a_creation_is_repeated_under_one_key(self) -> None:
+        answers: List[Answer] = [(0, None, {}), (201, {"taskId": "t"}, {})]
+        web = self.web(lambda _: answers.pop(0))
+        with lubdub.Client(web.url, token="x") as client:
+            client.enqueue({"queue": "q", "type": "t"})
+        keys = [r.headers["idempotency-key"] for r in web.heard]
+        self.assertEqual(len(keys), 2)
+        self.assertEqual(keys[0], keys[1])
+        self.assertEqual(web.heard[0].body, web.heard[1].body)
+
+    def test_the_next_address_is_asked_when_one_does_not_answer(self) -> None:
+        good, bad = self.web(ok), self.web(lambda _: (503, {"error": "overloaded"}, {}))
+        with lubdub.Client(f"{bad.url}, {good.url}", token="x") as client:
+            client.list_tasks()
+            client.list_tasks()
+        self.assertEqual((len(bad.heard), len(good.heard)), (1, 2))
+
+    def test_pages(self) -> None:
+        def answer(r: Heard) -> Answer:
+            last = "pageToken=p2" in r.path
+            return 200, {"tasks": [{"taskId": "b" if last else "a"}], "totalCount": 2, **({} if last else {"nextPageToken": "p2"})}, {}
+
+        with lubdub.Client(self.web(answer).url, token="x") as client:
+            self.assertEqual([task["taskId"] for task in client.iter_tasks(state=["QUEUED"])], ["a", "b"])
+
+    def test_many_creations_have_keys_and_outcomes_of_their_own(self) -> None:
+        web = self.web(lambda _: (200, {"results": [
+            {"status": 201, "taskId": "a"}, {"status": 409, "error": "task_exists", "message": "there"}]}, {}))
+        with lubdub.Client(web.url, token="x") as client:
+            results = client.create_tasks({"tasks": [{"queue": "q", "idempotencyKey": "mine"}, {"queue": "q"}]})["results"]
+        sent = [one["idempotencyKey"] for one in web.heard[0].json()["tasks"]]
+        self.assertEqual(sent[0], "mine")
+        self.assertTrue(sent[1])
+        found: List[Dict[str, Any]] = [dict(r) for r in results]
+        self.assertEqual(lubdub.created(found[0])["taskId"], "a")
+        self.assertRaises(errors.TaskExists, lambda: lubdub.created(found[1]))
+
+    def test_a_slow_answer_is_given_up_however_it_drips(self) -> None:
+        web = self.web(lambda _: (200, b"{}", {"Content-Length": "1000"}))
+        with lubdub.Client(web.url, timeout=0.2, tries=1) as client:
+            with self.assertRaises(lubdub.NoAnswer) as caught:
+                client.version()
+        self.assertIn("no answer within", str(caught.exception))
+
+
+class Tokens(TestCase):
+    def test_a_token_that_is_refused_is_read_anew_once(self) -> None:
+        web = self.web(lambda r: (200, {}, {}) if r.headers.get("authorization") == "Bearer new" else (401, {"error": "unauthorized"}, {}))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "token")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(" old\n")
+            os.environ["LUBDUB_TOKEN_FILE"] = path
+            with lubdub.Client(web.url) as client:
+                self.assertRaises(errors.Unauthorized, client.get_system)
+                self.assertEqual(len(web.heard), 1)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("new")
+                client.get_system()
+                client.get_system()
+        self.assertEqual([r.headers["authorization"] for r in web.heard], ["Bearer old", "Bearer old", "Bearer new", "Bearer new"])
+
+    def test_no_text_shows_the_token(self) -> None:
+        web = self.web(lambda _: (401, {"error": "unauthorized", "message": "no"}, {}))
+        client = lubdub.Client(web.url, token="top-secret", tries=1)
+        with self.assertRaises(lubdub.ApiError) as caught:
+            client.get_system()
+        client.close()
+        for text in (str(caught.exception), repr(caught.exception), repr(client), repr(client.caller.token), str(vars(client))):
+            self.assertNotIn("top-secret", text)
+
+    def test_the_environment(self) -> None:
+        web = self.web(ok)
+        os.environ.update(LUBDUB_URL=web.url, LUBDUB_TOKEN="env")
+        with lubdub.Client() as client:
+            client.list_tasks()
+        self.assertEqual(web.heard[0].headers["authorization"], "Bearer env")
+
+
+class BadUse(TestCase):
+    def refused(self, words: str, *arguments: Any, **named: Any) -> None:
+        with self.assertRaises(lubdub.ConfigurationError) as caught:
+            lubdub.Client(*arguments, **named)
+        self.assertIn(words, str(caught.exception))
+        self.assertNotIn("hush", str(caught.exception))
+
+    def test_what_cannot_work_is_refused_before_anything_is_sent(self) -> None:
+        self.refused("set LUBDUB_URL")
+        self.refused("not like https://host:port", "ftp://x")
+        self.refused("not like https://host:port", "http://x:port")
+        self.refused("carries credentials", "https://user:hush@x")
+        self.refused("more than a path", "https://x/?a=b")
+        self.refused("allow_http=True", "http://example.com", token="hush")
+        self.refused("without quotes", "https://x", token="hush hush")
+        self.refused("give one of", "https://x", token="a", token_file="b")
+        self.refused("`lubdub token", "https://x", token="x.eyJrbmQiOiJ0YXNrIn0.x")
+        self.refused('"patient" or "strict"', "https://x", lease="maybe")
+        self.refused("a timeout of 0", "https://x", timeout=0)
+        self.refused("1 is the least", "https://x", tries=0)
+        self.refused("holds no certificate", "https://x", ca_file=__file__)
+        lubdub.Client("http://example.com", token="a", allow_http=True)
+        lubdub.Client("http://example.com")
+        lubdub.Client("http://[::1]:8080", token="a")
+
+    def test_ids_and_bodies(self) -> None:
+        client = lubdub.Client("http://127.0.0.1:1", token="a")
+        self.assertRaises(lubdub.ConfigurationError, lambda: client.get_task(""))
+        body: Any = {"queue": "q", "payload": object()}
+        self.assertRaises(lubdub.ConfigurationError, lambda: client.create_task(body))
+        self.assertRaises(lubdub.ConfigurationError, lambda: client.enqueue({"type": "t"}))
+        self.assertRaises(lubdub.ConfigurationError, lambda: client.dispatch({"queue": "t"}))
+        client.close()
+        self.assertRaises(lubdub.ClosedError, client.version)
+
+    def test_a_callback_address_that_would_show_the_token(self) -> None:
+        with Server() as server:
+            envelope: Dict[str, Any] = {**server.dispatch(), "callbackBaseUrl": "http://example.com"}
+            with self.assertRaises(lubdub.ConfigurationError) as caught:
+                server.client().track(envelope).start()
+        self.assertIn("callbackBaseUrl", str(caught.exception))
+
+
+class Streams(TestCase):
+    def test_a_stream_goes_on_where_it_was(self) -> None:
+        def event(number: int) -> str:
+            return f'id: c{number}\ndata: {json.dumps({"id": number, "type": "task.created"})}\n\n'
+
+        bodies = [
+            ": lubdub\nretry: 1\nid: c0\n\n" + event(1) + event(2),  # and then the connection ends
+            event(3) + 'event: end\nid: c3\nretry: 1\ndata: {"reason":"draining"}\n\n',
+            'event: gap\nid: c7\ndata: {"from":"a","to":"b"}\n\n' + event(8),
+        ]
+        web = self.web(lambda _: (200, bodies.pop(0).encode(), {"Content-Type": "text/event-stream", "Connection": "close"}))
+        with lubdub.Client(web.url, token="x") as client, client.events(type=["task.*"], after="c") as stream:
+            self.assertEqual([next(stream)["id"] for _ in range(3)], [1, 2, 3])
+            with self.assertRaises(lubdub.EventsMissing):
+                next(stream)
+            self.assertEqual(next(stream)["id"], 8)
+            self.assertEqual(stream.cursor, "c8")
+        self.assertEqual([r.headers.get("last-event-id") for r in web.heard], [None, "c2", "c3"])
+        self.assertIn("after=c", web.heard[0].path)
+        self.assertNotIn("after", web.heard[1].path)
+        self.assertEqual(web.heard[0].headers["accept"], "text/event-stream")
+
+    def test_a_refusal_ends_it(self) -> None:
+        web = self.web(lambda _: (400, {"error": "invalid_cursor"}, {}))
+        with lubdub.Client(web.url, token="x") as client:
+            self.assertRaises(errors.InvalidCursor, lambda: next(client.events()))

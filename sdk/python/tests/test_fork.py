@@ -1,0 +1,73 @@
+"""A fork of the process has connections of its own, and is told that it does not beat."""
+
+import multiprocessing
+import os
+import unittest
+from typing import Any, Callable
+
+import lubdub
+
+from .helpers import Answer, Heard, TestCase
+
+
+def in_fork(work: Callable[[], Any]) -> str:
+    """What work returns or raises in a fork, as a text."""
+    context = multiprocessing.get_context("fork")
+    reader, writer = context.Pipe(False)
+
+    def run() -> None:
+        try:
+            writer.send(repr(work()))
+        except BaseException as error:
+            writer.send(type(error).__name__ + ": " + str(error))
+
+    process = context.Process(target=run)
+    process.start()
+    try:
+        if not reader.poll(30):
+            process.kill()
+            return "nothing within 30 s"
+        return str(reader.recv())
+    finally:
+        process.join()
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "there are no forks on this system")
+class Forks(TestCase):
+    def test_calls_of_a_fork_go_over_connections_of_its_own(self) -> None:
+        def answer(request: Heard) -> Answer:
+            return 200, {"version": "x"}, {}
+
+        web = self.web(answer)
+        with lubdub.Client(web.url, token="x") as client:
+            client.version()
+            kept = [c.sock.fileno() for idle in vars(client.caller.transport)["idle"].values() for c in idle]
+            self.assertEqual(len(kept), 1)
+            locks = [vars(client.caller.token)["_lock"], vars(client)["_lock"], vars(client.caller.transport)["lock"]]
+            for lock in locks:  # as if other threads were at work just then
+                lock.acquire()
+            try:
+                said = in_fork(lambda: (client.version()["version"], len(vars(client.caller.transport)["idle"])))
+            finally:
+                for lock in locks:
+                    lock.release()
+            self.assertEqual(said, "('x', 1)")
+            client.version()
+        self.assertEqual(len(web.heard), 3)
+
+    def test_a_handle_says_in_a_fork_who_beats_for_it(self) -> None:
+        def answer(request: Heard) -> Answer:
+            if request.path == "/v1/heartbeats":
+                results = [{"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": 1000} for i in request.json()["heartbeats"]]
+                return 200, {"results": results}, {}
+            return 200, {"acknowledged": True, "finalState": "SUCCEEDED"}, {}
+
+        web = self.web(answer)
+        with lubdub.Client(web.url) as client:
+            attempt = client.track({"taskId": "t", "attempt": 1, "taskToken": "x"}).start()
+            for work in (lambda: attempt.progress(5), attempt.done, attempt.check, lambda: attempt.wait(1)):
+                said = in_fork(work)
+                self.assertIn(f"ForkedError: task t is beaten for by process {os.getpid()}", said)
+            self.assertEqual(in_fork(attempt.abandon), "None")
+            attempt.done()
+        self.assertEqual([r.path for r in web.heard if "complete" in r.path], ["/v1/tasks/t/completed"])
