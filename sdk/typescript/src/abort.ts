@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /**
  * Makes a signal that ends with the first of several. AbortSignal.any came with Node 20.3, and what it makes stays with signals that live
  * as long as the program.
@@ -18,6 +20,7 @@ export function link(...signals: (AbortSignal | undefined)[]): { signal: AbortSi
       joined.abort(signal.reason);
       release();
     };
+    setMaxListeners(0, signal); // each call that is under way is one
     signal.addEventListener('abort', pass, { once: true });
     undo.push(() => signal.removeEventListener('abort', pass));
   }

@@ -1,13 +1,17 @@
 import './dispose.js';
 import { readFileSync } from 'node:fs';
 import { AllCalls } from './allcalls.js';
+import { Attempt, type Holder, type TrackOptions } from './attempt.js';
 import { Caller } from './call.js';
 import { type Clock, machineClock } from './clock.js';
 import { Endpoints } from './endpoints.js';
-import { UsageError } from './errors.js';
+import { ClosedError, UsageError } from './errors.js';
+import { OutputError, permanent } from './failure.js';
+import { Hub } from './heart/hub.js';
 import { guarded, type Logger, type Metrics, silent } from './metrics.js';
 import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './token.js';
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
+import type { CompletedResponse, TaskEnvelope } from './types.js';
 import { version } from './version.js';
 
 /**
@@ -79,6 +83,9 @@ export class Client extends AllCalls {
   readonly metrics: Metrics;
   /** @internal */
   readonly lease: Lease;
+  /** @internal */
+  readonly hub: Hub;
+  readonly #tracked = new Map<string, Attempt>();
   readonly #closeTransport: () => void;
 
   /**
@@ -99,11 +106,59 @@ export class Client extends AllCalls {
     this.log = guarded(options.logger ?? silent);
     this.metrics = guarded(options.metrics ?? {});
     this.lease = options.lease ?? 'patient';
+    this.hub = new Hub(this, options.beats === 'inline' || options.fetch !== undefined || options.clock !== undefined);
     this.#closeTransport = () => own?.close();
   }
 
-  /** Gives up calls that are under way, and closes connections. */
+  /**
+   * Says that an attempt has started, and beats for it until it is completed or given up, also when its signal has ended. All that a client
+   * tracks shares one request a tick, so make one client for the whole process. Wait for `started` before the work begins.
+   */
+  track(envelope: TaskEnvelope, options: TrackOptions = {}): Attempt {
+    return this.trackFor(envelope, options);
+  }
+
+  /** @internal */
+  trackFor(envelope: TaskEnvelope, options: TrackOptions, holder?: Holder): Attempt {
+    if (this.caller.closing.aborted) throw new ClosedError();
+    const key = `${envelope?.taskId}/${envelope?.attempt}`;
+    if (this.#tracked.has(key)) throw new UsageError(`lubdub: attempt ${key} is tracked already; it has one handle, and one outcome`);
+    const attempt = new Attempt(this, this.hub, envelope, options, () => this.#tracked.delete(key), holder);
+    this.#tracked.set(key, attempt);
+    return attempt;
+  }
+
+  /**
+   * Tracks an attempt, does the work, and completes it with what the work returns or throws. Where the task was cancelled before it began,
+   * the work does not begin. It rejects where the attempt could not be tracked or completed; what the work threw is not it.
+   */
+  async run(
+    envelope: TaskEnvelope, work: (attempt: Attempt, signal: AbortSignal) => unknown, options: TrackOptions = {},
+  ): Promise<CompletedResponse> {
+    const attempt = this.track(envelope, options);
+    await attempt.started;
+    if (attempt.wasCancelled) return attempt.stopped();
+    let output: unknown;
+    try {
+      output = await work(attempt, attempt.signal);
+    } catch (error) {
+      return attempt.fail(error);
+    }
+    try {
+      return await attempt.done(output);
+    } catch (error) {
+      if (error instanceof OutputError) return attempt.fail(permanent(error));
+      throw error;
+    }
+  }
+
+  /**
+   * Ends the beats of what is still tracked, and its signals with a ClosedError: the server will take the work for lost. Calls that are
+   * under way are given up, and connections closed.
+   */
   close(): void {
+    for (const attempt of this.#tracked.values()) attempt.shut();
+    this.hub.close();
     this.caller.close();
     this.#closeTransport();
   }

@@ -100,3 +100,17 @@ export function endOfError(error: unknown): AttemptEnd | undefined {
   const refused = error as Partial<ApiError> | undefined;
   return refused?.name === 'ApiError' ? endOf(refused.code, refused.fields ?? {}) : undefined;
 }
+
+/** What a handler throws after a cancel that wants to say how far it had come. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+  /** Where the cancel met the work. */
+  readonly phase: string;
+  /** How far it had come: anything that is JSON. */
+  readonly partial: unknown;
+  constructor(phase: string, partial?: unknown) {
+    super('stopped in ' + phase);
+    this.phase = phase;
+    this.partial = partial;
+  }
+}

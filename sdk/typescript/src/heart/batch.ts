@@ -1,0 +1,182 @@
+import { type Caller, maxPause } from '../call.js';
+import { backoff, type Moment, read, type Timer } from '../clock.js';
+import type { Endpoints } from '../endpoints.js';
+import { AnswerError, mayRetry, retryAfterOf } from '../errors.js';
+import type { HeartbeatResult, HeartbeatsResponse } from '../types.js';
+import { Free, type Held } from './held.js';
+import type { Emit } from './messages.js';
+
+/** How many beats one request has at most. */
+const maxBatch = 1000;
+
+/** How long there is nothing to look at, at most, in ms. */
+const longest = 3_600_000;
+
+/**
+ * Beats for all attempts of one client whose callbacks go to the same place. Attempts that are due by the next tick go together, so that
+ * after its first beat each is part of the crowd: one request a tick for up to maxBatch of them.
+ */
+export class Batch {
+  readonly #caller: Caller;
+  readonly #base: Endpoints;
+  readonly #emit: Emit;
+  readonly #all = new Set<Held>();
+  readonly #free = new Free();
+  #timer: Timer | undefined;
+  #ticking = false; // some are due that are not new
+  #sending: Held[] = []; // a request is under way that names them
+  #until = 0; // nothing is sent before: the server does not answer
+  #failed = 0; // in a row
+  #stretch = 0.5 + Math.random() / 2; // of intervals; the first time by much, so that a fleet that starts together spreads
+
+  constructor(caller: Caller, base: Endpoints, emit: Emit) {
+    this.#caller = caller;
+    this.#base = base;
+    this.#emit = emit;
+  }
+
+  /** Has an attempt beaten for, the first time at once. */
+  add(held: Held): void {
+    held.due = this.#caller.set.clock.now();
+    this.#all.add(held);
+    queueMicrotask(() => this.#look());
+  }
+
+  /** Has nothing more sent for an attempt. It returns once no request is under way that names it. */
+  async remove(held: Held): Promise<void> {
+    held.ended = true;
+    this.#all.delete(held);
+    await this.#free.until(() => !held.busy);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#all.clear();
+  }
+
+  /** Ends leases that are over, and sends what is due. */
+  #look(): void {
+    this.#timer?.cancel();
+    const { clock } = this.#caller.set;
+    const now = read(clock);
+    let wait = longest;
+    let least = longest;
+    let ticks = false;
+    for (const held of this.#all) {
+      wait = Math.min(wait, held.look(now));
+      if (held.ended) {
+        this.#all.delete(held);
+        continue;
+      }
+      least = Math.min(least, held.interval);
+      ticks ||= !held.fresh && held.due <= now.mono;
+    }
+    if (this.#all.size === 0) return;
+    if (this.#sending.length === 0) {
+      if (this.#until > now.mono) wait = Math.min(wait, this.#until - now.mono);
+      else wait = Math.min(wait, this.#send(now, least, ticks));
+    }
+    this.#timer = clock.setTimeout(() => this.#look(), wait);
+  }
+
+  /** Sends what is due; how long until something is otherwise. */
+  #send(now: Moment, least: number, ticks: boolean): number {
+    this.#tick(now.mono, least, ticks);
+    let wait = longest;
+    const batch: Held[] = [];
+    for (const held of this.#all) {
+      if (held.due > now.mono) wait = Math.min(wait, held.due - now.mono);
+      else if (batch.length < maxBatch) batch.push(held);
+    }
+    if (batch.length > 0) void this.#beat(batch, now);
+    return wait;
+  }
+
+  /** Begins or ends a tick. At its beginning whoever would be due before the next one is due: so all come together. */
+  #tick(now: number, least: number, ticks: boolean): void {
+    if (ticks && !this.#ticking) {
+      this.#stretch = 0.9 + Math.random() / 10;
+      for (const held of this.#all) if (held.due < now + least) held.due = now;
+    }
+    this.#ticking = ticks;
+  }
+
+  /** Sends a batch and takes the answer in. */
+  async #beat(batch: Held[], sent: Moment): Promise<void> {
+    this.#sending = batch;
+    for (const held of batch) held.busy = true;
+    const { clock } = this.#caller.set;
+    const left: number[] = [];
+    let result: 'ok' | 'refused' | 'unanswered' = 'ok';
+    let pause = 0;
+    try {
+      const limitMs = Math.min(this.#caller.set.timeoutMs, ...batch.map((held) => held.timeout / 3));
+      const body = JSON.stringify({ heartbeats: batch.map((held) => ({ ...held.beat(), taskToken: held.token })) });
+      const call = { method: 'POST', path: '/v1/heartbeats', base: this.#base, open: true, body, limitMs, tries: 1 };
+      pause = this.#take(batch, (await this.#caller.do(call)) as HeartbeatsResponse, sent, left);
+      this.#failed = 0;
+    } catch (error) {
+      if (this.#caller.closing.aborted) return;
+      result = mayRetry(error) ? 'unanswered' : 'refused';
+      const why = error instanceof Error ? error.message : String(error);
+      this.#emit({ is: 'log', level: 'warn', message: 'Beats were not answered', fields: { attempts: batch.length, error: why } });
+      pause = retryAfterOf(error) + backoff(this.#failed++, Math.min(4 * maxPause, ...batch.map((held) => held.interval)) / 4);
+    }
+    this.#emit({ is: 'beat', result, attempts: batch.length, tookMs: clock.now() - sent.mono, left });
+    if (pause > 0) this.#until = clock.now() + pause;
+    for (const held of batch) held.busy = false;
+    this.#sending = [];
+    this.#free.tell();
+    this.#look();
+  }
+
+  /** Takes the answer to a batch in; the pause that the server asks for is returned. */
+  #take(batch: Held[], answer: HeartbeatsResponse, sent: Moment, left: number[]): number {
+    const results = answer?.results;
+    if (!Array.isArray(results) || results.length !== batch.length) {
+      throw new AnswerError(`lubdub: POST /v1/heartbeats: ${results?.length} results for ${batch.length} beats`);
+    }
+    const now = read(this.#caller.set.clock);
+    let pause = 0;
+    batch.forEach((held, i) => {
+      const result = results[i]!;
+      if (result.taskId !== held.hold.taskId) throw new AnswerError(`lubdub: POST /v1/heartbeats: result ${i} is of another task`);
+      if (result.status === 200) left.push(this.#accepted(held, result, sent, now));
+      else if (result.status === 503 || result.status === 429) pause = Math.max(pause, 100, result.retryAfterMs ?? 0);
+      else this.#refused(held, result, sent);
+    });
+    return pause;
+  }
+
+  #accepted(held: Held, result: HeartbeatResult, sent: Moment, now: Moment): number {
+    const left = held.take(sent, now, 0);
+    if (result.nextHeartbeatMs) held.interval = result.nextHeartbeatMs;
+    if (result.taskToken) {
+      held.token = result.taskToken;
+      const lastsMs = Date.parse(result.tokenExpiresAt ?? '') - Date.parse(result.serverTime ?? '');
+      this.#emit({ is: 'token', key: held.hold.key, token: result.taskToken, lastsMs });
+    }
+    this.#again(held, sent);
+    if (result.shouldCancel) held.cancel(result.cancelReason ?? '');
+    return left;
+  }
+
+  #refused(held: Held, result: HeartbeatResult, sent: Moment): void {
+    this.#emit({ is: 'refused', code: result.error ?? '' });
+    if (held.refuse(result.error ?? '', result)) return;
+    if (!held.warned) {
+      // That a beat is refused in this way says nothing about the attempt.
+      held.warned = true;
+      const { taskId, attempt } = held.hold;
+      const { status, error: code, message } = result;
+      const fields = { taskId, attempt, status, code, message };
+      this.#emit({ is: 'log', level: 'error', message: 'A beat is refused; the work goes on', fields });
+    }
+    this.#again(held, sent);
+  }
+
+  #again(held: Held, sent: Moment): void {
+    held.fresh = false;
+    held.due = sent.mono + held.interval * this.#stretch;
+  }
+}

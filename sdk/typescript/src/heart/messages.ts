@@ -1,0 +1,68 @@
+import type { Moment } from '../clock.js';
+import type { ErrorFields } from '../errors.js';
+import type { Level } from '../metrics.js';
+
+// What the program's thread and the one that beats say to each other. All of it can be copied.
+
+/** How far the work has come. */
+export interface Said {
+  pct: number;
+  message?: string;
+}
+
+/** An attempt that is to be beaten for. */
+export interface Hold {
+  key: string;
+  taskId: string;
+  attempt: number;
+  token: string;
+  intervalMs: number;
+  timeoutMs: number; // how long it may be silent
+  own: boolean; // that is its own, not its worker's
+  strict: boolean;
+  accepted: Moment; // when what was accepted last left
+}
+
+/** One registration of a worker. */
+export interface Session {
+  workerId: string;
+  token: string;
+  intervalMs: number;
+  timeoutMs: number;
+  accepted: Moment;
+}
+
+/** What is counted of a worker's work, since it began. */
+export interface Work {
+  active: number;
+  completed: number;
+  failed: number;
+}
+
+/** To whoever beats. A crew is a worker, by its number. */
+export type Order =
+  | { do: 'hold'; hold: Hold; urls: string[] }
+  | { do: 'carry'; hold: Hold; crew: number }
+  | { do: 'list'; key: string; taskId: string; attempt: number; crew: number }
+  | { do: 'progress'; key: string; said: Said }
+  | { do: 'release'; key: string; ticket: number; said?: Said }
+  | { do: 'session'; crew: number; session: Session }
+  | { do: 'work'; crew: number; work: Work }
+  | { do: 'probe'; crew: number; host: string; port: number; ticket: number }
+  | { do: 'leave'; crew: number; ticket: number };
+
+/** From whoever beats. */
+export type News =
+  | { is: 'ended'; key: string; code: string; fields: Partial<ErrorFields> }
+  | { is: 'leaseEnded'; key: string; silentMs: number }
+  | { is: 'cancel'; key: string; reason: string }
+  | { is: 'token'; key: string; token: string; lastsMs: number }
+  | { is: 'accepted'; key: string; sent: Moment; timeoutMs: number } // of strict leases only
+  | { is: 'done'; ticket: number; said?: Said; port?: number; error?: string } // said: what no server has acknowledged
+  | { is: 'answered'; crew: number; workerId: string; session: Session; shouldDrain: boolean; drainDeadline?: string }
+  | { is: 'gone'; crew: number; workerId: string; why: string }
+  | { is: 'beat'; result: 'ok' | 'refused' | 'unanswered'; attempts: number; tookMs: number; left: number[] }
+  | { is: 'refused'; code: string }
+  | { is: 'log'; level: Level; message: string; fields: object };
+
+export type Emit = (news: News) => void;

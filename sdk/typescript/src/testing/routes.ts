@@ -1,0 +1,383 @@
+import type {
+  ClaimRequest, CreateTaskRequest, HeartbeatItem, RegisterWorkerRequest, State, TaskEnvelope, WorkerHeartbeatRequest,
+} from '../types.js';
+import type { HandClock } from './hand.js';
+import {
+  type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, timeoutOf, type WorkerRecord,
+} from './state.js';
+
+/** What bodies may have; more is refused, so that a test finds it. */
+const known: Record<string, string[]> = {
+  started: ['attempt', 'workerId', 'startedAt'],
+  heartbeat: ['attempt', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
+  item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
+  completed: ['attempt', 'workerId', 'completedAt', 'outcome', 'output', 'metrics', 'error', 'cancelledDuringPhase', 'partialProgress'],
+  beat: ['activeCount', 'seq', 'completedDelta', 'failedDelta', 'tasks'],
+  claim: ['types', 'max', 'waitMs', 'claimId'],
+};
+
+/** What the server does. */
+export class Routes {
+  readonly workers = new Map<string, WorkerRecord>();
+  readonly #tasks = new Map<string, TaskRecord>();
+  readonly #clock: HandClock;
+  readonly #url: string;
+  readonly #intervalMs: number;
+  readonly #timeoutMs: number;
+  readonly #claims = new Map<string, string[]>();
+  #queued: TaskRecord[] = [];
+  #waiting: (() => void)[] = [];
+  #number = 0;
+
+  constructor(clock: HandClock, url: string, intervalMs: number, timeoutMs: number) {
+    this.#clock = clock;
+    this.#url = url;
+    this.#intervalMs = intervalMs;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  taskOf(id: string): TaskRecord {
+    const task = this.#tasks.get(id);
+    if (!task) throw new Error(`the fake server has no task ${id}`);
+    return task;
+  }
+
+  async route(request: FakeRequest, gone: AbortSignal): Promise<{ status: number; body: unknown }> {
+    const token = (request.headers['Authorization'] ?? '').replace(/^Bearer /, '');
+    const [what = '', id = '', act = ''] = request.path.replace(/^\/v1\//, '').split('/').map(decodeURIComponent);
+    const body = request.body ? (JSON.parse(request.body) as never) : ({} as never);
+    const ok = (said: unknown) => ({ status: 200, body: said });
+    switch (`${request.method} ${what}${act && '/' + act}`) {
+      case 'POST tasks':
+        return { status: 201, body: this.#createTask(token, body) };
+      case 'GET tasks':
+        return ok(this.#shown(id));
+      case 'POST tasks/started':
+        return ok(this.#started(id, token, checked('started', body)));
+      case 'POST tasks/heartbeat':
+        return ok(this.#heartbeat(id, token, checked('heartbeat', body)));
+      case 'POST tasks/completed':
+        return ok(this.#completed(id, token, checked('completed', body), request.body));
+      case 'POST heartbeats':
+        return ok(this.#heartbeats(token, body));
+      case 'POST workers':
+        return { status: 201, body: this.#register(token, body) };
+      case 'POST workers/heartbeat':
+        return ok(this.#workerBeat(id, token, checked('beat', body)));
+      case 'POST workers/drain':
+        return ok(this.#drain(id, token, body));
+      case 'POST workers/deregister':
+        this.offline(this.#worker(id, token), 'DEREGISTERED');
+        return ok({ workerId: id, status: 'OFFLINE' });
+      case 'POST queues/claim':
+        return ok(await this.#claim(id, token, checked('claim', body), gone));
+      default:
+        throw new Refusal(404, 'not_found', `the fake server has no ${request.method} ${request.path}`);
+    }
+  }
+
+  create(request: CreateTaskRequest): TaskRecord {
+    const taskId = request.taskId ?? `task_${++this.#number}`;
+    const task: TaskRecord = {
+      taskId, request, state: 'QUEUED', attempt: 0, workerId: '', beats: 0, progressPct: undefined, message: undefined, reason: '',
+      output: undefined, error: undefined, phase: undefined, partial: undefined, lost: 0, heard: 0, dispatchedAt: 0, asked: false, why: '',
+      told: undefined, completion: undefined, last: undefined,
+    };
+    this.#tasks.set(taskId, task);
+    return task;
+  }
+
+  queueUp(task: TaskRecord): TaskRecord {
+    task.state = 'QUEUED';
+    this.#queued.push(task);
+    this.change();
+    return task;
+  }
+
+  /** Begins the next attempt. */
+  dispatch(task: TaskRecord, workerId: string): void {
+    if (task.progressPct !== undefined) task.last = { progressPct: task.progressPct, message: task.message ?? null };
+    const now = this.#clock.now();
+    Object.assign(task, { attempt: task.attempt + 1, state: 'DISPATCHED', workerId, beats: 0, reason: '', heard: now, dispatchedAt: now });
+    this.change();
+  }
+
+  finish(task: TaskRecord, state: State, reason: string): void {
+    task.state = state;
+    task.reason = reason;
+    this.#queued = this.#queued.filter((one) => one !== task);
+    this.change();
+  }
+
+  envelope(task: TaskRecord): TaskEnvelope {
+    const { request } = task;
+    const iso = (ms: number) => new Date(this.#clock.wall() + ms).toISOString();
+    return {
+      taskId: task.taskId, runId: request.runId ?? 'run_' + task.taskId, taskKey: request.taskKey ?? null, assetId: request.assetId ?? null,
+      tenantId: 'default', workspaceId: 'default', attempt: task.attempt, state: 'DISPATCHED', resources: {},
+      enqueuedAt: iso(task.dispatchedAt - this.#clock.now()), deadline: request.deadline ?? null, callbackBaseUrl: this.#url,
+      taskToken: `task/${task.taskId}/${task.attempt}`, tokenExpiresAt: iso(3_600_000),
+      heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000, heartbeatTimeoutMs: timeoutOf(task) || null,
+      cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000, labels: request.labels ?? {}, payload: request.payload ?? null,
+      type: request.type ?? null, queue: request.queue ?? null, ...(request.traceparent && { traceparent: request.traceparent }),
+      ...(task.last && { lastProgress: task.last }),
+    };
+  }
+
+  heldBy(worker: { workerId: string }): TaskRecord[] {
+    return [...this.#tasks.values()].filter((t) => t.workerId === worker.workerId && ['RUNNING', 'DISPATCHED'].includes(t.state));
+  }
+
+  offline(worker: WorkerRecord, reason: string): void {
+    worker.status = 'OFFLINE';
+    worker.reason = reason;
+    for (const task of this.heldBy(worker)) this.#lose(task, 'WORKER_LOST');
+    this.change();
+  }
+
+  /** Ends what has been silent for too long. */
+  sweep(): void {
+    const now = this.#clock.now();
+    for (const worker of this.workers.values()) {
+      if (worker.status !== 'OFFLINE' && now - worker.heard >= this.#timeoutMs) this.offline(worker, 'HEARTBEAT_TIMEOUT');
+    }
+    for (const task of this.#tasks.values()) {
+      if (task.state !== 'RUNNING') continue;
+      const timeout = timeoutOf(task);
+      if (timeout > 0 && now - task.heard > timeout) this.#lose(task, 'HEARTBEAT_TIMEOUT');
+      else if (task.told !== undefined && now - task.told > (task.request.cancelGracePeriodMs ?? 30_000)) {
+        this.finish(task, 'FAILED', 'CANCEL_TIMEOUT');
+      }
+    }
+  }
+
+  /** Forgives a silence in which nobody could be heard. */
+  credit(ms: number): void {
+    for (const one of [...this.#tasks.values(), ...this.workers.values()]) one.heard += ms;
+  }
+
+  change(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Takes an attempt from its worker: a task of a queue waits there again. */
+  #lose(task: TaskRecord, reason: string): void {
+    task.lost++;
+    if (!task.request.queue) return this.finish(task, 'FAILED', reason);
+    this.queueUp(task).reason = reason;
+  }
+
+  #iso(): string {
+    return new Date(this.#clock.wall()).toISOString();
+  }
+
+  /** The task of a callback that is let in. */
+  #judge(id: string, token: string, attempt: number, gone: 409 | 410): TaskRecord {
+    const [kind, of] = token.split('/');
+    const task = this.#tasks.get(id);
+    if (kind !== 'task' && kind !== 'worker') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    if (kind === 'task' && of !== id) throw new Refusal(403, 'forbidden', 'a token for something else');
+    if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
+    if (kind === 'worker' && task.workerId !== of) throw new Refusal(403, 'forbidden', 'a token for something else');
+    if (attempt < task.attempt) {
+      const fields = { expectedAttempt: task.attempt, receivedAttempt: attempt };
+      throw new Refusal(409, 'attempt_mismatch', 'a newer attempt has begun', fields);
+    }
+    const { state, reason } = task;
+    if (reason && (isOver(task) || state === 'QUEUED')) {
+      throw new Refusal(gone, gone === 410 ? 'task_expired' : 'task_already_terminal', 'the attempt was ended', { state, reason });
+    }
+    if (isOver(task)) throw new Refusal(409, 'task_already_terminal', 'the task is finished', { state });
+    return task;
+  }
+
+  #hear(task: TaskRecord, said: { progressPct?: number | null; message?: string | null }): void {
+    task.heard = this.#clock.now();
+    task.beats++;
+    task.state = 'RUNNING';
+    task.progressPct = said.progressPct ?? task.progressPct;
+    task.message = said.message ?? task.message;
+    if (task.asked) task.told ??= task.heard;
+    this.change();
+  }
+
+  #started(id: string, token: string, body: { attempt: number }): object {
+    const task = this.#judge(id, token, body.attempt, 409);
+    this.#hear(task, {});
+    task.beats--;
+    return { acknowledged: true, serverTime: this.#iso(), shouldCancel: task.asked, cancelReason: task.why };
+  }
+
+  #heartbeat(id: string, token: string, body: Omit<HeartbeatItem, 'taskId'>): object {
+    const task = this.#judge(id, token, body.attempt, 410);
+    this.#hear(task, body);
+    const nextHeartbeatMs = this.envelope(task).heartbeatIntervalMs;
+    return { acknowledged: true, shouldCancel: task.asked, cancelReason: task.why, serverTime: this.#iso(), nextHeartbeatMs };
+  }
+
+  #heartbeats(token: string, body: { heartbeats: HeartbeatItem[] }): object {
+    const all = body.heartbeats;
+    if (all.length < 1 || all.length > 1000) throw new Refusal(400, 'invalid_request', '1 to 1,000 heartbeats');
+    const results = all.map((item) => {
+      const { taskId } = item;
+      try {
+        return { taskId, status: 200, ...this.#heartbeat(taskId, item.taskToken ?? token, checked('item', item)) };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return { taskId, status: error.status, ...error.body() };
+      }
+    });
+    return { results, serverTime: this.#iso() };
+  }
+
+  #completed(id: string, token: string, body: Completion, raw: string): object {
+    const before = this.#tasks.get(id);
+    const answer = { acknowledged: true, finalState: body.outcome, serverTime: this.#iso() };
+    if (before && isOver(before) && before.attempt === body.attempt && before.completion === raw) return answer;
+    const task = this.#judge(id, token, body.attempt, 409);
+    if (body.outcome === 'FAILED' && !body.error?.category) throw new Refusal(400, 'invalid_request', 'FAILED needs error.category');
+    task.completion = raw;
+    task.output = body.output;
+    task.error = body.error ?? undefined;
+    task.phase = body.cancelledDuringPhase ?? undefined;
+    task.partial = body.partialProgress;
+    this.finish(task, body.outcome, '');
+    return answer;
+  }
+
+  #register(token: string, request: RegisterWorkerRequest): object {
+    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    if (!request.queue || !request.types?.length) throw new Refusal(400, 'invalid_request', 'queue and types are needed');
+    let worker = [...this.workers.values()].find((w) => request.registrationId && w.request.registrationId === request.registrationId);
+    if (!worker) {
+      const workerId = `wkr_${String(++this.#number).padStart(4, '0')}`;
+      worker = {
+        workerId, request, status: 'ONLINE', reason: '', beats: 0, activeCount: 0, completed: 0, failed: 0, heard: 0, seq: 0,
+      };
+      this.workers.set(workerId, worker);
+    }
+    worker.heard = this.#clock.now();
+    this.change();
+    return {
+      workerId: worker.workerId, machineId: request.machineId ?? '', workerToken: 'worker/' + worker.workerId,
+      tokenExpiresAt: new Date(this.#clock.wall() + 3_600_000).toISOString(), heartbeatIntervalMs: this.#intervalMs,
+      heartbeatTimeoutMs: this.#timeoutMs,
+    };
+  }
+
+  /** A worker that may act. */
+  #worker(id: string, token: string): WorkerRecord {
+    const worker = this.workers.get(id);
+    if (token !== 'worker/' + id && token !== 'fake-control-token') {
+      throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    }
+    if (!worker) throw new Refusal(404, 'worker_not_found', 'register again');
+    if (worker.status === 'OFFLINE') throw new Refusal(410, 'worker_offline', 'register again', { reason: worker.reason });
+    return worker;
+  }
+
+  #workerBeat(id: string, token: string, body: WorkerHeartbeatRequest): object {
+    const worker = this.#worker(id, token);
+    worker.heard = this.#clock.now();
+    worker.beats++;
+    if ((body.seq ?? 0) > worker.seq) {
+      worker.seq = body.seq!;
+      worker.completed += body.completedDelta ?? 0;
+      worker.failed += body.failedDelta ?? 0;
+    }
+    worker.activeCount = body.activeCount ?? worker.activeCount;
+    const lostTasks: object[] = [];
+    for (const item of body.tasks ?? []) {
+      try {
+        this.#hear(this.#judge(item.taskId, 'worker/' + id, item.attempt, 410), item);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        lostTasks.push({ taskId: item.taskId, attempt: item.attempt, error: error.code });
+      }
+    }
+    const cancelTasks = this.heldBy(worker).filter((t) => t.asked).map((task) => {
+      task.told ??= worker.heard;
+      return { taskId: task.taskId, attempt: task.attempt, reason: task.why };
+    });
+    return {
+      accepted: true, shouldDrain: worker.status === 'DRAINING', cancelTasks, lostTasks, serverTime: this.#iso(),
+      heartbeatIntervalMs: this.#intervalMs, heartbeatTimeoutMs: this.#timeoutMs,
+    };
+  }
+
+  #drain(id: string, token: string, body: { reason?: string }): object {
+    const worker = this.#worker(id, token);
+    worker.status = 'DRAINING';
+    worker.reason = body.reason ?? '';
+    this.change();
+    return { workerId: id, status: 'DRAINING' };
+  }
+
+  /** Hands tasks out, waiting for the first. */
+  async #claim(queue: string, token: string, body: ClaimRequest, gone: AbortSignal): Promise<object> {
+    const id = token.replace(/^worker\//, '');
+    const end = this.#clock.now() + (body.waitMs ?? 0);
+    for (;;) {
+      const worker = this.#worker(id, token);
+      if (worker.status === 'DRAINING') throw new Refusal(409, 'worker_draining', 'it gets no new tasks');
+      if (worker.request.queue !== queue) throw new Refusal(403, 'forbidden', 'a token for something else');
+      worker.heard = this.#clock.now();
+      const tasks = this.#handOut(worker, body);
+      const left = end - this.#clock.now();
+      if (tasks.length > 0 || left <= 0) return { tasks };
+      await this.#wait(left, gone);
+    }
+  }
+
+  #wait(ms: number, gone: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.setTimeout(resolve, ms);
+      this.#waiting.push(() => {
+        timer.cancel();
+        resolve();
+      });
+      gone.addEventListener('abort', () => {
+        timer.cancel();
+        reject(gone.reason as Error);
+      }, { once: true });
+    });
+  }
+
+  #handOut(worker: WorkerRecord, body: ClaimRequest): TaskEnvelope[] {
+    const key = `${worker.workerId}/${body.claimId}`;
+    const before = this.#claims.get(key);
+    if (before && body.claimId) {
+      return before.map((id) => this.taskOf(id)).filter((t) => t.workerId === worker.workerId && !isOver(t) && t.state !== 'QUEUED')
+        .map((t) => this.envelope(t));
+    }
+    const types = body.types ?? worker.request.types;
+    const taken = this.#queued.filter((t) => t.request.queue === worker.request.queue && types.includes(t.request.type ?? ''))
+      .slice(0, Number(body.max ?? 1));
+    this.#queued = this.#queued.filter((t) => !taken.includes(t));
+    for (const task of taken) this.dispatch(task, worker.workerId);
+    if (taken.length > 0) this.#claims.set(key, taken.map((t) => t.taskId));
+    return taken.map((t) => this.envelope(t));
+  }
+
+  #createTask(token: string, request: CreateTaskRequest): object {
+    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    const task = this.create(request);
+    if (request.queue) return this.#shown(this.queueUp(task).taskId);
+    this.dispatch(task, '');
+    return this.envelope(task);
+  }
+
+  #shown(id: string): object {
+    const task = this.#tasks.get(id);
+    if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
+    const { taskId, state, attempt, workerId, request } = task;
+    return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, output: task.output ?? null };
+  }
+}
+
+function checked<T extends object>(what: string, body: T): T {
+  for (const field of Object.keys(body)) {
+    if (!known[what]!.includes(field)) throw new Refusal(400, 'unknown_field', `${field} is no field of ${what}`);
+  }
+  return body;
+}
