@@ -13,12 +13,13 @@ interface Beat {
 }
 
 /** A server for real sockets that notes who beats when. */
-async function listening() {
+async function listening(hears: () => boolean = () => true) {
   const calls: { path: string; body: string; at: number }[] = [];
   const server = createServer(async (req: IncomingMessage, res) => {
     let body = '';
     for await (const part of req) body += String(part);
     calls.push({ path: req.url!, body, at: Date.now() });
+    if (req.url === '/v1/heartbeats' && !hears()) return void req.socket.destroy();
     const serverTime = new Date().toISOString();
     const { heartbeats = [] } = JSON.parse(body) as { heartbeats?: Beat[] };
     res.end(JSON.stringify({
@@ -53,7 +54,7 @@ async function run(url: string, script: string, ...args: string[]): Promise<{ co
 for (const [beats, alive] of [['thread', true], ['inline', false]] as const) {
   test(`a program that blocks its event loop for three timeouts ${alive ? 'beats on' : 'with beats: inline does not'}`, async () => {
     const { calls, url, close, envelope } = await listening();
-    const { code, out } = await run(url, './children/spin.js', JSON.stringify(envelope), '900', beats);
+    const { code, out } = await run(url, './children/spin.js', JSON.stringify(envelope), '900', beats, 'patient');
     close();
     assert.equal(code, 0);
     assert.equal((JSON.parse(out) as { finalState: string }).finalState, 'SUCCEEDED');
@@ -65,6 +66,18 @@ for (const [beats, alive] of [['thread', true], ['inline', false]] as const) {
     assert.equal(calls.at(-1)!.path, '/v1/tasks/task_1/completed');
   });
 }
+
+test('a strict lease that ended while the event loop was blocked has ended, though a server answers again', async () => {
+  let since = 0;
+  const { calls, url, close, envelope } = await listening(() => {
+    since ||= Date.now();
+    return Date.now() - since < 50 || Date.now() - since > 600;
+  });
+  const { out } = await run(url, './children/spin.js', JSON.stringify(envelope), '1200', 'thread', 'strict');
+  close();
+  assert.deepEqual(JSON.parse(out), { failed: 'LeaseEnded' });
+  assert.ok(!calls.some((c) => c.path.endsWith('/completed')));
+});
 
 test('beats go on from the event loop should the thread die', async () => {
   const { calls, url, close, envelope } = await listening();

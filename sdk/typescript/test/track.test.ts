@@ -44,8 +44,13 @@ test('an attempt is told as started, beats at once and then by the interval, and
 
 test('what a process tracks goes in one request a tick', async () => {
   const { server, client, named } = begin();
-  const all = Array.from({ length: 1200 }, () => client.track(server.push(beats)));
-  await Promise.all(all.map((a) => a.started));
+  const all: Attempt[] = [];
+  for (let i = 0; i < 12; i++) {
+    const some = Array.from({ length: 100 }, () => client.track(server.push(beats)));
+    await Promise.all(some.map((a) => a.started));
+    all.push(...some);
+    await server.clock.advance(700);
+  }
   await server.clock.advance(40_000);
   const before = named().length;
   await server.clock.advance(100_000);
@@ -64,6 +69,8 @@ test('progress replaces what was not sent, goes with a beat, and its last value 
   await server.clock.advance(10_000);
   const told = named().flat().filter((b) => b.progressPct !== undefined);
   assert.deepEqual(told.map((b) => [b.progressPct, b.message]), [[50, 'step 50']]);
+  await server.clock.advance(20_000);
+  assert.equal(named().flat().filter((b) => b.progressPct !== undefined).length, 1, 'what was acknowledged is not said again');
   attempt.progress(99, 'nearly');
   await server.finish(attempt.done());
   assert.deepEqual(bodies('/heartbeat').map((b) => (JSON.parse(b) as { progressPct: number }).progressPct), [99]);
@@ -143,6 +150,7 @@ test('a completion is repeated byte for byte until it is answered, and no beat c
   let cut = 0;
   server.loseAnswers((r) => r.path.endsWith('/completed') && ++cut <= 3);
   const completion = attempt.done([1, 2]);
+  await assert.rejects(attempt.done(), EndedError);
   await server.until('it was tried', () => cut === 1);
   server.unavailable(7000);
   await server.clock.advance(60_000);
@@ -151,6 +159,21 @@ test('a completion is repeated byte for byte until it is answered, and no beat c
   assert.equal(new Set(bodies('/completed')).size, 1);
   assert.ok(bodies('/completed').length >= 4);
   assert.equal(named().length, before);
+  client.close();
+});
+
+test('a completion waits for the beat that is on the wire', async () => {
+  const { server, client, bodies, track } = begin();
+  const attempt = await track();
+  let answered = () => {};
+  server.intercept((r) => (r.path === '/v1/heartbeats' ? new Promise((resolve) => (answered = () => resolve(undefined))) : undefined));
+  await server.clock.advance(0);
+  const completion = attempt.done();
+  await server.clock.advance(1000);
+  assert.equal(bodies('/completed').length, 0);
+  server.intercept(undefined);
+  answered();
+  assert.equal((await server.finish(completion)).finalState, 'SUCCEEDED');
   client.close();
 });
 

@@ -11,7 +11,14 @@ export interface FakeServerOptions {
   workerTimeoutMs?: number;
 }
 
-type Interceptor = (request: FakeRequest) => { status: number; body: unknown; headers?: Record<string, string> } | undefined;
+/** What is answered instead. */
+export interface Instead {
+  status: number;
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+type Interceptor = (request: FakeRequest) => Instead | undefined | Promise<Instead | undefined>;
 
 /** A Lubdub server in memory, whose clock a test holds. */
 export class FakeServer {
@@ -116,7 +123,7 @@ export class FakeServer {
     this.#routes.credit(this.clock.now() - this.#downSince);
   }
 
-  /** Has f answer before the server does, where it returns something; undefined ends that. */
+  /** Has f answer before the server does, where it returns something, now or later; undefined ends that. */
   intercept(f: Interceptor | undefined): void {
     this.#intercept = f;
   }
@@ -163,7 +170,7 @@ export class FakeServer {
     await Promise.resolve();
     init.signal.throwIfAborted();
     if (this.#down) return this.#down();
-    const instead = this.#intercept?.(request);
+    const instead = await this.#intercept?.(request);
     if (instead) {
       request.status = instead.status;
       return said(instead.status, instead.body, instead.headers);
