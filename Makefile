@@ -102,7 +102,6 @@ CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongCroner$$' ./internal/cron -croner.expressions $(CRON_EXPRESSIONS)
 
-test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
 deps-python: # and what the tests of the Python SDK need
 	@sh internal/ci/install-redis.sh python
 
@@ -110,7 +109,7 @@ test-python: build deps-python ## the Python SDK: on every interpreter found of 
 	cd sdk/python && npm ci --silent --no-audit --no-fund --omit=optional
 	python3 sdk/python/tools/test.py
 
-test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
 	@sh internal/ci/install-redis.sh deploy
 	@mkdir -p bin/systemd
 	promtool check config --syntax-only deploy/observability/prometheus.yml
