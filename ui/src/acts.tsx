@@ -1,0 +1,218 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, get, post, type Task } from './api';
+import { onAll, onIds, type Options, type Selector } from './cli';
+import { changed } from './data';
+import { count, list } from './format';
+import { rolesOf } from './roles.gen';
+import { session } from './session';
+import { Signal, use } from './signal';
+
+// What can be done to what. The server decides; what a role forbids is not offered, and it is said why.
+
+interface Counted { matched: number; done?: number; draining?: number; refused?: Record<string, number>; nextPageToken?: string }
+
+interface Act {
+  noun: string; verb: string; label: string; op: string; opMany?: string;
+  effect: string; danger?: boolean; reason?: boolean; grace?: boolean; deadline?: boolean;
+  one: (id: string, o: Options) => Promise<unknown>;
+  many?: (selector: Selector, dryRun: boolean, o: Options, pageToken?: string) => Promise<Counted>;
+}
+
+const enc = encodeURIComponent;
+const because = (o: Options): object => o.reason ? { reason: o.reason } : {};
+
+function taskSelector({ label, ...s }: Selector): object {
+  const labels = Object.fromEntries((label ?? '').split(',').filter(Boolean).map((l) => l.trim().split('=', 2)));
+  return { ...s, ...(label ? { labels } : {}) };
+}
+
+const onWorkers = (verb: string) => (s: Selector, dryRun: boolean, o: Options): Promise<Counted> => post(`v1/workers:${verb}`, {
+  selector: taskSelector(s), dryRun, ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
+const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> => post(`v1/workers/${enc(id)}/${verb}`, {
+  ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
+
+export const acts = {
+  cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
+    effect: 'Its worker is told with its next beat, and has the grace period to stop.',
+    one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
+    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: taskSelector(s), dryRun, ...because(o), pageToken,
+      ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
+  retryTask: { noun: 'task', verb: 'retry', label: 'Retry', op: 'nextAttempt', opMany: 'retryTasks',
+    effect: 'The next attempt begins; one that still runs is fenced off at once.',
+    one: async (id) => {
+      const t = await get<Task>(`v1/tasks/${enc(id)}`);
+      return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
+    },
+    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: taskSelector(s), dryRun, pageToken }) },
+  cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', op: 'cancelRun', danger: true, reason: true, grace: true,
+    effect: 'Every task of the run is cancelled.',
+    one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
+  drainWorker: { noun: 'worker', verb: 'drain', label: 'Drain', op: 'drainWorker', opMany: 'drainWorkers', reason: true, deadline: true,
+    effect: 'It takes nothing new, and is OFFLINE when its work is done or the deadline has passed.', one: onWorker('drain'), many: onWorkers('drain') },
+  cordonWorker: { noun: 'worker', verb: 'cordon', label: 'Cordon', op: 'cordonWorker', opMany: 'cordonWorkers', reason: true,
+    effect: 'It takes nothing new and stays ONLINE.', one: onWorker('cordon'), many: onWorkers('cordon') },
+  uncordonWorker: { noun: 'worker', verb: 'uncordon', label: 'Uncordon', op: 'uncordonWorker', opMany: 'uncordonWorkers', reason: true,
+    effect: 'It takes work again.', one: onWorker('uncordon'), many: onWorkers('uncordon') },
+  resumeWorker: { noun: 'worker', verb: 'resume', label: 'Resume', op: 'resumeWorker', opMany: 'resumeWorkers', reason: true,
+    effect: 'Its drain is taken back: it is ONLINE and takes work again.', one: onWorker('resume'), many: onWorkers('resume') },
+  offlineWorker: { noun: 'worker', verb: 'offline', label: 'Take offline', op: 'offlineWorker', opMany: 'offlineWorkers', danger: true, reason: true,
+    effect: 'It is OFFLINE now, and what it holds goes to others at once.', one: onWorker('offline'), many: onWorkers('offline') },
+  drainMachine: { noun: 'machine', verb: 'drain', label: 'Drain machine', op: 'drainMachine', reason: true, deadline: true,
+    effect: 'All of its workers drain, and it takes no new ones until it is resumed.',
+    one: (id, o) => post(`v1/machines/${enc(id)}/drain`, { ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) }) },
+  resumeMachine: { noun: 'machine', verb: 'resume', label: 'Resume machine', op: 'resumeMachine', reason: true,
+    effect: 'It takes workers again, and those that drain go on.', one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)) },
+  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause', op: 'pauseQueue', effect: 'Nothing is handed out of it; what runs goes on.',
+    one: (id) => post(`v1/queues/${enc(id)}/pause`) },
+  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume', op: 'resumeQueue', effect: 'Its tasks are handed out again.',
+    one: (id) => post(`v1/queues/${enc(id)}/resume`) },
+  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
+    one: (id) => post(`v1/schedules/${enc(id)}/pause`) },
+  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume', op: 'resumeSchedule', effect: 'It goes on, and catches up what it missed within its bound.',
+    one: (id) => post(`v1/schedules/${enc(id)}/resume`) },
+  fireSchedule: { noun: 'schedule', verb: 'fire', label: 'Fire now', op: 'fireSchedule', effect: 'Its task is created once more, now.',
+    one: (id) => post(`v1/schedules/${enc(id)}/fire`) },
+  testWebhook: { noun: 'webhook', verb: 'test', label: 'Send a test', op: 'testWebhook', effect: 'A message of its own kind is sent to it.',
+    one: (id) => post(`v1/webhooks/${enc(id)}/test`) },
+  redeliver: { noun: 'webhook', verb: 'redeliver', label: 'Redeliver', op: 'redeliver', effect: 'The message is sent again now.',
+    one: (id) => { const [hook = '', deliveryId] = id.split(' '); return post(`v1/webhooks/${enc(hook)}/redeliver`, { deliveryId }); } },
+  release: { noun: 'system', verb: 'release', label: 'Release the brake', op: 'releaseBrake', danger: true,
+    effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.', one: () => post('v1/system:release') },
+  sweep: { noun: 'system', verb: 'sweep', label: 'Sweep now', op: 'sweep', effect: 'One sweep of everything, whatever the sweepers do by themselves.',
+    one: () => post('v1/system:sweep') },
+} satisfies Record<string, Act>;
+
+export type ActName = keyof typeof acts;
+export type Target = { ids: string[] } | { selector: Selector };
+
+// forbidden says why an act is not for this role; "" when it is.
+export function forbidden(op: string): string {
+  const role = session.value?.role ?? '';
+  const may = rolesOf[op] ?? [];
+  return may.includes(role) ? '' : `The role ${role} may not do this; it takes ${list([...may]).replace(' and ', ' or ')}.`;
+}
+
+export const asked = new Signal<{ act: ActName; on: Target } | null>(null);
+export const done = new Signal<{ text: string; failed: boolean } | null>(null);
+
+export function ActButton({ act, on, label, why }: { act: ActName; on: Target; label?: string; why?: string }): JSX.Element {
+  use(session);
+  const a: Act = acts[act];
+  const no = forbidden('selector' in on ? a.opMany ?? a.op : a.op) || why || '';
+  return <button type="button" class={a.danger ? 'danger' : ''} aria-disabled={no ? 'true' : undefined} title={no || a.effect}
+    onClick={() => { if (!no) asked.set({ act, on }); }}>{label ?? a.label}{no && <span class="sr">. {no}</span>}</button>;
+}
+
+// Acts is a row of buttons. A reason that forbids some of them is told once, for eyes too.
+export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?: string }): JSX.Element {
+  use(session);
+  const no = [...new Set(names.map((n) => forbidden(acts[n].op)).filter(Boolean))];
+  return <div class="acts">{names.map((n) => <ActButton key={n} act={n} on={on} />)}
+    {(no[0] ?? note) && <span class="why">{no[0] ?? note}</span>}</div>;
+}
+
+const parallel = 4;
+
+async function onEach(a: Act, ids: string[], o: Options, tell: (done: number) => void): Promise<Map<string, string[]>> {
+  const refused = new Map<string, string[]>();
+  const rest = [...ids];
+  let finished = 0;
+  const work = async (): Promise<void> => {
+    for (let id = rest.shift(); id !== undefined; id = rest.shift()) {
+      try { await a.one(id, o); } catch (e) {
+        const why = e instanceof ApiError ? e.message : String(e);
+        refused.set(why, [...(refused.get(why) ?? []), id]);
+      }
+      tell(++finished);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(parallel, ids.length) }, work));
+  return refused;
+}
+
+const shown = (ids: string[]): string => list(ids.slice(0, 3)) + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
+
+export function ActDialog(): JSX.Element | null {
+  const on = use(asked);
+  return on && <Ask key={on.act + JSON.stringify(on.on)} act={on.act} on={on.on} />;
+}
+
+function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
+  const a: Act = acts[act];
+  const box = useRef<HTMLDialogElement>(null);
+  const [o, set] = useState<Options>({});
+  const [matched, setMatched] = useState<number | null>('ids' in on ? on.ids.length : null);
+  const [more, setMore] = useState(false);
+  const [busy, setBusy] = useState('');
+  const [failed, setFailed] = useState('');
+  useEffect(() => {
+    box.current?.showModal();
+    if (!('selector' in on) || !a.many) return;
+    let over = false;
+    a.many(on.selector, true, {}).then(
+      (c) => { if (!over) { setMatched(c.matched); setMore(!!c.nextPageToken); } },
+      (e: unknown) => { if (!over) setFailed(e instanceof Error ? e.message : String(e)); });
+    return () => { over = true; };
+  }, []);
+  const close = (): void => { box.current?.close(); asked.set(null); };
+  const act1 = async (): Promise<void> => {
+    setBusy('Working …');
+    setFailed('');
+    try {
+      let text = '', wrong = false;
+      if ('ids' in on) {
+        const refused = await onEach(a, on.ids, o, (n) => setBusy(`${n} of ${on.ids.length} …`));
+        const bad = [...refused.values()].flat().length;
+        wrong = bad > 0;
+        text = `${a.label}: ${count(on.ids.length - bad, 'done', 'done')}` +
+          [...refused].map(([why, ids]) => `; ${shown(ids)}: ${why}`).join('');
+        if (bad === on.ids.length && bad === 1) { setFailed([...refused.keys()][0] ?? ''); setBusy(''); return; }
+      } else if (a.many) {
+        let page: string | undefined, n = 0;
+        const refused: Record<string, number> = {};
+        do {
+          const c = await a.many(on.selector, false, o, page);
+          n += c.done ?? c.draining ?? 0;
+          for (const [code, times] of Object.entries(c.refused ?? {})) refused[code] = (refused[code] ?? 0) + times;
+          page = c.nextPageToken;
+          setBusy(`${n} done …`);
+        } while (page);
+        text = `${a.label}: ${count(n, 'done', 'done')}` + Object.entries(refused).map(([code, times]) => `; ${times} refused (${code})`).join('');
+        wrong = Object.keys(refused).length > 0;
+      }
+      done.set({ text, failed: wrong });
+      changed.set(changed.value + 1);
+      close();
+    } catch (e) {
+      setFailed(e instanceof Error ? e.message : String(e));
+      setBusy('');
+    }
+  };
+  const cli = 'ids' in on ? onIds(a.noun, a.verb, on.ids.flatMap((i) => i.split(' ')).filter(Boolean), o) : onAll(a.noun, a.verb, on.selector, o);
+  const many = matched !== null && matched !== 1;
+  const what = a.noun === 'system' ? '' : matched === null ? `the ${a.noun}s that match` : 'ids' in on && on.ids.length === 1 ? on.ids[0]
+    : (more ? 'at least ' : '') + count(matched, a.noun);
+  const ms = (text: string): number | undefined => text === '' ? undefined : Math.round(Number(text) * 1000);
+  return <dialog ref={box} aria-labelledby="act-title" onClose={() => asked.set(null)}>
+    <form method="dialog" onSubmit={(e) => { e.preventDefault(); if (!busy && matched !== 0) void act1(); }}>
+      <h2 id="act-title">{a.label} <span class="id">{what}</span></h2>
+      <p>{a.effect}</p>
+      {'selector' in on && <p class="count" role="status">{failed ? '' : matched === null ? 'Counting …'
+        : `The server counts ${more ? 'at least ' : ''}${count(matched, a.noun)} that ${many ? 'match' : 'matches'}: nothing has been done yet.`}</p>}
+      {a.reason && <label>Reason <input name="reason" maxLength={200} autoComplete="off" placeholder="shown in events and history"
+        onInput={(e) => set({ ...o, reason: e.currentTarget.value })} /></label>}
+      {a.grace && <label>Grace period, seconds <input name="grace" type="number" min="0" max="86400" step="any" placeholder="the task's own; 0 ends it now"
+        onInput={(e) => set({ ...o, graceMs: ms(e.currentTarget.value) })} /></label>}
+      {a.deadline && <label>Deadline, seconds from now <input name="deadline" type="number" min="0" max="86400" step="any" placeholder="none: wait for its work"
+        onInput={(e) => set({ ...o, deadlineMs: ms(e.currentTarget.value) })} /></label>}
+      <p class="cli">The same on the command line:<code tabIndex={0}>{cli}</code></p>
+      {failed && <p class="failed" role="alert">{failed}</p>}
+      <div class="acts end">
+        <button type="button" onClick={close}>Leave it</button>
+        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!!busy || matched === 0 || matched === null}>
+          {busy || `${a.label}${many && matched ? ` ${count(matched, a.noun)}` : ''}`}</button>
+      </div>
+    </form>
+  </dialog>;
+}

@@ -1,0 +1,111 @@
+import type { components } from './api.gen';
+import { Signal } from './signal';
+import { scope, session, signOut } from './session';
+
+type Schemas = components['schemas'];
+export type Task = Schemas['Task'];
+export type HistoryEntry = Schemas['HistoryEntry'];
+export type Evidence = Schemas['Evidence'];
+export type Worker = Schemas['Worker'];
+export type Machine = Schemas['Machine'];
+export type Queue = Schemas['Queue'];
+export type Run = Schemas['Run'];
+export type Schedule = Schemas['Schedule'];
+export type Webhook = Schemas['Webhook'];
+export type Delivery = Schemas['WebhookDelivery'];
+export type Stats = Schemas['Stats'];
+export type System = Schemas['System'];
+export type Verdicts = Schemas['VerdictCounts'];
+export type LubdubEvent = Schemas['Event'];
+export type ScopeList = Schemas['ScopeList'];
+
+export type Query = Record<string, string | number | undefined>;
+
+// A refusal or a failure, in the server's words where it has some.
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly code: string, message: string, readonly retryAfterMs = 0) { super(message); }
+}
+
+// How the last request went: what is Offline.
+export const reach = new Signal<{ ok: boolean; why: string }>({ ok: true, why: '' });
+export const calls = { count: 0 };
+
+// The server's clock, bounded by its Date headers, which tell whole seconds.
+const clock = { least: -Infinity, most: Infinity, offset: 0 };
+
+export function heardAt(date: string | null, sent: number, got: number): void {
+  const second = date ? Date.parse(date) : NaN;
+  if (Number.isNaN(second)) return;
+  const least = second - got, most = second + 1000 - sent;
+  clock.least = Math.max(clock.least, least);
+  clock.most = Math.min(clock.most, most);
+  if (clock.least > clock.most) [clock.least, clock.most] = [least, most]; // one of the clocks was set
+  clock.offset = (clock.least + clock.most) / 2;
+}
+
+export const serverNow = (): number => Date.now() + clock.offset;
+
+const base = new URL('../', document.baseURI);
+
+export function address(path: string, query: Query = {}, everywhere = false): URL {
+  const url = new URL(path, base);
+  const at = everywhere ? null : scope.value;
+  if (at) {
+    url.searchParams.set('tenantId', at.tenantId);
+    url.searchParams.set('workspaceId', at.workspaceId);
+  }
+  for (const [name, v] of Object.entries(query)) {
+    if (v === undefined || v === '') continue;
+    if (name === 'label') for (const one of String(v).split(',')) url.searchParams.append(name, one.trim());
+    else url.searchParams.set(name, String(v));
+  }
+  return url;
+}
+
+export function headers(more: Record<string, string> = {}): Record<string, string> {
+  return { Authorization: 'Bearer ' + (session.value?.token ?? ''), ...more };
+}
+
+const wait = 10_000;
+
+export async function call<T>(method: string, path: string, o: {
+  query?: Query; body?: unknown; signal?: AbortSignal; everywhere?: boolean; // everywhere: no scope is named
+} = {}): Promise<T> {
+  const sent = Date.now();
+  const late = AbortSignal.timeout(wait);
+  calls.count++;
+  let res: Response;
+  try {
+    res = await fetch(address(path, o.query, o.everywhere), {
+      method, cache: 'no-store', credentials: 'omit', signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
+      headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      body: o.body === undefined ? undefined : JSON.stringify(o.body),
+    });
+  } catch (e) {
+    if (o.signal?.aborted) throw e;
+    const why = late.aborted ? `The server did not answer within ${wait / 1000} s` : 'The server cannot be reached';
+    reach.set({ ok: false, why });
+    throw new ApiError(0, 'unreachable', why);
+  }
+  heardAt(res.headers.get('Date'), sent, Date.now());
+  const text = await res.text();
+  let body: unknown = null;
+  try { body = text ? JSON.parse(text) : null; } catch { /* a proxy's page */ }
+  if (res.ok) {
+    if (!reach.value.ok) reach.set({ ok: true, why: '' });
+    return body as T;
+  }
+  const said = (body ?? {}) as { error?: string; message?: string };
+  const e = new ApiError(res.status, said.error ?? 'http_' + res.status, said.message ?? `The server answered ${res.status}`,
+    Number(res.headers.get('Retry-After') ?? 0) * 1000);
+  if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
+  else if (!reach.value.ok) reach.set({ ok: true, why: '' });
+  if (res.status === 401 && session.value) {
+    signOut(session.value.expires <= serverNow()
+      ? 'The token has ended. Make another with: lubdub ui' : 'The server does not take the token any more. Make another with: lubdub ui');
+  }
+  throw e;
+}
+
+export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> => call<T>('GET', path, { query, signal });
+export const post = <T>(path: string, body: unknown = {}, query?: Query): Promise<T> => call<T>('POST', path, { body, query });

@@ -1,0 +1,53 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { get } from './api';
+import { useData, type Data } from './data';
+import { count } from './format';
+import { change, useRoute } from './route';
+
+// A list of the API, page by page: its filter stands in the address, so that a link shows the same to everyone.
+export interface List<T> {
+  data: Data<T>; filter: Record<string, string>; page: number;
+  next: (token: string) => void; back: () => void; none: (nouns: string) => string;
+}
+
+export function useList<T>(path: string, fields: string[], more: Record<string, string | number> = {}, every = 5000): List<T> {
+  const { query } = useRoute();
+  const filter = Object.fromEntries(fields.map((f) => [f, query.get(f) ?? '']));
+  const key = path + JSON.stringify(filter);
+  const [pages, set] = useState<{ key: string; tokens: string[] }>({ key, tokens: [] });
+  const tokens = pages.key === key ? pages.tokens : [];
+  const pageToken = tokens[tokens.length - 1];
+  const data = useData(key + (pageToken ?? ''), (signal) => get<T>(path, { pageSize: 50, ...more, ...filter, pageToken }, signal), every);
+  return {
+    data, filter, page: tokens.length + 1,
+    next: (token) => set({ key, tokens: [...tokens, token] }),
+    back: () => set({ key, tokens: tokens.slice(0, -1) }),
+    none: (nouns) => {
+      const by = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `${k}=${v}`);
+      return by.length ? `The server looked for ${nouns} with ${by.join(', ')} and found none on this page.` : `There are no ${nouns} here.`;
+    },
+  };
+}
+
+export interface Field { name: string; label?: string; choices?: string[]; hint?: string }
+
+export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JSX.Element {
+  const set = Object.values(of.filter).some(Boolean);
+  return <form class="filters" role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
+    {fields.map((f) => <label key={f.name}>{f.label ?? f.name}{f.choices
+      ? <select value={of.filter[f.name]} onChange={(e) => change({ [f.name]: e.currentTarget.value })}>
+        <option value="">any</option>{f.choices.map((c) => <option key={c} value={c}>{c}</option>)}</select>
+      : <input value={of.filter[f.name]} placeholder={f.hint} autoComplete="off" spellcheck={false} onChange={(e) => change({ [f.name]: e.currentTarget.value.trim() })} />}
+    </label>)}
+    {set && <button type="button" onClick={() => change(Object.fromEntries(fields.map((f) => [f.name, undefined])))}>Show all</button>}
+  </form>;
+}
+
+export function Pager<T>({ of, next, shown, total, noun }: { of: List<T>; next?: string; shown: number; total?: number | null; noun: string }): JSX.Element {
+  const text = total !== null && total !== undefined ? `${shown} of ${count(total, noun)}` : next ? `${shown} on this page, and there are more` : count(shown, noun);
+  return <div class="pager"><span role="status">{text}</span>
+    {of.page > 1 && <button type="button" onClick={of.back}>Previous page</button>}
+    {next && <button type="button" onClick={() => of.next(next)}>Next page</button>}
+    {of.page > 1 && <span class="dim">page {of.page}</span>}</div>;
+}

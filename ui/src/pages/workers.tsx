@@ -1,0 +1,135 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { get, type LubdubEvent, type Machine, type Task, type Worker } from '../api';
+import { ActButton, Acts } from '../acts';
+import { useData } from '../data';
+import { count, list, number, span } from '../format';
+import { Filters, Pager, useList } from '../lists';
+import { Age, Facts, Id, Liveness, Moment, Read, Section, State, Table, Title } from '../parts';
+import { hindrances } from '../words';
+import { EventTable } from './events';
+import { taskColumns } from './tasks';
+
+const fields = ['status', 'liveness', 'schedulable', 'queue', 'type', 'machineId', 'name', 'version', 'label'];
+const enc = encodeURIComponent;
+
+export const workerColumns = [
+  { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
+  { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
+  { name: 'Liveness', cell: (w: Worker) => w.status === 'OFFLINE' ? <span class="dim">–</span> : <Liveness of={w.liveness} /> },
+  { name: 'Status', cell: (w: Worker) => <State of={w.status} /> },
+  { name: 'Holds', num: true, cell: (w: Worker) => `${w.heldCount} / ${w.maxConcurrent}` },
+  { name: 'Machine', cell: (w: Worker) => <Id kind="machine" id={w.machineId} /> },
+  { name: 'Queue', cell: (w: Worker) => <Id kind="queue" id={w.queue} /> },
+  { name: 'Version', cell: (w: Worker) => w.version ?? <span class="dim">–</span> },
+  { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} /> },
+  { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %` },
+  { name: 'Stale 24 h', num: true, cell: (w: Worker) => <>{w.staleCount24h}{w.flapping && <span class="state s-FAILED"> flaps</span>}</> },
+  { name: 'Takes no work because', cell: (w: Worker) => list(hindrances(w)) || <span class="dim">–</span> },
+];
+
+export function Workers(): JSX.Element {
+  const l = useList<{ workers: Worker[]; nextPageToken?: string; totalCount: number | null }>('v1/workers', fields);
+  const [ids, set] = useState(new Set<string>());
+  const { queue, version, machineId, label } = l.filter;
+  const selector = { queue, version, machineId, label };
+  const other = fields.find((f) => !(f in selector) && l.filter[f]);
+  const why = other ? `An act on all goes by queue, version, machine and label; take the filter ${other} away, or select workers.`
+    : Object.values(selector).every((v) => !v) ? 'Filter by queue, version, machine or label first.' : '';
+  const none = ids.size ? '' : 'Select workers first.';
+  return <>
+    <Title name="Workers">Workers</Title>
+    <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] },
+      { name: 'schedulable', choices: ['true', 'false'] }, { name: 'queue' }, { name: 'type' }, { name: 'machineId', label: 'machine' }, { name: 'name' },
+      { name: 'version' }, { name: 'label', hint: 'key=value' }]} />
+    <div class="acts bar" role="group" aria-label="Acts on those selected"><span class="dim">Selected ({ids.size})</span>
+      {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) =>
+        <ActButton key={a} act={a} on={{ ids: [...ids] }} why={none} />)}</div>
+    <div class="acts bar" role="group" aria-label="Acts on all that match"><span class="dim">All that match</span>
+      {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) =>
+        <ActButton key={a} act={a} on={{ selector }} why={why} />)}</div>
+    <Read data={l.data} what="the workers">{(v) => <>
+      <Table label="Workers" rows={v.workers} columns={workerColumns} id={(w) => w.workerId} chosen={{ ids, set }} none={l.none('workers')} />
+      <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={Object.values(l.filter).some(Boolean) ? null : v.totalCount} noun="worker" />
+    </>}</Read>
+  </>;
+}
+
+export function WorkerPage({ id }: { id: string }): JSX.Element {
+  const worker = useData('worker/' + id, (signal) => get<Worker>(`v1/workers/${enc(id)}`, {}, signal), 3000);
+  const held = useData('held/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks',
+    { workerId: id, state: 'DISPATCHED,RUNNING', pageSize: 50 }, signal));
+  const events = useData('worker-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: 50 }, signal), 10_000);
+  const w = worker.value;
+  return <>
+    <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status === 'OFFLINE' ? 'It is OFFLINE; it registers again by itself.' : ''}
+      names={w.status === 'OFFLINE' ? [] : [w.status === 'DRAINING' ? 'resumeWorker' : 'drainWorker', w.cordon ? 'uncordonWorker' : 'cordonWorker', 'offlineWorker']} />}>
+      Worker <span class="id">{id}</span></Title>
+    <Read data={worker} what="the worker">{(v) => <>
+      <p class="lead"><State of={v.status} /> {v.status !== 'OFFLINE' && <Liveness of={v.liveness} />} {v.status === 'OFFLINE'
+        ? `It is gone${v.endReason ? ` (${v.endReason})` : ''}${v.statusReason && v.statusReason !== v.endReason ? `: ${v.statusReason}` : ''}.`
+        : v.schedulable ? 'It takes work.' : `It takes no work: ${list(hindrances(v))}.`}
+        {v.flapping && ' It flaps: it keeps going silent and coming back.'}</p>
+      <div class="grid2">
+        <Section title="Work"><Facts of={[['Holds', `${v.heldCount} of at most ${v.maxConcurrent}`], ['It said with its last beat', number(v.activeCount)],
+          ['Queued for it', number(v.placedCount)], ['Completed', number(v.totalCompleted)], ['Failed', number(v.totalFailed)],
+          ['Queue', <Id kind="queue" id={v.queue} />], ['Types', v.types.join(', ') || 'none: it takes every type'], ['Runtimes', v.runtimes.join(', ') || null]]} /></Section>
+        <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
+          ['Timeout', span(v.heartbeatTimeoutMs)], ['Up, last 24 h', `${number(v.uptimePct24h)} %`], ['Went stale, last 24 h', count(v.staleCount24h, 'time')],
+          ['Registered', <Moment at={v.registeredAt} />], ['Drain deadline', <Moment at={v.drainDeadline} />], ['Machine', <Id kind="machine" id={v.machineId} />],
+          ['Name', v.name], ['Process', v.hostname && v.pid ? `${v.hostname}, pid ${v.pid}` : null], ['Version', v.version],
+          ['Labels', Object.entries(v.labels).map(([k, l]) => `${k}=${l}`).join(', ') || null]]} /></Section>
+      </div>
+    </>}</Read>
+    <Section title="Held now"><Read data={held} what="what it holds">{(v) => <><Table label="Tasks that it holds" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId}
+      none="It holds nothing." />{v.nextPageToken && <p class="dim">There are more; <a href={`#/tasks?workerId=${enc(id)}`}>see all</a>.</p>}</>}</Read></Section>
+    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this worker" />}</Read></Section>
+  </>;
+}
+
+const machineColumns = [
+  { name: 'Machine', cell: (m: Machine) => <Id kind="machine" id={m.machineId} /> },
+  { name: 'Status', cell: (m: Machine) => <State of={m.status} /> },
+  { name: 'Online', num: true, cell: (m: Machine) => number(m.workers.online) },
+  { name: 'Draining', num: true, cell: (m: Machine) => number(m.workers.draining) },
+  { name: 'Offline', num: true, cell: (m: Machine) => number(m.workers.offline) },
+  { name: 'Last beat', cell: (m: Machine) => <Age at={m.lastHeartbeatAt} /> },
+  { name: 'Up 24 h', num: true, cell: (m: Machine) => `${number(m.uptimePct24h)} %` },
+  { name: 'Stale 24 h', num: true, cell: (m: Machine) => <>{m.staleCount24h}{m.flapping && <span class="state s-FAILED"> flaps</span>}</> },
+  { name: 'Drain', cell: (m: Machine) => m.drain ? <>since <Age at={m.drain.since} />{m.drain.reason && ` (${m.drain.reason})`}</> : <span class="dim">–</span> },
+];
+
+export function Machines(): JSX.Element {
+  const l = useList<{ machines: Machine[]; nextPageToken?: string; totalCount: number }>('v1/machines', ['status']);
+  const [ids, set] = useState(new Set<string>());
+  return <>
+    <Title name="Machines">Machines</Title>
+    <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }]} />
+    <div class="acts bar" role="group" aria-label="Acts"><span class="dim">Selected ({ids.size})</span>
+      {(['drainMachine', 'resumeMachine'] as const).map((a) => <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />)}</div>
+    <Read data={l.data} what="the machines">{(v) => <>
+      <Table label="Machines" rows={v.machines} columns={machineColumns} id={(m) => m.machineId} chosen={{ ids, set }} none={l.none('machines')} />
+      <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={l.filter.status ? null : v.totalCount} noun="machine" />
+    </>}</Read>
+  </>;
+}
+
+export function MachinePage({ id }: { id: string }): JSX.Element {
+  const machine = useData('machine/' + id, (signal) => get<Machine>(`v1/machines/${enc(id)}`, {}, signal));
+  const workers = useData('machine-workers/' + id, (signal) => get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { machineId: id, pageSize: 50 }, signal));
+  const events = useData('machine-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { machineId: id, order: 'desc', pageSize: 50 }, signal), 10_000);
+  const m = machine.value;
+  return <>
+    <Title name={id} side={m && <Acts names={m.drain ? ['resumeMachine'] : ['drainMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
+    <Read data={machine} what="the machine">{(v) => <>
+      <p class="lead"><State of={v.status} /> {count(v.workers.online, 'worker')} online, {v.workers.draining} draining, {v.workers.offline} offline.
+        {v.drain && <> It drains since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
+        {v.flapping && ' It flaps.'}</p>
+      <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Up, last 24 h', `${number(v.uptimePct24h)} %`],
+        ['Went stale, last 24 h', count(v.staleCount24h, 'time')], ['Drain deadline', <Moment at={v.drain?.deadline} />]]} /></Section>
+    </>}</Read>
+    <Section title="Workers"><Read data={workers} what="its workers">{(v) => <><Table label="Workers of this machine" rows={v.workers} columns={workerColumns}
+      id={(w) => w.workerId} none="No worker of it is known any more." />{v.nextPageToken && <p class="dim">There are more; <a href={`#/workers?machineId=${enc(id)}`}>see all</a>.</p>}</>}</Read></Section>
+    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this machine" />}</Read></Section>
+  </>;
+}

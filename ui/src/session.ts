@@ -1,0 +1,72 @@
+import { Signal } from './signal';
+
+// Who is signed in: a control token, kept in sessionStorage, so that it is gone with the tab. What it says is read here to show what it
+// opens; the server judges it.
+export interface Session { token: string; role: string; tenant: string; workspace: string; subject: string; expires: number }
+export interface Scope { tenantId: string; workspaceId: string }
+
+const tokenKey = 'lubdub.token', scopeKey = 'lubdub.scope';
+
+export const session = new Signal<Session | null>(null);
+export const scope = new Signal<Scope | null>(null); // null: the token's own
+export const signedOut = new Signal<string>(''); // why
+
+export function read(token: string): Session | null {
+  const part = token.trim().split('.')[1];
+  if (!part) return null;
+  try {
+    const text = atob(part.replace(/-/g, '+').replace(/_/g, '/'));
+    const c = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (ch) => ch.charCodeAt(0)))) as Record<string, unknown>;
+    if (typeof c.rol !== 'string') return null;
+    return { token: token.trim(), role: c.rol, tenant: String(c.ten), workspace: String(c.wsp), subject: String(c.sub ?? ''),
+      expires: Number(c.exp) * 1000 };
+  } catch {
+    return null;
+  }
+}
+
+export function signIn(token: string, at: Scope | null): boolean {
+  const s = read(token);
+  if (!s) return false;
+  sessionStorage.setItem(tokenKey, s.token);
+  choose(wide(s) ? at : null);
+  signedOut.set('');
+  session.set(s);
+  return true;
+}
+
+export function signOut(why: string): void {
+  sessionStorage.removeItem(tokenKey);
+  sessionStorage.removeItem(scopeKey);
+  signedOut.set(why);
+  scope.set(null);
+  session.set(null);
+}
+
+// A token with * opens several scopes: one of them is looked at.
+export const wide = (s: Session): boolean => s.tenant === '*' || s.workspace === '*';
+
+export function choose(at: Scope | null): void {
+  if (at) sessionStorage.setItem(scopeKey, JSON.stringify(at));
+  else sessionStorage.removeItem(scopeKey);
+  scope.set(at);
+}
+
+// Takes the token out of the address, where `lubdub ui` puts it, before anything else reads that.
+export function begin(): void {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const token = given.get('token');
+  if (token !== null) {
+    const tenantId = given.get('tenantId'), workspaceId = given.get('workspaceId');
+    history.replaceState(null, '', location.pathname + location.search + '#/' + (given.get('page') ?? ''));
+    if (!signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null)) {
+      signedOut.set('The address held a token that cannot be read; ask for a new one with: lubdub ui');
+    }
+    return;
+  }
+  const kept = sessionStorage.getItem(tokenKey);
+  if (!kept) return;
+  let at: Scope | null = null;
+  try { at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null; } catch { /* choose again */ }
+  signIn(kept, at);
+}
