@@ -26,6 +26,7 @@ type beatLoop struct {
 	parsed  beatparse.Request
 	body    beatBody
 	turn    []*tracker.Beat       // of this turn
+	landing []*tracker.Beat       // the same, since Land makes of the other what it likes
 	tell    func([]*tracker.Beat) // haveLanded, made once
 	spare   []*loopBeat
 	text    []byte // of a body
@@ -109,13 +110,15 @@ func (l *beatLoop) Turn() {
 	if len(l.turn) == 0 {
 		return
 	}
+	l.landing = append(l.landing[:0], l.turn...)
 	defer func() {
 		if p := recover(); p != nil {
-			for _, b := range l.turn {
+			for _, b := range l.landing {
 				l.failed(b.Of.(*loopBeat), p)
 			}
 		}
 		clear(l.turn)
+		clear(l.landing)
 		l.turn = l.turn[:0]
 	}()
 	l.s.tracker.Land(l.turn, l.tell)

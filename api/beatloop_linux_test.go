@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // streams are what clients may send on a connection. Where the loop answers, all is beats.
@@ -180,6 +182,52 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 	if delivered != n/2 {
 		t.Errorf("%d deliveries", delivered)
 	}
+}
+
+// breaking panics while it takes beats in, when some may have been taken and the slice has been worked in.
+type breaking struct{ *recorder }
+
+func (b breaking) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+	if beats[0].Attempt.TaskID == "broken" {
+		clear(beats)
+		panic("on purpose")
+	}
+	b.recorder.Land(beats, landed)
+}
+
+// Where the tracker panics its beats are answered so, nobody else's, and the connection goes on.
+func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t, func(c *Config) {
+		c.Tracker = breaking{c.Tracker.(*recorder)}
+	})
+	broken := testAttempt()
+	broken.TaskID = "broken"
+	text, _, err := mintTask(w.loop.s.keys, broken, time.Hour, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.loop.s.authenticate([]byte(text), fakeTime, w.loop.s.metrics.hot.stripe()) // a loop takes tokens that are known
+	c := dialTo(t, w.loop.addr)
+	_ = c.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReader(c)
+	for i := range 3 {
+		for beat, want := range map[string]int{
+			w.post("/v1/tasks/broken/heartbeat", text, `{"attempt":1}`): 500, w.beat("task_1", `{"attempt":1}`): 200,
+		} {
+			if _, err := io.WriteString(c, beat); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); res.StatusCode != want || err != nil {
+				t.Errorf("round %d: %s %s, want %d", i, res.Status, body, want)
+			}
+		}
+	}
+	until(t, func() bool { return w.loop.s.metrics.hot.inFlight() == 0 }, func() string { return "beats are in flight" })
 }
 
 // FuzzLoop: the same of any bytes, cut anywhere.

@@ -148,6 +148,8 @@ type Config struct {
 	EventLoops  int           // 0: one for every eight cores, at least one
 	BeatPace    time.Duration // least time between two turns of a busy loop; 0: none
 
+	shareFrom int // so many answers that come together a loop does not write alone; 0: as suits the machine
+
 	TLS *tls.Config // of the API's listener; nil: it speaks plain HTTP
 
 	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s

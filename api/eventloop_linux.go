@@ -20,7 +20,8 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 		return nil, false, nil
 	}
 	front, err := evloop.Listen(tcp, evloop.Config{
-		Loops: s.cfg.EventLoops, Pace: s.cfg.BeatPace, Handler: s.newLoopHandler, Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
+		Loops: s.cfg.EventLoops, Pace: s.cfg.BeatPace, ShareFrom: s.cfg.answersShared(), Handler: s.newLoopHandler,
+		Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
 		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, false),
 		ReadTimeout: s.cfg.ReadTimeout, WriteTimeout: s.cfg.WriteTimeout, IdleTimeout: s.cfg.IdleTimeout,
 		MaxRequest: maxLoopRequest, Bodies: s.bodies, Panicked: s.loopPanicked,
@@ -37,6 +38,17 @@ const maxLoopRequest = limitHeaders + limitBatch
 
 // eventLoops returns how many loops a server has unless it is told.
 func eventLoops() int { return evloop.LoopsFor(runtime.GOMAXPROCS(0)) }
+
+// answersShared returns from how many answers on a loop is helped: fewer are not worth waking another core for.
+func (c *Config) answersShared() int {
+	switch {
+	case c.shareFrom > 0:
+		return c.shareFrom
+	case runtime.GOMAXPROCS(0) > c.EventLoops:
+		return 48
+	}
+	return 0
+}
 
 // lend tells a connection that loops have lent when it is between two requests.
 func lend(c net.Conn, state fasthttp.ConnState) {

@@ -35,6 +35,8 @@ const (
 	flagServed               // it has had an answer
 	flagCut                  // it must go
 	flagGone                 // it is closed
+	flagBound                // its answer is in a sheaf
+	flagLost                 // it is to be closed when that has been written
 )
 
 func (c *Conn) has(flag uint32) bool { return c.flags.Load()&flag != 0 }
@@ -55,10 +57,19 @@ func (c *Conn) Answer(b []byte, close bool) { c.AnswerTold(b, close, nil) }
 
 // AnswerTold is Answer, and calls told when all of b was handed to the connection; never, where that fails.
 func (c *Conn) AnswerTold(b []byte, close bool, told func()) {
-	if c.flags.Load()&(flagUnderWay|flagGone) != flagUnderWay || c.out != nil {
+	if c.flags.Load()&(flagUnderWay|flagGone|flagBound) != flagUnderWay || c.out != nil {
+		return
+	}
+	if c.loop.sheaf != nil && len(b) <= mostBound {
+		c.loop.bind(c, b, close, told)
 		return
 	}
 	n, err := write(c.fd, b)
+	c.wrote(b, n, err, close, told)
+}
+
+// wrote goes on when n bytes of an answer have been written.
+func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 	switch {
 	case n == len(b):
 		if told != nil {
@@ -113,6 +124,7 @@ func (l *Loop) answered(c *Conn, close bool) {
 	}
 	c.set(flagServed)
 	c.unset(flagUnderWay)
+	l.underWay--
 	c.since.Store(l.now)
 	c.begun = 0
 	due := l.now + int64(l.front.cfg.IdleTimeout)
@@ -139,6 +151,10 @@ func (l *Loop) close(c *Conn) {
 	if c.has(flagGone) || c.lent.Load() != nil {
 		return
 	}
+	if c.has(flagBound) { // its descriptor may be written to just now
+		c.set(flagLost)
+		return
+	}
 	l.drop(c)
 	if c.out != nil {
 		c.out.free()
@@ -150,6 +166,9 @@ func (l *Loop) close(c *Conn) {
 // forget closes the descriptor of a connection, whose loop or borrower it must be called by.
 func (l *Loop) forget(c *Conn) {
 	c.spare()
+	if c.has(flagUnderWay) {
+		l.underWay--
+	}
 	c.set(flagGone)
 	c.slot.due.Store(0)
 	c.slot.conn.Store(nil) // before the descriptor is somebody else's

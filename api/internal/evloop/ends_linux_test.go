@@ -145,6 +145,11 @@ func TestTenThousandConnectionsLeaveNothing(t *testing.T) {
 	}
 	s.opens(0)
 	s.table.each(func(c *Conn) { t.Errorf("descriptor %d has a connection", c.fd) })
+	s.onAll(func(l *Loop) {
+		if l.underWay != 0 {
+			t.Errorf("%d requests are under way", l.underWay)
+		}
+	})
 	if _, leaving := s.watch.Count(); leaving != 0 {
 		t.Errorf("%d leave", leaving)
 	}

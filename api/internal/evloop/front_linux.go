@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-// Config of a Front. All fields but Pace must be given.
+// Config of a Front. All fields but Pace and ShareFrom must be given.
 type Config struct {
 	Loops   int                 // how many; a connection stays with one
 	Handler func(*Loop) Handler // makes each loop's own
@@ -24,6 +24,8 @@ type Config struct {
 	Bound conn.Bound
 
 	Pace time.Duration // least time between two turns of a busy loop, so that each serves many; 0: none
+
+	ShareFrom int // so many answers that come together are written by two goroutines; 0: a loop writes them all
 
 	// As the Watch has them.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
@@ -71,6 +73,7 @@ func Listen(ln *net.TCPListener, cfg Config) (*Front, error) {
 	f.gate = cfg.Watch.Listen(f, cfg.Bound) // may close it at once
 	for _, l := range f.loops {
 		f.ends.Go(l.run)
+		f.ends.Go(l.help)
 	}
 	go func() {
 		f.ends.Wait()

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	m<n>           is answered with n bytes at once
 //	h<text>        is handed over, and answered <text>
 //	p<text>        panics
+//	t<text>        panics when its turn ends, and is answered when the test says so
+//	l<text>        the same when it comes back from the backend
 //	w<text>        is answered <text> when the test says so
 //
 // Each answer is one line.
@@ -41,6 +43,7 @@ type echo struct {
 type asked struct {
 	c    *Conn
 	text string
+	kind byte
 }
 
 func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
@@ -74,15 +77,16 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 		n, _ := strconv.Atoi(text)
 		h.begin(c, strings.Repeat("g", n))
 	case 'w':
-		h.s.held <- &asked{c, text}
+		h.s.held <- &asked{c: c, text: text}
 	default:
 		h.begin(c, text)
+		h.turn[len(h.turn)-1].kind = line[0]
 	}
 	return len(line) + 1, Begun
 }
 
 func (h *echo) begin(c *Conn, text string) Next {
-	h.turn = append(h.turn, &asked{c, text})
+	h.turn = append(h.turn, &asked{c: c, text: text})
 	return Begun
 }
 
@@ -90,6 +94,10 @@ func (h *echo) begin(c *Conn, text string) Next {
 func (h *echo) Turn() {
 	if turn := h.turn; len(turn) > 0 {
 		h.turn = nil
+		if turn[0].kind == 't' {
+			h.s.held <- turn[0]
+			panic(turn[0].text)
+		}
 		go h.l.Post(turn)
 	}
 }
@@ -98,6 +106,10 @@ func (h *echo) Landed(done any) {
 	switch done := done.(type) {
 	case []*asked:
 		for _, r := range done {
+			if r.kind == 'l' {
+				h.s.held <- r
+				panic(r.text)
+			}
 			r.c.AnswerTold([]byte(r.text+"\n"), h.l.Stopping(), func() { h.s.told.Add(1) })
 		}
 	case func(*Loop):
@@ -131,6 +143,7 @@ func serve(t testing.TB, change ...func(*Config)) *server {
 	s := &server{t: t, held: make(chan *asked, 1000), addr: ln.Addr().String()}
 	cfg := Config{
 		Loops: 1, Handler: func(l *Loop) Handler { return &echo{s: s, l: l} }, Serve: s.serveLent,
+		ShareFrom:   1,
 		ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxRequest: 1 << 20,
 		Bound: conn.Bound{
 			Max: 1 << 20, Rejected: func() { s.reject.Add(1) }, Starved: func(error) { s.starve.Add(1) },

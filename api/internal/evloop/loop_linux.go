@@ -30,6 +30,10 @@ type Loop struct {
 	spare    []*Conn
 	old      []any // mail that has been seen to
 	stopping bool
+	underWay int         // requests
+	sheaf    *sheaf      // of what is answered just now; nil: each answer goes out at once
+	sheaves  []*sheaf    // that were written
+	beside   chan *sheaf // to who helps to write
 	pace     pacer
 	scan     scan
 }
@@ -44,7 +48,7 @@ type (
 func newLoop(f *Front) (*Loop, error) {
 	l := &Loop{
 		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), epoll: -1,
-		now: time.Now().UnixNano(),
+		now: time.Now().UnixNano(), beside: make(chan *sheaf, 1),
 	}
 	l.pace.least = int64(f.cfg.Pace)
 	l.scan.init(l.now, f.cfg.ReadTimeout, f.cfg.WriteTimeout, f.cfg.IdleTimeout)
@@ -84,6 +88,7 @@ func (l *Loop) Stopping() bool { return l.stopping }
 func (l *Loop) run() {
 	defer close(l.over)
 	defer l.discard()
+	defer close(l.beside)
 	for !l.stopping || l.open.Load() > 0 || l.front.accept.open(l) {
 		n := l.wait()
 		l.now = time.Now().UnixNano()
@@ -196,6 +201,7 @@ func (l *Loop) noMore(c *Conn) {
 func (l *Loop) look(c *Conn, b []byte) bool {
 	for len(b) > 0 {
 		c.set(flagUnderWay) // so that the handler may answer at once
+		l.underWay++
 		n, next := l.handler.Read(c, b)
 		if c.has(flagGone) {
 			return false
@@ -215,6 +221,7 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 			continue
 		}
 		c.unset(flagUnderWay)
+		l.underWay--
 		if next == More && l.await(c, b, n) {
 			return true
 		}
@@ -320,8 +327,10 @@ func (l *Loop) see(m any) {
 	case wake:
 	case errand:
 		m(l)
+	case *sheaf:
+		l.settle(m)
 	default:
-		l.handler.Landed(m)
+		l.landed(m)
 	}
 }
 

@@ -186,6 +186,37 @@ func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	s.opens(1)
 }
 
+// Nor does one that is nobody's: where a turn ends, or where answers have come. Whoever was answered before it has its answer.
+func TestAPanicOfATurnEndsNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	other := s.dial().send("ebefore\n").wants("before")
+	told := func(n int64) {
+		t.Helper()
+		until(t, func() bool { return s.panics.Load() == n }, func() string { return fmt.Sprintf("%d panics were told, want %d", s.panics.Load(), n) })
+	}
+	for i, text := range []string{"ton purpose\n", "lon purpose\n"} {
+		c := s.dial().send(text)
+		told(int64(i + 1))
+		r := <-s.held
+		r.kind = 'w'
+		s.loops[0].Post([]*asked{r})
+		c.wants("on purpose")
+	}
+	first, last := s.dial().send("wfirst\n"), s.dial().send("wlast\n")
+	held := []*asked{<-s.held, <-s.held}
+	if held[0].text == "last" {
+		held[0], held[1] = held[1], held[0]
+	}
+	s.loops[0].Post([]*asked{held[0], {kind: 'l'}})
+	first.wants("first")
+	<-s.held
+	s.loops[0].Post(held[1:])
+	last.wants("last")
+	other.send("eafter\n").wants("after")
+	told(3)
+}
+
 // Connections that send all the time starve neither each other nor those that are served beside the loop.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()

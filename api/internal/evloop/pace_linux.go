@@ -13,9 +13,9 @@ func (l *Loop) wait() int {
 	if len(l.ready) > 0 {
 		return l.poll(0)
 	}
-	if pause := l.pace.pause(); pause > 0 {
+	if pause := l.pause(); pause > 0 {
 		runtime.Gosched()
-		nap(l.pace.pause())
+		nap(l.pause())
 	}
 	if n := l.poll(0); n > 0 {
 		return n
@@ -77,6 +77,15 @@ func (p *pacer) pause() time.Duration {
 		return 0
 	}
 	return time.Duration(min(p.least, p.began+p.least-time.Now().UnixNano())) // a clock that was put back holds up nobody
+}
+
+// pause returns for how long the loop should wait before it looks again. Where many wait for their answers nothing comes but what
+// these bring on: a pause would hold up all of them.
+func (l *Loop) pause() time.Duration {
+	if l.underWay >= fullTurn {
+		return 0
+	}
+	return l.pace.pause()
 }
 
 // nap sleeps more exactly than a timer of the runtime.
