@@ -45,7 +45,7 @@ func (c *Config) answersShared() int {
 	case c.shareFrom > 0:
 		return c.shareFrom
 	case runtime.GOMAXPROCS(0) > c.EventLoops:
-		return 48
+		return 64
 	}
 	return 0
 }
