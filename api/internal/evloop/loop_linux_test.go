@@ -193,7 +193,9 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	other := s.dial().send("ebefore\n").wants("before")
 	told := func(n int64) {
 		t.Helper()
-		until(t, func() bool { return s.panics.Load() == n }, func() string { return fmt.Sprintf("%d panics were told, want %d", s.panics.Load(), n) })
+		until(t, func() bool { return s.panics.Load() == n }, func() string {
+			return fmt.Sprintf("%d panics were told, want %d", s.panics.Load(), n)
+		})
 	}
 	for i, text := range []string{"ton purpose\n", "lon purpose\n"} {
 		c := s.dial().send(text)
