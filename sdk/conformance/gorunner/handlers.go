@@ -19,6 +19,7 @@ type step struct {
 	Progress      []any           `json:"progress"`
 	Gate          string          `json:"gate"`
 	UntilEnded    bool            `json:"untilEnded"`
+	Sleep         int64           `json:"sleep"`
 	Spin          int64           `json:"spin"`
 	Say           string          `json:"say"`
 	Return        json.RawMessage `json:"return"`
@@ -77,16 +78,26 @@ func (r *runner) do(a *attempt) (output any, err error) {
 		close(a.over)
 		watching.Wait()
 	}()
-	steps, ok := r.Handlers[fmt.Sprintf("%s/%d", e.TaskID, e.Attempt)]
-	if !ok {
-		steps = r.Handlers[e.TaskID]
-	}
-	for _, s := range steps {
+	for _, s := range r.steps(e) {
 		if over, output, err := a.step(s); over || err != nil {
 			return output, err
 		}
 	}
 	return nil, nil
+}
+
+// steps are those of an attempt.
+func (r *runner) steps(e *v1.TaskEnvelope) []step {
+	names := []string{fmt.Sprintf("%s/%d", e.TaskID, e.Attempt), e.TaskID}
+	if e.Type != nil {
+		names = append(names, "type:"+*e.Type)
+	}
+	for _, name := range names {
+		if steps, ok := r.Handlers[name]; ok {
+			return steps
+		}
+	}
+	return nil
 }
 
 // step does one.
@@ -99,6 +110,13 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 	case s.UntilEnded:
 		<-a.ctx.Done()
 		a.sayEnded()
+	case s.Sleep > 0:
+		select {
+		case <-time.After(time.Duration(s.Sleep) * time.Millisecond):
+		case <-a.ctx.Done():
+			a.sayEnded()
+			return true, nil, a.ctx.Err()
+		}
 	case s.Spin > 0:
 		for end := time.Now().Add(time.Duration(s.Spin) * time.Millisecond); time.Now().Before(end); {
 			continue
