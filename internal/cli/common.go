@@ -43,6 +43,7 @@ type session struct {
 	name   string // of the context; empty: none
 	server string
 	ahead  atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
+	ends   atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
 }
 
 // open finds the deployment that is meant and makes a client for it.
@@ -123,7 +124,7 @@ func (s *session) where() string {
 	return s.server + " (context " + s.name + ")"
 }
 
-// transport carries requests, and learns the server's clock from the answers.
+// transport carries requests, and learns the server's clock and certificate from the answers.
 func (s *session) transport(at contexts.Context) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if at.CAFile != "" {
@@ -137,15 +138,15 @@ func (s *session) transport(at contexts.Context) (http.RoundTripper, error) {
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return clockReader{t, s}, nil
+	return answerReader{t, s}, nil
 }
 
-type clockReader struct {
+type answerReader struct {
 	http.RoundTripper
 	s *session
 }
 
-func (c clockReader) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c answerReader) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := c.RoundTripper.RoundTrip(req)
 	if err == nil {
 		if date, failed := http.ParseTime(res.Header.Get("Date")); failed == nil {
@@ -154,6 +155,9 @@ func (c clockReader) RoundTrip(req *http.Request) (*http.Response, error) {
 				ahead = 0
 			}
 			c.s.ahead.Store(int64(ahead))
+		}
+		if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {
+			c.s.ends.Store(res.TLS.PeerCertificates[0].NotAfter.Unix())
 		}
 	}
 	return res, err

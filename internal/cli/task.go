@@ -15,6 +15,7 @@ import (
 type taskCmd struct {
 	Ls     taskLs     `cmd:"" aliases:"list" help:"List tasks."`
 	Get    taskGet    `cmd:"" help:"Show tasks."`
+	Why    taskWhy    `cmd:"" help:"Tell all that is known of a task, in sentences."`
 	Create taskCreate `cmd:"" help:"Create a task."`
 	Cancel taskCancel `cmd:"" help:"Cancel tasks, by id or all that filters name."`
 	Retry  taskRetry  `cmd:"" help:"Try failed tasks again, by id or all that filters name."`
@@ -192,6 +193,9 @@ func retryOne(ctx context.Context, s *session, id string) (json.RawMessage, *v1.
 	_, task, err := get[v1.Task](ctx, s, tasks.at(id), nil)
 	if err != nil {
 		return nil, nil, err
+	}
+	if task.Attempt == 0 {
+		return nil, nil, fmt.Errorf("task %s is %s and has had no attempt that could be tried again", id, task.State)
 	}
 	if _, _, err := post[struct{}](ctx, s, tasks.at(id)+"/attempts", v1.NextAttemptRequest{FromAttempt: task.Attempt}); err != nil {
 		return nil, nil, err

@@ -16,6 +16,7 @@ import (
 type workerCmd struct {
 	Ls       workerLs       `cmd:"" aliases:"list" help:"List workers; those that are OFFLINE with -a."`
 	Get      workerGet      `cmd:"" help:"Show workers."`
+	Why      workerWhy      `cmd:"" help:"Tell all that is known of a worker, in sentences."`
 	Drain    workerDrain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
 	Resume   workerResume   `cmd:"" help:"Take a drain back."`
 	Cordon   workerCordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`

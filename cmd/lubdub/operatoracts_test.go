@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// client calls the server without the program.
+func (d *desk) client() *client.Client {
+	d.t.Helper()
+	c, err := client.New(d.api, client.Token(bearer(d.t, token.RoleAdmin, time.Now())))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(c.Close)
+	return c
+}
+
+// must is for calls of the client.
+func must[T any](t *testing.T) func(*T, error) *T {
+	return func(answer *T, err error) *T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+}
+
+// worker registers a worker of the queue mail.
+func (d *desk) worker(c *client.Client, name string) *v1.RegisterWorkerResponse {
+	d.t.Helper()
+	return must[v1.RegisterWorkerResponse](d.t)(c.RegisterWorker(d.t.Context(), v1.RegisterWorkerRequest{
+		Queue: "mail", Types: []string{"letter"}, Name: name, MachineID: "host-" + name,
+	}))
+}
+
+func TestOperatorActsOnManyTasks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	var all []v1.CreateTasksItem
+	for i := range 1200 {
+		all = append(all, v1.CreateTasksItem{CreateTaskRequest: v1.CreateTaskRequest{
+			TaskID: fmt.Sprintf("t%04d", i), Queue: "mail", RunID: fmt.Sprintf("run-%d", i%2), Type: "letter",
+		}})
+	}
+	c := d.client()
+	for _, part := range [][]v1.CreateTasksItem{all[:600], all[600:]} {
+		if _, err := c.CreateTasks(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.is(d.run("task", "cancel"), operator.ExitMisuse, "--queue")
+	d.is(d.run("task", "cancel", "t0001", "--queue", "mail"), operator.ExitMisuse, "not both")
+	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), operator.ExitOK,
+		"This would cancel 1,200 tasks that match {queue:mail} in default/default")
+	d.is(d.run("task", "cancel", "--queue", "mail"), operator.ExitMisuse, "cancel 1,200 tasks", "-y")
+	d.is(d.run("task", "cancel", "--queue", "mails", "-y"), operator.ExitOK, "No task matches {queue:mails}")
+	d.is(d.run("run", "get", "run-1"), operator.ExitOK, "QUEUED", "600")
+	d.is(d.run("run", "cancel", "run-1"), operator.ExitMisuse, "cancel 600 tasks of run run-1", "-y")
+	d.is(d.run("task", "cancel", "t0002", "--reason", "mistake"), operator.ExitOK, "CANCELLED")
+	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued", "-y"), operator.ExitOK, "1,199 tasks: done.")
+	d.is(d.run("run", "get", "run-1", "-o", "json"), operator.ExitOK, `"CANCELLED": 600`)
+	d.is(d.run("run", "wait", "run-0"), operator.ExitFailed, "600")
+	d.is(d.run("task", "wait", "t0002", "--for", "cancelled"), operator.ExitOK)
+	d.is(d.run("task", "wait", "t0002"), operator.ExitFailed)
+	d.is(d.run("task", "wait", "t0002", "--for", "canceled"), operator.ExitMisuse, "no state of a task")
+	d.is(d.run("task", "retry", "t0002"), operator.ExitFailed)
+	d.is(d.run("task", "retry", "t9999"), operator.ExitNotFound)
+	d.is(d.run("task", "ls", "--limit", "0", "-o", "name"), operator.ExitOK, "task/t0000\n", "task/t1199\n")
+	d.is(d.run("task", "create", "--queue", "mail", "--payload", "{"), operator.ExitMisuse, "--payload is not JSON")
+	d.is(d.with(`{"taskId":"from-file","queue":"x"}`, "task", "create", "-f", "-", "--queue", "mail"), operator.ExitOK, "from-file", "mail")
+	d.is(d.run("task", "create", "--id", "pushed"), operator.ExitOK, "DISPATCHED", "-o json")
+	if a := d.run("task", "create", "--id", "pushed2"); strings.Contains(a.out+a.err, "eyJ") {
+		t.Errorf("a token was printed that nobody asked for: %s", a.out)
+	}
+	d.is(d.run("task", "create", "--id", "pushed3", "-o", "json"), operator.ExitOK, `"taskToken": "eyJ`)
+}
+
+func TestOperatorActsOnWorkers(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	c := d.client()
+	first, second := d.worker(c, "ann"), d.worker(c, "bob")
+	d.is(d.run("worker", "get", "ann"), operator.ExitOK, first.WorkerID)
+	d.is(d.run("worker", "cordon", first.WorkerID, "--reason", "look"), operator.ExitOK, "cordoned")
+	d.is(d.run("worker", "ls", "--hindered"), operator.ExitOK, first.WorkerID, "cordoned")
+	d.is(d.run("worker", "uncordon", "--queue", "mail"), operator.ExitMisuse, "uncordon 2 workers with queue:mail", "-y")
+	d.is(d.run("worker", "uncordon", "--queue", "mail", "-y"), operator.ExitOK, "2 of 2 workers: done.")
+	d.is(d.run("worker", "drain", "--machine", "host-bob", "-y", "--wait"), operator.ExitOK, "1 of 1 worker: done.", "Nothing is held")
+	d.is(d.run("worker", "resume", "ann", second.WorkerID), operator.ExitNotFound)
+	d.is(d.run("worker", "offline", "--silent-for", "1h", "-y"), operator.ExitOK, "No worker that is ONLINE or DRAINING matches silentFor:1h")
+	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), operator.ExitOK, "OFFLINE")
+	d.is(d.run("worker", "ls"), operator.ExitOK, "OFFLINE are hidden; -a shows them.")
+	d.is(d.run("worker", "ls", "-a"), operator.ExitOK, first.WorkerID)
+	d.is(d.run("machine", "ls"), operator.ExitOK, "hidden; -a shows")
+	d.is(d.run("machine", "drain", "host-ann", "--reason", "disk"), operator.ExitOK, "0 workers of machine host-ann drain")
+	d.is(d.run("machine", "get", "host-ann", "-o", "wide"), operator.ExitOK, "disk")
+	d.is(d.run("machine", "resume", "host-ann"), operator.ExitOK, "host-ann")
+	d.is(d.run("machine", "get", "host-an"), operator.ExitNotFound, "did you mean host-ann?")
+	d.is(d.run("queue", "pause", "mail"), operator.ExitOK, "yes")
+	d.is(d.run("queue", "resume", "mail"), operator.ExitOK, "mail")
+	schedule := `{"scheduleId":"nightly","cron":"0 0 3 * * *","task":{"queue":"mail","type":"letter"}}`
+	d.is(d.with(schedule, "schedule", "create", "-f", "-"), operator.ExitOK, "nightly", "0 0 3 * * *")
+	d.is(d.run("schedule", "pause", "nightly"), operator.ExitOK, "yes")
+	d.is(d.run("schedule", "next", "nightly", "--count", "2"), operator.ExitOK, "T03:00:00.000Z")
+	d.is(d.run("schedule", "fire", "nightly"), operator.ExitOK, "It fires: task ")
+	d.is(d.run("schedule", "backfill", "nightly", "--from", "48h", "--to", "1m"), operator.ExitOK, "made up for")
+	d.is(d.run("schedule", "fire", "nigtly"), operator.ExitNotFound, "did you mean nightly?")
+	d.is(d.run("schedule", "rm", "nightly"), operator.ExitOK, "is deleted")
+	hook := d.ok(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager"))
+	if strings.Contains(hook.out+hook.err, "whsec_") {
+		t.Errorf("the secret was printed: %s", hook.out)
+	}
+	d.is(d.run("webhook", "rotate", "pager"), operator.ExitMisuse, "-o json")
+	d.is(d.run("webhook", "rotate", "pager", "-o", "json"), operator.ExitOK, "whsec_")
+	d.is(d.run("webhook", "deliveries", "pagr"), operator.ExitNotFound, "did you mean pager?")
+	d.is(d.run("webhook", "rm", "pager"), operator.ExitOK, "is deleted")
+}
+
+// said waits until a program has said something beside its answer.
+func (r *running) said(text string) {
+	r.t.Helper()
+	deadline := time.After(long)
+	for !strings.Contains(r.errs.String(), text) {
+		select {
+		case <-r.exited:
+			if !strings.Contains(r.errs.String(), text) {
+				r.t.Fatalf("it ended with %d and did not say %q: %s", r.code, text, r.errs)
+			}
+		case <-deadline:
+			r.t.Fatalf("it does not say %q: %s", text, r.errs)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestOperatorDrainWaits(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleOperator)
+	c := d.client()
+	w := d.worker(c, "ann")
+	must[client.Created](t)(c.CreateTask(t.Context(), v1.CreateTaskRequest{TaskID: "held", Queue: "mail", Type: "letter"}))
+	claimed := must[v1.ClaimResponse](t)(c.ClaimTasks(t.Context(), "mail", w.WorkerToken, v1.ClaimRequest{}))
+	if len(claimed.Tasks) != 1 {
+		t.Fatalf("it got %d tasks", len(claimed.Tasks))
+	}
+	// The worker is heard while it is drained, so that nothing else ends it.
+	beating, stop := context.WithCancel(t.Context())
+	beaten := make(chan struct{})
+	go func() {
+		defer close(beaten)
+		for beating.Err() == nil {
+			_, _ = c.WorkerHeartbeat(beating, w.WorkerID, w.WorkerToken, v1.WorkerHeartbeatRequest{})
+			select {
+			case <-beating.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	defer func() { stop(); <-beaten }()
+
+	drain := launch(t, d.environ, "worker", "drain", w.WorkerID, "--wait", "--deadline", "1h")
+	drain.said("1 task held by 1 worker")
+	drain.said("held, 59m")
+	drain.signal(syscall.SIGINT)
+	if code := drain.wait(); code != operator.ExitFailed {
+		t.Errorf("it ended with %d", code)
+	}
+	drain.said("the drain stays on. To take it back: lubdub worker resume " + w.WorkerID)
+	d.is(d.run("worker", "get", w.WorkerID), operator.ExitOK, "DRAINING")
+	d.is(d.run("worker", "resume", w.WorkerID), operator.ExitOK, "ONLINE")
+
+	again := launch(t, d.environ, "machine", "drain", "host-ann", "--wait")
+	again.said("held, no deadline")
+	task := claimed.Tasks[0]
+	_, attempt, err := c.Track(t.Context(), &task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := attempt.Done(nil); err != nil {
+		t.Fatal(err)
+	}
+	if code := again.wait(); code != operator.ExitOK {
+		t.Errorf("it ended with %d", code)
+	}
+	again.said("Nothing is held any more.")
+}
+
+// Whoever follows or waits ends with Ctrl-C; a server that goes away is waited for.
+func TestOperatorFollows(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	tail := launch(t, d.environ, "event", "tail", "--type", "task.*", "--after", "1h", "-o", "jsonl")
+	wait := launch(t, d.environ, "task", "create", "--id", "slow", "--queue", "mail", "--wait")
+	tail.line(`"type":"task.created"`)
+	watch := launch(t, d.environ, "task", "ls", "--watch")
+	watch.line("slow ")
+	d.ok(d.run("task", "cancel", "slow"))
+	tail.line(`"type":"task.cancelled"`)
+	watch.line("CANCELLED")
+	if code := wait.wait(); code != operator.ExitFailed {
+		t.Errorf("a wait for what was cancelled ended with %d", code)
+	}
+	for _, r := range []*running{tail, watch} {
+		r.signal(syscall.SIGINT)
+		if code := r.wait(); code != operator.ExitOK {
+			t.Errorf("%v ended with %d: %s", r.cmd.Args, code, r.errs)
+		}
+	}
+	d.is(d.run("task", "wait", "nosuch"), operator.ExitNotFound)
+	late := d.run("task", "create", "--id", "never", "--queue", "mail")
+	d.ok(late)
+	d.is(d.run("task", "wait", "never", "--within", "50ms"), operator.ExitFailed, "the time is over")
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/judge"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+func TestOperatorIsToldWhy(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleViewer)
+	silent := createRunning(t, d.api, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}`)
+	id := silent.TaskID
+	d.is(d.run("why", id), operator.ExitOK, "Task "+id+" is RUNNING", "it may be silent for 2.0s and is to beat every 1.0s")
+	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
+	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
+		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "of a timeout of 2000 ms, and 0 ms of outages",
+			"judged so at", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
+	}
+	var told struct {
+		Sentences []string
+		Task      v1.Task
+		Events    []v1.Event
+	}
+	a := d.ok(d.run("why", id, "-o", "json"))
+	if err := json.Unmarshal([]byte(a.out), &told); err != nil || len(told.Sentences) < 5 || told.Task.History[0].Evidence == nil ||
+		told.Events == nil {
+		t.Errorf("%v: %s", err, a.out)
+	}
+	c := d.client()
+	w := d.worker(c, "ann")
+	d.is(d.run("why", w.WorkerID), operator.ExitOK, "(ann) of the queue mail on machine host-ann is ONLINE and FRESH", "It holds nothing",
+		"worker.registered")
+	d.is(d.run("worker", "why", "ann"), operator.ExitOK, w.WorkerID)
+	d.is(d.run("worker", "why", "wkr_nobody"), operator.ExitNotFound)
+	must[v1.Worker](t)(c.OfflineWorker(t.Context(), w.WorkerID, v1.ReasonRequest{Reason: "unplugged"}))
+	d.is(d.run("why", w.WorkerID), operator.ExitOK, `FORCED_OFFLINE ("unplugged")`, "worker.offline", "by tester")
+	d.is(d.run("machine", "why", "host-ann"), operator.ExitOK, "Machine host-ann is OFFLINE", w.WorkerID)
+	d.is(d.run("why", "nosuch"), operator.ExitNotFound, "no task, worker or machine nosuch in default/default")
+	d.is(d.run("why", "queue/mail"), operator.ExitMisuse, "none of task, worker and machine")
+}
+
+func TestOperatorStatusAndDoctor(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleViewer)
+	d.is(d.run("status"), operator.ExitOK, "HEALTHY", "Who is silent?", "Is it them or us?", "What was lost, and why?", "What do I do?",
+		"them: ok   nothing is wrong")
+	d.is(d.run("doctor"), operator.ExitOK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
+		"redis-persistence", "-> redis-cli CONFIG SET appendonly yes", "redis-round-trip", "shards are swept", "settings")
+	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
+	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
+	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
+	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "1 task in the queue mail that no ONLINE worker can run", "is paused",
+		"lubdub queue resume mail")
+	var told struct {
+		Healthy  bool
+		Findings []judge.Finding
+		System   *v1.System
+		Stats    *v1.Stats
+	}
+	a := d.is(d.run("status", "-o", "json"), operator.ExitFailed)
+	if err := json.Unmarshal([]byte(a.out), &told); err != nil || told.Healthy || told.System == nil || told.Stats == nil ||
+		judge.Worst(told.Findings) != judge.Fail {
+		t.Errorf("%v: %s", err, a.out)
+	}
+	if a := d.is(d.run("status", "-o", "name"), operator.ExitFailed); strings.TrimSpace(a.out) != "fail" {
+		t.Errorf("%q", a.out)
+	}
+	d.is(d.run("why", "stuck"), operator.ExitOK, "The queue mail is paused", "1 cannot be run by any ONLINE worker")
+	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
+	gone.is(gone.run("status"), operator.ExitUnavailable, "does not answer")
+	gone.is(gone.run("doctor"), operator.ExitUnavailable, "does not answer")
+}

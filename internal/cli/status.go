@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/judge"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+type statusCmd struct {
+	Common `embed:""`
+}
+
+func (*statusCmd) Help() string {
+	return "Who is silent; is it them or us; what was lost and why; what to do. Exits with 0 when all is well, with 1 when something " +
+		"is not, and with 5 when nobody answers."
+}
+
+// state is what status asks for.
+type state struct {
+	judge.Known
+	silent   []entry[v1.Worker]
+	more     int // silent ones that are not in it
+	verdicts *v1.VerdictCounts
+
+	mu  sync.Mutex // answers come at once
+	raw map[string]json.RawMessage
+
+	unread error // why some of it is not known
+}
+
+func (c *statusCmd) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	st, err := readState(env.Context, s)
+	if err != nil {
+		return err
+	}
+	us, them := judge.Us(st.Known), judge.Them(st.Known)
+	if st.unread != nil {
+		us = append(us, judge.Finding{Check: "answers", Level: judge.Fail, Says: "Not all that is asked for is answered: " + st.unread.Error(),
+			Do: "ask again; see Redis in `lubdub doctor`, and docs/runbooks.md"})
+	}
+	all := append(slices.Clone(us), them...)
+	if s.Format.ForPeople() {
+		st.show(s, us, them)
+	} else if err := st.whole(s, all); err != nil {
+		return err
+	}
+	if judge.Worst(all) == judge.Fail {
+		return silent{}
+	}
+	return nil
+}
+
+// readState asks for all of it at once.
+func readState(ctx context.Context, s *session) (*state, error) {
+	st := &state{raw: map[string]json.RawMessage{}}
+	var lost, late *page[v1.Worker]
+	asked := []func() error{
+		func() (err error) { st.Health, err = s.health(ctx); return err },
+		func() error { return st.part(ctx, s, "system", "/v1/system", nil, &st.System) },
+		func() error { return st.part(ctx, s, "stats", "/v1/stats", nil, &st.Stats) },
+		func() error {
+			by := url.Values{"by": {"reason,machineId,version,queue"}}
+			return st.part(ctx, s, "verdicts", "/v1/stats/verdicts", by, &st.verdicts)
+		},
+		func() error {
+			var list *v1.QueueList
+			err := st.part(ctx, s, "queues", queues.path, nil, &list)
+			if list != nil {
+				st.Queues = list.Queues
+			}
+			return err
+		},
+		func() (err error) { lost, err = silentWorkers(ctx, s, "LOST"); return err },
+		func() (err error) { late, err = silentWorkers(ctx, s, "LATE"); return err },
+	}
+	errs := make([]error, len(asked))
+	var wait sync.WaitGroup
+	for i, ask := range asked {
+		wait.Go(func() { errs[i] = ask() })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err != nil && (i == 0 || ExitCode(err) != ExitUnavailable) {
+			return nil, err
+		}
+		st.unread = cmp.Or(st.unread, err) // the server answers, and cannot reach its store: that is told
+	}
+	for _, p := range []*page[v1.Worker]{lost, late} {
+		if p != nil {
+			st.silent = append(st.silent, p.entries...)
+			st.more += *p.total - len(p.entries)
+		}
+	}
+	return st, nil
+}
+
+func (st *state) part(ctx context.Context, s *session, name, path string, q url.Values, into any) error {
+	raw, err := s.do(ctx, client.Request{Path: path, Query: q})
+	if err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.raw[name] = raw
+	return json.Unmarshal(raw, into)
+}
+
+// health asks the server how it is; that it is not well is an answer too.
+func (s *session) health(ctx context.Context) (*v1.Health, error) {
+	h, err := s.client.Healthz(ctx)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
+		return &v1.Health{Status: "unavailable", Message: said{refused}.Error()}, nil
+	}
+	return h, s.explain(err)
+}
+
+// silentWorkers are those of a liveness that are not OFFLINE, the longest silent first.
+func silentWorkers(ctx context.Context, s *session, liveness string) (*page[v1.Worker], error) {
+	sum := &page[v1.Worker]{total: new(int)}
+	for _, status := range []string{"ONLINE", "DRAINING"} {
+		p, err := workers.page(ctx, s, url.Values{"liveness": {liveness}, "status": {status}, "sort": {"lastHeartbeat"}, "pageSize": {"5"}})
+		if err != nil {
+			return nil, err
+		}
+		sum.entries = append(sum.entries, p.entries...)
+		if p.total != nil {
+			*sum.total += *p.total
+		}
+	}
+	return sum, nil
+}
+
+// whole writes the answer for programs: what was found, and the API's own answers that it was found in.
+func (st *state) whole(s *session, all []judge.Finding) error {
+	if s.Format == output.Name {
+		_, err := fmt.Fprintln(s.W, judge.Worst(all))
+		return err
+	}
+	silent := []json.RawMessage{}
+	for _, e := range st.silent {
+		silent = append(silent, e.raw)
+	}
+	answer := map[string]any{
+		"healthy": judge.Worst(all) != judge.Fail, "findings": all, "silent": silent, "health": st.Health,
+	}
+	for name, raw := range st.raw {
+		answer[name] = raw
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return s.Raw(raw)
+}
+
+// show answers people.
+func (st *state) show(s *session, us, them []judge.Finding) {
+	all := append(slices.Clone(us), them...)
+	headline := s.Paint(output.Good, "HEALTHY")
+	switch judge.Worst(all) {
+	case judge.Fail:
+		headline = s.Paint(output.Bad, "NOT HEALTHY")
+	case judge.Warn:
+		headline = s.Paint(output.Doubtful, "HEALTHY, with doubts")
+	}
+	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.scope(), timeText(v1.At(s.now())))
+	s.question("Who is silent?")
+	st.showSilent(s)
+	s.question("Is it them or us?")
+	s.findings("us", us)
+	s.findings("them", them)
+	s.question("What was lost, and why? (last hour)")
+	st.showLost(s)
+	s.question("What do I do?")
+	st.showWhatToDo(s, all)
+}
+
+func (s *session) question(text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
+
+// unknown is told where an answer is missing.
+const unknown = "  Not known now."
+
+func (st *state) showSilent(s *session) {
+	if st.Stats == nil {
+		fmt.Fprintln(s.W, unknown)
+		return
+	}
+	w := st.Stats.Workers
+	fmt.Fprintf(s.W, "  %s fresh, %d late, %d lost; what is overdue most has been so for %s.\n", output.Count(w.Fresh, "worker"), w.Late,
+		w.Lost,
+		output.Milliseconds(st.Stats.OldestOverdueMs))
+	for _, e := range st.silent {
+		w := e.T
+		fmt.Fprintf(s.W, "  %s %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, string(w.Liveness)),
+			w.WorkerID, called(w.Name), output.Clean(w.MachineID), silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+			output.Count(w.HeldCount, "task"))
+	}
+	if st.more > 0 {
+		fmt.Fprintf(s.W, "  and %d more: lubdub worker ls --silent\n", st.more)
+	}
+}
+
+func called(name *string) string {
+	if name == nil {
+		return ""
+	}
+	return " (" + output.Clean(*name) + ")"
+}
+
+var levelMoods = map[judge.Level]output.Mood{judge.OK: output.Good, judge.Warn: output.Doubtful, judge.Fail: output.Bad}
+
+// findings tells what is not well, and where all is well, that.
+func (s *session) findings(who string, all []judge.Finding) {
+	bad := 0
+	for _, f := range all {
+		if f.Level != judge.OK {
+			bad++
+			fmt.Fprintf(s.W, "  %-5s %s %s\n", who+":", s.Paint(levelMoods[f.Level], fmt.Sprintf("%-4s", f.Level)), output.Clean(f.Says))
+		}
+	}
+	if bad > 0 {
+		return
+	}
+	fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
+	for _, f := range all {
+		if f.Check == "replicas" || f.Check == "shards" || f.Check == "shard-time" || f.Check == "redis-round-trip" {
+			fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Says), "."))
+		}
+	}
+	fmt.Fprintln(s.W)
+}
+
+// mostLosses is how many groups of losses are told.
+const mostLosses = 5
+
+func (st *state) showLost(s *session) {
+	v := st.verdicts
+	if v == nil {
+		fmt.Fprintln(s.W, unknown)
+		return
+	}
+	if v.Total == 0 {
+		fmt.Fprintln(s.W, "  Nothing.")
+		return
+	}
+	fmt.Fprintf(s.W, "  %s ended by Lubdub.\n", output.Count(v.Total, "attempt"))
+	for _, g := range v.Groups[:min(mostLosses, len(v.Groups))] {
+		where := ""
+		for _, part := range []struct {
+			name  string
+			value *string
+		}{{"machine", g.MachineID}, {"version", g.Version}, {"queue", g.Queue}} {
+			if part.value != nil && *part.value != "" {
+				where += ", " + part.name + " " + output.Clean(*part.value)
+			}
+		}
+		fmt.Fprintf(s.W, "  %5d  %s%s, the last %s ago\n", g.Count, output.Optional(g.Reason).Text, where, output.Age(g.LastAt.Time,
+			s.now()).Text)
+	}
+	if more := len(v.Groups) - mostLosses; more > 0 {
+		fmt.Fprintf(s.W, "  and %d groups more: lubdub status -o json\n", more)
+	}
+}
+
+func (st *state) showWhatToDo(s *session, all []judge.Finding) {
+	told := 0
+	for _, f := range all {
+		if f.Do != "" {
+			told++
+			fmt.Fprintf(s.W, "  - %s: %s\n", f.Check, f.Do)
+		}
+	}
+	if len(st.silent) > 0 {
+		told++
+		fmt.Fprintf(s.W, "  - lubdub why %s\n", st.silent[0].T.WorkerID)
+	}
+	if st.verdicts != nil && st.verdicts.Total > 0 {
+		told++
+		fmt.Fprintln(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; lubdub task retry when the "+
+			"cause is mended")
+	}
+	if told == 0 {
+		fmt.Fprintln(s.W, "  Nothing.")
+	}
+}

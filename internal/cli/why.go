@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+type whyCmd struct {
+	ID     string `arg:"" predictor:"any" name:"id" help:"Task, worker or machine; task/ID, worker/ID and machine/ID say which."`
+	Common `embed:""`
+}
+
+func (*whyCmd) Help() string {
+	return "Tells all that is known, in sentences: last beat, silence, timeout, outage credit, lag, who judged, what became of what " +
+		"was held, and whose act it was. With -o json the sentences stand beside the API's answers that they come from."
+}
+
+// account is what is known of one thing.
+type account struct {
+	sentences []string
+	parts     map[string]json.RawMessage
+}
+
+func (a *account) say(format string, args ...any) {
+	a.sentences = append(a.sentences, output.Clean(fmt.Sprintf(format, args...)))
+}
+
+func (c *whyCmd) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	kind, id, named := strings.Cut(c.ID, "/")
+	if !named {
+		kind, id = "", c.ID
+	}
+	for _, k := range []struct {
+		noun string
+		tell func(context.Context, *session, string) (*account, error)
+	}{{"task", whyTask}, {"worker", whyWorker}, {"machine", whyMachine}} {
+		if kind != "" && kind != k.noun {
+			continue
+		}
+		a, err := k.tell(env.Context, s, id)
+		if ExitCode(err) == ExitNotFound && kind == "" {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return a.show(s)
+	}
+	if kind != "" {
+		return misuse("%s is none of task, worker and machine", kind)
+	}
+	return notFound("no task, worker or machine " + id + " in " + s.scope() + "; it may be of another scope, or past its retention")
+}
+
+// notFound is what was looked for in several places.
+func notFound(message string) error {
+	return said{&client.Error{Status: http.StatusNotFound, Code: client.ErrNotFound, Message: message}}
+}
+
+func (a *account) show(s *session) error {
+	if s.Format.ForPeople() {
+		_, err := fmt.Fprintln(s.W, strings.Join(a.sentences, "\n"))
+		return err
+	}
+	answer := map[string]any{"sentences": a.sentences}
+	for name, raw := range a.parts {
+		answer[name] = raw
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return s.Raw(raw)
+}
+
+// why is the run of `task why` and its like.
+func why(env *Env, c *Common, id string, tell func(context.Context, *session, string) (*account, error)) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	a, err := tell(env.Context, s, id)
+	if err != nil {
+		return err
+	}
+	return a.show(s)
+}
+
+type taskWhy struct {
+	Task   string `arg:"" predictor:"task" name:"id" help:"Task."`
+	Common `embed:""`
+}
+
+func (c *taskWhy) Run(env *Env) error { return why(env, &c.Common, c.Task, whyTask) }
+
+type workerWhy struct {
+	Worker string `arg:"" predictor:"worker" name:"id" help:"Worker."`
+	Common `embed:""`
+}
+
+func (c *workerWhy) Run(env *Env) error { return why(env, &c.Common, c.Worker, whyWorker) }
+
+type machineWhy struct {
+	Machine string `arg:"" predictor:"machine" name:"id" help:"Machine."`
+	Common  `embed:""`
+}
+
+func (c *machineWhy) Run(env *Env) error { return why(env, &c.Common, c.Machine, whyMachine) }
+
+// mostEvents is how many of the newest events are told.
+const mostEvents = 20
+
+// acts tells the newest events of something, oldest first: what happened, and whose act it was. A token that opens no events tells the
+// rest all the same.
+func (a *account) acts(ctx context.Context, s *session, q url.Values) error {
+	q.Set("order", "desc")
+	q.Set("pageSize", fmt.Sprint(mostEvents))
+	raw, list, err := get[v1.EventList](ctx, s, events.path, q)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+		a.say("Its events are not told to this token's role.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.parts["events"] = field(raw, events.entries)
+	if len(list.Events) == 0 {
+		a.say("No events of it are kept.")
+		return nil
+	}
+	a.say("What happened to it:")
+	for i := len(list.Events) - 1; i >= 0; i-- {
+		a.sentences = append(a.sentences, "  "+eventText(&list.Events[i]))
+	}
+	if len(list.Events) == mostEvents {
+		a.say("  (the newest %d events; lubdub event ls --subject shows more)", mostEvents)
+	}
+	return nil
+}
+
+// eventText is one event in a line.
+func eventText(e *v1.Event) string {
+	text := timeText(e.Time) + "  " + e.Type
+	if e.Subject != "" {
+		text += " " + e.Subject
+	}
+	if e.Attempt > 0 {
+		text += fmt.Sprintf(", attempt %d", e.Attempt)
+	}
+	if e.Cause != "" {
+		text += ", " + e.Cause
+	}
+	if e.By != "" {
+		text += ", by " + e.By
+	}
+	return output.Clean(text)
+}
+
+// at tells a moment and how long ago it was.
+func (s *session) at(t v1.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return timeText(t) + " (" + output.Age(t.Time, s.now()).Text + " ago)"
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// losses are the events that tell what became of tasks that a worker lost.
+const losses = "task.zombie,task.retrying,task.failed"
+
+// whyWorker tells what is known of a worker.
+func whyWorker(ctx context.Context, s *session, id string) (*account, error) {
+	raw, w, err := workerOf(ctx, s, id)
+	if err != nil {
+		return nil, workers.nearest(ctx, s, id, err)
+	}
+	a := &account{parts: map[string]json.RawMessage{"worker": raw}}
+	a.workerStanding(s, w)
+	a.reliability(w)
+	if err := a.held(ctx, s, w); err != nil {
+		return nil, err
+	}
+	return a, a.acts(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {"worker.*," + losses}})
+}
+
+// workerStanding tells how a worker is.
+func (a *account) workerStanding(s *session, w *v1.Worker) {
+	of := ""
+	if w.Version != nil {
+		of = ", version " + *w.Version
+	}
+	a.say("Worker %s%s of the queue %s on machine %s%s is %s and %s; it registered at %s.", w.WorkerID, called(w.Name), w.Queue,
+		w.MachineID, of,
+		w.Status, w.Liveness, s.at(w.RegisteredAt))
+	silent := ""
+	if w.LastHeartbeatAgeMs != nil {
+		silent = ", which is a silence of " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " without outages"
+	}
+	a.say("The last beat came at %s%s; it is to beat every %s and may be silent for %s.", timeText(w.LastHeartbeatAt), silent,
+		output.Milliseconds(w.HeartbeatIntervalMs), output.Milliseconds(w.HeartbeatTimeoutMs))
+	switch w.Status {
+	case v1.Offline:
+		a.say("It ended at %s: %s%s.", s.at(w.DeregisteredAt), output.Optional(w.EndReason).Text, because(w.StatusReason, w.EndReason))
+	case v1.Draining:
+		until := "without a deadline"
+		if !w.DrainDeadline.IsZero() {
+			until = "until " + timeText(w.DrainDeadline)
+		}
+		a.say("It drains %s%s: it takes nothing new, and ends when it holds nothing.", until, because(w.StatusReason, nil))
+	}
+	if w.Cordon != nil {
+		a.say("It is cordoned since %s%s.", s.at(w.Cordon.Since), because(w.Cordon.Reason, nil))
+	}
+	if len(w.UnschedulableReasons) > 0 {
+		a.say("It would not get a task now: %s.", strings.Join(w.UnschedulableReasons, ", "))
+	}
+}
+
+// because tells a reason that was given, where it says more than another.
+func because(reason, other *string) string {
+	if reason == nil || *reason == "" || other != nil && *other == *reason {
+		return ""
+	}
+	return ` ("` + *reason + `")`
+}
+
+func (a *account) reliability(w *v1.Worker) {
+	flaps := ""
+	if w.Flapping {
+		flaps = "; it flaps"
+	}
+	a.say("In the last 24 h it was alive for %.1f %% of the time and went stale %d times%s.", w.UptimePct24h, w.StaleCount24h, flaps)
+	a.say("It has completed %d tasks and failed %d.", w.TotalCompleted, w.TotalFailed)
+}
+
+// mostHeld is how many of the tasks that a worker holds are named.
+const mostHeld = 10
+
+// held tells what a worker holds, or what became of what it held.
+func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
+	if w.HeldCount > 0 {
+		p, err := tasks.page(ctx, s, url.Values{"workerId": {w.WorkerID}, "state": {"DISPATCHED,RUNNING"}, "pageSize": {"10"}})
+		if err != nil {
+			return err
+		}
+		a.say("It holds %s of %d:", output.Count(w.HeldCount, "task"), w.MaxConcurrent)
+		for _, e := range p.entries {
+			a.say("  %s, %s, attempt %d", e.T.TaskID, e.T.State, e.T.Attempt)
+		}
+		if more := w.HeldCount - len(p.entries); more > 0 && len(p.entries) > 0 {
+			a.say("  and %d more", more)
+		}
+	} else {
+		a.say("It holds nothing.")
+	}
+	if w.Status != v1.Offline {
+		return nil
+	}
+	_, lost, err := get[v1.EventList](ctx, s, events.path, url.Values{
+		"workerId": {w.WorkerID}, "type": {losses}, "order": {"desc"}, "pageSize": {"100"},
+	})
+	if missing(err) || err == nil && len(lost.Events) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	became := map[string]string{}
+	for _, e := range lost.Events { // newest first
+		if became[e.Subject] == "" {
+			became[e.Subject] = e.Type
+		}
+	}
+	a.say("What became of %s that it lost:", output.Count(len(became), "task"))
+	for _, id := range sortedKeys(became)[:min(mostHeld, len(became))] {
+		a.say("  %s: %s", id, became[id])
+	}
+	return nil
+}
+
+// whyMachine tells what is known of a machine.
+func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
+	e, err := machines.one(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	a, m := &account{parts: map[string]json.RawMessage{"machine": e.raw}}, e.T
+	a.say("Machine %s is %s: %d workers are ONLINE, %d DRAINING, %d OFFLINE. The last beat of any came at %s.", m.MachineID, m.Status,
+		m.Workers.Online, m.Workers.Draining, m.Workers.Offline, s.at(m.LastHeartbeatAt))
+	flaps := ""
+	if m.Flapping {
+		flaps = "; it flaps"
+	}
+	a.say("In the last 24 h it was there for %.1f %% of the time and went silent %d times%s.", m.UptimePct24h, m.StaleCount24h, flaps)
+	if m.Drain != nil {
+		a.say("It is drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", s.at(m.Drain.Since),
+			because(m.Drain.Reason, nil), m.MachineID)
+	}
+	p, err := workers.page(ctx, s, url.Values{"machineId": {id}, "sort": {"lastHeartbeat"}, "pageSize": {"20"}})
+	if err != nil {
+		return nil, err
+	}
+	a.parts["workers"] = field(p.raw, workers.entries)
+	a.say("Its workers, the longest silent first:")
+	for _, w := range p.entries {
+		a.say("  %s%s: %s, %s, last beat %s, holds %d", w.T.WorkerID, called(w.T.Name), w.T.Status, w.T.Liveness, s.at(w.T.LastHeartbeatAt),
+			w.T.HeldCount)
+	}
+	if p.next != "" {
+		a.say("  (20 of them; lubdub worker ls -a --machine %s shows all)", m.MachineID)
+	}
+	return a, a.acts(ctx, s, url.Values{"machineId": {id}, "type": {"worker.*,machine.*"}})
+}
