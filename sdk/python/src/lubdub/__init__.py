@@ -12,11 +12,12 @@ from .errors import (
 from .failures import Failure, Stopped
 from .metrics import Metrics
 from .track import Tracking
+from .worker import Unfinished, Worker
 from .webhooks import Verifier, WebhookError, WebhookMessage
 
 __all__ = [
     "AnswerError", "ApiError", "Attempt", "Cancelled", "Client", "ClientClosed", "ClosedError", "ConfigurationError", "DeadlineExceeded",
     "End", "EndedError", "EventStream", "EventsMissing", "Expired", "Failure", "ForkedError", "LeaseEnded", "Lost", "LubdubError",
     "Metrics", "NoAnswer", "OutputError", "Stopped", "Stopping", "Stuck", "Superseded", "TaskExpired", "TaskNotFound", "TaskTimeout",
-    "Tracking", "Verifier", "WebhookError", "WebhookMessage", "__version__", "created", "may_retry",
+    "Tracking", "Unfinished", "Verifier", "WebhookError", "WebhookMessage", "Worker", "__version__", "created", "may_retry",
 ]

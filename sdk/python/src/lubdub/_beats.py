@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, cast
 
 from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, backoff
@@ -26,7 +26,7 @@ class Beaten:
 
     __slots__ = (
         "key", "task_id", "attempt", "token", "interval", "timeout", "pct", "message", "version", "delivered", "sending", "due", "fresh",
-        "busy", "warned", "sent", "started")
+        "warned", "sent", "started")
 
     def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
         self.key, self.task_id, self.attempt = key_of(task_id, attempt), task_id, attempt
@@ -35,7 +35,7 @@ class Beaten:
         self.message: Optional[str] = None
         self.version = self.delivered = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
         self.due = self.sent = 0.0
-        self.fresh, self.busy, self.warned, self.started = True, False, False, True
+        self.fresh, self.warned, self.started = True, False, True
 
     def item(self) -> Dict[str, Any]:
         """Its item of a request."""
@@ -103,7 +103,8 @@ class Beats:
         self.caller, self.clock, self.listener, self.name = caller, caller.clock, listener, name
         self.cond = self.clock.condition()
         self.entries: Dict[str, Beaten] = {}
-        self.alive = self.closed = self.sending = False
+        self.alive = self.closed = False
+        self.flying: Set[str] = set()  # whom a request names that is under way; a worker's attempt has two entries, one after the other
         self.until = 0.0  # nothing is sent before: the server does not answer
         self.failures = 0  # in a row
 
@@ -143,12 +144,10 @@ class Beats:
         that was acknowledged."""
         with self.cond:
             entry = self.entries.pop(key, None)
-            if entry is None:
-                return -1
-            while entry.busy and self.alive:
+            while key in self.flying and self.alive:
                 self.cond.wait()
             self.cond.notify_all()
-            return entry.delivered
+            return entry.delivered if entry is not None else -1
 
     def drop(self, key: str) -> None:
         """Sends nothing more for an attempt; what is under way is not waited for."""
@@ -172,18 +171,14 @@ class Beats:
                     if not batch:
                         self.cond.wait(max(0.0, wait))
                         continue
-                    self.sending = True
-                    for entry in batch:
-                        entry.busy = True
+                    self.flying = {entry.key for entry in batch}
                 try:
                     self.beat(batch)
                 except Exception as error:  # whatever it is, neighbours and the next tick must not suffer
                     self.stumble(error)
                 finally:
                     with self.cond:
-                        self.sending = False
-                        for entry in batch:
-                            entry.busy = False
+                        self.flying = set()
                         self.cond.notify_all()
         finally:
             with self.cond:

@@ -56,7 +56,8 @@ class IsolatedBatch:
     def release(self, key: str) -> int:
         """Sends nothing more for an attempt, and waits until nothing is under way."""
         with self.cond:
-            if self.held.pop(key, None) is None or self.child is None:
+            self.held.pop(key, None)
+            if self.child is None:
                 return -1
             self.asked += 1
             number, child = self.asked, self.child

@@ -13,7 +13,7 @@ from . import _fork
 from . import types as t
 from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
-from ._clock import Clock
+from ._clock import Clock, Event
 from ._events import EventStream
 from ._hold import Crowd, Leases
 from ._http import HttpTransport, Transport
@@ -61,8 +61,6 @@ class Client(Calls):
             raise ConfigurationError(f"a timeout of {timeout} s answers nothing; give a positive one")
         if tries < 1:
             raise ConfigurationError(f"{tries} tries make no call; 1 is the least")
-        if isolated and (tls is not None or transport is not None):
-            raise ConfigurationError("a child process cannot have the tls or the transport that was given; with isolated=True use ca_file")
         if url is None or url == "":
             url = os.environ.get("LUBDUB_URL", "")
         urls = url.split(",") if isinstance(url, str) else list(url)
@@ -85,6 +83,8 @@ class Client(Calls):
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._crowds: Dict[str, Crowd] = {}
+        if isolated:
+            self.isolation()
         _fork.tell(self)
 
     def __repr__(self) -> str:
@@ -130,6 +130,14 @@ class Client(Calls):
         return read(self.caller.make(Call(
             method, path_of(path, tuple(ids)), body=None if sent is None else write(sent), query=query_of(values), token=token,
             opened=opened, key=idempotency_key, trace=traceparent, once=once, waits=waits)))
+
+    def post(
+        self, path: str, body: Mapping[str, Any], *, token: Optional[str] = None, tries: int = 0, waits: float = 0,
+        cancel: Optional[Event] = None,
+    ) -> Dict[str, Any]:
+        """For the worker."""
+        return cast(Dict[str, Any], read(self.caller.make(Call(
+            "POST", path, body=write(dict(body)), query=query_of(self._scope), token=token, tries=tries, waits=waits, cancel=cancel))))
 
     def create_tasks(
         self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None,
@@ -226,9 +234,13 @@ class Client(Calls):
 
     def settings(self) -> Optional[Dict[str, Any]]:
         """What a child process that beats needs to know; None: beats come from this process."""
-        if not self.isolated:
-            return None
+        return self.isolation() if self.isolated else None
+
+    def isolation(self) -> Dict[str, Any]:
+        """What a child process that beats needs to know."""
         caller = self.caller
+        if not isinstance(caller.transport, HttpTransport) or (caller.transport.tls is not None and self._ca_file is None):
+            raise ConfigurationError("a child process cannot have the tls or the transport that was given; with isolated=True use ca_file")
         return {"agent": caller.agent, "timeout": caller.timeout, "caFile": self._ca_file, "proxy": self._proxy,
                 "allowHttp": caller.endpoints.allow_http, "limit": self.isolated_limit}
 

@@ -1,0 +1,217 @@
+"""Does with the Python SDK what the conformance harness tells it; sdk/conformance/README.md says how."""
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from typing import Any, Dict, List, Optional
+
+import lubdub
+from lubdub.attempt import Attempt
+
+
+class Runner:
+    """One run of the process."""
+
+    def __init__(self, order: Dict[str, Any]) -> None:
+        self.order = order
+        self.lock = threading.Lock()
+        self.gates: Dict[str, threading.Event] = {}
+        self.worker: Optional[lubdub.Worker] = None
+        self.closing = False
+
+    def tell(self, event: str, **fields: Any) -> None:
+        """Writes a line."""
+        line = json.dumps({"event": event, **{k: v for k, v in fields.items() if v is not None}})
+        with self.lock:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    def gate(self, name: str) -> threading.Event:
+        """A gate."""
+        with self.lock:
+            return self.gates.setdefault(name, threading.Event())
+
+    def heed(self) -> None:
+        """Does what further lines say, until there are no more: then the harness is gone."""
+        for line in sys.stdin:
+            deed = json.loads(line)
+            if deed.get("do") == "release":
+                self.gate(deed["gate"]).set()
+            elif deed.get("do") == "close":
+                self.closing = True
+                if self.worker is not None:
+                    self.worker.close()
+        os._exit(2)
+
+    def run(self) -> int:
+        """Runs it; what it returns is the exit code."""
+        unfinished: List[str] = []
+        code = 0
+        order = self.order
+        try:
+            opener: Dict[str, Any] = {"token_file": order["tokenFile"]} if order.get("tokenFile") else {"token": order.get("token")}
+            with lubdub.Client(order["urls"], lease=order.get("lease") or "patient", **opener) as client:
+                if order["mode"] == "track":
+                    self.track_all(client)
+                else:
+                    self.work(client)
+        except lubdub.Unfinished as error:
+            unfinished, code = error.task_ids, 1
+        except Exception as error:
+            logging.exception("the runner has failed")
+            self.tell("error", message=f"{type(error).__name__}: {error}")
+            code = 1
+        self.tell("exit", unfinished=unfinished)
+        return code
+
+    def work(self, client: lubdub.Client) -> None:
+        """A worker's day."""
+        order = self.order
+        options: Dict[str, Any] = {}
+        names = {"softStopMs": "soft_stop", "hardStopMs": "hard_stop", "taskTimeoutMs": "task_timeout", "watchdogMs": "watchdog"}
+        for told, name in names.items():
+            if order.get(told) is not None:
+                options[name] = order[told] / 1000
+        worker = self.worker = lubdub.Worker(
+            order["queue"], client=client, types=order["types"], name=order["name"], concurrency=order["concurrency"], **options)
+        for type in order["types"]:
+            worker.handle(type, self.handle)
+        if self.closing:
+            worker.close()
+        worker.run()
+
+    def handle(self, task: Attempt) -> Any:
+        """The handler of all types."""
+        names: Dict[str, Any] = {"task": task.task_id, "attempt": task.attempt}
+        state = State()
+        self.tell("begun", traceparent=task.traceparent or None, lastProgress=task.last_progress, **names)
+
+        def ended(cause: lubdub.End) -> None:
+            with state.lock:
+                if not state.over:
+                    self.tell("ended", reason=reason_of(cause), detail=getattr(cause, "reason", None), **names)
+            state.ended.set()
+
+        task.on_end(ended)
+        handlers: Dict[str, List[Dict[str, Any]]] = self.order.get("handlers") or {}
+        steps = handlers.get(f"{task.task_id}/{task.attempt}") or handlers.get(task.task_id) or []
+        try:
+            return self.do(task, steps, state, names)
+        finally:
+            with state.lock:
+                state.over = True
+            self.tell("returned", **names)
+
+    def do(self, task: Attempt, steps: List[Dict[str, Any]], state: "State", names: Dict[str, Any]) -> Any:
+        """Does steps, until one ends the handler."""
+        for step in steps:
+            (name, value), = step.items()
+            if name == "progress":
+                task.progress(*value)
+            elif name == "gate":
+                self.gate(value).wait()
+            elif name == "untilEnded":
+                state.ended.wait()
+            elif name == "spin":
+                end = time.monotonic() + value / 1000
+                while time.monotonic() < end:
+                    pass
+            elif name == "say":
+                self.tell("said", what=value, **names)
+            elif name == "return":
+                return value
+            elif name == "returnBig":
+                return "x" * value
+            elif name == "returnNotJSON":
+                return object()
+            elif name == "fail":
+                if "category" not in value:
+                    raise ValueError(value["message"])
+                raise lubdub.Failure(value["message"], value["category"], value.get("retryable"))
+            elif name == "panic":
+                raise RuntimeError(value)
+            elif name == "stopped":
+                raise lubdub.Stopped(value["phase"], value["partial"])
+            elif name == "giveUp":
+                task.check()
+            else:
+                raise AssertionError(f"there is no step {name!r}")
+        return None
+
+    def track_all(self, client: lubdub.Client) -> None:
+        """Tracks all envelopes at the same time."""
+        threads = [threading.Thread(target=self.track, args=(client, e)) for e in self.order["envelopes"]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def track(self, client: lubdub.Client, envelope: Dict[str, Any]) -> None:
+        """Tracks one."""
+        names: Dict[str, Any] = {"task": envelope["taskId"], "attempt": envelope["attempt"]}
+        try:
+            attempt = client.track(envelope).start()
+        except lubdub.LubdubError as error:
+            self.tell("refused", reason=reason_of(error), **names)
+            return
+        try:
+            output, failure = self.handle(attempt), None
+        except Exception as error:
+            output, failure = None, error
+        try:
+            told = self.settle(attempt, output, failure)
+        except lubdub.LubdubError as error:
+            told = {"failure": reason_of(error)}
+            attempt.abandon()
+        self.tell("settled", **told, **names)
+
+    def settle(self, attempt: Attempt, output: Any, failure: Optional[Exception]) -> Dict[str, Any]:
+        """Completes it; what the settled line says."""
+        wrong: Optional[str] = None
+        if failure is None:
+            try:
+                answer = attempt.done(output)
+            except lubdub.OutputError as error:
+                wrong = "Output"
+                answer = attempt.fail(lubdub.Failure(str(error), retryable=False))
+        else:
+            answer = attempt.fail(failure)
+        return {"finalState": answer["finalState"], "willRetry": bool(answer.get("willRetry")), "nextAttempt": answer.get("nextAttempt"),
+                "failure": wrong}
+
+
+class State:
+    """A handler's."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.ended = threading.Event()
+        self.over = False
+
+
+def reason_of(error: BaseException) -> str:
+    """The reason's name."""
+    if isinstance(error, lubdub.End):
+        return type(error).__name__
+    return "Output" if isinstance(error, lubdub.OutputError) else "Refused"
+
+
+def main() -> int:
+    """Runs as the first line says."""
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(relativeCreated)d %(message)s")
+    order = json.loads(sys.stdin.readline())
+    if order.get("break"):
+        print("this runner has no faults of its own", file=sys.stderr)
+        return 2
+    runner = Runner(order)
+    threading.Thread(target=runner.heed, daemon=True).start()
+    return runner.run()
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # whatever handlers are still at work

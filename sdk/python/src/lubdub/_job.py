@@ -1,0 +1,223 @@
+"""A task at work."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+
+from ._beats import key_of
+from ._clock import Event, Timer
+from .attempt import Attempt
+from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
+from .errors import EndedError, LubdubError, OutputError, may_retry
+from .failures import Failure, explained
+
+if TYPE_CHECKING:
+    from ._runner import Runner
+
+IGNORED = 10.0  # seconds for which a handler may go on after its end before that is told of
+
+
+class Job:
+    """It takes a place until its handler has ended."""
+
+    def __init__(self, runner: "Runner", envelope: Dict[str, Any]) -> None:
+        self.runner, self.envelope = runner, envelope
+        self.task_id, self.number = str(envelope["taskId"]), int(envelope["attempt"])
+        self.key = key_of(self.task_id, self.number)
+        self.attempt: Optional[Attempt] = None  # once it has started
+        self.lock = threading.Lock()
+        self.settling = False  # somebody completes it
+        self.settled = False
+        self.done = Event(runner.clock)  # it is settled
+        self.timers: List[Timer] = []
+        self.ended = False
+
+    def run(self) -> None:
+        """Does the task."""
+        try:
+            attempt = self.begin()
+            if attempt is not None:
+                self.work(attempt)
+        except BaseException:
+            self.runner.logger.exception("task %s could not be brought to its end", self.key)
+        finally:
+            self.ended = True
+            for timer in self.timers:
+                timer.cancel()
+            if self.attempt is not None:
+                self.attempt.abandon()
+            self.runner.leave(self)
+
+    def begin(self) -> Optional[Attempt]:
+        """Says that it has started; None: it has not."""
+        runner, client = self.runner, self.runner.client
+        try:
+            session = runner.session
+            attempt = client.attempt_of(
+                self.envelope, runner.holder, client.endpoints_of(str(self.envelope.get("callbackBaseUrl") or "")),
+                worker_timeout=session.timeout if session is not None else 60.0)
+            runner.attempts[self.key] = attempt
+            attempt.start(runner.soft)
+        except LubdubError as error:
+            runner.beats.release(self.key)
+            runner.attempts.pop(self.key, None)
+            runner.logger.info("task %s was claimed and is not begun: %s", self.key, error)
+            return None
+        self.attempt = attempt
+        return attempt
+
+    def work(self, attempt: Attempt) -> None:
+        """Calls the handler, and completes the task with what comes of it."""
+        runner = self.runner
+        output: Any = None
+        failure: Optional[BaseException] = None
+        if isinstance(attempt.cause, Cancelled):  # it was cancelled before it started
+            failure = attempt.cause
+        else:
+            forget = runner.soft.then(lambda: attempt.end(Stopping()))
+            runner.client.leases.watch(attempt)
+            self.watch(attempt)
+            try:
+                output = self.call(attempt)
+            except BaseException as error:
+                failure = explained(attempt.cause, error)
+            finally:
+                forget()
+        self.ended = True
+        self.settle(output, failure)
+        self.done.wait()  # by whoever does it: before that the attempt must not be given up
+
+    def call(self, attempt: Attempt) -> Any:
+        """Calls the handler."""
+        worker = self.runner.worker
+        handler = worker.handlers.get(attempt.type)
+        if handler is None:
+            raise Failure(f"this worker has no handler for tasks of type {attempt.type!r}", "CONFIGURATION")
+        for wrap in reversed(worker.middleware):
+            handler = wrap(handler)
+        with self.runner.clock.outside():
+            found = handler(attempt)
+            if not inspect.isawaitable(found):
+                return found
+            return self.call_async(attempt, found)
+
+    def call_async(self, attempt: Attempt, work: Any) -> Any:
+        """Waits for a coroutine on the worker's loop, which is cancelled when the work is to end."""
+        loop = self.runner.event_loop()
+
+        async def main() -> Any:
+            task = asyncio.ensure_future(work)
+
+            def end(cause: End) -> None:
+                try:
+                    loop.call_soon_threadsafe(task.cancel)
+                except RuntimeError:
+                    pass  # the loop is closed
+
+            attempt.on_end(end)
+            return await task
+
+        try:
+            return asyncio.run_coroutine_threadsafe(main(), loop).result()
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            cause = attempt.cause
+            if cause is None:
+                raise Failure("the handler was cancelled") from None
+            raise cause from None
+
+    def settle(self, output: Any, failure: Optional[BaseException], cancel: Optional[Event] = None) -> None:
+        """Completes the task, unless somebody else does."""
+        if self.claims_the_end():
+            self.complete(output, failure, cancel)
+
+    def claims_the_end(self) -> bool:
+        """Whether the caller is the one to complete the task."""
+        with self.lock:
+            first, self.settling = not self.settling, True
+            return first
+
+    def complete(self, output: Any, failure: Optional[BaseException], cancel: Optional[Event] = None) -> None:
+        """Completes the task."""
+        attempt, runner = self.attempt, self.runner
+        assert attempt is not None
+        try:
+            if failure is None:
+                try:
+                    answer = attempt.done(output)
+                except OutputError as error:
+                    answer = attempt.fail(Failure(str(error), retryable=False))
+            elif cancel is not None and isinstance(failure, Failure):
+                from .failures import task_error
+
+                answer = attempt.complete({"outcome": "FAILED", "error": task_error(failure)}, cancel)
+            else:
+                answer = attempt.fail(failure)
+            runner.counted(answer["finalState"])
+            runner.logger.debug("task %s has ended: %s", self.key, answer["finalState"])
+        except (End, EndedError) as error:
+            runner.logger.info("the end of task %s is not told: %s", self.key, error)
+        except LubdubError as error:
+            runner.logger.warning("the end of task %s was not accepted%s: %s", self.key, ", and the server recovers it"
+                                  if may_retry(error) else "", error)
+        finally:
+            self.settled = True
+            self.done.set()
+
+    def give_back(self, late: Event, then: Callable[[], None]) -> bool:
+        """Fails it as INFRASTRUCTURE in the background, so that others get it at once; False: somebody completes it, or it has not
+        started."""
+        if self.attempt is None or not self.claims_the_end():
+            return False
+        attempt = self.attempt
+
+        def give() -> None:
+            attempt.end(Stopping())
+            self.complete(None, Failure("worker stopped", "INFRASTRUCTURE", True), late)
+            then()
+
+        self.runner.clock.spawn(give, f"lubdub-gives-back-{self.key}")
+        return True
+
+    # What may end it.
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Calls back unless the handler has ended before."""
+        self.timers.append(self.runner.clock.call_later(seconds, lambda: None if self.ended else call()))
+
+    def watch(self, attempt: Attempt) -> None:
+        """Ends it when it takes too long or is stuck, and tells of a handler that does not heed its end."""
+        worker = self.runner.worker
+        attempt.on_end(lambda cause: self.later(IGNORED, lambda: self.runner.logger.warning(
+            "the handler of task %s goes on though it was to end: %s", self.key, cause)))
+        if worker.task_timeout:
+            self.later(worker.task_timeout, lambda: self.time_out(attempt))
+        if worker.watchdog:
+            self.later(worker.watchdog, lambda: self.look(attempt))
+
+    def time_out(self, attempt: Attempt) -> None:
+        """It has taken too long; its handler has the grace of a cancel to end."""
+        attempt.end(TaskTimeout())
+        grace = max(float(self.envelope.get("cancelGracePeriodMs") or 0) / 1000, 1.0)
+        self.later(grace, lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
+
+    def look(self, attempt: Attempt) -> None:
+        """The watchdog's look."""
+        watchdog = self.runner.worker.watchdog
+        quiet = self.runner.clock.now() - attempt.moved
+        if quiet < watchdog:
+            self.later(watchdog - quiet, lambda: self.look(attempt))
+            return
+        stuck = Stuck(watchdog)
+        self.fail_in_background(Failure(str(stuck), "TIMEOUT"), lambda: attempt.end(stuck))
+
+    def fail_in_background(self, failure: Failure, first: Optional[Callable[[], None]] = None) -> None:
+        """Completes it from another thread, since timers must not wait."""
+        if not self.claims_the_end():
+            return
+        if first is not None:
+            first()
+        self.runner.clock.spawn(lambda: self.complete(None, failure), f"lubdub-fails-{self.key}")

@@ -1,0 +1,189 @@
+"""Workers: claim tasks of a queue and do them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import queue as queues
+import threading
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+
+from . import _identity
+from ._runner import Runner, Unfinished
+from .attempt import Attempt
+from .client import Client
+from .errors import ConfigurationError, ForkedError
+
+Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
+Middleware = Callable[[Handler], Handler]
+H = TypeVar("H", bound=Handler)
+
+
+class Worker:
+    """Claims tasks of a queue and does them, each by the handler of its type, in a thread; handlers that are coroutines run on one loop
+    of their own. It runs once. Durations are in seconds.
+
+    client: of the environment unless given: LUBDUB_URL, and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE.
+    types: those that are claimed, each of which needs a handler; unless given, those that have one.
+    runtimes, labels: what tasks may ask for, besides python and its version, and labels of POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and
+    DEPLOYMENT. name: POD_NAME or the program's. machine_id: NODE_NAME or the host's name. version: of the program.
+    concurrency: how many tasks are done at once. task_timeout: how long one may take here; 0: no bound.
+    soft_stop, hard_stop: after it was told to stop, when handlers are cancelled, and when what still runs is given back. Both must lie
+    within the process's grace, which is checked where TERMINATION_GRACE_PERIOD_SECONDS tells it.
+    watchdog: ends tasks that report no progress for so long; 0: off.
+    probe: an address such as ":8081" that answers 200 while the process's own beats go on; probe_url: how the server reaches it.
+    isolated: beats come from a child process, for handlers that hold the GIL for seconds; unless given, as the client has it.
+    """
+
+    def __init__(
+        self, queue: str = "default", *, client: Optional[Client] = None, types: Optional[Sequence[str]] = None,
+        runtimes: Sequence[str] = (), labels: Optional[Mapping[str, str]] = None, name: str = "", machine_id: str = "", version: str = "",
+        concurrency: int = 100, task_timeout: float = 300, soft_stop: float = 20, hard_stop: float = 25, watchdog: float = 0,
+        probe: Optional[str] = None, probe_url: str = "", isolated: Optional[bool] = None, logger: Optional[logging.Logger] = None,
+    ) -> None:
+        if not queue:
+            raise ConfigurationError('no queue: say from which one to claim, such as "default"')
+        if concurrency < 1:
+            raise ConfigurationError(f"with a concurrency of {concurrency} nothing is done; 1 is the least")
+        for told, seconds in (("task_timeout", task_timeout), ("watchdog", watchdog), ("soft_stop", soft_stop)):
+            if not seconds >= 0:
+                raise ConfigurationError(f"{told} is negative: {seconds}")
+        check_stops(soft_stop, hard_stop)
+        self.queue, self.concurrency = queue, concurrency
+        self.task_timeout, self.soft_stop, self.hard_stop, self.watchdog = task_timeout, soft_stop, hard_stop, watchdog
+        self.probe, self.probe_url, self.isolated = probe, probe_url, isolated
+        self.client = client if client is not None else Client()
+        self.owns_client = client is None
+        self.log = logger or logging.getLogger("lubdub.worker")
+        self.handlers: Dict[str, Handler] = {}
+        self.middleware: List[Middleware] = []
+        self._types = list(types) if types is not None else None
+        self._given = {"name": name, "machineId": machine_id, "version": version}
+        self._runtimes, self._labels = list(runtimes), dict(labels or {})
+        self._runner = Runner(self)
+        self._ran = False
+        self._pid = os.getpid()
+
+    def handler(self, type: str) -> Callable[[H], H]:
+        """Says what does the tasks of a type: @worker.handler("send_email")."""
+
+        def add(call: H) -> H:
+            self.handle(type, call)
+            return call
+
+        return add
+
+    def handle(self, type: str, call: Handler) -> None:
+        """Says what does the tasks of a type: it is given the Attempt, and returns the output, any JSON."""
+        if not type:
+            raise ConfigurationError("a handler is for no type; name the type of its tasks")
+        if not callable(call):
+            raise ConfigurationError(f"the handler of {type!r} cannot be called")
+        if type in self.handlers:
+            raise ConfigurationError(f"there are two handlers for {type!r}; keep one")
+        self.handlers[type] = call
+
+    def use(self, *middleware: Middleware) -> None:
+        """Wraps all handlers, the first outermost."""
+        self.middleware += middleware
+
+    @property
+    def types(self) -> List[str]:
+        """Those that are claimed."""
+        return list(self._types) if self._types is not None else sorted(self.handlers)
+
+    @property
+    def worker_id(self) -> str:
+        """The id of the newest registration; "": there is none."""
+        return self._runner.worker_id()
+
+    @property
+    def registered(self) -> bool:
+        """Whether it has registered and has not left."""
+        return self.worker_id != ""
+
+    @property
+    def active_count(self) -> int:
+        """How many tasks are being done."""
+        return len(self._runner.jobs)
+
+    def close(self) -> None:
+        """Tells it to stop in good order; run returns when it has."""
+        self._runner.stop()
+
+    def kill(self) -> None:
+        """Tells it to stop now: what still runs is given back."""
+        self._runner.kill()
+
+    def run(self, *, signals: bool = True) -> None:
+        """Registers and does tasks until close is called, a signal comes (SIGTERM or SIGINT, where this is the main thread; a second one
+        is kill), or the server has it drained. Then it stops in good order: it claims nothing more, beats on while handlers finish,
+        cancels them at the soft stop, gives back what still runs at the hard stop, and deregisters. It raises what is wrong with the
+        worker, why the server refuses it, or Unfinished, which names the tasks that were given back."""
+        if os.getpid() != self._pid:
+            raise ForkedError("this worker was made before the process forked; make it, and its client, in the fork")
+        if self._ran:
+            raise ConfigurationError("it has run already; make another one")
+        self._check()
+        self._ran = True
+        restore = self._listen_to_signals() if signals and threading.current_thread() is threading.main_thread() else lambda: None
+        try:
+            self._runner.run()
+        finally:
+            restore()
+            if self.owns_client:
+                self.client.close()
+
+    def registration(self) -> Dict[str, Any]:
+        """What it says of itself."""
+        pid = os.getpid()
+        said: Dict[str, Any] = {
+            "queue": self.queue, "types": self.types, "runtimes": list(dict.fromkeys(_identity.runtimes_found() + self._runtimes)),
+            "name": self._given["name"] or _identity.name_found(pid), "machineId": self._given["machineId"] or _identity.machine_found(),
+            "hostname": _identity.hostname(), "pid": pid, "version": self._given["version"], "maxConcurrent": self.concurrency,
+            "labels": {**_identity.labels_found(), **self._labels}, "probeUrl": self._runner.probe_url,
+        }
+        return {key: value for key, value in said.items() if value not in ("", {})}
+
+    def _check(self) -> None:
+        if not self.handlers:
+            raise ConfigurationError("there is no handler; add one with @worker.handler(type) before run")
+        for type in self.types:
+            if type not in self.handlers:
+                raise ConfigurationError(f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out")
+
+    def _listen_to_signals(self) -> Callable[[], None]:
+        heard: "queues.SimpleQueue[int]" = queues.SimpleQueue()  # whose put a signal handler may call
+
+        def act() -> None:
+            for deed in (self.close, self.kill):
+                number = heard.get()
+                if number == 0:
+                    return
+                self.log.info("Received %s signal", signal.Signals(number).name)
+                deed()
+
+        before = {number: signal.signal(number, lambda n, _: heard.put(n)) for number in (signal.SIGTERM, signal.SIGINT)}
+        threading.Thread(target=act, name="lubdub-signals", daemon=True).start()
+
+        def restore() -> None:
+            heard.put(0)
+            for number, old in before.items():
+                signal.signal(number, old)
+
+        return restore
+
+
+def check_stops(soft: float, hard: float) -> None:
+    """Refuses stops that the orchestrator would cut off."""
+    if not hard >= soft:
+        raise ConfigurationError(f"the hard stop, after {hard:g} s, must not come before the soft one, after {soft:g} s")
+    grace = os.environ.get("TERMINATION_GRACE_PERIOD_SECONDS", "")
+    if grace.isdigit() and hard >= int(grace):
+        raise ConfigurationError(
+            f"the process is killed {grace} s after it was told to stop, which leaves no time for a hard stop after {hard:g} s; lower "
+            "soft_stop and hard_stop, or raise terminationGracePeriodSeconds")
+
+
+__all__ = ["Handler", "Middleware", "Unfinished", "Worker"]
