@@ -84,22 +84,33 @@ http {
 func startBalancer(t *testing.T, name string, hosts []string, period time.Duration) string {
 	t.Helper()
 	b := balancers[name]
-	program := ""
-	for _, name := range b.find {
-		if path, err := exec.LookPath(name); err == nil && program == "" {
-			program = path
-		}
-	}
-	if program == "" {
-		t.Fatalf("no %s; run `make test`, which installs it", name)
-	}
+	program := balancerProgram(t, name)
 	listen, dir := redistest.FreeAddr(), t.TempDir()
 	file := filepath.Join(dir, "conf")
 	if err := os.WriteFile(file, []byte(b.config(dir, listen, hosts, period)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	runBalancer(t, name, listen, program, append(append([]string(nil), b.args...), file)...)
+	return listen
+}
+
+// balancerProgram finds one of them, which may stand where a user's PATH does not lead.
+func balancerProgram(t *testing.T, name string) string {
+	t.Helper()
+	for _, name := range balancers[name].find {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("no %s; run `make test`, which installs it", name)
+	return ""
+}
+
+// runBalancer starts a program that listens on an address until the test ends.
+func runBalancer(t *testing.T, name, listen, program string, args ...string) {
+	t.Helper()
 	said := &lockedBuffer{}
-	cmd := exec.Command(program, append(append([]string(nil), b.args...), file)...)
+	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -122,7 +133,6 @@ func startBalancer(t *testing.T, name string, hosts []string, period time.Durati
 		}
 		return err == nil
 	})
-	return listen
 }
 
 // awaitBalanced returns when a balancer sends requests to a server that answers.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,65 +13,58 @@ import (
 )
 
 // composeBalancer runs nginx with the configuration of docker-compose.yml, before replicas on this machine instead of those that
-// Docker's name server knows. It gives its base URL.
-func composeBalancer(t *testing.T, replicas ...string) string {
+// Docker's name server knows.
+func composeBalancer(t *testing.T, address string, replicas ...string) {
 	t.Helper()
-	path := "/usr/sbin/nginx" // where a user's PATH does not lead
-	if found, err := exec.LookPath("nginx"); err == nil {
-		path = found
-	}
-	address := redistest.FreeAddr()
 	dir, servers := t.TempDir(), ""
 	for _, url := range replicas {
-		servers += "server " + strings.TrimPrefix(url, "http://") + ";"
+		servers += "server " + strings.TrimPrefix(url, "http://") + " fail_timeout=2s;"
 	}
 	private := "access_log off;"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		private += fmt.Sprintf(" %s_temp_path %s/%s;", kind, dir, kind)
 	}
-	text := readFile(t, "../../deploy/compose/nginx.conf")
-	for _, change := range [][2]string{
+	file := changed(t, "../../deploy/compose/nginx.conf", [][2]string{
 		{"worker_processes auto;", "worker_processes 1; daemon off; master_process off; pid " + dir + "/pid;"},
 		{"worker_rlimit_nofile 65536;", ""}, // more than whoever runs the tests may be allowed
 		{"worker_connections 16384;", "worker_connections 256;"},
-		{"access_log off;", private}, {"resolver 127.0.0.11 valid=5s;", ""}, {"server api:8080 resolve;", servers},
+		{"access_log off;", private}, {"resolver 127.0.0.11 valid=5s;", ""}, {"server api:8080 resolve fail_timeout=2s;", servers},
 		{"listen 8080;", "listen " + address + ";"},
-	} {
+	})
+	runBalancer(t, "nginx", address, balancerProgram(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr")
+	awaitBalanced(t, address)
+}
+
+// hostBalancer runs haproxy with the configuration of deploy/haproxy, before replicas on this machine.
+func hostBalancer(t *testing.T, address string, replicas ...string) {
+	t.Helper()
+	servers := ""
+	for i, url := range replicas {
+		servers += fmt.Sprintf("server api-%d %s\n  ", i+1, strings.TrimPrefix(url, "http://"))
+	}
+	file := changed(t, "../../deploy/haproxy/haproxy.cfg", [][2]string{
+		{"maxconn 16384", "maxconn 2000"}, // more than whoever runs the tests may be allowed
+		{"bind 127.0.0.1:8080", "bind " + address}, {"server api-1 127.0.0.1:8081", servers}, {"server api-2 127.0.0.1:8082", ""},
+	})
+	runBalancer(t, "haproxy", address, balancerProgram(t, "haproxy"), "-db", "-f", file)
+	awaitBalanced(t, address)
+}
+
+// changed is a copy of a file with texts changed that each stand there once.
+func changed(t *testing.T, path string, changes [][2]string) string {
+	t.Helper()
+	text := readFile(t, path)
+	for _, change := range changes {
 		if strings.Count(text, change[0]) != 1 {
-			t.Fatalf("%q does not stand in nginx.conf once", change[0])
+			t.Fatalf("%q does not stand in %s once", change[0], path)
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
-	file := filepath.Join(dir, "nginx.conf")
+	file := filepath.Join(t.TempDir(), filepath.Base(path))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nginx := exec.Command(path, "-p", dir, "-c", file, "-e", filepath.Join(dir, "errors"))
-	var out bytes.Buffer
-	nginx.Stdout, nginx.Stderr = &out, &out
-	if err := nginx.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = nginx.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = nginx.Process.Kill()
-		<-ended
-	})
-	until(t, "nginx listens", func() bool {
-		select {
-		case <-ended:
-			log, _ := os.ReadFile(filepath.Join(dir, "errors"))
-			t.Fatalf("nginx ended: %s%s", &out, log)
-		default:
-		}
-		status, _ := ask("GET", "http://"+address+"/livez", "", "")
-		return status == http.StatusOK
-	})
-	return "http://" + address
+	return file
 }
 
 // The balancer of docker-compose.yml in front of two replicas: it takes what they take, goes to the other when one dies, and
@@ -88,7 +79,9 @@ func TestBalancerOfCompose(t *testing.T) {
 		url, _ := r.urls()
 		replicas, urls = append(replicas, r), append(urls, url)
 	}
-	base, admin := composeBalancer(t, urls...), adminToken(t)
+	address, admin := redistest.FreeAddr(), adminToken(t)
+	composeBalancer(t, address, urls...)
+	base := "http://" + address
 	largest := `{"heartbeats":[` + strings.Repeat(" ", 4<<20-len(`{"heartbeats":[]}`)) + `]}`
 	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest); status != http.StatusBadRequest ||
 		!strings.Contains(body, `"error":"invalid_request"`) {

@@ -218,6 +218,9 @@ func (l *restartLoad) do(method, path, token, key string, in, out any, want int)
 		case err != nil:
 			l.closed.Add(1)
 			why = err
+		case status == http.StatusBadGateway: // so a balancer tells of a connection that was closed
+			l.closed.Add(1)
+			why = errors.New("the balancer could not ask anybody")
 		case status == http.StatusServiceUnavailable:
 			l.unavailable.Add(1)
 			why = errors.New(string(body))
