@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -127,7 +128,7 @@ func newBystanders(t *testing.T, base, token string) *bystanders {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bystanders{T: t, ctx: ctx, stop: cancel, client: c, seen: map[string]bool{}, release: make(chan struct{})}
 	t.Cleanup(func() { cancel(); b.ended.Wait(); c.Close() })
-	stream := c.Events(client.EventQuery{Types: []string{"task.created"}, After: time.Now().UTC().Format(v1.TimeLayout)})
+	stream := c.Events(client.EventQuery{Types: []string{"task.created"}, After: "now"})
 	b.ended.Go(func() {
 		for e, err := range stream.All(ctx) {
 			if err != nil {
@@ -148,6 +149,14 @@ func newBystanders(t *testing.T, base, token string) *bystanders {
 		}
 	})
 	b.work("polls", func(context.Context, *worker.Task) (any, error) { return nil, nil })
+	n := 0
+	until(t, "the stream is open", func() bool {
+		b.create(fmt.Sprintf("is-it-open-%d", n), "nobody's")
+		n++
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.seen) > 0
+	})
 	return b
 }
 
