@@ -151,7 +151,7 @@ func newBystanders(t *testing.T, base, token string) *bystanders {
 	b.work("polls", func(context.Context, *worker.Task) (any, error) { return nil, nil })
 	n := 0
 	until(t, "the stream is open", func() bool {
-		b.create(fmt.Sprintf("is-it-open-%d", n), "nobody's")
+		b.create(fmt.Sprintf("is-it-open-%d", n), "nobody")
 		n++
 		b.mu.Lock()
 		defer b.mu.Unlock()
