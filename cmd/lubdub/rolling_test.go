@@ -19,8 +19,8 @@ import (
 )
 
 // The deployments of deploy/, as processes: two API replicas behind haproxy or nginx, two sweepers, Redis. All replicas are restarted one
-// after the other, as an update does it, under load, while a stream of events is read, a worker waits in long polls for a task that is not
-// there yet, and another is draining with a task in its hands. Nothing is lost: no event, no task, no attempt, and the drain ends in its time.
+// after the other, as an update does it, under load, while a stream of events is read, a worker waits in long polls for a task that is
+// not there yet, and another is draining with a task in its hands. Nothing is lost: no event, no task, no attempt, and the drain ends.
 func TestRollingRestartsBehindBalancers(t *testing.T) {
 	for name, balance := range map[string]func(*testing.T, string, ...string){"haproxy": hostBalancer, "nginx": composeBalancer} {
 		t.Run(name, func(t *testing.T) {
