@@ -209,8 +209,10 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, conn.MadeRoom):
+		conn.MuteUnheard(ctx.Conn())
 		r = errMadeRoom
 	case errors.Is(err, conn.Stopping):
+		conn.MuteUnheard(ctx.Conn())
 		r = errStopping
 	case errors.Is(err, conn.ErrNoRoom):
 		r = noRoomForBody(s.bodies)

@@ -117,7 +117,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 // and would take it for the answer. Connections of other listeners are left alone.
 func MuteUnheard(c net.Conn) {
 	if c, ok := c.(*Conn); ok {
-		c.muted = !c.heard
+		c.muted = !c.heard && !c.lent // those that are lent have sent something
 	}
 }
 

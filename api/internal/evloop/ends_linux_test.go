@@ -227,8 +227,8 @@ func TestTheEnd(t *testing.T) {
 		for range 10 {
 			waits = append(waits, s.dial().send("whello\n"))
 			held = append(held, <-s.held)
-			idle = append(idle, s.dial().send("ehello\n").wants("hello"), s.dial().send("hhello\n").wants("hello"))
-			halves = append(halves, s.dial().send("ehal"), s.dial())
+			idle = append(idle, s.dial().send("ehello\n").wants("hello"), s.dial().send("hhello\n").wants("hello"), s.dial())
+			halves = append(halves, s.dial().send("ehal"))
 		}
 		s.opens(50)
 		ended := make(chan struct{})

@@ -244,7 +244,7 @@ func (c *Conn) spare() {
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	switch {
 	case c.has(flagGone):
-	case c.in != nil || !c.has(flagServed):
+	case c.in != nil:
 		c.spare() // whoever it is lent to counts it
 		l.handOver(c, nil, why)
 	default:
