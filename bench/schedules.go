@@ -56,8 +56,8 @@ func runSchedules(ctx context.Context, b *bench, s *report.Scenario) error {
 	return nil
 }
 
-// catchUp has all schedules fire for days that are over, of each round others. At its end some must have fired meanwhile; it
-// waits until none is left to fire.
+// catchUp has all schedules fire for days that are over, of each round others; it returns when the first have fired, while others are
+// still being asked. At its end some must have fired meanwhile; it waits until none is left to fire.
 func (f *fixture) catchUp(ctx context.Context, round int, fired *int) (end func() error, err error) {
 	till := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -firesOfEach*round)
 	body := fmt.Sprintf(`{"from":%q,"to":%q}`, till.AddDate(0, 0, -firesOfEach).Format(time.RFC3339), till.Format(time.RFC3339))
@@ -65,14 +65,15 @@ func (f *fixture) catchUp(ctx context.Context, round int, fired *int) (end func(
 	if err != nil {
 		return nil, err
 	}
-	if err := eachOf(schedules, func(i int) error {
-		return f.call(ctx, http.MethodPost, fmt.Sprintf("/v1/schedules/bench-%d/backfill", i), body, nil)
-	}); err != nil {
-		return nil, err
-	}
-	begun, err := f.waiting(ctx)
+	asked := make(chan error, 1)
+	go func() {
+		asked <- eachOf(schedules, func(i int) error {
+			return f.call(ctx, http.MethodPost, fmt.Sprintf("/v1/schedules/bench-%d/backfill", i), body, nil)
+		})
+	}()
+	begun, err := f.waitingBeyond(ctx, before)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, <-asked)
 	}
 	return func() error {
 		now, err := f.waiting(ctx)
@@ -80,12 +81,22 @@ func (f *fixture) catchUp(ctx context.Context, round int, fired *int) (end func(
 		if err == nil && now == begun {
 			err = errors.New("no schedule fired beside the beats: they had caught up before")
 		}
-		for now < before+schedules*firesOfEach && err == nil && ctx.Err() == nil {
-			time.Sleep(100 * time.Millisecond)
-			now, err = f.waiting(ctx)
+		if err = errors.Join(err, <-asked); err == nil {
+			_, err = f.waitingBeyond(ctx, before+schedules*firesOfEach-1)
 		}
-		return errors.Join(err, ctx.Err())
+		return err
 	}, nil
+}
+
+// waitingBeyond waits until schedules have created more than n tasks.
+func (f *fixture) waitingBeyond(ctx context.Context, n int) (int, error) {
+	for {
+		now, err := f.waiting(ctx)
+		if err = errors.Join(err, ctx.Err()); err != nil || now > n {
+			return now, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // waiting is how many tasks schedules have created.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -57,17 +58,22 @@ func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 	_, pages := back.urls()
 	base, deaf := hearing(t, strings.TrimPrefix(direct, "http://"))
 	const n = 60
-	tasks := make([]v1.TaskEnvelope, n)
-	for i := range tasks {
-		tasks[i] = createRunning(t, direct, `{"heartbeatIntervalMs":4000,"heartbeatTimeoutMs":12000}`)
-	}
-	beat := func() (heard int) {
+	var made struct{ Results []v1.TaskEnvelope }
+	task := `{"heartbeatIntervalMs":4000,"heartbeatTimeoutMs":12000}`
+	post(t, direct+"/v1/tasks:batch", adminToken(t), `{"tasks":[`+strings.Repeat(task+",", n-1)+task+`]}`, &made)
+	tasks := made.Results
+	beat := func() int { // all at once, so that none is silent for long meanwhile
+		var heard atomic.Int32
+		var all sync.WaitGroup
 		for _, e := range tasks {
-			if status, _ := ask("POST", base+"/v1/tasks/"+e.TaskID+"/heartbeat", e.TaskToken, `{"attempt":1}`); status == http.StatusOK {
-				heard++
-			}
+			all.Go(func() {
+				if status, _ := ask("POST", base+"/v1/tasks/"+e.TaskID+"/heartbeat", e.TaskToken, `{"attempt":1}`); status == http.StatusOK {
+					heard.Add(1)
+				}
+			})
 		}
-		return heard
+		all.Wait()
+		return int(heard.Load())
 	}
 	if got := beat(); got != n {
 		t.Fatalf("%d of %d beats are heard", got, n)

@@ -74,10 +74,17 @@ func (h *Harness) FillQueue(count int, change func(i int, n *tracker.NewTask)) {
 			}
 			batch = append(batch, n)
 		}
-		for _, r := range h.CreateBatch(h.Ctx, batch) {
-			if r.Err != nil {
-				h.Fatal(r.Err)
+		for len(batch) > 0 {
+			var again []tracker.NewTask // of what a busy machine has not begun
+			for i, r := range h.CreateBatch(h.Ctx, batch) {
+				switch {
+				case tracker.CodeOf(r.Err) == tracker.Overloaded:
+					again = append(again, batch[i])
+				case r.Err != nil:
+					h.Fatal(r.Err)
+				}
 			}
+			batch = again
 		}
 	}
 }
