@@ -10,7 +10,7 @@ FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
 # The SDK is a module of its own, which ./... leaves out.
 PACKAGES := ./... ./sdk/go/...
-GENERATED := lua/testdata/golden.txt docs/configuration.md docs/metrics.md docs/architecture.md ui/dist ui/src/roles.gen.ts
+GENERATED := lua/testdata/golden.txt docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md ui/dist ui/src/roles.gen.ts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,6 +151,7 @@ generate: build ## rewrite the generated files
 	go test ./internal/archtest -run TestTheTableOfRoomsIsTrue -update
 	bin/lubdub config reference > docs/configuration.md
 	bin/lubdub metrics reference > docs/metrics.md
+	bin/lubdub reference > docs/cli.md
 
 check-generated: generate ## fail if a generated file is not current
 	git diff --exit-code -- $(GENERATED)

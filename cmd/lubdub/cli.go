@@ -20,7 +20,7 @@ import (
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Dev     devCmd     `cmd:"" help:"Try Lubdub: server, embedded Redis and a simulated fleet in one process."`
-	Token   tokenCmd   `cmd:"" help:"Print a control token."`
+	Token   tokenCmd   `cmd:"" help:"Print a control token, tell what one says, take tokens back."`
 	Bench   benchCmd   `cmd:"" help:"Measure Lubdub on this machine, beside baselines, or load a deployment of your own."`
 	Plan    planCmd    `cmd:"" help:"Tell what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
@@ -100,6 +100,9 @@ func (a *app) run(args []string) (code int) {
 			panic(r)
 		}
 	}()
+	if asked, err := operator.Complete(a.env(), parser); asked {
+		return operator.ExitCode(err)
+	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -121,9 +124,14 @@ func (a *app) run(args []string) (code int) {
 	return operator.ExitCode(err)
 }
 
+// env is what the operator's commands see of the outside world.
+func (a *app) env() *operator.Env {
+	return &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ}
+}
+
 // perform runs the command that was selected. The operator's have a context that ends when they are interrupted.
 func (a *app) perform(k *kong.Context) error {
-	env := &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ}
+	env := a.env()
 	if operator.Has(k.Selected()) {
 		ctx, stop := lifecycle.Signals(env.Context, a.force)
 		defer stop()

@@ -7,10 +7,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
 type tokenCmd struct {
+	Make    tokenMake             `cmd:"" default:"withargs" help:"Print a control token: viewer, submitter, operator, dispatcher, enroll or admin."`
+	Inspect operator.TokenInspect `cmd:"" help:"Tell what a token says of itself."`
+	Revoke  operator.TokenRevoke  `cmd:"" help:"Take tokens back."`
+}
+
+type tokenMake struct {
 	Role      string        `required:"" placeholder:"ROLE" help:"What it may do: viewer, submitter, operator, dispatcher, enroll or admin."`
 	Tenant    string        `default:"default" help:"Tenant that it is for; '*' for all."`
 	Workspace string        `default:"default" help:"Workspace that it is for; '*' for all."`
@@ -23,7 +30,7 @@ type tokenCmd struct {
 }
 
 // Run prints the token and nothing else, so that it can be put into a variable.
-func (c *tokenCmd) Run(a *app, k *kong.Context) error {
+func (c *tokenMake) Run(a *app, k *kong.Context) error {
 	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, Subject: c.Subject, TTL: c.TTL}
 	if err := wanted.Check(); err != nil { // a key would not help
 		return &mistake{err}

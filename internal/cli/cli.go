@@ -14,19 +14,21 @@ import (
 
 // Commands are the operator's, as kong reads them.
 type Commands struct {
-	Status   statusCmd   `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why      whyCmd      `cmd:"" help:"Tell all that is known of a task, worker or machine, in sentences."`
-	Doctor   doctorCmd   `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
-	Task     taskCmd     `cmd:"" help:"List, create, cancel, retry and follow tasks."`
-	Run      runCmd      `cmd:"" help:"Look at runs, cancel them, wait for them."`
-	Worker   workerCmd   `cmd:"" help:"List workers; drain, cordon, resume and end them."`
-	Machine  machineCmd  `cmd:"" help:"List machines; drain and resume them."`
-	Queue    queueCmd    `cmd:"" help:"List queues; pause and resume them."`
-	Schedule scheduleCmd `cmd:"" help:"List, create, pause, fire and backfill schedules."`
-	Webhook  webhookCmd  `cmd:"" help:"List, create, test and redeliver webhooks."`
-	Event    eventCmd    `cmd:"" help:"List events and follow them."`
-	System   systemCmd   `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
-	Context  contextCmd  `cmd:"" help:"Choose the deployment that commands work with."`
+	Status     statusCmd     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
+	Why        whyCmd        `cmd:"" help:"Tell all that is known of a task, worker or machine, in sentences."`
+	Doctor     doctorCmd     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
+	Task       taskCmd       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
+	Run        runCmd        `cmd:"" help:"Look at runs, cancel them, wait for them."`
+	Worker     workerCmd     `cmd:"" help:"List workers; drain, cordon, resume and end them."`
+	Machine    machineCmd    `cmd:"" help:"List machines; drain and resume them."`
+	Queue      queueCmd      `cmd:"" help:"List queues; pause and resume them."`
+	Schedule   scheduleCmd   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
+	Webhook    webhookCmd    `cmd:"" help:"List, create, test and redeliver webhooks."`
+	Event      eventCmd      `cmd:"" help:"List events and follow them."`
+	System     systemCmd     `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
+	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and ids."`
+	Reference  referenceCmd  `cmd:"" help:"Print the reference of all commands as Markdown."`
+	Context    contextCmd    `cmd:"" help:"Choose the deployment that commands work with."`
 }
 
 // Has reports whether a command is one of these.
@@ -34,8 +36,13 @@ func Has(command *kong.Node) bool {
 	if command == nil {
 		return false
 	}
-	_, ok := command.Target.Addr().Interface().(interface{ Run(*Env) error })
-	return ok
+	switch command.Target.Addr().Interface().(type) {
+	case interface{ Run(*Env) error }, interface {
+		Run(*Env, *kong.Context) error
+	}:
+		return true
+	}
+	return false
 }
 
 // Env is what a command sees of the outside world.

@@ -42,8 +42,11 @@ type session struct {
 	token  *credential
 	name   string // of the context; empty: none
 	server string
-	ahead  atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
-	ends   atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
+	// tokenText brings the token, where a command prints it.
+	tokenText func(context.Context) (string, error)
+
+	ahead atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
+	ends  atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
 }
 
 // open finds the deployment that is meant and makes a client for it.
@@ -67,7 +70,8 @@ func (c *Common) open(env *Env) (*session, error) {
 	if at.AllowHTTP {
 		opts = append(opts, client.AllowHTTP())
 	}
-	opts = append(opts, client.TokenFunc(s.token.source(env, at.TokenCommand)))
+	s.tokenText = s.token.source(env, at.TokenCommand)
+	opts = append(opts, client.TokenFunc(s.tokenText))
 	if s.client, err = client.New(at.Server, opts...); err != nil {
 		return nil, Misuse{err}
 	}

@@ -50,7 +50,7 @@ var machines = &kind[v1.Machine]{
 
 type machineLs struct {
 	All     bool   `short:"a" help:"Those that are OFFLINE too."`
-	Status  string `placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
+	Status  string `predictor:"status" placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
 	Listing `embed:""`
 	Common  `embed:""`
 }

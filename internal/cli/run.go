@@ -38,7 +38,7 @@ func runStates() (all []column[v1.Run]) {
 
 type runLs struct {
 	ID      string `arg:"" name:"id" help:"Run."`
-	State   string `placeholder:"STATE" help:"State, or several with commas."`
+	State   string `predictor:"state" placeholder:"STATE" help:"State, or several with commas."`
 	Listing `embed:""`
 	Common  `embed:""`
 }

@@ -66,7 +66,7 @@ func words(raw json.RawMessage) output.Cell {
 
 // TaskFilter says which tasks are meant.
 type TaskFilter struct {
-	State    string   `placeholder:"STATE" help:"State, or several with commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
+	State    string   `predictor:"state" placeholder:"STATE" help:"State, or several with commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	Type     string   `placeholder:"TYPE" help:"Type."`
 	Run      string   `placeholder:"ID" help:"Run."`
@@ -101,7 +101,7 @@ func (f *TaskFilter) selector(s *session) (v1.TaskSelector, error) {
 
 type taskLs struct {
 	TaskFilter `embed:""`
-	Liveness   string `placeholder:"WORD" help:"FRESH, LATE or LOST."`
+	Liveness   string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
 	Until      string `placeholder:"WHEN" help:"Ended until: a time, or how long ago."`
 	Newest     bool   `help:"The newest first."`
 	Listing    `embed:""`

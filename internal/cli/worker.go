@@ -79,8 +79,8 @@ type WorkerFilter struct {
 type workerLs struct {
 	WorkerFilter `embed:""`
 	All          bool   `short:"a" help:"Those that are OFFLINE too."`
-	Status       string `placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
-	Liveness     string `placeholder:"WORD" help:"FRESH, LATE or LOST."`
+	Status       string `predictor:"status" placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
+	Liveness     string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
 	Type         string `placeholder:"TYPE" help:"Type that they run."`
 	Runtime      string `placeholder:"RUNTIME" help:"Runtime that they have."`
 	Name         string `placeholder:"NAME" help:"Name."`

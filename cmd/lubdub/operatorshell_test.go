@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+)
+
+func TestOperatorCompletion(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	d.ok(d.run("task", "create", "--id", "letter-1", "--queue", "mail"))
+	d.ok(d.run("task", "create", "--id", "letter-2", "--queue", "mail"))
+	asked := func(line string) []string {
+		shell := &desk{t: t, environ: append(slices.Clone(d.environ), "COMP_LINE="+line, fmt.Sprintf("COMP_POINT=%d", len(line)))}
+		words := strings.Fields(shell.ok(shell.run()).out)
+		slices.Sort(words)
+		return words
+	}
+	for line, want := range map[string][]string{
+		"lubdub wor":                       {"worker"},
+		"lubdub worker dr":                 {"drain"},
+		"lubdub task get let":              {"letter-1", "letter-2"},
+		"lubdub task get letter-1 letter-": {"letter-1", "letter-2"},
+		"lubdub task ls --queue m":         {"mail"},
+		"lubdub queue get ":                {"mail"},
+		"lubdub task ls --state RUN":       {"RUNNING"},
+		"lubdub task ls --context t":       {"test"},
+		"lubdub task get --context no let": nil,
+		"lubdub completion f":              {"fish"},
+	} {
+		if got := asked(line); !slices.Equal(got, want) {
+			t.Errorf("%q goes on with %q, want %q", line, got, want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		d.is(d.run("completion", shell), operator.ExitOK, "lubdub")
+	}
+	d.is(d.run("completion", "csh"), operator.ExitMisuse, "bash")
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bash, "-c", `source <("$0" completion bash) && complete -p lubdub`, path)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "lubdub") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestOperatorTokens(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, token.RoleAdmin)
+	a := d.is(d.run("token", "inspect"), operator.ExitOK, "A control token of default/default, signed with the key k1", "Role: admin",
+		"Subject: tester", "It holds until")
+	if strings.Contains(a.out, "eyJ") {
+		t.Errorf("the token was printed: %s", a.out)
+	}
+	old := bearer(t, token.RoleViewer, time.Now().Add(-2*time.Hour))
+	d.is(d.with(old, "token", "inspect", "--stdin"), operator.ExitOK, "It ended at", "1h ago")
+	d.is(d.with(old, "token", "inspect", "--stdin", "-o", "json"), operator.ExitOK, `"rol": "viewer"`)
+	d.is(d.with("nonsense", "token", "inspect", "--stdin"), operator.ExitMisuse, "this is no token")
+	d.is(d.run("token", "revoke"), operator.ExitMisuse, "--subject")
+	d.is(d.run("token", "revoke", "--subject", "tester"), operator.ExitMisuse, "-y")
+	d.is(d.run("token", "revoke", "--subject", "tester", "-y"), operator.ExitOK, "does not hold any more")
+	d.is(d.run("queue", "ls"), operator.ExitNotAllowed, "it was taken back", "lubdub token --role admin")
+}
+
+// The document is what the commands say of themselves.
+func TestCommandLineDocumentIsCurrent(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := command(nil, "reference")
+	if code != exitOK || out != string(want) {
+		t.Error("docs/cli.md is not what `lubdub reference` prints; run make generate")
+	}
+}

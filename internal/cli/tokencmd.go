@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// TokenInspect tells what a token says of itself.
+type TokenInspect struct {
+	Common `embed:""`
+	Stdin  bool `name:"stdin" help:"Read the token from standard input, instead of the one that the context has."`
+}
+
+// Help tells what it does not do.
+func (*TokenInspect) Help() string {
+	return "Tells kind, role, scope, subject and how long it holds. It is not verified, and never printed."
+}
+
+// Run tells it.
+func (c *TokenInspect) Run(env *Env) error {
+	at := &credential{}
+	p := &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}
+	if c.Stdin {
+		text, err := readToken(env, "-")
+		if err != nil {
+			return err
+		}
+		at.text = text
+	} else {
+		s, err := c.open(env)
+		if err != nil {
+			return err
+		}
+		if at = s.token; at.text == "" {
+			if at.text, err = s.tokenText(env.Context); err != nil {
+				return err
+			}
+		}
+	}
+	key, claims, err := readClaims(at.text)
+	if err != nil {
+		return Misuse{err}
+	}
+	if !p.Format.ForPeople() {
+		raw, err := json.Marshal(struct {
+			Key string `json:"kid"`
+			*Claims
+		}{key, claims})
+		if err != nil {
+			return err
+		}
+		return p.Raw(raw)
+	}
+	for _, line := range claimLines(key, claims, time.Now()) {
+		fmt.Fprintln(env.Stdout, output.Clean(line))
+	}
+	return nil
+}
+
+func claimLines(key string, c *Claims, now time.Time) []string {
+	lines := []string{fmt.Sprintf("A %s token of %s/%s, signed with the key %s by %s.", c.Kind, c.Tenant, c.Workspace, key, c.Issuer)}
+	for _, part := range []struct{ name, value string }{
+		{"Role", c.Role}, {"Subject", c.Subject}, {"Queue", c.Queue}, {"Run", c.Run}, {"Task", c.Task}, {"Worker", c.Worker}, {"Machine",
+			c.Machine},
+	} {
+		if part.value != "" {
+			lines = append(lines, part.name+": "+part.value)
+		}
+	}
+	ends := time.Unix(c.ExpiresAt, 0).UTC()
+	if ends.Before(now) {
+		return append(lines, fmt.Sprintf("It ended at %s, %s ago.", ends.Format(time.RFC3339), output.Duration(now.Sub(ends))))
+	}
+	return append(lines, fmt.Sprintf("It holds until %s, for another %s, unless it is taken back.", ends.Format(time.RFC3339),
+		output.Duration(ends.Sub(now))))
+}
+
+// TokenRevoke takes tokens back.
+type TokenRevoke struct {
+	Subject      string `xor:"whose" required:"" placeholder:"NAME" help:"Whose control tokens do not hold any more."`
+	Worker       string `xor:"whose" required:"" placeholder:"ID" predictor:"worker" help:"The worker whose tokens do not hold any more."`
+	WholeTenant  string `xor:"whose" required:"" placeholder:"ID" help:"The tenant of whose tokens none holds any more."`
+	IssuedBefore string `placeholder:"WHEN" help:"Those that were issued before: a time, or how long ago; now unless told."`
+	Yes          bool   `short:"y" help:"Do not ask."`
+	Common       `embed:""`
+}
+
+// Run takes them back.
+func (c *TokenRevoke) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	before, err := s.moment("issued-before", c.IssuedBefore)
+	if err != nil {
+		return err
+	}
+	if err := s.agreed(Acting{Yes: c.Yes}, "take back tokens of "+c.Subject+c.Worker+c.WholeTenant+" in "+s.scope()); err != nil {
+		return err
+	}
+	raw, done, err := post[v1.RevokeTokensResponse](env.Context, s, "/v1/tokens:revoke", v1.RevokeTokensRequest{
+		Subject: c.Subject, WorkerID: c.Worker, TenantID: c.WholeTenant, IssuedBefore: before,
+	})
+	if err != nil {
+		return err
+	}
+	return s.counted(raw, "What was issued until %s does not hold any more, on all replicas within 2 s.", timeText(done.IssuedBefore))
+}
