@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-typescript mutants test-python deps-python
+.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -47,7 +47,7 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -count=1 -timeout 30m $(PACKAGES)
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -95,8 +95,12 @@ test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and
 test-typescript: deps-node ## sdk/typescript: its types are those of api/openapi.json, it is type-checked, tested, and fit to be published
 	cd sdk/typescript && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent publint
 
-test-conformance: deps-node ## every SDK against the one table of cases in sdk/conformance, and each case against a runner with its fault; half a minute
+test-conformance: deps-node ## every SDK against the one table of cases in sdk/conformance, each case against a runner with its fault, and half a minute of outages; a minute
 	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all
+	go test -tags long -count=1 -timeout 10m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all
+
+test-sdks: deps-node ## every SDK's workers for ten minutes of restarts, freezes, kills, stops and cuts: 20 processes and 2,000 tasks at work of each
+	go test -tags long -count=1 -timeout 60m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all -sdk-workers 20 -sdk-tasks 2000 -sdk-for 10m
 
 CRON_EXPRESSIONS ?= 10000
 test-cron: deps-node ## CRON_EXPRESSIONS (10,000) random cron expressions fire when npm's croner says, over five years each; about 8 minutes

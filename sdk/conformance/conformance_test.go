@@ -2,13 +2,11 @@ package conformance
 
 import (
 	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/sdktest"
 )
 
 var (
@@ -19,67 +17,11 @@ var (
 	caseTime = 20 * time.Second
 )
 
-// gorunner builds the runner of the Go SDK.
-var gorunner = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "lubdub-conformance-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "gorunner")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "./gorunner")
-	build.Stderr = os.Stderr
-	return path, build.Run()
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := gorunner(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
-
-// others are the SDKs that are not in Go.
-var others = []string{"python", "typescript"}
-
-// find returns the SDK of a name; false: it has no runner.
-func find(t *testing.T, name string) (sdk, bool) {
-	t.Helper()
-	if name == "go" {
-		path, err := gorunner()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sdk{name, path}, true
-	}
-	dir, err := filepath.Abs(filepath.Join("..", name, "conformance"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := filepath.Join(dir, "run")
-	if _, err := os.Stat(command); err != nil {
-		return sdk{}, false
-	}
-	if prepare := filepath.Join(dir, "prepare"); exists(prepare) {
-		c := exec.Command(prepare)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", prepare, err, out)
-		}
-	}
-	return sdk{name, command}, true
-}
-
 func inFull(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds and runs programs; run it without -short")
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // result is what came of a case that is played.
@@ -89,7 +31,7 @@ type result struct {
 }
 
 // playAll plays cases beside each other, whatever -parallel says: they wait for most of their time.
-func playAll(t *testing.T, of sdk, limit time.Duration, places int, fault func(*Case) string) (results []result) {
+func playAll(t *testing.T, of sdktest.Runner, limit time.Duration, places int, fault func(*Case) string) (results []result) {
 	t.Helper()
 	cases := loadCases(t)
 	free := make(chan struct{}, places)
@@ -118,20 +60,8 @@ func playAll(t *testing.T, of sdk, limit time.Duration, places int, fault func(*
 func TestConformance(t *testing.T) {
 	inFull(t)
 	t.Parallel()
-	names := strings.Split(*sdks, ",")
-	if *sdks == "all" {
-		names = append([]string{"go"}, others...)
-	}
-	for _, name := range names {
-		of, ok := find(t, name)
-		if !ok {
-			if *sdks != "all" {
-				t.Errorf("the SDK %s has no runner", name)
-			}
-			t.Logf("the SDK %s has no runner", name)
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
+	for _, of := range sdktest.Runners(t, *sdks) {
+		t.Run(of.SDK, func(t *testing.T) {
 			t.Parallel()
 			for _, r := range playAll(t, of, caseTime, *atOnce, func(*Case) string { return "" }) {
 				t.Run(r.Name, func(t *testing.T) {
@@ -148,7 +78,7 @@ func TestConformance(t *testing.T) {
 func TestEveryCaseIsSeenToFail(t *testing.T) {
 	inFull(t)
 	t.Parallel()
-	of, _ := find(t, "go")
+	of := sdktest.Runners(t, "go")[0]
 	for _, r := range playAll(t, of, 4*time.Second, 2**atOnce, func(c *Case) string { return c.Break }) {
 		t.Run(r.Name, func(t *testing.T) {
 			problems := <-r.problems

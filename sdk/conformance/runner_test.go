@@ -10,13 +10,9 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-)
 
-// sdk is one that is held against the table.
-type sdk struct {
-	name    string
-	command string // its runner
-}
+	"github.com/lubdub-io/lubdub/internal/sdktest"
+)
 
 // event is a line that a runner writes.
 type event struct {
@@ -42,9 +38,9 @@ type process struct {
 }
 
 // start starts a runner; notify is called after each of its events and after its end.
-func start(of sdk, order any, notify func()) (*process, error) {
-	p := &process{cmd: exec.Command(of.command), ended: make(chan struct{})}
-	p.cmd.Dir = filepath.Dir(of.command)
+func start(of sdktest.Runner, order any, notify func()) (*process, error) {
+	p := &process{cmd: exec.Command(of.Command), ended: make(chan struct{})}
+	p.cmd.Dir = filepath.Dir(of.Command)
 	p.cmd.Stderr = &p.errs
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

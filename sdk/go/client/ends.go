@@ -54,6 +54,9 @@ func (l Lost) Error() string {
 }
 
 func (s Superseded) Error() string {
+	if s.By == 0 {
+		return "lubdub: a newer attempt took this one's place"
+	}
 	return fmt.Sprintf("lubdub: attempt %d took this one's place", s.By)
 }
 

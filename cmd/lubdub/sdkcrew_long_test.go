@@ -1,0 +1,103 @@
+//go:build long
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/faultproxy"
+	"github.com/lubdub-io/lubdub/internal/sdktest"
+)
+
+// sdkWorker is a process that works with an SDK.
+type sdkWorker struct {
+	t      *testing.T
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	way    *faultproxy.Proxy // to the front end
+	errs   lockedBuffer
+	out    lockedBuffer
+	exited chan struct{}
+}
+
+// sdkTasks are what the tasks of a run are.
+type sdkTasks struct {
+	short, medium, long time.Duration // how long they take
+	concurrency         int
+}
+
+func startWorker(t *testing.T, of sdktest.Runner, name, front, token string, tasks sdkTasks) *sdkWorker {
+	t.Helper()
+	w := &sdkWorker{t: t, name: name, way: faultproxy.Start(t, front), exited: make(chan struct{})}
+	w.cmd = exec.Command(of.Command)
+	w.cmd.Dir = filepath.Dir(of.Command)
+	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.errs
+	in, err := w.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stdin = in
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	steps := func(d time.Duration) []map[string]any {
+		return []map[string]any{{"progress": []any{50, "half"}}, {"sleep": d.Milliseconds()}, {"return": map[string]any{"by": name}}}
+	}
+	order, err := json.Marshal(map[string]any{
+		"mode": "worker", "urls": []string{"http://" + w.way.Addr}, "token": token, "lease": "patient", "queue": queueOf(of), "name": name,
+		"types": []string{"short", "medium", "long"}, "concurrency": tasks.concurrency,
+		"handlers": map[string]any{"type:short": steps(tasks.short), "type:medium": steps(tasks.medium), "type:long": steps(tasks.long)},
+		"break":    *sdkBreak,
+	})
+	if err == nil {
+		_, err = in.Write(append(order, '\n'))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = w.cmd.Wait() // its code is judged
+		close(w.exited)
+	}()
+	t.Cleanup(func() {
+		_, _ = w.cmd.Process.Signal(syscall.SIGCONT), w.cmd.Process.Kill()
+		<-w.exited
+		if t.Failed() {
+			errs := w.errs.String()
+			t.Logf("the end of the standard error of %s:\n%s", name, errs[max(0, len(errs)-2000):])
+		}
+	})
+	return w
+}
+
+func queueOf(of sdktest.Runner) string { return "sdk-" + of.SDK }
+
+func (w *sdkWorker) signal(s syscall.Signal) {
+	w.t.Helper()
+	if err := w.cmd.Process.Signal(s); err != nil {
+		w.t.Fatalf("%s: %v", w.name, err)
+	}
+}
+
+// leave tells it to stop, which it does with nothing unfinished.
+func (w *sdkWorker) leave() error {
+	w.signal(syscall.SIGTERM)
+	select {
+	case <-w.exited:
+	case <-time.After(long):
+		return fmt.Errorf("%s does not end", w.name)
+	}
+	if code := w.cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(w.out.String(), `"event":"error"`) {
+		return fmt.Errorf("%s ended with %d: %s", w.name, code, w.errs.String())
+	}
+	return nil
+}
