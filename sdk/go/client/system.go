@@ -85,6 +85,11 @@ func (c *Client) ServerVersion(ctx context.Context) (*v1.Version, error) {
 	return open[v1.Version](ctx, c, "/version")
 }
 
+// Index says what the server is, and where its pages and documents are.
+func (c *Client) Index(ctx context.Context) (*v1.Index, error) {
+	return open[v1.Index](ctx, c, "/")
+}
+
 // OpenAPI returns the contract as the server has it.
 func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	raw, err := open[json.RawMessage](ctx, c, "/openapi.json")
