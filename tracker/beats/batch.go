@@ -21,8 +21,8 @@ const (
 )
 
 // batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
-// on one server, one for each shard on Cluster, where a script may not touch two. It belongs to the lane's one
-// flusher and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
+// on one server, one for each shard on Cluster, where a script may not touch two. It belongs to one flush of the lane
+// and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
 type batcher struct {
 	s        *Service
 	n        *store.Node

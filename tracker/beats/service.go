@@ -70,6 +70,26 @@ type lanes struct {
 
 func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[shard] }
 
+// One flush after the other makes the largest batches. Where many beats wait all the same, as with batches of clients, a second one
+// under way keeps Redis busy while this process makes commands of the next and reads the answers of the one before.
+const (
+	flushesAtOnce = 2
+	besideFrom    = 256
+)
+
+// newFlush returns the flush of a node's lane, which may be called flushesAtOnce times at once.
+func newFlush(s *Service, n *store.Node) func([]*Beat) {
+	free := make(chan *batcher, flushesAtOnce)
+	for range flushesAtOnce {
+		free <- newBatcher(s, n)
+	}
+	return func(batch []*Beat) {
+		b := <-free
+		b.flush(batch)
+		free <- b
+	}
+}
+
 // mapLanes is told of each new map of shards before it is used, one at a time. A node that is no longer in use closes its lane.
 func (s *Service) mapLanes(nodes []*store.Node) {
 	byShard := make([]*lane.Lane[*Beat], len(nodes))
@@ -80,7 +100,7 @@ func (s *Service) mapLanes(nodes []*store.Node) {
 			l = s.lanes.byNode[n]
 		}
 		if l == nil {
-			l = lane.New(s.opts.MaxPending, runtime.GOMAXPROCS(0), 1, newBatcher(s, n).flush)
+			l = lane.NewOverlapping(s.opts.MaxPending, runtime.GOMAXPROCS(0), flushesAtOnce, besideFrom, newFlush(s, n))
 			n.BeforeClose(l.Close)
 		}
 		byNode[n], byShard[shard] = l, l

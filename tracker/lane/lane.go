@@ -8,13 +8,16 @@ import (
 )
 
 // Lane is group commit: while one flush is under way the next one collects, so a batch is as large as the load
-// makes it and an idle lane adds no wait. It is bounded; what does not fit is refused at once.
+// makes it and an idle lane adds no wait. It is bounded; what does not fit is refused at once. Where very much waits, another flush
+// may begin before the one that is under way has ended.
 //
 // What waits is spread over stripes, so that cores which put at the same time do not wait for one lock. Each
 // stripe has its share of the limit.
 type Lane[T any] struct {
 	flush   func([]T) // gives every item its fate; the slice is the lane's again when it returns
 	stripes []stripe[T]
+	least   int          // items that must wait for a flush to begin beside another one
+	running atomic.Int32 // flushes, and those that are about to begin
 	closed  atomic.Bool
 	wake    chan struct{}
 	done    sync.WaitGroup
@@ -36,8 +39,14 @@ const minStripe = 8192
 
 // New makes a lane in which limit items may wait, and flushers flushes may be under way at a time. Close it.
 func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
+	return NewOverlapping(limit, stripes, flushers, 1, flush)
+}
+
+// NewOverlapping is New for a lane whose flushes are worth more together: another one begins beside one that is under way only
+// where least items wait.
+func NewOverlapping[T any](limit, stripes, flushers, least int, flush func([]T)) *Lane[T] {
 	n := max(1, min(stripes, limit/minStripe))
-	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), wake: make(chan struct{}, 1)}
+	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), least: least, wake: make(chan struct{}, 1)}
 	for i := range l.stripes {
 		l.stripes[i].limit = limit / n
 	}
@@ -76,9 +85,9 @@ func (l *Lane[T]) Put(item T) Refusal {
 		return Full
 	}
 	s.pending = append(s.pending, item)
-	first := len(s.pending) == 1
+	worth := len(s.pending) == 1 || len(s.pending) == l.least
 	s.mu.Unlock()
-	if first {
+	if worth {
 		l.signal()
 	}
 	return Admitted
@@ -92,11 +101,12 @@ func (l *Lane[T]) PutAll(items []T) (fit int, rest Refusal) {
 		s.mu.Unlock()
 		return 0, Closed
 	}
-	fit = min(len(items), s.limit-len(s.pending))
-	first := len(s.pending) == 0 && fit > 0
+	before := len(s.pending)
+	fit = min(len(items), s.limit-before)
 	s.pending = append(s.pending, items[:fit]...)
+	worth := before == 0 && fit > 0 || before < l.least && before+fit >= l.least
 	s.mu.Unlock()
-	if first {
+	if worth {
 		l.signal()
 	}
 	if fit < len(items) {
@@ -119,10 +129,16 @@ func (l *Lane[T]) run() {
 			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
 			runtime.Gosched()
 			closed := l.closed.Load() // read before what waits: nothing is put after it
+			if !l.begin() {
+				break // whoever flushes takes what waits
+			}
 			batch = l.drain(batch[:0])
 			if len(batch) > 0 {
 				l.flush(batch)
 				clear(batch) // the batch must not keep what it carried alive
+			}
+			l.running.Add(-1)
+			if len(batch) > 0 {
 				continue
 			}
 			if closed {
@@ -132,6 +148,30 @@ func (l *Lane[T]) run() {
 			break
 		}
 	}
+}
+
+// begin reports whether a flush may begin: there is no other, or enough waits for one beside it.
+func (l *Lane[T]) begin() bool {
+	for {
+		if l.running.Add(1) == 1 || l.waiting() >= l.least {
+			return true
+		}
+		if l.running.Add(-1) > 0 {
+			return false
+		}
+		// All others have ended, or have seen this one and left what waits to it.
+	}
+}
+
+// waiting returns how much waits.
+func (l *Lane[T]) waiting() (n int) {
+	for i := range l.stripes {
+		s := &l.stripes[i]
+		s.mu.Lock()
+		n += len(s.pending)
+		s.mu.Unlock()
+	}
+	return n
 }
 
 func (l *Lane[T]) drain(batch []T) []T {

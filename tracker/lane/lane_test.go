@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -76,5 +77,76 @@ func TestSmallLaneIsExact(t *testing.T) {
 	}
 	close(hold)
 	<-held
+	l.Close()
+}
+
+// TestASecondFlushBeginsWhereEnoughWaits: few items wait for the flush that is under way, and go together; many do not.
+func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
+	const least = 3
+	hold, flushes := make(chan struct{}), make(chan []int, 10)
+	l := NewOverlapping(100, 1, 2, least, func(batch []int) {
+		flushes <- slices.Clone(batch)
+		<-hold
+	})
+	l.Put(0)
+	if got := <-flushes; len(got) != 1 {
+		t.Fatalf("%v", got)
+	}
+	l.Put(1)
+	l.Put(2)
+	if l.begin() {
+		t.Error("a flush begins beside another one though few items wait")
+	}
+	l.Put(3)
+	if got := <-flushes; !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("the second flush took %v", got)
+	}
+	l.PutAll([]int{4, 5})
+	l.PutAll([]int{6, 7, 8})
+	hold <- struct{}{} // either
+	if got := <-flushes; !slices.Equal(got, []int{4, 5, 6, 7, 8}) {
+		t.Errorf("what was put meanwhile was flushed as %v", got)
+	}
+	hold <- struct{}{}
+	for l.running.Load() != 1 { // the other one rests
+		runtime.Gosched()
+	}
+	l.PutAll([]int{9})
+	l.PutAll([]int{10, 11, 12}) // enough, beside the one that is left
+	if got := <-flushes; !slices.Equal(got, []int{9, 10, 11, 12}) {
+		t.Errorf("many items were flushed as %v", got)
+	}
+	close(hold)
+	l.Close()
+	if l.running.Load() != 0 {
+		t.Errorf("%d flushes run", l.running.Load())
+	}
+}
+
+// TestFewItemsAreNeverLeftBehind: however flushes begin and end beside each other, what waits is taken.
+func TestFewItemsAreNeverLeftBehind(t *testing.T) {
+	const putters, each = 4, 20000
+	l := NewOverlapping(minStripe, 1, 3, 3, func(batch []*sync.WaitGroup) {
+		for _, fate := range batch {
+			fate.Done()
+		}
+	})
+	var all sync.WaitGroup
+	for p := range putters {
+		all.Go(func() {
+			var fates sync.WaitGroup
+			for i := range each {
+				fates.Add(1)
+				if l.Put(&fates) != Admitted {
+					t.Error("refused")
+					fates.Done()
+				}
+				if i%(p+2) == 0 {
+					fates.Wait() // perhaps nothing else is put that would wake a flusher
+				}
+			}
+		})
+	}
+	all.Wait()
 	l.Close()
 }
