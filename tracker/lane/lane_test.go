@@ -107,19 +107,56 @@ func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
 	if got := <-flushes; !slices.Equal(got, []int{4, 5, 6, 7, 8}) {
 		t.Errorf("what was put meanwhile was flushed as %v", got)
 	}
-	hold <- struct{}{}
-	for l.running.Load() != 1 { // the other one rests
-		runtime.Gosched()
-	}
-	l.PutAll([]int{9})
-	l.PutAll([]int{10, 11, 12}) // enough, beside the one that is left
-	if got := <-flushes; !slices.Equal(got, []int{9, 10, 11, 12}) {
-		t.Errorf("many items were flushed as %v", got)
-	}
 	close(hold)
 	l.Close()
 	if l.running.Load() != 0 {
 		t.Errorf("%d flushes run", l.running.Load())
+	}
+}
+
+// TestWhatWaitsWakesAFlusher: the first item does, and the one with which enough wait for a flush beside another.
+func TestWhatWaitsWakesAFlusher(t *testing.T) {
+	l := NewOverlapping[int](100, 1, 0, 3, nil)
+	woken := func() bool {
+		select {
+		case <-l.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	put := map[string]func(int){"Put": func(int) { l.Put(0) }, "PutAll": func(n int) { l.PutAll(make([]int, n)) }}
+	for name, put := range put {
+		for i, want := range []bool{true, false, true, false} {
+			if put(1); woken() != want {
+				t.Errorf("%s: item %d: woken %v, want %v", name, i, !want, want)
+			}
+		}
+		l.drain(nil)
+	}
+	l.PutAll([]int{1})
+	woken()
+	if l.PutAll([]int{2, 3, 4, 5}); !woken() {
+		t.Error("many items woke nobody")
+	}
+}
+
+// TestAFlusherDoesNotRelyOnOneThatHasEnded: it found another one when it looked, which has ended meanwhile.
+func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
+	l := NewOverlapping[int](100, 1, 0, 3, nil)
+	l.Put(1)
+	l.running.Store(1)
+	s := &l.stripes[0]
+	s.mu.Lock() // so that it stays where it counts what waits
+	began := make(chan bool)
+	go func() { began <- l.begin() }()
+	for l.running.Load() != 2 {
+		runtime.Gosched()
+	}
+	l.running.Add(-1)
+	s.mu.Unlock()
+	if !<-began {
+		t.Error("nobody takes what waits")
 	}
 }
 
