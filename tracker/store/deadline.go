@@ -123,7 +123,7 @@ func (s *Store) Late() *model.Error {
 func (s *Store) silent(n *Node) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
-		Message: "the store does not answer just now, so this was not begun; nothing is known to be wrong with the task: send it again",
+		Message: "the store does not answer just now, so this was not begun, which is no verdict about what it names: send it again",
 	}
 }
 

@@ -162,6 +162,6 @@ func AsUnavailable(op string, err error) error {
 	}
 	return &model.Error{
 		Code: model.Unavailable, Op: op, RetryAfter: time.Second, Cause: err,
-		Message: "the store did not confirm the request; nothing is known to be wrong with the task: send it again",
+		Message: "the store did not confirm the request, which is no verdict about what it names: send it again",
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -72,6 +73,10 @@ func TestRedisAway(t *testing.T) {
 			code := tracker.CodeOf(err)
 			if away != (code == tracker.Unavailable) {
 				t.Errorf("%s, %s: %v", when, name, err)
+			}
+			var told *tracker.Error
+			if away && errors.As(err, &told) && strings.Contains(told.Message, "task") { // it may be about a schedule, or a worker
+				t.Errorf("%s, %s is told of a task: %v", when, name, err)
 			}
 		}
 	}
