@@ -102,6 +102,10 @@ func TestContractTokensThatWereTakenBack(t *testing.T) {
 		if seen := l.actsOf("system.tokens_revoked"); seen["role:admin"] != 3 {
 			t.Errorf("%v", seen)
 		}
+		told := l.do("GET", "/v1/events?type=system.tokens_revoked&order=desc&pageSize=1", l.superAdmin(), "").want(200).body
+		if !strings.Contains(told, `"issuedBefore":"2026-`) || strings.Contains(told, "Ms") {
+			t.Errorf("told as %s", told)
+		}
 		want(l.beside(), "bob worker held pushed") // also by a replica that starts now
 	})
 }

@@ -65,7 +65,7 @@ func appendTime(b []byte, ms int64) []byte {
 
 // times are the members of data that hold a moment in wall ms as scripts write them, and their names on the wire; besides
 // those that end in AtMs.
-var times = map[string]string{"deadlineMs": "deadline", "fromMs": "from", "untilMs": "until"}
+var times = map[string]string{"deadlineMs": "deadline", "fromMs": "from", "issuedBeforeMs": "issuedBefore"}
 
 // appendData appends what scripts have written, with its times as times stand on the wire.
 func appendData(b []byte, data string) []byte {

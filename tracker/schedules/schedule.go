@@ -154,8 +154,11 @@ type Fire struct {
 	Error   string // with Refused: the code of the refusal
 }
 
-// timeOf writes a fire's time as its idempotency key and its events have it.
+// timeOf writes a fire's time as its idempotency key has it.
 func timeOf(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// toldTime writes a fire's time as its events have it, like all times of the API.
+func toldTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // keyOf is the idempotency key of a fire.
 func keyOf(id string, at time.Time) string { return "schedule:" + id + ":" + timeOf(at) }

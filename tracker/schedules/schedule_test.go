@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 		}
 		if e := h.Events("s1"); e["schedule.created"] != 1 || e["schedule.fired"] != 1 {
 			h.Errorf("events: %v", e)
+		}
+		if told := firesTold(h, "s1"); !slices.Equal(told, []string{s.Last.Format("2006-01-02T15:04:05.000Z")}) {
+			h.Errorf("fires told: %v", told)
 		}
 	})
 }

@@ -237,7 +237,7 @@ func (s *Service) settleCall(r ref, version string, next time.Time, pause time.D
 	k := s.store.Keys[r.shard]
 	args := []any{r.scope.String(), r.id, version, schema.MillisOrEmpty(next), model.Millis(pause), len(fires)}
 	for _, f := range fires {
-		args = append(args, f.fire.text, timeOf(f.fire.at), f.outcome.letter(), f.detail)
+		args = append(args, f.fire.text, toldTime(f.fire.at), f.outcome.letter(), f.detail)
 	}
 	return store.NewCall(r.shard, s.scripts.settle,
 		[]string{k.Events, k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
