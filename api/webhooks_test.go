@@ -155,7 +155,10 @@ func TestContractBadWebhooks(t *testing.T) {
 				t.Errorf("%s: %d %s", body, got.status, got.body)
 			}
 		}
-		l.do("POST", "/v1/webhooks/w/redeliver", operator, `{"pageToken":"abc"}`).refused(400, v1.CodeInvalidCursor)
+		foreign := l.do("POST", "/v1/webhooks/w/redeliver", operator, `{"pageToken":"abc"}`).refused(400, v1.CodeInvalidCursor)
+		if foreign.Field != "pageToken" || !strings.HasPrefix(foreign.Message, "pageToken ") {
+			t.Errorf("%+v", foreign)
+		}
 		l.do("POST", "/v1/webhooks/w/redeliver", operator, `{"deliveryId":"dlv_0000000000009"}`).refused(404, v1.CodeDeliveryNotFound)
 		l.do("GET", "/v1/webhooks/w/deliveries?status=LOST", operator, "").refused(400, v1.CodeInvalidRequest)
 	}, withOutside(&outside{status: 200}))

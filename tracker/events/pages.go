@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ const (
 type Query struct {
 	Filter
 	After string // a cursor, now, or a time in RFC 3339; "": before the first event, going back behind the newest
+	Field string // that names After in refusals; "": after
 	Back  bool   // newest first
 	Size  int    // 1 to MaxPage
 }
@@ -38,7 +40,7 @@ func (s *Service) Events(ctx context.Context, q Query) (*Page, error) {
 		return nil, err
 	}
 	ctx = s.store.Within(ctx, 0)
-	at, err := s.Begin(ctx, "after", q.After, q.Back)
+	at, err := s.Begin(ctx, cmp.Or(q.Field, "after"), q.After, q.Back)
 	if err != nil {
 		return nil, err
 	}

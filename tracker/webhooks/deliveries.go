@@ -130,7 +130,9 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 	r := s.ref(scope, webhook)
 	done, suffix, began := &Redelivered{Next: after}, suffixOf(r.name), time.Now().UnixMilli()
 	for range redeliverPages {
-		page, err := s.events.Events(ctx, events.Query{Filter: w.Settings.Filter, After: done.Next, Size: events.MaxPage})
+		page, err := s.events.Events(ctx, events.Query{
+			Filter: w.Settings.Filter, After: done.Next, Field: "pageToken", Size: events.MaxPage,
+		})
 		if err != nil {
 			return nil, err
 		}
