@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/lubdub-io/lubdub/internal/probe"
 )
@@ -85,6 +86,8 @@ func (p *Poster) Check(ctx context.Context, text string) error {
 		return fmt.Errorf("is longer than %d bytes; use a shorter one", maxURL)
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(text, " \t\r\n"):
 		return errors.New("is not a URL; write for example https://example.com/hook")
+	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }): // what it is looked up as may be an address
+		return errors.New("has a host that is not ASCII; write it as it is looked up, for example https://xn--mnchen-3ya.example/hook")
 	case u.User != nil:
 		return errors.New("holds credentials, which would be shown to whoever reads the webhook; take them out: each message is signed")
 	case u.Fragment != "" || strings.Contains(text, "#"):

@@ -41,6 +41,8 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://0177.0.0.1/":                            "number",
 		"https://0/":                                     "number",
 		"https://name.08./":                              "number",
+		"https://10。0。0。1/":                              "xn--", // IDNA's full stops: 10.0.0.1
+		"https://ｌocalhost/":                             "xn--",
 		"https://8.8.8.8:99999/":                         "port",
 		"https://8.8.8.8:0/":                             "port",
 		"https://127.0.0.1/":                             "webhook-allow-cidrs",
