@@ -2,6 +2,7 @@ import { seg } from './call.js';
 import type { CallOptions } from './calls.js';
 import { pages } from './query.js';
 import type {
+  Index,
   AskedFires, BackfillRequest, ChangeScheduleRequest, CompletedRequest, CompletedResponse, CreateScheduleRequest,
   CreateWebhookRequest, DeleteWebhookResponse, DeletedSchedule, DeliveryQuery, FiredResponse, Health, HeartbeatRequest,
   HeartbeatResponse, HeartbeatsRequest, HeartbeatsResponse, NextFires, RedeliverRequest, RedeliverResponse, ReleaseRequest,
@@ -190,6 +191,11 @@ export abstract class AllCalls extends WorkCalls {
   /** That of the server. That of the SDK is `version`. */
   serverVersion(options?: CallOptions): Promise<Version> {
     return this.send({ method: 'GET', path: '/version', open: true }, undefined, options);
+  }
+
+  /** Where things are. */
+  index(options?: CallOptions): Promise<Index> {
+    return this.send({ method: 'GET', path: '/', open: true }, undefined, options);
   }
 
   /** The contract as the server has it. */

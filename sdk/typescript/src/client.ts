@@ -125,6 +125,7 @@ export class Client extends AllCalls {
     if (this.#tracked.has(key)) throw new UsageError(`lubdub: attempt ${key} is tracked already; it has one handle, and one outcome`);
     const attempt = new Attempt(this, this.hub, envelope, options, () => this.#tracked.delete(key), holder);
     this.#tracked.set(key, attempt);
+    this.hub.ready();
     return attempt;
   }
 

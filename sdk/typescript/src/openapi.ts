@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where things are
+         * @description Of a browser, which asks for text/html, it is the way to /ui/, the dashboard. /docs is this document to be read.
+         */
+        get: operations["index"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1423,16 +1443,16 @@ export interface components {
             /** @description Says what went wrong; FAILED needs its category. It is kept as it is, with any further fields, but that retryable is added where it is absent. */
             error?: components["schemas"]["TaskError"] | null;
             /** @description Any JSON object; it is kept as it is. */
-            metrics?: Record<string, never> | null;
+            metrics?: Record<string, unknown> | null;
             /**
              * @description Says how the attempt ended.
              * @enum {string}
              */
             outcome: "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description Any JSON value; it is kept as it is. */
-            output?: Record<string, never> | unknown[] | string | number | boolean | null;
+            output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Any JSON value that says how far the work had come before its cancel. */
-            partialProgress?: Record<string, never> | unknown[] | string | number | boolean | null;
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description WorkerID names the worker. */
             workerId?: string | null;
         };
@@ -1500,7 +1520,7 @@ export interface components {
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
-            payload?: Record<string, never> | unknown[] | string | number | boolean | null;
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Placement chooses a worker at creation. Queue tasks only. */
             placement?: components["schemas"]["Placement"] | null;
             /** @description Where the task waits; absent: it is pushed. */
@@ -1508,7 +1528,7 @@ export interface components {
             /** @description RenewToken lets beats renew the token. Default true; with false the token must cover the deadline. */
             renewToken?: boolean | null;
             /** @description Any JSON object; the envelope carries it. */
-            resources?: Record<string, never> | null;
+            resources?: Record<string, unknown> | null;
             /** @description Says how often the task is tried again. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
             /** @description RunID groups tasks; absent: a run of its own. */
@@ -1567,7 +1587,7 @@ export interface components {
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
-            payload?: Record<string, never> | unknown[] | string | number | boolean | null;
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Placement chooses a worker at creation. Queue tasks only. */
             placement?: components["schemas"]["Placement"] | null;
             /** @description Where the task waits; absent: it is pushed. */
@@ -1575,7 +1595,7 @@ export interface components {
             /** @description RenewToken lets beats renew the token. Default true; with false the token must cover the deadline. */
             renewToken?: boolean | null;
             /** @description Any JSON object; the envelope carries it. */
-            resources?: Record<string, never> | null;
+            resources?: Record<string, unknown> | null;
             /** @description Says how often the task is tried again. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
             /** @description RunID groups tasks; absent: a run of its own. */
@@ -1717,7 +1737,7 @@ export interface components {
             /** @description The reason of a verdict or an end, such as HEARTBEAT_TIMEOUT. */
             cause?: string;
             /** @description The rest, such as a verdict's evidence. */
-            data: Record<string, never> | unknown[] | string | number | boolean | null;
+            data: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description ID names it for good: what is told twice has the same. */
             id: string;
             /** @description That worker's machine, or the one that it is about. */
@@ -1806,6 +1826,8 @@ export interface components {
         Health: {
             /** @description Says what is wrong when the status is not ok. */
             message?: string;
+            /** @description Says what to do about it when the status is not ok. */
+            next?: string;
             /** @description Ok; degraded: the store is in trouble, and this server should get work all the same; or draining: it should not. */
             status: string;
         };
@@ -1923,7 +1945,7 @@ export interface components {
             /** Format: date-time */
             endedAt: string | null;
             /** @description At most 2 KiB; the texts of a longer one are cut. */
-            error?: Record<string, never> | null;
+            error?: Record<string, unknown> | null;
             /** @description What Lubdub's verdict rests on; null when the worker ended the attempt itself. */
             evidence: components["schemas"]["Evidence"] | null;
             /**
@@ -1933,7 +1955,7 @@ export interface components {
             lastHeartbeatAt: string | null;
             lastProgress: components["schemas"]["Progress"] | null;
             /** @description At most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's. */
-            metrics?: Record<string, never> | unknown[] | string | number | boolean | null;
+            metrics?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /**
              * @description SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
              * @enum {string}
@@ -1946,6 +1968,23 @@ export interface components {
             startedAt: string | null;
             willRetry?: boolean;
             workerId: string | null;
+        };
+        /** @description The body of GET /. */
+        Index: {
+            links: components["schemas"]["IndexLinks"];
+            name: string;
+            /** @description Says what to do first. */
+            next: string;
+            version: string;
+        };
+        /** @description Paths on the server, with the base path that a proxy shows it below. */
+        IndexLinks: {
+            api: string;
+            dashboard: string;
+            docs: string;
+            health: string;
+            openapi: string;
+            version: string;
         };
         /** @description How many there are at a moment. */
         Levels: {
@@ -2638,7 +2677,7 @@ export interface components {
             /** Format: date-time */
             dispatchedAt: string | null;
             /** @description Why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said. */
-            error: Record<string, never> | null;
+            error: Record<string, unknown> | null;
             /** @description Counted against retry.maxAttempts. */
             failures: number;
             /** Format: date-time */
@@ -2664,7 +2703,7 @@ export interface components {
             /** @description Counted against retry.maxLosses. */
             losses: number;
             message: string | null;
-            metrics: Record<string, never> | null;
+            metrics: Record<string, unknown> | null;
             /**
              * Format: date-time
              * @description The earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
@@ -2672,10 +2711,10 @@ export interface components {
             nextAttemptAt: string | null;
             /** Format: date-time */
             notBefore?: string;
-            output: Record<string, never> | unknown[] | string | number | boolean | null;
-            partialProgress?: Record<string, never> | unknown[] | string | number | boolean | null;
+            output: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Payload and Resources are returned by GET /v1/tasks/{taskId} only. */
-            payload?: Record<string, never> | unknown[] | string | number | boolean | null;
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             progressPct: number | null;
             queue: string | null;
             /** @description Why the task FAILED; TERMINATED where it was CANCELLED without waiting for its worker. */
@@ -2685,7 +2724,7 @@ export interface components {
              * @description What the worker's own clock said then.
              */
             reportedHeartbeatAt: string | null;
-            resources?: Record<string, never>;
+            resources?: Record<string, unknown>;
             /** @description RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent otherwise, as when the error was not retryable. */
             retriesExhausted?: boolean;
             /** @description Null for a task that is not retried by itself. */
@@ -2737,10 +2776,10 @@ export interface components {
             /** @description What the attempt before this one reported last. */
             lastProgress?: components["schemas"]["Progress"];
             /** @description Payload as given at creation; null when none was. */
-            payload: Record<string, never> | unknown[] | string | number | boolean | null;
+            payload: Record<string, unknown> | unknown[] | string | number | boolean | null;
             queue: string | null;
             /** @description Resources as given at creation; an empty object when none were. */
-            resources: Record<string, never>;
+            resources: Record<string, unknown>;
             runId: string;
             /**
              * @description DISPATCHED when the envelope is made.
@@ -3077,7 +3116,7 @@ export interface components {
             progressPct?: number | null;
             taskId: string;
         };
-        noFields: Record<string, never>;
+        noFields: Record<string, unknown>;
     };
     responses: {
         /** @description The request is wrong; nothing was changed */
@@ -3205,6 +3244,29 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    index: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Index"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+        };
+    };
     healthz: {
         parameters: {
             query?: never;
@@ -3277,7 +3339,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": Record<string, unknown>;
                 };
             };
             400: components["responses"]["Error400"];

@@ -119,6 +119,8 @@ export type WorkerLevels = Schemas['WorkerLevels'];
 export type WorkerList = Schemas['WorkerList'];
 export type WorkerSelector = Schemas['WorkerSelector'];
 export type WorkerTaskItem = Schemas['WorkerTaskItem'];
+export type Index = Schemas['Index'];
+export type IndexLinks = Schemas['IndexLinks'];
 
 /** What a task, a worker or a machine can be, and what the end of an attempt. */
 export type State = Task['state'];

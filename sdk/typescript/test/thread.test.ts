@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker as Thread } from 'node:worker_threads';
@@ -41,41 +44,63 @@ async function listening(hears: () => boolean = () => true) {
   return { calls, url, close, envelope };
 }
 
-async function run(url: string, script: string, ...args: string[]): Promise<{ code: number; out: string }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
+/** Runs a program that blocks; `blocked` is over when it does, and `release` ends that. What it said last is returned. */
+function block(url: string, ...args: string[]) {
+  const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'go');
+  const [envelope, ...rest] = args;
+  const script = fileURLToPath(new URL('./children/spin.js', import.meta.url));
+  const child = spawn(process.execPath, [script, envelope!, file, ...rest], {
     env: { ...process.env, LUBDUB_URL: url }, stdio: ['ignore', 'pipe', 'inherit'],
   });
   let out = '';
-  child.stdout.on('data', (part: Buffer) => void (out += part.toString()));
-  const code = await new Promise<number>((resolve) => child.once('close', resolve));
-  return { code, out };
+  const blocked = new Promise<void>((resolve) => child.stdout.on('data', (part: Buffer) => {
+    out += part.toString();
+    if (out.startsWith('blocked')) resolve();
+  }));
+  const over = new Promise<object>((resolve) => child.once('close', () => resolve(JSON.parse(out.split('\n')[1]!) as object)));
+  return { blocked, release: () => writeFileSync(file, ''), over };
 }
 
-for (const [beats, alive] of [['thread', true], ['inline', false]] as const) {
-  test(`a program that blocks its event loop for three timeouts ${alive ? 'beats on' : 'with beats: inline does not'}`, async () => {
-    const { calls, url, close, envelope } = await listening();
-    const { code, out } = await run(url, './children/spin.js', JSON.stringify(envelope), '900', beats, 'patient');
-    close();
-    assert.equal(code, 0);
-    assert.equal((JSON.parse(out) as { finalState: string }).finalState, 'SUCCEEDED');
-    const sent = calls.filter((c) => c.path === '/v1/heartbeats');
-    assert.equal(sent.length >= 5, alive, `${sent.length} beats in nine intervals`);
-    if (!alive) return;
-    const told = sent.map((c) => (JSON.parse(c.body) as { heartbeats: Beat[] }).heartbeats[0]!.progressPct).filter((p) => p !== undefined);
-    assert.ok(told.length >= 2, 'progress went with them');
-    assert.equal(calls.at(-1)!.path, '/v1/tasks/task_1/completed');
-  });
-}
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const beatsOf = (calls: { path: string }[]) => calls.filter((c) => c.path === '/v1/heartbeats').length;
+
+test('a program that blocks its event loop for three timeouts beats on, progress and all', async () => {
+  const { calls, url, close, envelope } = await listening();
+  const child = block(url, JSON.stringify(envelope), 'thread', 'patient');
+  await child.blocked;
+  const before = beatsOf(calls);
+  for (const start = Date.now(); Date.now() - start < 900 || beatsOf(calls) < before + 9; ) await wait(10);
+  child.release();
+  assert.deepEqual((await child.over as { finalState: string }).finalState, 'SUCCEEDED');
+  close();
+  const beats = calls.filter((c) => c.path === '/v1/heartbeats').map((c) => JSON.parse(c.body) as { heartbeats: Beat[] });
+  assert.ok(beats.filter((b) => b.heartbeats[0]!.progressPct !== undefined).length >= 2, 'progress went with them');
+  assert.equal(calls.at(-1)!.path, '/v1/tasks/task_1/completed');
+});
+
+test('with beats: inline it does not', async () => {
+  const { calls, url, close, envelope } = await listening();
+  const child = block(url, JSON.stringify(envelope), 'inline', 'patient');
+  await child.blocked;
+  await wait(900);
+  assert.ok(beatsOf(calls) <= 1, `${beatsOf(calls)} beats`);
+  child.release();
+  await child.over;
+  close();
+});
 
 test('a strict lease that ended while the event loop was blocked has ended, though a server answers again', async () => {
-  let since = 0;
-  const { calls, url, close, envelope } = await listening(() => {
-    since ||= Date.now();
-    return Date.now() - since < 50 || Date.now() - since > 600;
-  });
-  const { out } = await run(url, './children/spin.js', JSON.stringify(envelope), '1200', 'thread', 'strict');
+  let deaf = false;
+  const { calls, url, close, envelope } = await listening(() => !deaf);
+  const child = block(url, JSON.stringify(envelope), 'thread', 'strict');
+  await child.blocked;
+  deaf = true;
+  await wait(600);
+  deaf = false;
+  await wait(400);
+  child.release();
+  assert.deepEqual(await child.over, { failed: 'LeaseEnded' });
   close();
-  assert.deepEqual(JSON.parse(out), { failed: 'LeaseEnded' });
   assert.ok(!calls.some((c) => c.path.endsWith('/completed')));
 });
 

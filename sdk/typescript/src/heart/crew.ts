@@ -51,7 +51,7 @@ export class Crew {
     this.#seq = this.#failures = this.#until = 0;
     this.#unanswered = undefined; // refused with the old one, and so not counted
     this.#due = session.accepted.mono + spread(session.intervalMs);
-    this.#look();
+    queueMicrotask(() => this.#look());
   }
 
   count(work: Work): void {
@@ -67,7 +67,7 @@ export class Crew {
     const { key, taskId, attempt } = held.hold;
     const named = this.#entries.get(key)?.named ?? 0;
     this.#entries.set(key, { taskId, attempt, held, named });
-    this.#look(); // it may want to be heard more often
+    queueMicrotask(() => this.#look()); // it may want to be heard more often
   }
 
   /** Has nothing more sent for an attempt. It returns once no beat is under way that names it. */

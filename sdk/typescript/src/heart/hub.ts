@@ -41,6 +41,11 @@ export class Hub {
     this.#inline = inline;
   }
 
+  /** Makes ready whoever beats, while something else is waited for. */
+  ready(): void {
+    if (!this.#closed && !this.#heart && !this.#port) this.#begin();
+  }
+
   /** Has an attempt beaten for: by itself, at these addresses, or by a worker. */
   hold(hold: Hold, where: { urls: string[] } | { crew: number }, ears: AttemptEars): void {
     const order: Order = 'crew' in where ? { do: 'carry', hold, crew: where.crew } : { do: 'hold', hold, urls: where.urls };
@@ -72,6 +77,8 @@ export class Hub {
   join(ears: CrewEars): number {
     const crew = ++this.#number;
     this.#crews.set(crew, { ears });
+    this.ready();
+    this.#mind();
     return crew;
   }
 
@@ -124,7 +131,7 @@ export class Hub {
 
   #tell(order: Order): void {
     if (this.#closed) throw new ClosedError();
-    if (!this.#heart && !this.#port) this.#begin();
+    this.ready();
     this.#mind();
     if (this.#port) this.#port.postMessage(order);
     else this.#heart!.heed(order);

@@ -1,4 +1,4 @@
-import { type MessagePort, workerData } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { Caller } from '../call.js';
 import type { Travel } from '../client.js';
 import { machineClock } from '../clock.js';
@@ -13,4 +13,8 @@ const { agent, allowHttp, timeoutMs } = travel;
 const { fetch } = nodeTransport(travel.connecting);
 const caller = new Caller({ base: new Endpoints(travel.urls), fetch, clock: machineClock, agent, allowHttp, timeoutMs, tries: 1 });
 const heart = new Heart(caller, (news) => port.postMessage(news));
-port.on('message', (order: Order) => heart.heed(order));
+// All that waits is taken in before a beat is written, which is in a microtask.
+port.on('message', (order: Order) => {
+  heart.heed(order);
+  for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) heart.heed(more.message as Order);
+});

@@ -1,0 +1,39 @@
+/**
+ * Why a handler's signal ends, besides the reasons of a tracked attempt. The attempt is still ours, and what the handler throws is
+ * sent.
+ */
+export abstract class WorkerEnd extends Error {}
+
+/** The worker stops. */
+export class Stopping extends WorkerEnd {
+  override readonly name = 'Stopping';
+  constructor() {
+    super('lubdub: the worker stops');
+  }
+}
+
+/** The task takes longer than taskTimeoutMs allows. */
+export class TaskTimeout extends WorkerEnd {
+  override readonly name = 'TaskTimeout';
+  constructor(ms: number) {
+    super(`lubdub: the task has taken longer than ${ms} ms`);
+  }
+}
+
+/** The task has reported no progress for as long as watchdogMs allows. It has failed already. */
+export class Stuck extends WorkerEnd {
+  override readonly name = 'Stuck';
+  constructor(ms: number) {
+    super(`no progress for ${ms} ms`);
+  }
+}
+
+/** Tasks were given back at the hard stop. */
+export class UnfinishedError extends Error {
+  override readonly name = 'UnfinishedError';
+  readonly taskIds: readonly string[];
+  constructor(taskIds: readonly string[], cause?: unknown) {
+    super(`lubdub: ${taskIds.length} tasks were not finished and were given back: ${taskIds.join(', ')}`, { cause });
+    this.taskIds = taskIds;
+  }
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, extname } from 'node:path';
+import type { RegisterWorkerRequest } from '../types.js';
+import type { Settings } from './options.js';
+
+/** Says who this process is. */
+export function registrationOf(queue: string, types: string[], set: Settings, probeUrl: string | undefined): RegisterWorkerRequest {
+  const { env, pid } = process;
+  const major = process.versions.node.split('.')[0];
+  return {
+    queue, types, runtimes: [...new Set(['node', `node${major}`, ...(set.runtimes ?? [])])], name: set.name ?? nameFound(),
+    machineId: set.machineId ?? asId(env['NODE_NAME'] || hostname()), hostname: hostname(), pid,
+    ...version(set.version ?? env['npm_package_version']), maxConcurrent: set.concurrency,
+    labels: { ...labelsOfEnvironment(), ...set.labels }, ...(probeUrl && { probeUrl }),
+  };
+}
+
+function version(text: string | undefined): { version?: string } {
+  return text ? { version: text } : {};
+}
+
+function labelsOfEnvironment(): Record<string, string> {
+  const labels: Record<string, string> = {};
+  const of = { pod: 'POD_NAME', namespace: 'POD_NAMESPACE', node: 'NODE_NAME', zone: 'ZONE', deployment: 'DEPLOYMENT' };
+  for (const [name, variable] of Object.entries(of)) {
+    const value = process.env[variable];
+    if (value) labels[name] = value;
+  }
+  return labels;
+}
+
+/**
+ * Tells this process from others on its machine. In a container it may be process 1 as they all are, and where the container has the host's
+ * network it has the host's name too: then the container's id does.
+ */
+function nameFound(): string {
+  if (process.env['POD_NAME']) return process.env['POD_NAME'];
+  const script = process.argv[1] ?? 'node';
+  const program = basename(script, extname(script)) || 'node';
+  const container = process.pid === 1 ? /[0-9a-f]{64}/.exec(mounts())?.[0] : undefined;
+  return container ? `${program}-${container.slice(0, 12)}` : program;
+}
+
+function mounts(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Makes an id of a host's name. */
+export function asId(name: string): string {
+  return name.replace(/[^A-Za-z0-9._-]/g, '-').replace(/^[._-]+/, '').slice(0, 128);
+}

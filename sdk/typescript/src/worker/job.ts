@@ -1,0 +1,180 @@
+import type { Attempt, Holder } from '../attempt.js';
+import { type Client, type Lease } from '../client.js';
+import { UnansweredError } from '../errors.js';
+import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';
+import type { Logger } from '../metrics.js';
+import type { CompletedResponse, TaskEnvelope } from '../types.js';
+import { Stopping, Stuck, TaskTimeout } from './ends.js';
+import { type Handler, Task, tasks } from './task.js';
+
+/** What a job needs of its worker. */
+export interface Shop {
+  client: Client;
+  log: Logger;
+  holder: Holder;
+  lease: Lease | undefined;
+  taskTimeoutMs: number;
+  watchdogMs: number;
+  handlerOf(type: string): Handler | undefined;
+  drainBy(): Date | undefined;
+  ended(finalState: string): void;
+}
+
+/** How long a handler may go on after its signal has ended before it is told of, in ms. */
+const ignored = 10_000;
+
+/** How long what is given back may take, in ms. */
+const givingBack = 5000;
+
+/** A task at work. */
+export class Job {
+  readonly envelope: TaskEnvelope;
+  readonly #shop: Shop;
+  readonly #timers = new Set<{ cancel(): void }>();
+  #attempt: Attempt | undefined;
+  #running = false; // it has started
+  #settling: Promise<void> | undefined; // somebody completes it
+  #stopped = false;
+  #moved = 0; // when progress was reported last
+
+  constructor(shop: Shop, envelope: TaskEnvelope) {
+    this.#shop = shop;
+    this.envelope = envelope;
+  }
+
+  /** Does the task; it ends when the handler has, which the job's place waits for. */
+  async run(): Promise<void> {
+    const { client, log, holder, lease } = this.#shop;
+    const { taskId, attempt: number } = this.envelope;
+    client.hub.list(holder.crew, taskId, number);
+    try {
+      this.#attempt = client.trackFor(this.envelope, { lease }, holder);
+      await this.#attempt.started;
+    } catch (error) {
+      await client.hub.release(`${taskId}/${number}`).catch(() => {});
+      log.info('A task that was claimed is not begun', { taskId, attempt: number, error: textOf(error) });
+      return;
+    }
+    this.#running = true;
+    const attempt = this.#attempt;
+    if (attempt.wasCancelled) await this.#settle(() => attempt.stopped());
+    else await this.#work(attempt);
+    attempt.abandon();
+  }
+
+  /** Tells the handler that the worker stops. */
+  stop(): void {
+    this.#stopped = true;
+    if (this.#running) this.#attempt?.interrupt(new Stopping());
+  }
+
+  /** Fails what still runs, so that others get it at once. */
+  async giveBack(): Promise<void> {
+    const attempt = this.#attempt;
+    if (!attempt || !this.#running) return attempt?.abandon();
+    const error = { category: 'INFRASTRUCTURE' as const, message: 'worker stopped', retryable: true };
+    const enough = new AbortController();
+    const given = new UnansweredError('POST completed', 'the hard stop has come', false);
+    const timer = this.#shop.client.clock.setTimeout(() => enough.abort(given), givingBack);
+    await this.#settle(() => attempt.complete({ outcome: 'FAILED', error }, { signal: enough.signal }));
+    timer.cancel();
+    attempt.interrupt(new Stopping());
+  }
+
+  async #work(attempt: Attempt): Promise<void> {
+    this.#moved = this.#shop.client.clock.now();
+    const moved = () => void (this.#moved = this.#shop.client.clock.now());
+    const task = new Task(attempt, moved, () => this.#shop.drainBy());
+    this.#watch(attempt);
+    if (this.#stopped) attempt.interrupt(new Stopping());
+    let complete: () => Promise<CompletedResponse>;
+    try {
+      const output = await tasks.run(task, async () => this.#handler(task)(task, attempt.signal));
+      complete = () => done(attempt, output);
+    } catch (error) {
+      complete = () => attempt.fail(this.#explain(attempt, error));
+    }
+    for (const timer of this.#timers) timer.cancel();
+    await this.#settle(complete);
+  }
+
+  #handler(task: Task): Handler {
+    const handler = this.#shop.handlerOf(task.type);
+    if (handler) return handler;
+    throw new Failure(`this worker has no handler for tasks of type "${task.type}"`, { category: 'CONFIGURATION' });
+  }
+
+  /** Says of which kind a failure is that comes of the end of the signal. */
+  #explain(attempt: Attempt, error: unknown): unknown {
+    const { reason } = attempt.signal as { reason: unknown };
+    if (error instanceof Failure) return error;
+    const why = (end: Error) => (error === end ? end : new Error(`${end.message}: ${textOf(error)}`, { cause: error }));
+    if (reason instanceof Stopping) return categorize('INFRASTRUCTURE', why(reason));
+    if (reason instanceof TaskTimeout) return categorize('TIMEOUT', why(reason));
+    return error;
+  }
+
+  /** Completes the task, unless somebody else does; it is over when they have. */
+  #settle(complete: () => Promise<CompletedResponse>): Promise<void> {
+    this.#settling ??= this.#complete(complete);
+    return this.#settling;
+  }
+
+  async #complete(complete: () => Promise<CompletedResponse>): Promise<void> {
+    const { log } = this.#shop;
+    const { taskId, attempt } = this.envelope;
+    try {
+      const { finalState, willRetry } = await complete();
+      this.#shop.ended(finalState);
+      log.debug('A task has ended', { taskId, attempt, state: finalState, willRetry });
+    } catch (error) {
+      log.warn('The end of a task was not accepted', { taskId, attempt, error: textOf(error) });
+    }
+  }
+
+  /** Ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its signal. */
+  #watch(attempt: Attempt): void {
+    const { taskTimeoutMs, watchdogMs, log, client } = this.#shop;
+    if (taskTimeoutMs > 0) {
+      this.#after(taskTimeoutMs, () => {
+        const late = new TaskTimeout(taskTimeoutMs);
+        attempt.interrupt(late);
+        const grace = Math.max(this.envelope.cancelGracePeriodMs, 1000);
+        this.#after(grace, () => void this.#settle(() => attempt.fail(categorize('TIMEOUT', late))));
+      });
+    }
+    if (watchdogMs > 0) {
+      const look = () => {
+        const quiet = client.clock.now() - this.#moved;
+        if (quiet < watchdogMs) return this.#after(watchdogMs - quiet, look);
+        const stuck = new Stuck(watchdogMs);
+        attempt.interrupt(stuck);
+        return void this.#settle(() => attempt.fail(categorize('TIMEOUT', stuck)));
+      };
+      this.#after(watchdogMs, look);
+    }
+    attempt.signal.addEventListener('abort', () => {
+      const cause = textOf(attempt.signal.reason);
+      const { taskId, attempt: number } = this.envelope;
+      this.#after(ignored, () => log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }));
+    }, { once: true });
+  }
+
+  #after(ms: number, f: () => void): void {
+    const timer = this.#shop.client.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      f();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+/** Completes an attempt with an output, or fails it where that cannot be sent. */
+async function done(attempt: Attempt, output: unknown): Promise<CompletedResponse> {
+  try {
+    return await attempt.done(output);
+  } catch (error) {
+    if (error instanceof OutputError) return attempt.fail(permanent(error));
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '../client.js';
+import { backoff, read, sleep } from '../clock.js';
+import { mayRetry, retryAfterOf } from '../errors.js';
+import { textOf } from '../failure.js';
+import type { Session } from '../heart/messages.js';
+import type { Logger } from '../metrics.js';
+import type { RegisterWorkerRequest, RegisterWorkerResponse } from '../types.js';
+
+/** How many registrations within a minute are no crash loop. */
+const crashCount = 3;
+
+/** Registers a worker, and again should it be lost. */
+export class Sessions {
+  readonly #client: Client;
+  readonly #log: Logger;
+  readonly #stopping: AbortSignal;
+  readonly #enter: (session: Session) => void;
+  #entering: number[] = []; // registrations of the last minute
+  #joining: Promise<boolean> | undefined;
+  current: Session | undefined;
+
+  constructor(client: Client, log: Logger, stopping: AbortSignal, enter: (session: Session) => void) {
+    this.#client = client;
+    this.#log = log;
+    this.#stopping = stopping;
+    this.#enter = enter;
+  }
+
+  /** Enters the worker, until that is answered; it rejects where that is refused, or the worker is to stop. */
+  async register(request: RegisterWorkerRequest): Promise<void> {
+    const { clock } = this.#client;
+    const registrationId = randomUUID();
+    await this.#pauseBeforeRejoining();
+    for (let n = 0; ; n++) {
+      const accepted = read(clock);
+      try {
+        const options = { signal: this.#stopping };
+        const answer = await this.#client.registerWorker({ ...request, registrationId }, options);
+        return this.#take(request, answer, accepted);
+      } catch (error) {
+        if (!mayRetry(error) || this.#stopping.aborted) throw error;
+        this.#log.warn('The worker could not register, and tries again', { error: textOf(error) });
+        if (!(await sleep(clock, retryAfterOf(error) + backoff(n, 30_000), this.#stopping))) throw error;
+      }
+    }
+  }
+
+  /**
+   * Registers anew instead of a session that is gone, until that is answered or the worker is told to stop. A refusal does not end it: a
+   * deployment that takes no token for a while must not end its workers. True: there is a session.
+   */
+  comeBack(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
+    if (this.#stopping.aborted) return Promise.resolve(false);
+    if (this.current?.workerId !== workerId) return Promise.resolve(true);
+    this.#joining ??= this.#rejoin(workerId, why, request).finally(() => {
+      this.#joining = undefined;
+    });
+    return this.#joining;
+  }
+
+  async #rejoin(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
+    this.#log.warn(`Worker ${workerId} is lost and registers anew`, { workerId, error: why });
+    for (let n = 0; ; n++) {
+      try {
+        await this.register(request());
+        return true;
+      } catch (error) {
+        if (this.#stopping.aborted) return false;
+        this.#log.error('The worker may not come back, and asks again', { error: textOf(error) });
+        if (!(await sleep(this.#client.clock, 1000 + backoff(n, 30_000), this.#stopping))) return false;
+      }
+    }
+  }
+
+  /** Waits where the worker has registered again and again. */
+  async #pauseBeforeRejoining(): Promise<void> {
+    const { clock } = this.#client;
+    this.#entering = this.#entering.filter((at) => clock.now() - at <= 60_000);
+    const often = this.#entering.length - crashCount;
+    if (often >= 0) await sleep(clock, Math.min(60_000, 1000 * 2 ** Math.min(often, 10)), this.#stopping);
+  }
+
+  #take(request: RegisterWorkerRequest, answer: RegisterWorkerResponse, accepted: Session['accepted']): void {
+    const { workerId, workerToken: token, superseded } = answer;
+    const intervalMs = answer.heartbeatIntervalMs || 10_000;
+    const timeoutMs = answer.heartbeatTimeoutMs || 3 * intervalMs;
+    this.#log.info(`Worker registered with ID: ${workerId}`, { workerId, queue: request.queue, types: request.types, superseded });
+    if (timeoutMs < 3000) this.#log.warn('A heartbeat timeout this short leaves no room for one Retry-After', { timeoutMs });
+    this.#entering.push(this.#client.clock.now());
+    this.current = { workerId, token, intervalMs, timeoutMs, accepted };
+    this.#enter(this.current);
+  }
+}
