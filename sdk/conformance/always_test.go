@@ -172,10 +172,25 @@ func (s *server) listsAll(x *exchange) {
 			t.missed = 0
 		default:
 			if t.missed++; t.missed == 2 {
-				s.violate("two beats in a row do not list task %s, which has started", t.id)
+				t.unlisted = x.at
 			}
 		}
 	}
+}
+
+// heldUnlisted are the tasks that were at work when two beats in a row did not list them. What has returned is not: its completion is on its
+// way, and may take longer than some beats; and what the runner says of that comes another way than its beats.
+func (p *play) heldUnlisted() (problems []string) {
+	for _, t := range p.tasks {
+		if t.unlisted.IsZero() {
+			continue
+		}
+		returned := p.process.seen("returned", t.id, "")
+		if len(returned) == 0 || returned[0].at.After(t.unlisted.Add(time.Second)) {
+			problems = append(problems, "two beats in a row do not list task "+t.id+", which has started")
+		}
+	}
+	return problems
 }
 
 // keepsDeltas holds that what was not answered is said again, under its seq.

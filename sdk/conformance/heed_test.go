@@ -18,18 +18,19 @@ type task struct {
 	attempt int
 	number  int // of its token
 
-	handed     bool    // to a worker
-	started    bool    // and that was answered
-	cancelled  bool    // that was asked for
-	why        string  // and why
-	ending     *Ending // nil: it is not over
-	lost       bool    // which only a worker's beat tells
-	told       bool    // so
-	renew      bool    // its token, with the next answer
-	renewed    bool    // the newest token was used
-	stale      int     // requests with the one before since then
-	missed     int     // beats in a row that do not list it
-	completing bool    // its completion was sent
+	handed     bool      // to a worker
+	started    bool      // and that was answered
+	cancelled  bool      // that was asked for
+	why        string    // and why
+	ending     *Ending   // nil: it is not over
+	lost       bool      // which only a worker's beat tells
+	told       bool      // so
+	renew      bool      // its token, with the next answer
+	renewed    bool      // the newest token was used
+	stale      int       // requests with the one before since then
+	missed     int       // beats in a row that do not list it
+	unlisted   time.Time // when that was two, the first time
+	completing bool      // its completion was sent
 	completion []byte
 	request    v1.CompletedRequest
 	arrived    int // completions

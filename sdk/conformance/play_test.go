@@ -62,7 +62,7 @@ func perform(c *Case, of sdktest.Runner, fault, dir string, limit time.Duration)
 func (p *play) violations() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.server.violations[:len(p.server.violations):len(p.server.violations)]
+	return append(p.heldUnlisted(), p.server.violations...)
 }
 
 // order is the first line for the runner.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/sdktest"
 )
@@ -23,6 +24,7 @@ type event struct {
 	Message    string   `json:"message"`
 	Unfinished []string `json:"unfinished"`
 	raw        string
+	at         time.Time
 }
 
 // process is a runner at work.
@@ -74,7 +76,7 @@ func start(of sdktest.Runner, order any, notify func()) (*process, error) {
 }
 
 func (p *process) hear(line string) {
-	e := event{raw: line}
+	e := event{raw: line, at: time.Now()}
 	if err := json.Unmarshal([]byte(line), &e); err != nil {
 		e = event{Event: "error", Message: fmt.Sprintf("the runner writes what is not JSON: %q", line)}
 	}
