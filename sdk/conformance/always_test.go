@@ -178,8 +178,8 @@ func (s *server) listsAll(x *exchange) {
 	}
 }
 
-// heldUnlisted are the tasks that were at work when two beats in a row did not list them. What has returned is not: its completion is on its
-// way, and may take longer than some beats; and what the runner says of that comes another way than its beats.
+// heldUnlisted are the tasks that were at work when two beats in a row did not list them. What has returned is not: its completion is on
+// its way, and may take longer than some beats; and what the runner says of that comes another way than its beats.
 func (p *play) heldUnlisted() (problems []string) {
 	for _, t := range p.tasks {
 		if t.unlisted.IsZero() {

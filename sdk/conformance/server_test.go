@@ -143,22 +143,24 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.change()
 }
 
-// cut closes the connection instead of an answer.
+// cut closes the connection instead of an answer. It is noted before, since the next request may come at once.
 func (s *server) cut(w http.ResponseWriter, x *exchange) {
-	if h, ok := w.(http.Hijacker); ok {
-		if c, _, err := h.Hijack(); err == nil {
-			if tcp, ok := c.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0)
-			}
-			_ = c.Close()
-		}
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	gone := make(chan struct{})
 	close(gone)
 	x.gone = gone
 	s.change()
+	s.mu.Unlock()
+	h, ok := w.(http.Hijacker)
+	if !ok {
+		return
+	}
+	if c, _, err := h.Hijack(); err == nil {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
 }
 
 func (s *server) respond(ctx context.Context, x *exchange) *reply {
