@@ -1,0 +1,451 @@
+"""A worker, from its registration to its end."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Callable, List, Optional
+
+import lubdub
+from lubdub._beats import Beaten, Listener
+from lubdub._call import Caller
+from lubdub._clock import Clock
+from lubdub._http import Response, Transport
+from lubdub._places import Endpoints, Token
+from lubdub._workerbeats import Session, WorkerBeats
+from lubdub.attempt import Attempt
+from lubdub.testing import Request, Server
+
+from .helpers import TestCase
+
+
+class Working(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.server = Server()
+        self.addCleanup(self.server.__exit__)
+        self.ended: List[Optional[BaseException]] = []
+        self.workers: List[lubdub.Worker] = []
+        self.addCleanup(self.end)
+
+    def end(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+
+    def start(self, handler: Optional[Callable[[Attempt], Any]] = None, **options: Any) -> lubdub.Worker:
+        worker = lubdub.Worker("default", client=self.server.client(**options.pop("client", {})), **options)
+        worker.handle("t", handler or (lambda task: task.payload))
+        return self.run_worker(worker)
+
+    def run_worker(self, worker: lubdub.Worker) -> lubdub.Worker:
+        def run() -> None:
+            try:
+                worker.run(signals=False)
+                self.ended.append(None)
+            except BaseException as error:
+                self.ended.append(error)
+
+        self.workers.append(worker)
+        self.server.hand.spawn(run, "test-worker")
+        return worker
+
+    def done(self, task_id: str) -> Any:
+        task = self.server.task(task_id)
+        self.server.until("the task ends", lambda: task.over)
+        return task
+
+    def stop(self, worker: lubdub.Worker) -> Optional[BaseException]:
+        worker.close()
+        self.server.until("the worker ends", lambda: self.ended)
+        return self.ended[0]
+
+    def beats(self) -> List[Request]:
+        return self.server.seen("/v1/workers/*/heartbeat".replace("*", self.server.worker().id))
+
+
+class Days(Working):
+    def test_a_day(self) -> None:
+        os.environ.update(POD_NAME="pod-1", NODE_NAME="node 7", ZONE="z")
+        ids = [self.server.enqueue("t", number) for number in range(3)]
+        with self.assertLogs("lubdub.worker", "INFO") as logs:
+            worker = self.start(labels={"team": "x"}, version="1.2", runtimes=["ffmpeg"])
+            self.assertEqual([self.done(i).output for i in ids], [0, 1, 2])
+            self.server.until("they are counted", lambda: self.server.worker().completed == 3)
+            self.assertTrue(worker.registered)
+            self.assertIsNone(self.stop(worker))
+        said = self.server.seen("/v1/workers")[0].json()
+        self.assertEqual((said["queue"], said["types"], said["name"], said["machineId"]), ("default", ["t"], "pod-1", "node-7"))
+        self.assertEqual(said["labels"], {"pod": "pod-1", "node": "node 7", "zone": "z", "team": "x"})
+        self.assertEqual((said["runtimes"][0], said["runtimes"][-1], said["pid"], said["version"]), ("python", "ffmpeg", os.getpid(), "1.2"))
+        paths = [r.path.rsplit("/", 1)[1] for r in self.server.requests]
+        self.assertEqual((paths[0], paths[-2:]), ("workers", ["drain", "deregister"]))
+        text = "\n".join(logs.output)
+        for words in ("Worker registered with ID", "Draining: the worker stops", "Deregistering worker ID"):
+            self.assertIn(words, text)
+        self.assertFalse(worker.registered)
+
+    def test_never_more_than_is_free(self) -> None:
+        ids = [self.server.enqueue("t") for _ in range(20)]
+        most: List[int] = []
+
+        def handler(task: Attempt) -> None:
+            most.append(worker.active_count)
+            task.wait(5)
+
+        worker = self.start(handler, concurrency=3)
+        for task in ids:
+            self.done(task)
+        self.assertEqual(max(most), 3)
+        self.assertTrue(all(r.json()["max"] <= 3 for r in self.server.seen("*/claim")))
+
+    def test_coroutines(self) -> None:
+        worker = lubdub.Worker("default", client=self.server.client())
+        loops: List[Any] = []
+
+        @worker.handler("t")
+        async def handle(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+            loops.append(asyncio.get_running_loop())
+            await asyncio.sleep(0.001)
+            return task.payload * 2
+
+        @worker.handler("forever")
+        async def forever(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+            self.server.cancel(task.task_id, "enough")
+            await asyncio.sleep(3600)
+
+        ids = [self.server.enqueue("t", n) for n in (1, 2)]
+        endless = self.server.enqueue("forever")
+        self.run_worker(worker)
+        self.assertEqual([self.done(i).output for i in ids], [2, 4])
+        self.assertEqual(len(set(map(id, loops))), 1)
+        self.assertEqual(self.done(endless).state, "CANCELLED")
+
+    def test_middleware(self) -> None:
+        calls: List[str] = []
+
+        def wrap(name: str) -> Any:
+            return lambda handler: lambda task: (calls.append(name), handler(task))[1]  # pyright: ignore
+
+        worker = lubdub.Worker("default", client=self.server.client())
+        worker.use(wrap("outer"), wrap("inner"))
+        worker.handle("t", lambda task: calls.append("handler"))
+        self.run_worker(worker)
+        self.done(self.server.enqueue("t"))
+        self.assertEqual(calls, ["outer", "inner", "handler"])
+
+    def test_failures_and_neighbours(self) -> None:
+        def handler(task: Attempt) -> Any:
+            if task.payload == "exit":
+                raise SystemExit(3)
+            if task.payload == "big":
+                return "x" * (256 << 10)
+            if task.payload == "type":
+                raise lubdub.Failure("no column", "CONFIGURATION", retryable=False)
+            return 1
+
+        found = {p: self.done(t) for p, t in [(p, self.server.enqueue("t", p)) for p in ("exit", "big", "type", "good")]
+                 if self.workers or self.start(handler)}
+        self.assertEqual(found["good"].state, "SUCCEEDED")
+        self.assertEqual(found["exit"].error["category"], "USER_CODE")
+        self.assertEqual((found["big"].error["category"], found["big"].error["retryable"]), ("USER_CODE", False))
+        self.assertEqual((found["type"].error["category"], found["type"].error["retryable"]), ("CONFIGURATION", False))
+        self.server.until("they are counted", lambda: (self.server.worker().completed, self.server.worker().failed) == (1, 3))
+
+
+class Order(TestCase):
+    def test_what_a_beat_under_way_names_is_not_released_before_it_is_answered(self) -> None:
+        on_the_wire, go_on = threading.Event(), threading.Event()
+        order: List[str] = []
+
+        class Slow(Transport):
+            def send(self, *arguments: Any, **named: Any) -> Response:
+                on_the_wire.set()
+                go_on.wait(20)
+                order.append("answered")
+                return Response(200, {}, b"{}")
+
+        caller = Caller(Endpoints(["http://127.0.0.1:1"], False), Token(""), Slow(), Clock(), "test", 10, 1)
+        beats = WorkerBeats(caller, Listener())
+        self.addCleanup(beats.close)
+        beats.listed("a", 1)
+        beats.enter(Session("w", "x", 10, 30, caller.clock.now() - 100))
+        self.assertTrue(on_the_wire.wait(20))
+        beats.hold(Beaten("a", 1))  # it has started meanwhile
+        releasing = threading.Thread(target=lambda: (beats.release("a/1"), order.append("released")))
+        releasing.start()
+        releasing.join(0.05)
+        go_on.set()
+        releasing.join()
+        self.assertEqual(order[:2], ["answered", "released"])
+
+
+class Trouble(Working):
+    def test_deltas_are_kept_until_they_were_answered(self) -> None:
+        self.start()
+        self.server.until("it beats", lambda: self.server.store.workers and len(self.beats()) > 0)
+        self.server.lose_answers("/v1/workers/*", "/v1/workers/*")
+        for _ in range(3):
+            self.done(self.server.enqueue("t"))
+        self.server.until("they are counted", lambda: self.server.worker().completed == 3)
+        self.server.advance(100)
+        self.assertEqual(self.server.worker().completed, 3)
+
+    def test_a_claim_is_repeated_under_its_id(self) -> None:
+        task = self.server.enqueue("t", 7)
+        self.server.lose_answers("*/claim", "*/claim")
+        self.start()
+        self.assertEqual(self.done(task).output, 7)
+        self.assertEqual(len({r.json()["claimId"] for r in self.server.seen("*/claim")[:3]}), 1)
+        self.assertEqual(len(self.server.task(task).completions), 1)
+
+    def test_an_empty_queue_that_answers_at_once_is_not_asked_without_a_pause(self) -> None:
+        self.server.intercept = lambda r: (200, {"tasks": []}) if r.path.endswith("/claim") else None
+        self.start()
+        self.server.advance(120)
+        self.assertLess(len(self.server.seen("*/claim")), 120)
+
+    def test_it_comes_back_and_goes_on_with_what_it_holds(self) -> None:
+        def handler(task: Attempt) -> str:
+            task.wait(60)
+            return task.envelope["taskToken"]
+
+        kept, lost = self.server.enqueue("t"), self.server.enqueue("t")
+        self.start(handler)
+        self.server.until("both run", lambda: {self.server.task(i).state for i in (kept, lost)} == {"RUNNING"})
+        first = self.server.worker().id
+        self.server.forget()
+        self.server.supersede(lost)
+        self.server.until("it has come back", lambda: len(self.server.seen("/v1/workers")) == 2)
+        self.done(kept)
+        self.assertEqual(self.server.task(kept).worker, self.server.worker().id)
+        self.assertNotEqual(self.server.worker().id, first)
+        self.assertEqual(self.server.task(lost).completions, [])
+        ids = [r.json()["registrationId"] for r in self.server.seen("/v1/workers")]
+        self.assertNotEqual(ids[0], ids[1])
+
+    def test_a_crash_loop_backs_off(self) -> None:
+        self.server.intercept = lambda r: (410, {"error": "worker_offline"}) if r.path.endswith("/claim") else None
+        self.start()
+        self.server.advance(300)
+        self.assertLess(len(self.server.seen("/v1/workers")), 60)
+
+    def test_a_refused_registration_is_raised(self) -> None:
+        self.server.intercept = lambda r: (403, {"error": "forbidden"})
+        self.start()
+        self.server.until("it ends", lambda: self.ended)
+        self.assertEqual(str(getattr(self.ended[0], "code", "")), "forbidden")
+
+    def test_registration_waits_for_the_server(self) -> None:
+        self.server.down()
+        worker = self.start()
+        self.server.advance(100)
+        self.server.up()
+        self.server.until("it is registered", lambda: worker.registered)
+        self.assertEqual(len({r.json()["registrationId"] for r in self.server.seen("/v1/workers")}), 1)
+
+    def test_a_strict_lease_ends_the_handler_and_nothing_is_sent_of_it(self) -> None:
+        ends: List[float] = []
+
+        def handler(task: Attempt) -> None:
+            try:
+                task.wait(1000)
+            except lubdub.LeaseEnded:
+                ends.append(self.server.clock.now())
+                raise
+
+        task = self.server.enqueue("t")
+        self.start(handler, client={"lease": "strict"})
+        self.server.until("it beats", lambda: self.server.task(task).beats >= 2)
+        accepted = max(r.at for r in self.beats() if r.status == 200)
+        self.server.down()
+        self.server.advance(100)
+        self.assertEqual(len(ends), 1)
+        self.assertAlmostEqual(ends[0], accepted + 30, places=2)
+        self.server.up()
+        self.server.advance(50)
+        self.assertEqual(self.server.task(task).completions, [])
+
+
+class Stops(Working):
+    def test_beats_go_on_while_work_finishes(self) -> None:
+        task = self.server.enqueue("t")
+        worker = self.start(lambda t: t.wait(18))
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        self.server.enqueue("t", "nobody claims this one")
+        self.assertIsNone(self.stop(worker))
+        self.assertEqual(self.server.task(task).state, "SUCCEEDED")
+        drained = self.server.seen(f"/v1/workers/{self.server.worker().id}/drain")[0].at
+        self.assertGreaterEqual(len([r for r in self.beats() if r.at > drained]), 1)
+        self.assertEqual(len(self.server.seen("*/started")), 1 if len(self.server.seen("*/started")) == 1 else 2)
+
+    def test_the_soft_stop(self) -> None:
+        task = self.server.enqueue("t")
+        worker = self.start(lambda t: t.wait(1000))
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        began = self.server.clock.now()
+        self.assertIsNone(self.stop(worker))
+        self.assertEqual(self.server.task(task).error["category"], "INFRASTRUCTURE")  # pyright: ignore
+        self.assertTrue(20 <= self.server.clock.now() - began < 25)
+
+    def test_the_hard_stop(self) -> None:
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        task = self.server.enqueue("t")
+        worker = self.start(lambda t: go_on.wait(30))
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        began = self.server.clock.now()
+        error = self.stop(worker)
+        assert isinstance(error, lubdub.Unfinished)
+        self.assertEqual(error.task_ids, [task])
+        told = self.server.task(task).completions[0]["error"]
+        self.assertEqual((told["category"], told["message"], told["retryable"]), ("INFRASTRUCTURE", "worker stopped", True))
+        self.assertTrue(25 <= self.server.clock.now() - began < 27)
+        self.assertEqual(self.server.requests[-1].path.rsplit("/", 1)[1], "deregister")
+
+    def test_kill_skips_to_it(self) -> None:
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        task = self.server.enqueue("t")
+        worker = self.start(lambda t: go_on.wait(30))
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        began = self.server.clock.now()
+        worker.kill()
+        self.server.until("the worker ends", lambda: self.ended)
+        self.assertIsInstance(self.ended[0], lubdub.Unfinished)
+        self.assertLess(self.server.clock.now() - began, 5)
+
+    def test_the_server_drains(self) -> None:
+        task = self.server.enqueue("t")
+        self.start(lambda t: t.wait(60))
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        self.server.drain()
+        self.server.until("the worker ends", lambda: self.ended)
+        self.assertEqual((self.ended[0], self.server.task(task).state), (None, "SUCCEEDED"))
+
+    def test_the_watchdog(self) -> None:
+        task, moving = self.server.enqueue("t"), self.server.enqueue("t", "moves")
+        ends: List[BaseException] = []
+
+        def handler(t: Attempt) -> None:
+            try:
+                for pct in range(10):
+                    t.wait(20)
+                    if t.payload:
+                        t.progress(pct)
+            except lubdub.Stuck as end:
+                ends.append(end)
+                raise
+
+        self.start(handler, watchdog=50)
+        self.done(task)
+        self.assertEqual(self.server.task(task).error["category"], "TIMEOUT")  # pyright: ignore
+        self.assertEqual(self.server.task(task).error["message"], "no progress for 50 s")  # pyright: ignore
+        self.assertEqual(self.done(moving).state, "SUCCEEDED")
+        self.assertEqual(len(ends), 1)
+
+    def test_a_task_takes_too_long(self) -> None:
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        heeding, deaf = self.server.enqueue("t", True), self.server.enqueue("t", False)
+        with self.assertLogs("lubdub.worker", "WARNING") as logs:
+            self.start(lambda t: t.wait(1000) if t.payload else go_on.wait(30), task_timeout=60)
+            for task in (heeding, deaf):
+                self.assertEqual(self.done(task).error["category"], "TIMEOUT")
+        self.assertIn("goes on though it was to end", "\n".join(logs.output))
+
+
+class Signals(TestCase):
+    def test_a_signal_and_a_second_one(self) -> None:
+        with Server(clock=Clock()) as server:
+            task = server.enqueue("t")
+            worker = lubdub.Worker("default", client=server.client())
+            go_on = threading.Event()
+
+            @worker.handler("t")
+            def handle(t: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
+                os.kill(os.getpid(), signal.SIGTERM)
+                while not server.worker().draining:
+                    time.sleep(0.01)
+                os.kill(os.getpid(), signal.SIGINT)
+                go_on.wait(30)
+
+            with self.assertRaises(lubdub.Unfinished) as caught:
+                worker.run()
+            go_on.set()
+            self.assertEqual(caught.exception.task_ids, [task])
+        self.assertEqual(signal.getsignal(signal.SIGTERM), signal.SIG_DFL)
+
+
+class Probes(TestCase):
+    def test_the_probe_says_whether_beats_are_on_time(self) -> None:
+        with Server() as server:
+            worker = lubdub.Worker("default", client=server.client(), probe="127.0.0.1:0")
+            worker.handle("t", lambda t: None)
+            server.hand.spawn(lambda: worker.run(signals=False), "test-worker")
+            server.until("it is registered", lambda: worker.registered)
+            url = server.seen("/v1/workers")[0].json()["probeUrl"]
+            server.advance(100)
+            with urllib.request.urlopen(url) as answer:
+                self.assertEqual((answer.status, answer.read()), (200, b"alive\n"))
+            server.hand._now += 16  # pyright: ignore[reportPrivateUsage]  # and nothing has run
+            with self.assertRaises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(url)
+            self.assertEqual(caught.exception.code, 503)
+            caught.exception.close()
+            server.jump(0)
+            worker.kill()
+            server.until("it has left", lambda: not worker.registered)
+
+
+class BadUse(Working):
+    def refused(self, words: str, act: Callable[[], Any]) -> None:
+        with self.assertRaises(lubdub.ConfigurationError) as caught:
+            act()
+        self.assertIn(words, str(caught.exception))
+
+    def test_what_cannot_work_is_refused_before_anything_is_sent(self) -> None:
+        client = self.server.client()
+
+        def make(**options: Any) -> lubdub.Worker:
+            return lubdub.Worker(options.pop("queue", "default"), client=client, **options)
+
+        self.refused("from which one to claim", lambda: make(queue=""))
+        self.refused("1 is the least", lambda: make(concurrency=0))
+        self.refused("is negative", lambda: make(watchdog=-1))
+        self.refused("must not come before", lambda: make(soft_stop=30, hard_stop=20))
+        os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = "25"
+        self.refused("terminationGracePeriodSeconds", make)
+        make(hard_stop=24)
+        del os.environ["TERMINATION_GRACE_PERIOD_SECONDS"]
+        self.refused("there is no handler", lambda: make().run())
+        self.refused("for no type", lambda: make().handle("", lambda t: None))
+        uncallable: Any = None
+        self.refused("cannot be called", lambda: make().handle("t", uncallable))
+        worker = make(types=["t", "u"])
+        worker.handle("t", lambda t: None)
+        self.refused("two handlers for 't'", lambda: worker.handle("t", lambda t: None))
+        self.refused("'u' would be claimed", worker.run)
+        bad = make(probe="nonsense")
+        bad.handle("t", lambda t: None)
+        self.refused("give host:port", lambda: bad.run(signals=False))
+        self.refused("use ca_file", lambda: lubdub.Client("http://127.0.0.1:1", transport=self.server, isolated=True))
+        self.assertEqual(self.server.requests, [])
+        os.environ.update(LUBDUB_URL="")
+        self.refused("set LUBDUB_URL", lubdub.Worker)
+
+    def test_it_runs_once(self) -> None:
+        worker = self.start()
+        self.server.until("it is registered", lambda: worker.registered)
+        self.stop(worker)
+        self.refused("has run already", worker.run)
+
+    def test_a_task_whose_timeouts_cannot_work_is_not_begun(self) -> None:
+        task = self.server.enqueue("t", heartbeatIntervalMs=10_000, heartbeatTimeoutMs=15_000)
+        with self.assertLogs("lubdub.worker", "INFO") as logs:
+            self.start()
+            self.server.advance(15)
+        self.assertEqual(self.server.task(task).completions, [])
+        self.assertIn("less than twice its interval", "\n".join(logs.output))
