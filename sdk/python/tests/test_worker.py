@@ -1,6 +1,7 @@
 """A worker, from its registration to its end."""
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ import urllib.request
 from typing import Any, Callable, List, Optional
 
 import lubdub
-from lubdub._beats import Beaten, Listener
+from lubdub._beats import Accepted, Beaten, Listener
 from lubdub._call import Caller
 from lubdub._clock import Clock
 from lubdub._http import Response, Transport
@@ -79,7 +80,8 @@ class Days(Working):
         said = self.server.seen("/v1/workers")[0].json()
         self.assertEqual((said["queue"], said["types"], said["name"], said["machineId"]), ("default", ["t"], "pod-1", "node-7"))
         self.assertEqual(said["labels"], {"pod": "pod-1", "node": "node 7", "zone": "z", "team": "x"})
-        self.assertEqual((said["runtimes"][0], said["runtimes"][-1], said["pid"], said["version"]), ("python", "ffmpeg", os.getpid(), "1.2"))
+        self.assertEqual((said["runtimes"][0], said["runtimes"][-1]), ("python", "ffmpeg"))
+        self.assertEqual((said["pid"], said["version"]), (os.getpid(), "1.2"))
         paths = [r.path.rsplit("/", 1)[1] for r in self.server.requests]
         self.assertEqual((paths[0], paths[-2:]), ("workers", ["drain", "deregister"]))
         text = "\n".join(logs.output)
@@ -180,6 +182,35 @@ class Order(TestCase):
         go_on.set()
         releasing.join()
         self.assertEqual(order[:2], ["answered", "released"])
+
+    def test_a_child_that_hears_nothing_of_its_parent_sends_no_inventory(self) -> None:
+        sent: List[Any] = []
+
+        class Noting(Transport):
+            def send(self, *arguments: Any, **named: Any) -> Response:
+                sent.append((arguments[1].rsplit("/", 2)[1:], json.loads(arguments[3])))
+                return Response(200, {}, json.dumps({"results": [{"status": 200}]}).encode())
+
+        class Silent(WorkerBeats):
+            def complete(self, session: Session) -> bool:
+                return False
+
+        class Noted(Listener):
+            def accepted(self, beats: List[Accepted]) -> None:
+                sent.append([(beat.key, beat.version) for beat in beats])
+
+        caller = Caller(Endpoints(["http://127.0.0.1:1"], False), Token(""), Noting(), Clock(), "test", 10, 1)
+        beats = Silent(caller, Noted())
+        session = beats.session = Session("w", "x", 10, 30, caller.clock.now())
+        entries = [Beaten("a", 1), Beaten("b", 1, interval=5, timeout=15)]
+        for entry in entries:
+            entry.pct, entry.version = 5, 1
+            beats.entries[entry.key] = entry
+        beats.beat([Beaten("", 0), *entries])
+        self.assertNotIn("tasks", sent[0][1])
+        self.assertEqual(sent[1], (["v1", "heartbeats"], {"heartbeats": [{"taskId": "b", "attempt": 1, "progressPct": 5}]}))
+        self.assertEqual(sent[2], [("a/1", 0), ("b/1", 1)])
+        self.assertIs(beats.session, session)
 
 
 class Trouble(Working):

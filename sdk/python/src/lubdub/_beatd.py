@@ -81,6 +81,18 @@ class Guarded(HttpTransport):
         return super().send(*arguments, **named)
 
 
+class Told(WorkerBeats):
+    """A worker's beats by what the parent has told. While that says nothing a claim may have brought what is not known here, so the
+    inventory is not sent: whom it misses twice the server takes for lost."""
+
+    def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: Guarded) -> None:
+        super().__init__(caller, listener, watched)
+        self.parent = parent
+
+    def complete(self, session: Session) -> bool:
+        return self.clock.now() - self.parent.heard < max(0.3, min(1.0, session.interval / 2))
+
+
 def stopped(pid: int) -> bool:
     """Whether a process is stopped, or gone, as far as the machine tells."""
     try:
@@ -104,7 +116,7 @@ def main() -> None:
     caller = Caller(endpoints, Token(""), transport, clock, config["agent"], config["timeout"], 1)
     teller = Teller(outbox)
     beats: Union[Batch, WorkerBeats] = (
-        WorkerBeats(caller, teller, config["watched"]) if config["worker"] else Batch(caller, endpoints, teller))
+        Told(caller, teller, config["watched"], transport) if config["worker"] else Batch(caller, endpoints, teller))
 
     def take(message: Dict[str, Any]) -> None:
         transport.heard = clock.now()

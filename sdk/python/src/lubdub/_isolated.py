@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from typing import IO, Any, Dict, List, Optional, cast
 
 from ._beats import Accepted, Beaten, Listener
@@ -14,7 +15,8 @@ from ._pipe import Outbox, listen
 from ._workerbeats import Delta, Session
 from .errors import ConfigurationError
 
-PING_EVERY = 5.0  # seconds between signs of life
+PING_EVERY = 0.1  # seconds between signs of life
+HELD_WITHIN = 10.0  # seconds for which a new attempt waits until the child beats for it
 
 
 class IsolatedBatch:
@@ -36,13 +38,17 @@ class IsolatedBatch:
     # As the others have them.
 
     def hold(self, entry: Beaten) -> None:
-        """Begins to beat for an attempt."""
+        """Begins to beat for an attempt, and waits until the child knows of it: perhaps nothing runs here for a while after this."""
         with self.cond:
             self.held[entry.key] = entry
             if self.child is None:
                 self.begin()
             else:
                 self.tell(told(entry))
+            self.asked += 1
+            number = self.asked
+            self.tell({"do": "release", "key": "", "number": number})  # answered after what was told before
+            self.answered(number, HELD_WITHIN)
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         """What is to be said with the next beat."""
@@ -60,11 +66,16 @@ class IsolatedBatch:
             if self.child is None:
                 return -1
             self.asked += 1
-            number, child = self.asked, self.child
+            number = self.asked
             self.tell({"do": "release", "key": key, "number": number})
-            while number not in self.released and self.child is child and not self.closed:
-                self.cond.wait()
-            return self.released.pop(number, -1)
+            return self.answered(number)
+
+    def answered(self, number: int, most: float = float("inf")) -> int:
+        """Waits until the child has answered, or is another one. The lock is held."""
+        child, end = self.child, time.monotonic() + most
+        while number not in self.released and self.child is child and not self.closed and time.monotonic() < end:
+            self.cond.wait(None if most == float("inf") else end - time.monotonic())
+        return self.released.pop(number, -1)
 
     def drop(self, key: str) -> None:
         """Sends nothing more for an attempt."""
@@ -125,6 +136,7 @@ class IsolatedBatch:
                 self.child = None
                 return
             self.deaths += 1
+            self.released.clear()
             pause = backoff(self.deaths, 5.0)
         self.listener.log("error", f"the child process that beats has ended with {child.returncode}, and another one is started")
         self.clock.call_later(pause, self.begin_anew)

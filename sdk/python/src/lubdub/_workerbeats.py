@@ -110,9 +110,11 @@ class WorkerBeats(Beats):
                 delta = self.unanswered = Delta(self.seq, self.completed, self.failed)
                 self.completed = self.failed = 0
             body: Dict[str, Any] = {
-                "seq": delta.seq, "activeCount": running, "completedDelta": delta.completed, "failedDelta": delta.failed,
-                "tasks": [e.item() for e in batch],
-            }
+                "seq": delta.seq, "activeCount": running, "completedDelta": delta.completed, "failedDelta": delta.failed}
+            items = [e.item() for e in batch]
+            complete = self.complete(session)
+            if complete:
+                body["tasks"] = items
             self.last = sent
         self.listener.deltas(delta.seq, delta.completed, delta.failed, False)
         try:
@@ -124,7 +126,28 @@ class WorkerBeats(Beats):
             return
         self.listener.log("debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active")
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
-        self.heed(session, delta, batch, answer, sent)
+        self.heed(session, delta, batch if complete else self.each_alone(session, batch, items), answer, sent)
+
+    def complete(self, session: Session) -> bool:
+        """Whether the entries are all that the worker holds."""
+        return True
+
+    def each_alone(self, session: Session, batch: List[Beaten], items: List[Dict[str, Any]]) -> List[Beaten]:
+        """Beats for attempts that do not live by their worker's beat alone; returns whose beats were accepted."""
+        own = [n for n, entry in enumerate(batch) if entry.started and entry.interval > 0]
+        alive = [entry for entry in batch if entry.started and entry.interval == 0]
+        for entry in alive:
+            entry.sending = entry.delivered  # no progress was sent
+        if not own:
+            return alive
+        try:
+            answer = read(self.caller.make(Call(
+                "POST", "/v1/heartbeats", body=write({"heartbeats": [items[n] for n in own]}), token=session.token, tries=1,
+                limit=min(self.caller.timeout, session.timeout / 3))))
+        except LubdubError as error:
+            self.listener.log("warning", f"beats for {len(own)} attempts were not answered: {error}")
+            return alive
+        return alive + [batch[n] for n, result in zip(own, _objects(answer.get("results"))) if result.get("status") == 200]
 
     def failed_beat(self, session: Session, error: LubdubError, attempts: int, took: float) -> None:
         """Takes in that a beat was not accepted."""

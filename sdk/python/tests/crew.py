@@ -1,0 +1,56 @@
+"""A process of the tests against a real server: python crew.py <what> [seconds]. It writes a line when a handler has begun."""
+
+import ctypes
+import json
+import sys
+import time
+from typing import Any
+
+import lubdub
+from lubdub.attempt import Attempt
+
+
+def begun(task: Attempt) -> None:
+    """Says so."""
+    print(task.task_id, flush=True)
+
+
+def spin(seconds: float) -> None:
+    """Keeps a core busy, in Python."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def hold_the_gil(seconds: float) -> None:
+    """Sleeps in C without giving the GIL away, as some extensions do while they work."""
+    sleep: Any = ctypes.PyDLL(None).usleep
+    sleep(int(seconds * 1e6))
+
+
+def main() -> None:
+    """Does what the arguments say; a worker's queue is what it does."""
+    what, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
+    if what == "track":
+        with lubdub.Client(isolated=True) as client, client.track(json.loads(sys.stdin.readline())) as task:
+            begun(task)
+            hold_the_gil(seconds)
+        return
+    worker = lubdub.Worker(what, isolated=what in ("gil", "stopped-isolated"), concurrency=4, soft_stop=1, hard_stop=2)
+
+    @worker.handler("t")
+    def handle(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+        begun(task)
+        if what == "spin":
+            spin(seconds)
+        elif what in ("gil", "gil-unaided"):
+            hold_the_gil(seconds)
+        elif task.attempt == 1 and what != "quick":
+            task.wait(60)
+        return {"pid": worker.registration()["pid"], "attempt": task.attempt}
+
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()

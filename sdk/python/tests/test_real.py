@@ -1,0 +1,222 @@
+"""Against a real server on a real Redis: `make test-python` builds bin/lubdub first."""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Callable, Dict, List, Optional
+
+import lubdub
+from lubdub import errors
+
+from .helpers import HERE, REPOSITORY, TestCase
+
+LUBDUB = os.path.join(REPOSITORY, "bin", "lubdub")
+REDIS = os.environ.get("LUBDUB_TEST_REDIS_SERVER", "redis-server")
+BUSY = 4.5  # seconds: three times a worker's timeout here
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def await_(what: str, holds: Callable[[], Any], seconds: float = 60) -> Any:
+    """Asks again and again, since the time is the server's."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = holds()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+class Deployment:
+    """A redis-server and a `lubdub serve`."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="lubdub-python-")
+        self.processes: List["subprocess.Popen[bytes]"] = []
+        redis, port, admin = free_port(), free_port(), free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.env = {**os.environ, "LUBDUB_SIGNING_KEYS": "k1=" + base64.b64encode(os.urandom(32)).decode()}
+        self.start([REDIS, "--port", str(redis), "--bind", "127.0.0.1", "--save", "", "--dir", self.folder], "redis.log")
+        await_("Redis answers", lambda: self.listens(redis))
+        self.start([
+            LUBDUB, "serve", "--redis", f"redis://127.0.0.1:{redis}/0", "--listen", f"127.0.0.1:{port}", "--admin-listen",
+            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", "500ms", "--shards", "2"], "lubdub.log")
+        try:
+            await_("the server is ready", self.ready)
+        except AssertionError:
+            with open(os.path.join(self.folder, "lubdub.log"), encoding="utf-8") as log:
+                raise AssertionError(log.read()) from None
+
+    def listens(self, port: int) -> bool:
+        """Whether somebody does."""
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+
+    def ready(self) -> bool:
+        """Whether the server serves."""
+        try:
+            with urllib.request.urlopen(self.url + "/readyz", timeout=5) as answer:
+                return answer.status == 200
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def start(self, command: List[str], log: str) -> None:
+        """Starts a process that ends with the tests."""
+        with open(os.path.join(self.folder, log), "wb") as out:
+            self.processes.append(subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT))
+
+    def token(self, role: str) -> str:
+        """A control token."""
+        return subprocess.run(
+            [LUBDUB, "token", "--role", role], env=self.env, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def close(self) -> None:
+        """Ends all."""
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+deployment: Optional[Deployment] = None
+
+
+def setUpModule() -> None:
+    global deployment
+    assert os.path.exists(LUBDUB), f"{LUBDUB} is not there: `make build` makes it"
+    deployment = Deployment()
+
+
+def tearDownModule() -> None:
+    if deployment is not None:
+        deployment.close()
+
+
+class Real(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        assert deployment is not None
+        self.deployment = deployment
+        self.client = lubdub.Client(deployment.url, token=deployment.token("admin"))
+        self.addCleanup(self.client.close)
+
+    def crew(self, *what: str) -> "subprocess.Popen[str]":
+        """A process of the crew."""
+        source = os.path.join(os.path.dirname(HERE), "src")
+        env = {**os.environ, "LUBDUB_URL": self.deployment.url, "LUBDUB_TOKEN": self.deployment.token("enroll"), "PYTHONPATH": source}
+        process = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "crew.py"), *what], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process: "subprocess.Popen[str]") -> None:
+        """Ends one of them, stopped or not."""
+        process.kill()
+        process.communicate()
+
+    def heard(self, process: "subprocess.Popen[str]") -> str:
+        """The next line of a process."""
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def enqueue(self, queue: str, **fields: Any) -> str:
+        """A task of the crew."""
+        body: Any = {"queue": queue, "type": "t", "retry": {"initialBackoffMs": 100}, **fields}
+        return self.client.enqueue(body)["taskId"]
+
+    def ended(self, task_id: str) -> Dict[str, Any]:
+        """A task after its end."""
+        def look() -> Optional[Dict[str, Any]]:
+            task: Any = self.client.get_task(task_id)
+            return task if task["state"] in ("SUCCEEDED", "FAILED", "CANCELLED") else None
+
+        found: Dict[str, Any] = await_(f"task {task_id} ends", look)
+        return found
+
+
+class Work(Real):
+    def test_two_hundred_tasks_and_their_events(self) -> None:
+        run = "run_two_hundred"
+        with self.client.events(type=["task.succeeded"], run_id=run, after="now") as stream:
+            tasks: List[Any] = [{"queue": "quick", "type": "t", "runId": run, "payload": n} for n in range(200)]
+            created = [lubdub.created(dict(r)) for r in self.client.create_tasks({"tasks": tasks})["results"]]
+            crew = self.crew("quick")
+            told = {next(stream).get("subject") for _ in range(200)}
+        self.assertEqual(told, {task["taskId"] for task in created})
+        self.assertEqual(len({task["taskId"] for task in self.client.iter_tasks(run_id=run, state=["SUCCEEDED"], page_size=70)}), 200)
+        worker = next(w for w in self.client.iter_workers(queue="quick"))
+        await_("they are counted", lambda: self.client.get_worker(worker["workerId"])["totalCompleted"] == 200)
+        crew.send_signal(signal.SIGTERM)
+        self.assertEqual(crew.wait(30), 0)
+        self.assertEqual(self.client.get_worker(worker["workerId"])["status"], "OFFLINE")
+
+    def test_who_is_busy_lives_and_who_is_dead_is_found(self) -> None:
+        names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]
+        tasks = {name: self.enqueue(name) for name in names}
+        crews = {name: self.crew(name, str(BUSY)) for name in names}
+        tracked: Any = self.client.dispatch({"heartbeatIntervalMs": 500, "heartbeatTimeoutMs": 1500})
+        tracking = self.crew("track", str(BUSY))
+        assert tracking.stdin is not None
+        tracking.stdin.write(json.dumps(tracked) + "\n")
+        tracking.stdin.flush()
+        for name in names:
+            self.assertEqual(self.heard(crews[name]), tasks[name])
+        crews["killed"].send_signal(signal.SIGKILL)
+        others = {name: self.crew(name) for name in ("killed", "stopped", "stopped-isolated")}
+        for name in ("stopped", "stopped-isolated"):
+            crews[name].send_signal(signal.SIGSTOP)
+        for name in ("spin", "gil"):
+            task = self.ended(tasks[name])
+            self.assertEqual((task["state"], task["attempt"]), ("SUCCEEDED", 1), name)
+        task = self.ended(tracked["taskId"])
+        self.assertEqual((task["state"], task["attempt"]), ("SUCCEEDED", 1))
+        for name, other in others.items():
+            task = self.ended(tasks[name])
+            self.assertEqual((task["state"], task["attempt"], task["output"]), ("SUCCEEDED", 2, {"pid": other.pid, "attempt": 2}), name)
+            self.assertEqual(task["history"][0]["reason"], "WORKER_LOST")
+        for name in ("stopped", "stopped-isolated"):  # it wakes up, learns that it is too late, and comes back
+            crews[name].send_signal(signal.SIGCONT)
+            await_("it has come back", lambda: len(list(self.client.iter_workers(queue=name, status="ONLINE"))) == 2)
+
+    def test_a_cancel_and_a_failure(self) -> None:
+        envelope = self.client.dispatch({})
+        with self.assertRaises(lubdub.Cancelled):
+            with self.client.track(envelope) as task:
+                task.progress(40, "half", now=True)
+                self.client.cancel_task(task.task_id, {"reason": "enough"})
+                task.progress(41, "half", now=True)
+                task.wait(60)
+        self.assertEqual(self.ended(envelope["taskId"])["state"], "CANCELLED")
+        attempt = self.client.run(self.client.dispatch({}), lambda task: 1 // 0)
+        error = self.ended(attempt.task_id)["error"]
+        self.assertEqual(error["category"], "USER_CODE")
+        self.assertIn("ZeroDivisionError", error["stackTrace"])
+
+    def test_every_read_is_answered(self) -> None:
+        client = self.client
+        for call in (client.healthz, client.livez, client.readyz, client.version, client.list_machines, client.list_queues,
+                     client.list_schedules, client.get_stats, client.count_verdicts, client.get_system,
+                     client.list_tasks, client.list_webhooks, client.list_workers, client.list_events, client.sweep):
+            self.assertIsInstance(call(), dict, call.__name__)
+        self.assertRaises(errors.TaskNotFound, lambda: client.get_task("none"))
+        self.assertRaises(errors.InvalidId, lambda: client.get_task("_"))
+        schedule = client.create_schedule({"cron": "0 0 0 1 1 * 2099", "task": {"queue": "never", "type": "t"}})
+        self.assertEqual(client.pause_schedule(schedule["scheduleId"])["scheduleId"], schedule["scheduleId"])
+        client.delete_schedule(schedule["scheduleId"])
+        self.assertRaises(errors.Forbidden, lambda: lubdub.Client(
+            self.deployment.url, token=self.deployment.token("enroll")).get_system())
