@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
-	"github.com/lubdub-io/lubdub/internal/sdktest"
+	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 )
 
 // sdkWorker is a process that works with an SDK.
@@ -35,7 +35,7 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-func startWorker(t *testing.T, of sdktest.Runner, name, front, token string, tasks sdkTasks) *sdkWorker {
+func startWorker(t *testing.T, of sdkrunner.Runner, name, front, token string, tasks sdkTasks) *sdkWorker {
 	t.Helper()
 	w := &sdkWorker{t: t, name: name, way: faultproxy.Start(t, front), exited: make(chan struct{})}
 	w.cmd = exec.Command(of.Command)
@@ -79,7 +79,7 @@ func startWorker(t *testing.T, of sdktest.Runner, name, front, token string, tas
 	return w
 }
 
-func queueOf(of sdktest.Runner) string { return "sdk-" + of.SDK }
+func queueOf(of sdkrunner.Runner) string { return "sdk-" + of.SDK }
 
 func (w *sdkWorker) signal(s syscall.Signal) {
 	w.t.Helper()

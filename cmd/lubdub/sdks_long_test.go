@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/internal/sdktest"
+	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -39,7 +39,7 @@ type sdkStage struct {
 	control  *client.Client
 	enrol    string
 	tasks    sdkTasks
-	runners  []sdktest.Runner
+	runners  []sdkrunner.Runner
 	crews    map[string][]*sdkWorker // by SDK
 
 	mu  sync.Mutex
@@ -75,7 +75,11 @@ func TestLongSDKs(t *testing.T) {
 func newSDKStage(t *testing.T) *sdkStage {
 	s := &sdkStage{
 		T: t, redis: redistest.StartServer(t), listen: []string{redistest.FreeAddr(), redistest.FreeAddr()}, crews: map[string][]*sdkWorker{},
-		runners: sdktest.Runners(t, *sdkNames), front: startFront(nil),
+		front: startFront(nil),
+	}
+	var err error
+	if s.runners, err = sdkrunner.Find(*sdkNames, t.TempDir()); err != nil {
+		t.Fatal(err)
 	}
 	s.tasks = sdkTasks{
 		short: 200 * time.Millisecond, medium: 2 * sdkTimeout, long: 4 * sdkTimeout, concurrency: 10 + 2**sdkHeld/max(1, *sdkWorkers),
@@ -85,7 +89,6 @@ func newSDKStage(t *testing.T) *sdkStage {
 	for i := range s.listen {
 		s.replicas = append(s.replicas, s.replica(i))
 	}
-	var err error
 	if s.control, err = client.New(s.front.URL, client.Token(adminToken(t)), client.Tries(10)); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,7 @@ func (s *sdkStage) replica(i int) *running {
 	return r
 }
 
-func (s *sdkStage) hire(of sdktest.Runner, name string) *sdkWorker {
+func (s *sdkStage) hire(of sdkrunner.Runner, name string) *sdkWorker {
 	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/sdktest"
+	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 )
 
 var (
@@ -24,6 +24,15 @@ func inFull(t *testing.T) {
 	}
 }
 
+func find(t *testing.T, names string) []sdkrunner.Runner {
+	t.Helper()
+	runners, err := sdkrunner.Find(names, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runners
+}
+
 // result is what came of a case that is played.
 type result struct {
 	*Case
@@ -31,7 +40,7 @@ type result struct {
 }
 
 // playAll plays cases beside each other, whatever -parallel says: they wait for most of their time.
-func playAll(t *testing.T, of sdktest.Runner, limit time.Duration, places int, fault func(*Case) string) (results []result) {
+func playAll(t *testing.T, of sdkrunner.Runner, limit time.Duration, places int, fault func(*Case) string) (results []result) {
 	t.Helper()
 	cases := loadCases(t)
 	free := make(chan struct{}, places)
@@ -60,7 +69,7 @@ func playAll(t *testing.T, of sdktest.Runner, limit time.Duration, places int, f
 func TestConformance(t *testing.T) {
 	inFull(t)
 	t.Parallel()
-	for _, of := range sdktest.Runners(t, *sdks) {
+	for _, of := range find(t, *sdks) {
 		t.Run(of.SDK, func(t *testing.T) {
 			t.Parallel()
 			for _, r := range playAll(t, of, caseTime, *atOnce, func(*Case) string { return "" }) {
@@ -78,7 +87,7 @@ func TestConformance(t *testing.T) {
 func TestEveryCaseIsSeenToFail(t *testing.T) {
 	inFull(t)
 	t.Parallel()
-	of := sdktest.Runners(t, "go")[0]
+	of := find(t, "go")[0]
 	for _, r := range playAll(t, of, 4*time.Second, 2**atOnce, func(c *Case) string { return c.Break }) {
 		t.Run(r.Name, func(t *testing.T) {
 			problems := <-r.problems

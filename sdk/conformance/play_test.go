@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/sdktest"
+	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -20,7 +20,7 @@ type play struct {
 }
 
 // perform plays a case and returns what was wrong; fault: what is wrong with the runner.
-func perform(c *Case, of sdktest.Runner, fault, dir string, limit time.Duration) (problems []string) {
+func perform(c *Case, of sdkrunner.Runner, fault, dir string, limit time.Duration) (problems []string) {
 	s, err := newServer(c)
 	if err != nil {
 		return []string{err.Error()}

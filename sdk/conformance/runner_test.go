@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/sdktest"
+	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 )
 
 // event is a line that a runner writes.
@@ -40,7 +40,7 @@ type process struct {
 }
 
 // start starts a runner; notify is called after each of its events and after its end.
-func start(of sdktest.Runner, order any, notify func()) (*process, error) {
+func start(of sdkrunner.Runner, order any, notify func()) (*process, error) {
 	p := &process{cmd: exec.Command(of.Command), ended: make(chan struct{})}
 	p.cmd.Dir = filepath.Dir(of.Command)
 	p.cmd.Stderr = &p.errs
