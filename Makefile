@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python
+.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -20,6 +20,9 @@ run: build ## API, sweeper, embedded Redis and a simulated fleet in one process;
 
 demo: build ## the same for about 20 s, then a summary; fails if any verdict was wrong
 	bin/lubdub dev --for 20s --check
+
+demo-sdk: build ## workers of every SDK beside each other: one of each is killed, and the others finish what it held; 20 s; needs python3 and node
+	go run ./internal/sdkdemo -lubdub bin/lubdub
 
 build: ## one static binary: bin/lubdub
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/lubdub ./cmd/lubdub

@@ -117,7 +117,7 @@ func (w *worker) leave() {
 // tellEvents tells what becomes of workers, and how many tasks were lost with each.
 func (d *demo) tellEvents(ctx context.Context) {
 	names, lost := map[string]string{}, map[string]int{}
-	for e, err := range d.client.Events(client.EventQuery{Types: []string{"worker.*", "task.zombie"}}).All(ctx) {
+	for e, err := range d.client.Events(client.EventQuery{Types: []string{"worker.*", "task.retrying"}}).All(ctx) {
 		if err != nil {
 			return
 		}
@@ -129,7 +129,7 @@ func (d *demo) tellEvents(ctx context.Context) {
 			d.say("%s has registered", names[e.Subject])
 		case "worker.late", "worker.offline":
 			d.say("%s is %s", names[e.Subject], strings.TrimPrefix(e.Type, "worker."))
-		case "task.zombie":
+		case "task.retrying":
 			if lost[e.WorkerID]++; lost[e.WorkerID] == 1 {
 				d.say("what %s held goes to others", names[e.WorkerID])
 			}
