@@ -20,8 +20,8 @@ type Runner struct {
 
 var all = []string{"go", "python", "typescript"}
 
-// Find returns those of SDKs, whose names stand with commas between them; all: those that are there. Each is built where it must be, that of
-// Go in the folder.
+// Find returns those of SDKs, whose names stand with commas between them; all: those that are there. Each is built where it must be, that
+// of Go in the folder.
 func Find(names, folder string) (runners []Runner, err error) {
 	root, err := root()
 	if err != nil {
