@@ -97,7 +97,8 @@ class Runner:
 
         task.on_end(ended)
         handlers: Dict[str, List[Dict[str, Any]]] = self.order.get("handlers") or {}
-        steps = handlers.get(f"{task.task_id}/{task.attempt}") or handlers.get(task.task_id) or []
+        steps = next((handlers[name] for name in (f"{task.task_id}/{task.attempt}", task.task_id, f"type:{task.envelope.get('type')}")
+                      if name in handlers), [])
         try:
             return self.do(task, steps, state, names)
         finally:
@@ -115,6 +116,9 @@ class Runner:
                 self.gate(value).wait()
             elif name == "untilEnded":
                 state.ended.wait()
+            elif name == "sleep":
+                if state.ended.wait(value / 1000):
+                    task.check()
             elif name == "spin":
                 end = time.monotonic() + value / 1000
                 while time.monotonic() < end:
