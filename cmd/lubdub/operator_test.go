@@ -25,6 +25,7 @@ type desk struct {
 	t       *testing.T
 	api     string
 	home    string
+	server  *running
 	environ []string
 }
 
@@ -35,7 +36,7 @@ func newDesk(t *testing.T, role token.Role) *desk {
 	redis := redistest.StartServer(t)
 	server := launch(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_LISTEN=127.0.0.1:0",
 		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...), "serve")
-	d := &desk{t: t, home: t.TempDir()}
+	d := &desk{t: t, home: t.TempDir(), server: server}
 	d.api, _ = server.urls()
 	d.environ = []string{"XDG_CONFIG_HOME=" + d.home}
 	d.ok(d.with(bearer(t, role, time.Now()), "context", "set", "test", "--server", d.api, "--token", "-"))

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
-# replicas, and a C compiler for the race detector. With the word node also node and npm, whose packages some tests hold Lubdub against;
+# replicas, tmux, in which they look at the live view, and a C compiler for the race detector. With the word node also node and npm,
+# whose packages some tests hold Lubdub against;
 # with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
 # builds packages for it, and Node for the type checker.
 set -eu
@@ -36,6 +37,8 @@ command -v "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" >/dev/null 2>&1 || instal
 for balancer in haproxy nginx; do
   command -v "$balancer" >/dev/null 2>&1 || [ -x "/usr/sbin/$balancer" ] || install_package "$balancer" "$balancer" "$balancer" "$balancer"
 done
+# A terminal that tests look at.
+command -v tmux >/dev/null 2>&1 || install_package tmux tmux tmux tmux
 command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   if command -v apk >/dev/null 2>&1; then install_package gcc gcc build-base gcc
   elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc

@@ -1,0 +1,245 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/judge"
+)
+
+var (
+	bold   = lipgloss.NewStyle().Bold(true)
+	chosen = lipgloss.NewStyle().Reverse(true)
+	faint  = lipgloss.NewStyle().Faint(true)
+	moods  = map[output.Mood]lipgloss.Style{
+		output.Good: lipgloss.NewStyle().Foreground(lipgloss.Green), output.Doubtful: lipgloss.NewStyle().Foreground(lipgloss.Yellow),
+		output.Bad: lipgloss.NewStyle().Foreground(lipgloss.Red), output.Faint: faint,
+	}
+	levels = map[judge.Level]output.Mood{judge.OK: output.Good, judge.Warn: output.Doubtful, judge.Fail: output.Bad}
+)
+
+// Lines above and below the table.
+const (
+	above = 5
+	below = 3
+)
+
+// room is how many rows there is room for.
+func (m *model) room() int { return max(1, m.height-above-below) }
+
+func (m *model) View() tea.View {
+	lines := append(m.head(), m.body()...)
+	for len(lines) < m.height-below {
+		lines = append(lines, "")
+	}
+	lines = append(lines, m.foot()...)
+	clip := lipgloss.NewStyle().MaxWidth(max(1, m.width))
+	for i := range lines {
+		lines[i] = clip.Render(lines[i])
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen, v.WindowTitle = true, "lubdub top"
+	return v
+}
+
+// head tells where this is, whether it is live, how the deployment is, and which view is shown.
+func (m *model) head() []string {
+	where, verdict, numbers := "", "", ""
+	if p := m.picture; p != nil {
+		where, numbers, verdict = p.Where, p.Numbers, sentence(p.Findings)
+	}
+	var tabs []string
+	for i, v := range m.o.Views {
+		tab := fmt.Sprintf(" %d %s ", i+1, v.Name)
+		if i == m.view {
+			tab = chosen.Render(tab)
+		}
+		tabs = append(tabs, tab)
+	}
+	return []string{m.live() + "  " + bold.Render(output.Clean(where)), numbers, verdict, strings.Join(tabs, ""), m.heading()}
+}
+
+// live says whether what is shown is of now. What is old is kept, and said to be.
+func (m *model) live() string {
+	switch {
+	case m.err != nil && m.picture != nil:
+		return moods[output.Bad].Render("OFFLINE") + " as of " + output.Duration(time.Since(m.picture.At)) + " ago: " +
+			output.Clean(m.err.Error())
+	case m.err != nil:
+		return moods[output.Bad].Render("OFFLINE") + " " + output.Clean(m.err.Error())
+	case m.picture == nil:
+		return "…"
+	}
+	return moods[output.Good].Render("LIVE")
+}
+
+// sentence is the worst of what was found, or that all is well.
+func sentence(all []judge.Finding) string {
+	worst := judge.Worst(all)
+	n := 0
+	first := ""
+	for _, f := range all {
+		if f.Level == worst && worst != judge.OK {
+			if n++; n == 1 {
+				first = output.Clean(f.Says)
+			}
+		}
+	}
+	text := moods[levels[worst]].Render(strings.ToUpper(string(worst)))
+	switch {
+	case n == 0:
+		return text + " nothing is wrong, with us or with them"
+	case n > 1:
+		return text + fmt.Sprintf(" %s (and %d more: lubdub status)", first, n-1)
+	}
+	return text + " " + first
+}
+
+func (m *model) heading() string {
+	if m.picture == nil || m.mode == reading {
+		return ""
+	}
+	cells := make([]output.Cell, len(m.picture.Heading))
+	for i, name := range m.picture.Heading {
+		if i == m.sort {
+			mark := "↑"
+			if m.reversed {
+				mark = "↓"
+			}
+			name += mark
+		}
+		cells[i] = output.Cell{Text: name}
+	}
+	return bold.Render(strings.Join(padded(cells, m.widths()), "  "))
+}
+
+// widths are those of the columns, over all rows, so that they do not jump while one moves through them.
+func (m *model) widths() []int {
+	widths := make([]int, len(m.picture.Heading))
+	for i, name := range m.picture.Heading {
+		widths[i] = lipgloss.Width(name) + 1 // the mark
+	}
+	for _, r := range m.picture.Rows {
+		for i, c := range r.Cells {
+			widths[i] = max(widths[i], lipgloss.Width(output.Clean(c.Text)))
+		}
+	}
+	fit(widths, m.width)
+	return widths
+}
+
+// narrowest is what a column is left where there is little room. Those at the right may then not be seen.
+const narrowest = 9
+
+// fit takes from the widest columns until all have room.
+func fit(widths []int, room int) {
+	for {
+		sum, at := 2*(len(widths)-1), 0
+		for i, w := range widths {
+			if sum += w; w > widths[at] {
+				at = i
+			}
+		}
+		if sum <= room || widths[at] <= narrowest {
+			return
+		}
+		widths[at]--
+	}
+}
+
+// squeeze leaves of a text its beginning and its end, by which ids differ.
+func squeeze(text string, room int) string {
+	all := []rune(text)
+	if len(all) <= room {
+		return text
+	}
+	end := (room - 1) * 2 / 3
+	return string(all[:room-1-end]) + "…" + string(all[len(all)-end:])
+}
+
+func padded(cells []output.Cell, widths []int) (all []string) {
+	for i, c := range cells {
+		text := squeeze(output.Clean(c.Text), widths[i])
+		all = append(all, moods[c.Mood].Render(text+strings.Repeat(" ", max(0, widths[i]-lipgloss.Width(text)))))
+	}
+	return all
+}
+
+func (m *model) body() []string {
+	switch {
+	case m.mode == reading:
+		lines := m.wrapped()
+		from := max(0, min(m.offset, len(lines)-1))
+		return lines[from:min(len(lines), from+m.room())]
+	case m.picture == nil:
+		return nil
+	}
+	rows := m.rows()
+	if len(rows) == 0 {
+		if m.filter.Value() != "" {
+			return []string{fmt.Sprintf("No %s of %d has %q in it.", m.o.Views[m.view].Name, len(m.picture.Rows), m.filter.Value())}
+		}
+		return []string{"There are none."}
+	}
+	at, widths := m.at(rows), m.widths()
+	m.offset = max(0, min(m.offset, at, len(rows)-m.room()))
+	if at >= m.offset+m.room() {
+		m.offset = at - m.room() + 1
+	}
+	var lines []string
+	for i := m.offset; i < min(len(rows), m.offset+m.room()); i++ {
+		line := strings.Join(padded(rows[i].Cells, widths), "  ")
+		if i == at {
+			plain := make([]output.Cell, len(rows[i].Cells))
+			for n, c := range rows[i].Cells {
+				plain[n] = output.Cell{Text: c.Text}
+			}
+			line = chosen.Render(strings.Join(padded(plain, widths), "  "))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// wrapped are the details in lines that fit.
+func (m *model) wrapped() (lines []string) {
+	for _, text := range m.details {
+		for line := range strings.SplitSeq(lipgloss.Wrap(output.Clean(text), max(20, m.width-1), ""), "\n") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// foot says what was done, or asks, and which keys there are.
+func (m *model) foot() []string {
+	switch m.mode {
+	case filtering:
+		return []string{m.filter.View(), faint.Render("enter keep  esc drop"), ""}
+	case deciding:
+		return []string{
+			moods[output.Doubtful].Render(fmt.Sprintf("%s %s? y/N", m.act.Verb, output.Clean(m.selected))),
+			faint.Render("the same: " + fmt.Sprintf(m.act.Command, output.Clean(m.selected))), "",
+		}
+	case reading:
+		return []string{"", m.message, faint.Render("↑↓ scroll  esc back  ctrl+c quit")}
+	}
+	message := m.message
+	if message == "" && m.picture != nil {
+		message = m.picture.More
+	}
+	if f := m.filter.Value(); f != "" {
+		message = "/" + f + "  " + message
+	}
+	var acts []string
+	for _, act := range m.o.Views[m.view].Acts {
+		acts = append(acts, act.Key+" "+strings.ToLower(act.Verb))
+	}
+	const keys = "q quit  tab view  ↑↓ move  enter why  / filter  <> sort  ! turn"
+	return []string{output.Clean(message), faint.Render(strings.Join(acts, "  ")), faint.Render(keys)}
+}
