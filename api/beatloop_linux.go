@@ -27,6 +27,7 @@ type beatLoop struct {
 	body    beatBody
 	turn    []*tracker.Beat       // of this turn
 	landing []*tracker.Beat       // the same, since Land makes of the other what it likes
+	opened  int                   // tokens in this turn
 	tell    func([]*tracker.Beat) // haveLanded, made once
 	spare   []*loopBeat
 	text    []byte // of a body
@@ -74,7 +75,7 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	s, p := l.s, &l.parsed
 	local := l.local()
 	now := s.judgedAt(local)
-	who := s.tokens.Get(p.Token, now.UnixMilli())
+	who, opened := l.principal(p.Token, now)
 	if who == nil {
 		return false
 	}
@@ -82,8 +83,12 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	if a == nil || checkTask(a, p.ID) != nil || l.body.read(p.Body) != nil || checkAttempt(a, l.body.attempt) != nil {
 		return false
 	}
+	if opened == nil {
+		l.count.cacheHits.Add(1)
+	} else if !s.remember(opened, now) {
+		return false
+	}
 	c.Known()
-	l.count.cacheHits.Add(1)
 	l.count.inFlight.Add(1)
 	b := l.take()
 	b.conn, b.start, b.who, b.now = c, l.loop.Now(), who, now
@@ -97,6 +102,26 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	return true
 }
 
+// maxOpened bounds the time that a turn takes for tokens that are not in the cache. Others are for those whom the loop holds up
+// less.
+const maxOpened = 16
+
+// principal returns whom a token stands for, and what was opened for that where the cache did not know it; nil: there is a doubt.
+func (l *beatLoop) principal(bearer []byte, now time.Time) (*principal, *openedToken) {
+	if who := l.s.tokens.Get(bearer, now.UnixMilli()); who != nil {
+		return who, nil
+	}
+	if l.opened == maxOpened {
+		return nil, nil
+	}
+	l.opened++
+	o := l.s.open(bearer, now)
+	if o == nil {
+		return nil, nil
+	}
+	return &o.entry.Value, o
+}
+
 // local is this process's time at which the turn began.
 func (l *beatLoop) local() time.Time {
 	if l.s.cfg.Now != nil {
@@ -107,6 +132,7 @@ func (l *beatLoop) local() time.Time {
 
 // Turn lands the turn's beats.
 func (l *beatLoop) Turn() {
+	l.opened = 0
 	if len(l.turn) == 0 {
 		return
 	}

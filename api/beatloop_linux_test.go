@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,6 +231,87 @@ func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	until(t, func() bool { return w.loop.s.metrics.hot.inFlight() == 0 }, func() string { return "beats are in flight" })
 }
 
+// landings counts how often a loop has landed beats.
+type landings struct {
+	*recorder
+	n *atomic.Int64
+}
+
+func (l landings) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+	l.n.Add(1)
+	l.recorder.Land(beats, landed)
+}
+
+// A loop opens tokens itself, some in a turn, once each: what is answered and counted is the same, and whoever it refuses, or has
+// no time for, is told as without it.
+func TestUnknownTokensOnTheLoop(t *testing.T) {
+	t.Parallel()
+	var lands atomic.Int64
+	w := newTwins(t, func(c *Config) { c.Tracker = landings{c.Tracker.(*recorder), &lands} })
+	fresh := 0
+	unknown := func(change func(*tracker.Attempt)) string {
+		a := testAttempt()
+		fresh++
+		a.IssuedAt = fakeTime.Add(time.Duration(fresh) * time.Second)
+		change(a)
+		text, _, err := mintTask(w.loop.s.keys, a, time.Hour, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	same := func(*tracker.Attempt) {}
+	ok := func(text string) string { return w.post("/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`) }
+	const n = 2 * maxOpened
+	verified, remembered, landed := w.loop.s.keys.Verifications(), w.loop.s.tokens.Len(), lands.Load()
+	for range n {
+		w.exchange(t, ok(unknown(same)))
+	}
+	verified, remembered = w.loop.s.keys.Verifications()-verified, w.loop.s.tokens.Len()-remembered
+	if landed = lands.Load() - landed; verified != n || remembered != n || landed < n {
+		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, landed)
+	}
+	for name, s := range map[string]string{
+		"many at once":      strings.Repeat(ok(unknown(same)), 3) + ok(unknown(same)) + ok(unknown(same)),
+		"another's":         w.post("/v1/tasks/told/heartbeat", unknown(same), `{"attempt":1}`) + ok(unknown(same)),
+		"another attempt's": w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":7}`),
+		"a bad body":        w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":"1"}`) + ok(unknown(same)),
+		"expired":           ok(unknown(func(a *tracker.Attempt) { a.IssuedAt = fakeTime.Add(-3 * time.Hour) })),
+		"broken":            ok(unknown(same) + "x"),
+		"of nobody":         ok(strings.Repeat("a", 200)),
+	} {
+		t.Run(name, func(t *testing.T) { w.exchange(t, s) })
+	}
+	t.Run("what is counted", func(t *testing.T) { w.counted(t) })
+}
+
+// A turn opens so many tokens and no more.
+func TestATurnOpensSomeTokens(t *testing.T) {
+	t.Parallel()
+	w := newTwin(t, func(*Config) {})
+	l := &beatLoop{s: w.s}
+	open := func() bool {
+		a := testAttempt()
+		text, _, err := mintTask(w.s.keys, a, time.Hour, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, opened := l.principal([]byte(text), fakeTime)
+		return who != nil && opened != nil
+	}
+	for i := range maxOpened {
+		if !open() {
+			t.Fatalf("token %d is not opened", i)
+		}
+	}
+	if open() {
+		t.Error("a turn opens any number of tokens")
+	}
+	if l.Turn(); !open() {
+		t.Error("the next turn opens none")
+	}
+}
+
 // FuzzLoop: the same of any bytes, cut anywhere.
 func FuzzLoop(f *testing.F) {
 	w := newTwins(f)
@@ -274,7 +356,7 @@ func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
 			t.Fatalf("%v %s", err, answer[:n])
 		}
 	}
-	for range 10 { // the first is handed over
+	for range 10 { // the first opens the token
 		once()
 	}
 	if n := testing.AllocsPerRun(1000, once); n != 0 {

@@ -67,30 +67,49 @@ func (s *Server) authenticate(bearer []byte, now time.Time, count *hotStripe) (*
 }
 
 func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
+	if o := s.open(bearer, now); o != nil && s.remember(o, now) {
+		return &o.entry.Value, nil
+	}
+	s.metrics.badTokens.Inc()
+	return nil, errUnauthorized
+}
+
+// openedToken is a token that holds, as it will stand in the cache.
+type openedToken struct {
+	entry  *token.Entry[principal]
+	claims *token.Claims
+}
+
+// open returns what a token says, nil if it does not hold. Nothing comes of it.
+func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	text := string(bearer) // the cache outlives the request
 	c, err := s.keys.Verify(text, now)
 	if err != nil || s.revoked.Load().Takes(c) {
-		s.metrics.badTokens.Inc()
-		return nil, errUnauthorized
+		return nil
 	}
-	s.metrics.cacheMisses.Inc()
 	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
 	p := &e.Value
 	if c.Kind != token.KindTask {
 		p.claims = c
-	} else {
-		p.attempt, p.life = *s.tracker.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
-		if c.Renew {
-			p.renewAt = e.Expires - c.LifeMs/3
-		}
+		return &openedToken{e, c}
 	}
-	s.tokens.Put(e, now.UnixMilli())
-	if s.revoked.Load().Takes(c) { // since it was judged: the cache may have been searched before it stood there
-		s.tokens.Drop(func(other *principal) bool { return other == p })
-		s.metrics.badTokens.Inc()
-		return nil, errUnauthorized
+	p.attempt, p.life = *s.tracker.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
+	if c.Renew {
+		p.renewAt = e.Expires - c.LifeMs/3
 	}
-	return p, nil
+	return &openedToken{e, c}
+}
+
+// remember puts a token into the cache, and reports whether it still holds.
+func (s *Server) remember(o *openedToken, now time.Time) bool {
+	s.metrics.cacheMisses.Inc()
+	s.tokens.Put(o.entry, now.UnixMilli())
+	if !s.revoked.Load().Takes(o.claims) {
+		return true
+	}
+	// Since it was judged: the cache may have been searched before it stood there.
+	s.tokens.Drop(func(other *principal) bool { return other == &o.entry.Value })
+	return false
 }
 
 // authenticate finds out who the request comes from. It is called once per request.
