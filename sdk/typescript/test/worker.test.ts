@@ -92,7 +92,7 @@ test('no more is claimed than is free, and a claim is repeated under its id unti
   const hold = gate();
   const s = await site(() => hold.opened, { concurrency: 3 });
   let lost = 0;
-  s.server.loseAnswers((r) => r.path.endsWith('/claim') && r.status === 200 && ++lost <= 2);
+  s.server.loseAnswers((r) => r.path.endsWith('/claim') && r.status === 200 && ++lost <= 6);
   for (let i = 0; i < 5; i++) s.server.enqueue({ type: 'work', taskId: `t${i}` });
   await s.server.until('three are at work', () => s.worker.activeCount === 3);
   await s.server.clock.advance(60_000);
@@ -150,12 +150,14 @@ for (const [how, lose] of [['offline', 'offline'], ['forgotten', 'forget']] as c
       await untilEnded(signal);
       reasons.push(signal.reason);
       throw signal.reason;
-    });
+    }, { concurrency: 1 }); // so that no claim is under way, and the beat finds out
     const id = s.server.enqueue({ type: 'work' });
     await s.server.until('it is at work', () => s.worker.activeCount === 1);
     const old = s.worker.workerId;
+    const start = s.server.clock.now();
     s.server[lose](old);
     await s.server.until('it came back', () => s.worker.workerId !== old);
+    assert.ok(s.server.clock.now() - start < 15_000, 'by its next beat');
     await s.server.until('it was told', () => reasons.length === 1);
     assert.ok(s.lines.includes(`warn Worker ${old} is lost and registers anew`));
     if (how === 'offline') await s.server.until('it is begun again', () => s.server.task(id).attempt === 2);
@@ -165,6 +167,35 @@ for (const [how, lose] of [['offline', 'offline'], ['forgotten', 'forget']] as c
     s.client.close();
   });
 }
+
+test('what was counted and not answered is counted by the next registration, and what is claimed is listed before it starts', async () => {
+  const hold = gate();
+  const s = await site((task) => (task.id === 'long' ? hold.opened : 1));
+  await s.server.clock.advance(100_000); // seq has risen
+  for (let i = 0; i < 3; i++) s.server.enqueue({ type: 'work' });
+  s.server.enqueue({ type: 'work', taskId: 'long' });
+  await s.server.until('one is left', () => s.worker.activeCount === 1);
+  const old = s.worker.workerId;
+  s.server.unavailable(); // the deltas are under way from here on
+  await s.server.clock.advance(15_000);
+  s.server.up();
+  s.server.forget(old);
+  await s.server.until('it came back', () => s.worker.workerId !== old);
+  await s.server.clock.advance(30_000);
+  assert.deepEqual(s.server.workers().map((w) => w.completed), [3]);
+  let answer = () => {};
+  s.server.intercept((r) => (r.path.endsWith('/started') ? new Promise((resolve) => (answer = () => resolve(undefined))) : undefined));
+  s.server.enqueue({ type: 'work', taskId: 'late' });
+  await s.server.clock.advance(9000);
+  assert.ok(s.beats().at(-1)!.tasks.some((t) => t.taskId === 'late'));
+  s.server.intercept(undefined);
+  answer();
+  hold.open();
+  await s.server.until('it is done', () => s.server.isOver('late'));
+  await s.server.clock.advance(30_000);
+  assert.deepEqual(s.server.workers().map((w) => w.completed), [4]); // long was its predecessor's, and is lost
+  await s.stop();
+});
 
 test('a crash loop of registrations backs off', async () => {
   const s = await site(() => 1);
@@ -219,7 +250,7 @@ test('what was cancelled before it has started is not begun', async () => {
 
 test('the server drains a worker: it claims nothing more, finishes, and goes', async () => {
   const hold = gate();
-  const s = await site(() => hold.opened, { concurrency: 2 });
+  const s = await site(() => hold.opened, { concurrency: 1 }); // no claim is under way, and the beat says so
   const first = s.server.enqueue({ type: 'work' });
   await s.server.until('it is at work', () => s.worker.activeCount === 1);
   s.server.drain(s.worker.workerId);
@@ -229,6 +260,7 @@ test('the server drains a worker: it claims nothing more, finishes, and goes', a
   await s.server.clock.advance(60_000);
   assert.ok(s.beats().length >= before + 5, 'it beats on');
   assert.equal(s.server.task(second).state, 'QUEUED');
+  assert.ok(s.lines.includes('info Draining: the server asks for it'));
   hold.open();
   assert.equal(await s.server.finish(s.over), undefined);
   assert.equal(s.server.task(first).state, 'SUCCEEDED');

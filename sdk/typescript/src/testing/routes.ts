@@ -178,7 +178,8 @@ export class Routes {
     if (kind !== 'task' && kind !== 'worker') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
     if (kind === 'task' && of !== id) throw new Refusal(403, 'forbidden', 'a token for something else');
     if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
-    if (kind === 'worker' && task.workerId !== of && attempt >= task.attempt) throw new Refusal(403, 'forbidden', 'a token for something else');
+    const other = task.workerId !== of && attempt >= task.attempt;
+    if (kind === 'worker' && other) throw new Refusal(403, 'forbidden', 'a token for something else');
     if (attempt < task.attempt) {
       const fields = { expectedAttempt: task.attempt, receivedAttempt: attempt };
       throw new Refusal(409, 'attempt_mismatch', 'a newer attempt has begun', fields);

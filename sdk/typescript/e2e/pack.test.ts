@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const sdk = fileURLToPath(new URL('../', import.meta.url));
+
+const uses = `
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options());
+  const worker = new Worker('default', { client, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+  worker.handle('greet', (task) => 'hello ' + task.payload);
+  const running = worker.run();
+  const id = server.enqueue({ type: 'greet', payload: 'world' });
+  await server.until('it is done', () => server.isOver(id));
+  worker.close();
+  await server.finish(running);
+  console.log(server.task(id).output);
+`;
+
+const programs: Record<string, string> = {
+  'use.mjs': `import { Client, Worker } from 'lubdub';\nimport { FakeServer } from 'lubdub/testing';\n${uses}`,
+  'use.cjs': `(async () => {
+  const { Client, Worker } = await import('lubdub');
+  const { FakeServer } = await import('lubdub/testing');
+  ${uses}
+})();`,
+};
+
+// Real sockets, so that the thread is found that beats.
+const tracks = `import { Client } from 'lubdub';
+import { createServer } from 'node:http';
+const paths = [];
+const server = createServer(async (req, res) => {
+  let body = '';
+  for await (const part of req) body += part;
+  paths.push(req.url);
+  const results = JSON.parse(body).heartbeats?.map(({ taskId }) => ({ taskId, status: 200, nextHeartbeatMs: 1000 }));
+  res.end(JSON.stringify({ acknowledged: true, finalState: 'SUCCEEDED', serverTime: new Date().toISOString(), results }));
+}).listen(0, '127.0.0.1', async () => {
+  const url = 'http://127.0.0.1:' + server.address().port;
+  const client = new Client(url, { logger: console });
+  const envelope = { taskId: 't', attempt: 1, taskToken: 'x', callbackBaseUrl: url, heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 3000 };
+  await client.run(envelope, async () => {
+    while (!paths.includes('/v1/heartbeats')) await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+  server.close();
+  server.closeAllConnections();
+  console.log(paths.at(-1)); // and the process ends by itself, though the client was not closed
+});
+`;
+
+const typed = `import { ApiError, Client, hasCode, type Task, Worker } from 'lubdub';
+import { FakeServer } from 'lubdub/testing';
+const server = new FakeServer({ workerIntervalMs: 1000 });
+const client = new Client(server.url, server.options());
+const worker = new Worker('default', { client });
+worker.handle<{ to: string }, number>('mail', async (task: Task<{ to: string }>, signal: AbortSignal) => {
+  signal.throwIfAborted();
+  return task.payload.to.length;
+});
+export async function made(): Promise<string> {
+  const queued = await client.createTask({ queue: 'default', type: 'mail', payload: { to: 'x' } });
+  const pushed = await client.createTask({ type: 'mail' });
+  await using attempt = client.track(pushed);
+  attempt.progress(1);
+  try {
+    return (await client.getTask(queued.taskId)).state;
+  } catch (error) {
+    if (hasCode(error, 'task_not_found')) return error.fields.message ?? '';
+    if (error instanceof ApiError) return error.requestId;
+    throw error;
+  }
+}
+`;
+
+test('the package is installed into an empty project, and works as ES module, from CommonJS, in a thread, and in TypeScript', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'lubdub-'));
+  const run = (command: string, args: string[], cwd = dir) => execFileSync(command, args, { cwd, encoding: 'utf8' });
+  run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', dir], sdk);
+  const tarball = readdirSync(dir).find((file) => file.endsWith('.tgz'))!;
+  writeFileSync(join(dir, 'package.json'), '{"private":true}');
+  run('npm', ['install', '--silent', '--offline', '--no-audit', '--no-fund', './' + tarball]);
+  const installed = readdirSync(join(dir, 'node_modules')).filter((name) => !name.startsWith('.'));
+  assert.deepEqual(installed, ['lubdub'], 'nothing else comes with it');
+  const files = readdirSync(join(dir, 'node_modules/lubdub'));
+  assert.deepEqual(files.sort(), ['LICENSE', 'README.md', 'dist', 'package.json']);
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(dir, name), text);
+    assert.equal(run(process.execPath, [name]), 'hello world\n', name);
+  }
+  writeFileSync(join(dir, 'track.mjs'), tracks);
+  assert.match(run(process.execPath, ['track.mjs']), /\/v1\/tasks\/t\/completed\n$/);
+  writeFileSync(join(dir, 'user.mts'), typed);
+  const config = { compilerOptions: {
+    target: 'es2022', lib: ['es2022', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true, types: ['node'],
+    typeRoots: [join(sdk, 'node_modules/@types')],
+  }, files: ['user.mts'] };
+  writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
+  run(process.execPath, [join(sdk, 'node_modules/typescript/bin/tsc'), '-p', '.']);
+  const lock = readFileSync(join(sdk, 'package-lock.json'), 'utf8');
+  assert.ok(!lock.includes('"resolved"'), 'the lock names no registry');
+});
