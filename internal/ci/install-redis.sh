@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
 # replicas, tmux, in which they look at the live view, and a C compiler for the race detector. With the word node also node and npm,
-# whose packages some tests hold Lubdub against;
+# whose packages some tests hold Lubdub against; with the word ui these and a chromium, which shows the dashboard;
 # with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
 # builds packages for it, and Node for the type checker.
 set -eu
@@ -44,7 +44,7 @@ command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   elif command -v apt-get >/dev/null 2>&1; then install_package build-essential gcc gcc gcc
   else install_package gcc gcc gcc gcc; fi
 }
-if [ "${1-}" = node ] || [ "${1-}" = python ]; then
+if [ "${1-}" = node ] || [ "${1-}" = python ] || [ "${1-}" = ui ]; then
   command -v node >/dev/null 2>&1 || install_package nodejs nodejs nodejs node
   command -v npm >/dev/null 2>&1 || install_package npm npm npm node
   node --version
@@ -58,6 +58,10 @@ if [ "${1-}" = python ]; then
     "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
       install_package "python3-$module" "python3-$module" "py3-$module" "python@3.13"
   done
+fi
+if [ "${1-}" = ui ]; then
+  command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
+    install_package chromium chromium chromium chromium
 fi
 if [ "${1-}" = deploy ]; then
   command -v promtool >/dev/null 2>&1 || install_package prometheus golang-github-prometheus prometheus prometheus

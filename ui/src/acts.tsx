@@ -22,13 +22,14 @@ interface Act {
 const enc = encodeURIComponent;
 const because = (o: Options): object => o.reason ? { reason: o.reason } : {};
 
-function taskSelector({ label, ...s }: Selector): object {
+function chosenBy({ label, ...rest }: Selector): object {
+  const s = Object.fromEntries(Object.entries(rest).filter(([, v]) => v));
   const labels = Object.fromEntries((label ?? '').split(',').filter(Boolean).map((l) => l.trim().split('=', 2)));
   return { ...s, ...(label ? { labels } : {}) };
 }
 
 const onWorkers = (verb: string) => (s: Selector, dryRun: boolean, o: Options): Promise<Counted> => post(`v1/workers:${verb}`, {
-  selector: taskSelector(s), dryRun, ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
+  selector: chosenBy(s), dryRun, ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
 const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> => post(`v1/workers/${enc(id)}/${verb}`, {
   ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
 
@@ -36,7 +37,7 @@ export const acts = {
   cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
     effect: 'Its worker is told with its next beat, and has the grace period to stop.',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
-    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: taskSelector(s), dryRun, ...because(o), pageToken,
+    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: chosenBy(s), dryRun, ...because(o), pageToken,
       ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
   retryTask: { noun: 'task', verb: 'retry', label: 'Retry', op: 'nextAttempt', opMany: 'retryTasks',
     effect: 'The next attempt begins; one that still runs is fenced off at once.',
@@ -44,7 +45,7 @@ export const acts = {
       const t = await get<Task>(`v1/tasks/${enc(id)}`);
       return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
     },
-    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: taskSelector(s), dryRun, pageToken }) },
+    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: chosenBy(s), dryRun, pageToken }) },
   cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', op: 'cancelRun', danger: true, reason: true, grace: true,
     effect: 'Every task of the run is cancelled.',
     one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
@@ -63,13 +64,13 @@ export const acts = {
     one: (id, o) => post(`v1/machines/${enc(id)}/drain`, { ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) }) },
   resumeMachine: { noun: 'machine', verb: 'resume', label: 'Resume machine', op: 'resumeMachine', reason: true,
     effect: 'It takes workers again, and those that drain go on.', one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)) },
-  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause', op: 'pauseQueue', effect: 'Nothing is handed out of it; what runs goes on.',
+  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause queue', op: 'pauseQueue', effect: 'Nothing is handed out of it; what runs goes on.',
     one: (id) => post(`v1/queues/${enc(id)}/pause`) },
-  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume', op: 'resumeQueue', effect: 'Its tasks are handed out again.',
+  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume queue', op: 'resumeQueue', effect: 'Its tasks are handed out again.',
     one: (id) => post(`v1/queues/${enc(id)}/resume`) },
-  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
+  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause schedule', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
     one: (id) => post(`v1/schedules/${enc(id)}/pause`) },
-  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume', op: 'resumeSchedule', effect: 'It goes on, and catches up what it missed within its bound.',
+  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume schedule', op: 'resumeSchedule', effect: 'It goes on, and catches up what it missed within its bound.',
     one: (id) => post(`v1/schedules/${enc(id)}/resume`) },
   fireSchedule: { noun: 'schedule', verb: 'fire', label: 'Fire now', op: 'fireSchedule', effect: 'Its task is created once more, now.',
     one: (id) => post(`v1/schedules/${enc(id)}/fire`) },

@@ -23,7 +23,7 @@ export function Chart({ times, lines, label, unit }: { times: number[]; lines: L
     const axis = { stroke: colour('--dim'), font, ticks: { show: false }, grid: { stroke: colour('--line'), width: 1 } };
     const height = 120;
     const p = new uPlot({
-      width: el.clientWidth || 300, height, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+      width: el.clientWidth || 300, height, legend: { show: false }, cursor: { show: false }, padding: [8, 16, 0, 0],
       scales: { x: { range: (_u, min, max) => [Math.min(min, max - least), max] }, y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] } },
       axes: [{ ...axis, grid: { show: false }, space: 60, size: 22, values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, 16)) },
         { ...axis, size: 46, space: 30, values: (_u, at) => at.map((v) => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100))) }],

@@ -1,7 +1,7 @@
 import { render, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, get, reach, serverNow, type Query, type ScopeList, type Task, type Worker } from './api';
-import { ActDialog, done } from './acts';
+import { ActDialog, done, forbidden } from './acts';
 import { paused, second } from './data';
 import { span } from './format';
 import { Events, eventFields } from './pages/events';
@@ -19,11 +19,15 @@ import { use } from './signal';
 import { followFor, streaming, unfollow } from './stream';
 import { chosen, next as nextTheme } from './theme';
 
-const pages: [string, string, () => JSX.Element, ((p: { id: string }) => JSX.Element)?][] = [
-  ['', 'Overview', Overview], ['pulse', 'Pulse', Pulse], ['tasks', 'Tasks', Tasks, TaskPage], ['workers', 'Workers', Workers, WorkerPage],
-  ['machines', 'Machines', Machines, MachinePage], ['queues', 'Queues', Queues, QueuePage], ['runs', 'Runs', Runs, RunPage],
-  ['schedules', 'Schedules', Schedules, SchedulePage], ['webhooks', 'Webhooks', Webhooks, WebhookPage], ['events', 'Events', Events],
-  ['system', 'System', SystemPage],
+interface Page { path: string; title: string; op: string; all: () => JSX.Element; one?: (p: { id: string }) => JSX.Element }
+
+const pages: Page[] = [
+  { path: '', title: 'Overview', op: 'getStats', all: Overview }, { path: 'pulse', title: 'Pulse', op: 'listWorkers', all: Pulse },
+  { path: 'tasks', title: 'Tasks', op: 'listTasks', all: Tasks, one: TaskPage }, { path: 'workers', title: 'Workers', op: 'listWorkers', all: Workers, one: WorkerPage },
+  { path: 'machines', title: 'Machines', op: 'listMachines', all: Machines, one: MachinePage }, { path: 'queues', title: 'Queues', op: 'listQueues', all: Queues, one: QueuePage },
+  { path: 'runs', title: 'Runs', op: 'listTasks', all: Runs, one: RunPage }, { path: 'schedules', title: 'Schedules', op: 'listSchedules', all: Schedules, one: SchedulePage },
+  { path: 'webhooks', title: 'Webhooks', op: 'listWebhooks', all: Webhooks, one: WebhookPage }, { path: 'events', title: 'Events', op: 'listEvents', all: Events },
+  { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
 ];
 
 function App(): JSX.Element {
@@ -70,11 +74,11 @@ function watched(r: Route): Query {
 function Shell(): JSX.Element {
   const route = useRoute(), at = use(scope), who = session.value!;
   const [name = '', id] = route.path;
-  const page = pages.find((p) => p[0] === name);
+  const page = pages.find((p) => p.path === name), no = page && forbidden(page.op);
   const ready = !wide(who) || !!at;
-  useEffect(() => { if (ready) followFor(watched(route)); }, [ready, JSON.stringify(watched(route)), at, who.token]);
+  useEffect(() => { if (!ready || forbidden('listEvents')) unfollow(); else followFor(watched(route)); }, [ready, JSON.stringify(watched(route)), at, who.token]);
   useKeys();
-  const Page = page?.[2], Detail = page?.[3];
+  const Page = page?.all, Detail = page?.one;
   return <>
     <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>('main h1')?.focus(); }}>Skip to the page</a>
     <header class="top">
@@ -84,10 +88,11 @@ function Shell(): JSX.Element {
       <Standing />
       <Who />
     </header>
-    <nav aria-label="Pages"><ul>{pages.map(([path, title]) =>
+    <nav aria-label="Pages"><ul>{pages.map(({ path, title }) =>
       <li key={path}><a href={href(path)} aria-current={path === name ? (id ? 'true' : 'page') : undefined}>{title}</a></li>)}</ul></nav>
     <main id="main">
       {!ready ? <><Title name="Choose">Choose a workspace</Title><p>The token opens several; choose one above.</p></>
+        : page && no ? <><Title name={page.title}>{page.title}</Title><div class="failed"><p><strong>Not allowed.</strong> {no}</p></div></>
         : id && Detail ? <Detail key={id} id={id} /> : Page && !id ? <Page key={name} /> : <NoPage />}
     </main>
     <Toast />
@@ -145,13 +150,20 @@ const prefixes: [string, keyof typeof kinds][] = [['task_', 'task'], ['run_', 'r
 // Search goes to whatever has the id. One that says by its beginning what it is needs no asking.
 function Search(): JSX.Element {
   const [found, set] = useState<{ kind: keyof typeof kinds; id: string }[] | string>([]);
+  const box = useRef<HTMLInputElement>(null);
+  const open = (kind: keyof typeof kinds, id: string): void => {
+    set([]);
+    box.current!.value = '';
+    box.current!.blur(); // the page's heading gets the focus
+    go(href(`${kinds[kind]}/${id}`));
+  };
   const search = async (id: string): Promise<void> => {
     set([]);
     if (!id) return;
     const plain = prefixes.find(([p]) => id.startsWith(p));
-    if (plain) return go(href(`${kinds[plain[1]]}/${id}`));
+    if (plain) return open(plain[1], id);
     set('Searching …');
-    const tried = await Promise.allSettled((Object.keys(kinds) as (keyof typeof kinds)[]).map(async (kind) => {
+    const tried = await Promise.allSettled((Object.keys(kinds) as (keyof typeof kinds)[]).filter((k) => !forbidden(pages.find((p) => p.path === kinds[k])?.op ?? '')).map(async (kind) => {
       if (kind === 'run') { // a run is its tasks
         const l = await get<{ tasks: Task[] }>('v1/tasks', { runId: id, pageSize: 1 });
         if (!l.tasks.length) throw new ApiError(404, '', '');
@@ -162,13 +174,13 @@ function Search(): JSX.Element {
       return { kind, id };
     }));
     const hits = tried.flatMap((t) => t.status === 'fulfilled' ? [t.value] : []);
-    if (hits.length === 1) { set([]); return go(href(`${kinds[hits[0]!.kind]}/${id}`)); }
+    if (hits.length === 1) return open(hits[0]!.kind, id);
     const broken = tried.some((t) => t.status === 'rejected' && !(t.reason instanceof ApiError && [400, 403, 404].includes(t.reason.status)));
     set(hits.length ? hits : broken ? 'The search failed: not everything could be asked. Try again.'
       : `Nothing here has the id ${id}: tasks, runs, workers, machines, queues, schedules and webhooks were asked.`);
   };
   return <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); void search(String(new FormData(e.currentTarget).get('id')).trim()); }}>
-    <label><span class="sr">Search by id</span><input name="id" type="search" placeholder="Search by id  ( / )" autoComplete="off" spellcheck={false} onInput={() => set([])} /></label>
+    <label><span class="sr">Search by id</span><input ref={box} name="id" type="search" placeholder="Search by id  ( / )" autoComplete="off" spellcheck={false} onInput={() => set([])} /></label>
     {found.length > 0 && <div class="found" role="status">{typeof found === 'string' ? found
       : <ul>{found.map((f) => <li key={f.kind}><a href={href(`${kinds[f.kind]}/${f.id}`)} onClick={() => set([])}>{f.kind} {f.id}</a></li>)}</ul>}</div>}
   </form>;
@@ -180,7 +192,9 @@ function useKeys(): void {
       const t = e.target as HTMLElement;
       if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || t.closest('input, textarea, select, dialog')) return;
       e.preventDefault();
-      document.querySelector<HTMLInputElement>('.search input')?.focus();
+      const field = document.querySelector<HTMLInputElement>('.search input');
+      field?.focus();
+      field?.select();
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);

@@ -82,7 +82,7 @@ export function Table<T>({ rows, columns, id, label, none, chosen }: {
     for (const i of some) if (on) next.add(i); else next.delete(i);
     chosen?.set(next);
   };
-  return <div class="scroll" role="region" aria-label={label} tabIndex={0}><table>
+  return <div class="scroll" role="group" aria-label={label} tabIndex={0}><table>
     <thead><tr>
       {chosen && <th class="pick"><input type="checkbox" aria-label={`Select all on this page`} checked={all}
         onChange={(e) => toggle(ids, e.currentTarget.checked)} /></th>}
@@ -98,7 +98,7 @@ export function Table<T>({ rows, columns, id, label, none, chosen }: {
 
 export function Json({ of, label }: { of: unknown; label: string }): JSX.Element {
   const text = JSON.stringify(of, null, 2);
-  return <pre tabIndex={0} role="region" aria-label={label}>{text.length > 20_000 ? text.slice(0, 20_000) + '\n… cut' : text}</pre>;
+  return <pre tabIndex={0} role="group" aria-label={label}>{text.length > 20_000 ? text.slice(0, 20_000) + '\n… cut' : text}</pre>;
 }
 
 export function Bar({ pct, label }: { pct: number | null | undefined; label: string }): JSX.Element {

@@ -4,11 +4,12 @@ import { scope, session } from './session';
 import { Signal } from './signal';
 
 // The stream of events, read with fetch so that the token is a header. However many come, what is kept and what is parsed is bounded:
-// of each quarter of a second the newest few.
+// of each quarter of a second, or of each second where there are many, the newest few.
 export const streaming = new Signal<'off' | 'opening' | 'open' | 'failed'>('off');
 export const told = new Signal<{ events: LubdubEvent[]; perSecond: number; total: number }>({ events: [], perSecond: 0, total: 0 });
 
-const kept = 200, tick = 250, longestFrame = 1 << 20;
+const kept = 100, tick = 250, calm = 1000, many = 200, // ms, and events a second from which on it is shown less often
+  longestFrame = 1 << 20;
 
 let stop: (() => void) | null = null;
 
@@ -17,9 +18,11 @@ export function follow(query: Query): void {
   const ended = new AbortController();
   let frames: string[] = [], newest: LubdubEvent[] = [], total = 0, inSecond = 0, perSecond = 0, last = '', retry = 2000, began = Date.now();
   told.set({ events: [], perSecond: 0, total: 0 });
+  let drawn = 0;
   const show = setInterval(() => {
     if (Date.now() - began >= 1000) { perSecond = Math.round(inSecond * 1000 / (Date.now() - began)); inSecond = 0; began = Date.now(); }
-    if (frames.length === 0 && perSecond === told.value.perSecond) return;
+    if (frames.length === 0 && perSecond === told.value.perSecond || perSecond > many && Date.now() - drawn < calm) return;
+    drawn = Date.now();
     if (frames.length > 0) {
       const parsed: LubdubEvent[] = [];
       for (const f of frames) { try { parsed.push(JSON.parse(f) as LubdubEvent); } catch { /* cut by a proxy */ } }

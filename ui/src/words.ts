@@ -8,6 +8,8 @@ export interface Banner { side: 'fine' | 'us' | 'them' | 'both'; title: string; 
 // Refusals that say something of the server; the others tell a worker that its attempt is over.
 const ours = ['overloaded', 'store_unavailable', 'internal'];
 
+const overdue = 5000; // ms; a moment of it is ordinary
+
 // us lists what is wrong with Lubdub itself, or with what it stands on.
 export function us(system: System, stats: Stats): string[] {
   const wrong: string[] = [];
@@ -20,6 +22,7 @@ export function us(system: System, stats: Stats): string[] {
   const nobody = system.shards.filter((s) => !s.sweeper);
   if (nobody.length) wrong.push(`nobody sweeps ${nobody.length} of ${count(system.shards.length, 'shard')}, so the silent are not found there`);
   if (stats.rates.sweepLagMs >= 1000) wrong.push(`sweeps lag ${span(stats.rates.sweepLagMs)}`);
+  if (stats.oldestOverdueMs >= overdue) wrong.push(`what sweepers should have taken first is ${span(stats.oldestOverdueMs)} overdue`);
   const step = stats.series.steps[stats.series.steps.length - 1];
   const turnedAway = ours.reduce((n, code) => n + (step?.refused[code] ?? 0), 0);
   if (turnedAway) wrong.push(`${number(turnedAway * 1000 / stats.series.stepMs)} beats a second are turned away`);
@@ -31,7 +34,6 @@ export function them(stats: Stats): string[] {
   const silent: string[] = [];
   if (stats.workers.lost) silent.push(`${count(stats.workers.lost, 'worker')} ${stats.workers.lost === 1 ? 'is' : 'are'} lost`);
   if (stats.workers.late) silent.push(`${count(stats.workers.late, 'worker')} ${stats.workers.late === 1 ? 'is' : 'are'} late`);
-  if (stats.oldestOverdueMs >= 1000) silent.push(`the oldest verdict is ${span(stats.oldestOverdueMs)} overdue`);
   return silent;
 }
 

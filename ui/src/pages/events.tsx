@@ -37,13 +37,13 @@ export function Events(): JSX.Element {
   const live = use(told), how = use(streaming), held = use(paused);
   const seen = new Set(live.events.map((e) => e.id));
   return <>
-    <Title name="Events" side={<span class="dim" role="status">{held ? 'Paused' : how === 'open' ? `${number(live.perSecond)} events / s, the newest 200 are shown` : 'The stream is not open'}</span>}>Events</Title>
+    <Title name="Events" side={<span class="dim" role="status">{held ? 'Paused' : how === 'open' ? `${number(live.perSecond)} events / s, the newest 100 are shown` : 'The stream is not open'}</span>}>Events</Title>
     <Filters of={l} fields={[{ name: 'type', hint: 'task.zombie,worker.*' }, { name: 'subject' }, { name: 'runId', label: 'run' }, { name: 'queue' }, { name: 'taskType', label: 'task type' },
       { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }]} />
     <div class="acts bar" role="group" aria-label="Often looked for">{families.map((f) =>
       <button key={f} type="button" aria-pressed={l.filter.type === f} onClick={() => change({ type: l.filter.type === f ? undefined : f })}>{f}</button>)}</div>
     <Section title="As they come, newest first">
-      <Read data={l.data} what="earlier events">{(v) => <EventTable label="Events" events={[...live.events, ...v.events.filter((e) => !seen.has(e.id))].slice(0, 200)} />}</Read>
+      <Read data={l.data} what="earlier events">{(v) => <EventTable label="Events" events={[...live.events, ...v.events.filter((e) => !seen.has(e.id))].slice(0, 100)} />}</Read>
     </Section>
   </>;
 }

@@ -35,7 +35,7 @@ function Numbers({ stats }: { stats: Stats }): JSX.Element {
   const tiles: [string, string, string, string?][] = [
     ['Workers late', number(stats.workers.late), href('workers', { liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
     ['Workers lost', number(stats.workers.lost), href('workers', { liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
-    ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system'), stats.oldestOverdueMs >= 1000 ? 'lost' : ''],
+    ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system'), stats.oldestOverdueMs >= 5000 ? 'lost' : ''],
     ['Ended in the last hour, everywhere', number(lost), href('tasks', { state: 'FAILED' })],
     ['Tasks running', number(stats.tasks.RUNNING ?? 0), href('tasks', { state: 'RUNNING' })],
     ['Tasks queued', number(stats.tasks.QUEUED ?? 0), href('tasks', { state: 'QUEUED' })],

@@ -1,0 +1,128 @@
+// A Redis, a server with its simulated fleet (lubdub dev) below a base path, and two tenants of our own. Nothing outlives the process.
+import { spawn, execFileSync } from 'node:child_process';
+import { createServer } from 'node:net';
+import http from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const binary = join(root, 'bin/lubdub');
+const keys = 'test=' + Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
+
+const freePort = () => new Promise((done) => {
+  const s = createServer();
+  s.listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(port)); });
+});
+
+export async function until(what, ask, tries = 600) {
+  for (let i = 0; i < tries; i++) {
+    const got = await ask();
+    if (got) return got;
+    await new Promise((r) => setTimeout(r, 50));
+  }
+  throw new Error(`it never came to be that ${what}`);
+}
+
+export function mint(role, tenant, workspace, subject = `${role}-of-tests`) {
+  return execFileSync(binary, ['token', '--role', role, '--tenant', tenant, '--workspace', workspace, '--ttl', '1h', '--subject', subject],
+    { env: { LUBDUB_SIGNING_KEYS: keys } }).toString().trim();
+}
+
+export async function open({ fleet = true, interval = '5s' } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'lubdub-ui-'));
+  const children = [];
+  const start = (command, args, env = process.env) => {
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    children.push(child);
+    child.text = '';
+    for (const out of [child.stdout, child.stderr]) out.on('data', (d) => { child.text = (child.text + d).slice(-200_000); });
+    return child;
+  };
+  const redisPort = await freePort();
+  const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder]);
+  await until('Redis is ready', () => redis.text.includes('Ready to accept'));
+  const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', '2', '--rate', '3',
+    '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval, '--webhook-allow-http', 'on',
+    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
+  const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
+  const origin = new URL(door).origin, base = origin + '/lubdub';
+  const admin = mint('admin', '*', '*');
+  const call = async (method, path, body, token = admin) => {
+    const res = await fetch(`${base}/v1/${path}`, { method, headers: { Authorization: 'Bearer ' + token, ...(body ? { 'Content-Type': 'application/json' } : {}) },
+      body: body && JSON.stringify(body) });
+    const text = await res.text();
+    if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${text}`);
+    return text && JSON.parse(text);
+  };
+  let timer;
+  const close = async () => {
+    clearInterval(timer);
+    receiver.close();
+    for (const child of children.reverse()) {
+      child.kill('SIGCONT');
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await new Promise((r) => child.once('exit', r));
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const receiver = http.createServer((req, res) => { req.resume(); res.end(); });
+  await new Promise((r) => receiver.listen(0, '127.0.0.1', r));
+
+  const stage = { origin, base, door, admin, call, close, redis, server, scopes: {}, hook: `http://127.0.0.1:${receiver.address().port}/` };
+  try {
+    for (const [tenant, workspace] of [['acme', 'prod'], ['globex', 'stage']]) stage.scopes[tenant] = await furnish(call, tenant, workspace, stage.hook);
+  } catch (e) { await close(); throw e; }
+  const beat = () => Promise.all(Object.values(stage.scopes).flatMap((s) => s.beating.map((w) =>
+    call('POST', `workers/${w.workerId}/heartbeat`, { activeCount: 0 }, w.workerToken).catch(() => undefined))));
+  timer = setInterval(beat, 1500);
+  return stage;
+}
+
+// crowd registers many workers; those are returned.
+export async function crowd(stage, at, n, machines) {
+  const all = [];
+  const one = async () => {
+    for (let i = all.push(null) - 1; i < n; i = all.push(null) - 1) {
+      all[i] = await stage.call('POST', `workers?${at}`, { queue: 'render', types: ['frame'], name: `node-${i}`, machineId: `rack-${String(i % machines).padStart(3, '0')}` });
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, one));
+  return all.slice(0, n);
+}
+
+// furnish makes some of everything in a scope.
+async function furnish(call, tenantId, workspaceId, url) {
+  const at = `tenantId=${tenantId}&workspaceId=${workspaceId}`;
+  const s = { at, tenantId, workspaceId, workers: [], beating: [], tasks: [] };
+  for (let i = 0; i < 6; i++) {
+    const w = await call('POST', `workers?${at}`, { queue: i < 4 ? 'mail' : 'video', types: [i < 4 ? 'send_email' : 'encode'], name: `${tenantId}-${i}`, machineId: `host-${i % 3}`,
+      hostname: `host-${i % 3}`, pid: 100 + i, version: i % 2 ? '1.2.3' : '1.3.0', maxConcurrent: 10, labels: { region: i % 2 ? 'us' : 'eu' } });
+    s.workers.push(w);
+  }
+  s.beating = s.workers.slice(0, 5);
+  for (let i = 0; i < 12; i++) {
+    const t = await call('POST', `tasks?${at}`, { queue: i < 8 ? 'mail' : 'video', type: i < 8 ? 'send_email' : 'encode', runId: `run_nightly-${tenantId}`, payload: { to: `user-${i}` },
+      heartbeatIntervalMs: 30_000, heartbeatTimeoutMs: 90_000, labels: { team: i % 2 ? 'growth' : 'core' } });
+    s.tasks.push(t.taskId);
+  }
+  const got = await call('POST', 'queues/mail/claim', { max: 3 }, s.workers[0].workerToken);
+  s.claimed = got.tasks.map((t) => t.taskId);
+  const [first, second] = got.tasks;
+  for (const t of [first, second]) await call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: s.workers[0].workerId }, t.taskToken);
+  await call('POST', `tasks/${first.taskId}/heartbeat`, { attempt: first.attempt, progressPct: 40, message: 'page 4 of 10' }, first.taskToken);
+  await call('POST', `tasks/${second.taskId}/completed`, { attempt: second.attempt, outcome: 'FAILED', error: { category: 'USER_CODE', message: 'no such user', retryable: false } },
+    second.taskToken);
+  s.running = first.taskId;
+  s.failed = second.taskId;
+  const zombie = await call('POST', `tasks?${at}`, { type: 'lonely', runId: `run_nightly-${tenantId}`, heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 2000 });
+  await call('POST', `tasks/${zombie.taskId}/started`, { attempt: 1, workerId: 'me' }, zombie.taskToken);
+  s.zombie = zombie.taskId;
+  await call('POST', `schedules?${at}`, { scheduleId: 'nightly', cron: '0 0 3 * * *', task: { queue: 'mail', type: 'send_email' } });
+  await call('POST', `webhooks?${at}`, { webhookId: 'pager', url, events: ['task.*'] });
+  await call('POST', `webhooks/pager/test?${at}`, {});
+  await until('the test was delivered', async () => (await call('GET', `webhooks/pager/deliveries?${at}`)).deliveries.some((d) => d.status === 'DELIVERED'));
+  await until('the zombie was found', async () => (await call('GET', `tasks/${zombie.taskId}?${at}`)).state === 'FAILED');
+  return s;
+}
