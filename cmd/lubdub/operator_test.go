@@ -259,3 +259,24 @@ func TestOperatorOutput(t *testing.T) {
 	d.is(d.run("system", "sweep"), operator.ExitOK, "0 zombies")
 	d.is(d.run("system", "scopes"), operator.ExitNotAllowed, "workspace is *")
 }
+
+// Whoever tries Lubdub goes on with the next command, without a token or an address.
+func TestDevKeepsAContext(t *testing.T) {
+	t.Parallel()
+	skipIfShort(t)
+	home := t.TempDir()
+	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + home}}
+	r := launch(t, d.environ, "dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	r.line("The context dev is kept")
+	r.line("#   lubdub worker ls")
+	r.line("zombies") // the fleet plays
+	d.is(d.run("worker", "ls"), operator.ExitOK, "worker-0", "ONLINE")
+	d.is(d.run("context", "ls"), operator.ExitOK, "*  dev", "lubdub-dev/fleet", "a token, role admin")
+	if info, err := os.Stat(filepath.Join(home, "lubdub", "contexts.yaml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	d.ok(d.run("context", "set", "prod", "--server", "https://lubdub.example.com", "--use"))
+	again := launch(t, d.environ, "dev", "--no-fleet", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	again.line("#   lubdub worker ls --context dev") // what an operator chose stays chosen
+	d.is(d.run("queue", "ls", "--context", "dev"), operator.ExitOK, "No queue in default/default")
+}

@@ -72,6 +72,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	if a := d.is(d.run("status", "-o", "name"), operator.ExitFailed); strings.TrimSpace(a.out) != "fail" {
 		t.Errorf("%q", a.out)
 	}
+	d.is(d.run("queue", "why", "mail"), operator.ExitOK, "It is paused", "1 of them no ONLINE worker can run")
 	d.is(d.run("why", "stuck"), operator.ExitOK, "The queue mail is paused", "1 cannot be run by any ONLINE worker")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	gone.is(gone.run("status"), operator.ExitUnavailable, "does not answer")

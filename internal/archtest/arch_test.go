@@ -69,6 +69,12 @@ var rules = []rule{
 	{"api/internal/evloop",
 		[]string{module + "/api/v1", module + "/api/token", module + "/tracker", module + "/internal", "github.com/valyala"},
 		"event loops know neither HTTP nor tokens"},
+	{"internal/cli", []string{module + "/tracker", module + "/api", module + "/lua", "github.com/redis", "github.com/valyala"},
+		"operators' commands go through the public API, and work out nothing by themselves"},
+	{"internal/top", []string{module + "/tracker", module + "/api", module + "/lua", module + "/sdk/go/client", "github.com/redis"},
+		"the live view knows its source only"},
+	{"internal/judge", []string{module + "/tracker", module + "/api", module + "/internal", module + "/sdk/go/client", "github.com/redis"},
+		"a judgement rests on what the API tells, and on nothing else"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
 }
 
@@ -138,6 +144,9 @@ func TestArrowsAreChecked(t *testing.T) {
 		{ImportPath: module + "/api/internal/conn", Deps: []string{module + "/sdk/go/v1"}},
 		{ImportPath: module + "/api/internal/jsonscan", Deps: []string{module + "/api"}},
 		{ImportPath: module + "/cmd/lubdub", Deps: []string{module + "/internal/redistest"}},
+		{ImportPath: module + "/internal/cli", Deps: []string{module + "/tracker"}},
+		{ImportPath: module + "/internal/top", Deps: []string{module + "/sdk/go/client"}},
+		{ImportPath: module + "/internal/judge", Deps: []string{module + "/internal/config"}},
 	} {
 		if len(violations(p)) == 0 {
 			t.Errorf("%+v was let through", p)

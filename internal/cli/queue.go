@@ -13,6 +13,7 @@ import (
 type queueCmd struct {
 	Ls     queueLs     `cmd:"" aliases:"list" help:"List queues."`
 	Get    queueGet    `cmd:"" help:"Show queues."`
+	Why    queueWhy    `cmd:"" help:"Tell what waits in a queue, and what hinders it, in sentences."`
 	Pause  queuePause  `cmd:"" help:"Hand out nothing more."`
 	Resume queueResume `cmd:"" help:"Take a pause back."`
 	Tail   queueTail   `cmd:"" aliases:"watch" help:"Follow a queue's events."`

@@ -120,6 +120,13 @@ type machineWhy struct {
 
 func (c *machineWhy) Run(env *Env) error { return why(env, &c.Common, c.Machine, whyMachine) }
 
+type queueWhy struct {
+	Queue  string `arg:"" predictor:"queue" name:"queue" help:"Queue."`
+	Common `embed:""`
+}
+
+func (c *queueWhy) Run(env *Env) error { return why(env, &c.Common, c.Queue, whyQueue) }
+
 // mostEvents is how many of the newest events are told.
 const mostEvents = 20
 

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func health(h *v1.Health) []Finding {
 		return nil
 	case h.Status != "ok":
 		return []Finding{{"ready", Fail, "The server that answers is " + h.Status + ": " + h.Message,
-			"see its log, and the store below"}}
+			cmp.Or(h.Next, "see its log, and the store below")}}
 	}
 	return []Finding{{"ready", OK, "The server that answers is ready.", ""}}
 }
