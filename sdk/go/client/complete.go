@@ -129,17 +129,17 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 	path := "/v1/tasks/" + seg(a.taskID)
 	if beat := a.lastBeat(); beat != nil {
 		k := &call{method: http.MethodPost, path: path + "/heartbeat", base: a.beater.base, token: a.token, body: beat}
-		if err := a.client.persist(ctx, k, a.expires, nil); again(err) || causeOfError(err) != nil {
+		if err := a.persist(ctx, k, nil); again(err) || causeOfError(err) != nil {
 			return nil, err
 		}
 	}
 	var answer v1.CompletedResponse
 	k := &call{method: http.MethodPost, path: path + "/completed", base: a.beater.base, token: a.token, body: body, out: &answer}
-	err := a.client.persist(ctx, k, a.expires, nil)
+	err := a.persist(ctx, k, nil)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && a.holder != nil {
 		k.token = a.holder.Token() // opens it as well, and is newer
-		err = a.client.persist(ctx, k, a.expires, nil)
+		err = a.persist(ctx, k, nil)
 	}
 	if errors.As(err, &refused) {
 		a.client.set.metrics.Refused(string(refused.Code))

@@ -109,12 +109,21 @@ func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer 
 	answer = new(v1.StartedResponse)
 	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/started", base: a.beater.base, token: a.token,
 		in: r, out: answer}
-	err = c.persist(ctx, k, a.expires, &sent)
+	err = a.persist(ctx, k, &sent)
 	return sent, answer, err
 }
 
-// persist makes a call until it is answered, until nothing can open it any more, or until ctx ends.
-func (c *Client) persist(ctx context.Context, k *call, until time.Time, sent *time.Time) error {
+// patience is the longest pause between two tries at a call of the attempt's. An attempt whose completion is on its way is beaten for no
+// more, and its worker's beats do not list it: after an outage the completion must be there before two of them.
+func (a *Attempt) patience() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return min(maxPause, max(firstPause, a.timeout/12))
+}
+
+// persist makes a call of the attempt's until it is answered, until nothing can open it any more, or until ctx ends.
+func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
+	c, until, most := a.client, a.expires, a.patience()
 	k.tries = 1
 	for n := 0; ; n++ {
 		now := c.set.clock.Now()
@@ -125,7 +134,7 @@ func (c *Client) persist(ctx context.Context, k *call, until time.Time, sent *ti
 		if !again(err) || ctx.Err() != nil {
 			return err
 		}
-		pause := backoff(n, maxPause, err)
+		pause := backoff(n, most, err)
 		if !until.IsZero() && c.set.clock.Now().Add(pause).After(until) {
 			return fmt.Errorf("lubdub: %s: given up, since its token has ended: %w", k.operation(), err)
 		}

@@ -177,3 +177,44 @@ func TestACompletionWaitsForTheBeatUnderWay(t *testing.T) {
 type carrier func(*http.Request) (*http.Response, error)
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
+
+// A task that ends in an outage is completed before two beats, which do not list it any more, would have it lost.
+func TestACompletionComesBeforeTwoBeats(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 3*time.Second))
+		c, err := client.New(server.URL(), server.Options()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := worker.New(c, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &site{T: t, server: server, worker: w, ended: make(chan error, 1)}
+		s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(10 * time.Second); return 1, nil })
+		for range 20 {
+			s.enqueue()
+			time.Sleep(5 * time.Second)
+			server.Unavailable(time.Second)
+			time.Sleep(time.Minute)
+			server.Up()
+			before := len(server.Requests())
+			time.Sleep(20 * time.Second)
+			beats := 0
+			for _, r := range server.Requests()[before:] {
+				if strings.HasSuffix(r.Path, "/completed") {
+					break
+				}
+				if strings.HasSuffix(r.Path, "/heartbeat") {
+					beats++
+				}
+			}
+			if beats > 1 {
+				t.Errorf("%d beats came before the completion", beats)
+			}
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

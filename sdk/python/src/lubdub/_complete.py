@@ -6,7 +6,7 @@ import datetime
 from typing import Any, Dict, Optional, Tuple
 
 from ._call import Call, Caller, read, write
-from ._clock import MAX_PAUSE, Event, backoff
+from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff
 from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
 
 MAX_COMPLETION = 256 << 10  # bytes that a completion may have
@@ -30,9 +30,13 @@ def completion(body: Dict[str, Any]) -> bytes:
     return written
 
 
-def persist(caller: Caller, call: Call, expires: Optional[float], cancel: Optional[Event] = None) -> Tuple[Dict[str, Any], float]:
+def persist(
+    caller: Caller, call: Call, expires: Optional[float], lease: float, cancel: Optional[Event] = None,
+) -> Tuple[Dict[str, Any], float]:
     """Makes a call until it is answered, until nothing can open it any more, or until cancel; the answer, and when what was answered
-    left."""
+    left. Pauses are short beside the lease: an attempt whose completion is on its way is listed by no beat, and after an outage two of
+    these would have it lost."""
+    most = min(MAX_PAUSE, max(FIRST_PAUSE, lease / 12))
     call.tries, call.cancel = 1, cancel
     tried = 0
     while True:
@@ -42,7 +46,7 @@ def persist(caller: Caller, call: Call, expires: Optional[float], cancel: Option
         except LubdubError as error:
             if not may_retry(error) or (cancel is not None and cancel.is_set()):
                 raise
-            pause = wait_of(error) + backoff(tried, MAX_PAUSE)
+            pause = wait_of(error) + backoff(tried, most)
             if expires is not None and caller.clock.now() + pause > expires:
                 raise
             if (cancel or caller.closing).wait(pause):

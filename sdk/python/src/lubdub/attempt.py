@@ -256,7 +256,7 @@ class Attempt:
         call = Call(
             "POST", path_of("/v1/tasks/{}/started", (self.task_id,)), body=write(body), endpoints=self._endpoints, token=self._token)
         try:
-            answer, self._accepted = persist(self._caller, call, self._expires, cancel)
+            answer, self._accepted = persist(self._caller, call, self._expires, self._timeout, cancel)
         except ApiError as error:
             cause = end_of_error(error)
             if cause is None:
@@ -275,18 +275,18 @@ class Attempt:
             call = Call("POST", path_of("/v1/tasks/{}/heartbeat", (self.task_id,)), body=write(last), endpoints=self._endpoints,
                         token=self._token)
             try:
-                persist(self._caller, call, self._expires, cancel)
+                persist(self._caller, call, self._expires, self._timeout, cancel)
             except ApiError as error:
                 if end_of_error(error) is not None:
                     raise
         call = Call("POST", path_of("/v1/tasks/{}/completed", (self.task_id,)), body=written, endpoints=self._endpoints, token=self._token)
         try:
-            return persist(self._caller, call, self._expires, cancel)[0]
+            return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
         except ApiError as error:
             if error.status != 401 or not self._holder.token():
                 raise
             call.token = self._holder.token()  # opens it as well, and is newer
-            return persist(self._caller, call, self._expires, cancel)[0]
+            return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
 
     def _release(self) -> None:
         delivered = self._holder.release(self._beaten.key)
