@@ -48,6 +48,8 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://127.0.0.1/":                             "webhook-allow-cidrs",
 		"https://127.1.2.3:8443/":                        "webhook-allow-cidrs",
 		"https://localhost/":                             "webhook-allow-cidrs",
+		"https://LocalHost./":                            "webhook-allow-cidrs",
+		"https://hook.localhost:8443/":                   "webhook-allow-cidrs",
 		"https://10.1.2.3/":                              "webhook-allow-cidrs",
 		"https://172.16.0.1/":                            "webhook-allow-cidrs",
 		"https://192.168.1.1/":                           "webhook-allow-cidrs",
