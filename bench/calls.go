@@ -47,9 +47,12 @@ func (f *fixture) call(ctx context.Context, method, path, body string, into any)
 }
 
 // eachOf does something n times, 16 at a time.
-func eachOf(n int, do func(i int) error) error {
+func eachOf(n int, do func(i int) error) error { return someOf(n, 16, do) }
+
+// someOf is eachOf with so many under way at once.
+func someOf(n, atOnce int, do func(i int) error) error {
 	var running sync.WaitGroup
-	errs, slots := make([]error, n), make(chan struct{}, 16)
+	errs, slots := make([]error, n), make(chan struct{}, atOnce)
 	for i := range n {
 		slots <- struct{}{}
 		running.Go(func() { errs[i] = do(i); <-slots })

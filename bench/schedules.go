@@ -67,7 +67,7 @@ func (f *fixture) catchUp(ctx context.Context, round int, fired *int) (end func(
 	}
 	asked := make(chan error, 1)
 	go func() {
-		asked <- eachOf(schedules, func(i int) error {
+		asked <- someOf(schedules, 2, func(i int) error { // so that what is measured is the fires, not the asking
 			return f.call(ctx, http.MethodPost, fmt.Sprintf("/v1/schedules/bench-%d/backfill", i), body, nil)
 		})
 	}()
