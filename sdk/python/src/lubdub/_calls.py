@@ -19,6 +19,11 @@ class Calls:
         """Makes a call and returns its answer. {} in the path are the ids, in their order."""
         raise NotImplementedError
 
+    def index(self) -> t.Index:
+        """Where things are. Of a browser, which asks for text/html, it is the way to /ui/, the dashboard. /docs is this document to
+        be read."""
+        return cast(t.Index, self.ask("GET", "/", opened=False))
+
     def healthz(self) -> t.Health:
         """The same as /readyz."""
         return cast(t.Health, self.ask("GET", "/healthz", opened=False))

@@ -560,6 +560,8 @@ class Health(_Health, total=False):
 
     # Says what is wrong when the status is not ok.
     message: str
+    # Says what to do about it when the status is not ok.
+    next: str
 
 
 class _HeartbeatItem(TypedDict):
@@ -698,6 +700,27 @@ class HistoryEntry(_HistoryEntry, total=False):
     # RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more.
     retriesExhausted: bool
     willRetry: bool
+
+
+class Index(TypedDict):
+    """The body of GET /."""
+
+    links: IndexLinks
+    name: str
+    # Says what to do first.
+    next: str
+    version: str
+
+
+class IndexLinks(TypedDict):
+    """Paths on the server, with the base path that a proxy shows it below."""
+
+    api: str
+    dashboard: str
+    docs: str
+    health: str
+    openapi: str
+    version: str
 
 
 class Levels(TypedDict):
