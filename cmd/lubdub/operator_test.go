@@ -143,7 +143,7 @@ func TestOperatorExitCodes(t *testing.T) {
 	d.is(d.run("task", "get", "leter-1"), operator.ExitNotFound, "did you mean letter-1?")
 	d.is(d.run("task", "get", "leter-1", "letter-1"), operator.ExitNotFound, "did you mean letter-1?", "QUEUED")
 	d.is(d.run("task", "cancl", "x"), operator.ExitMisuse, `did you mean "cancel"`)
-	d.is(d.run("tsk"), operator.ExitMisuse, `did you mean "task"`)
+	d.is(d.run("wrker"), operator.ExitMisuse, `did you mean "worker"`)
 	d.is(d.run("task", "ls", "--state", "RUNING"), operator.ExitMisuse, "RUNING")
 	d.is(d.run("task", "ls", "-o", "xml"), operator.ExitMisuse, "-o")
 	d.is(d.run("task", "cancel", "letter-1"), operator.ExitNotAllowed, "submitter or operator", "role viewer in default/default",
@@ -158,6 +158,8 @@ func TestOperatorExitCodes(t *testing.T) {
 	none.is(none.run("worker", "ls"), operator.ExitNotAllowed, "No token was sent")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
 	gone.is(gone.run("worker", "ls"), operator.ExitUnavailable, "http://127.0.0.1:1 does not answer")
+	open := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://lubdub.example.com", "LUBDUB_TOKEN="+admin)}
+	open.is(open.run("worker", "ls"), operator.ExitMisuse, "would show the token", "--allow-http")
 	nowhere := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
 	nowhere.is(nowhere.run("worker", "ls"), operator.ExitMisuse, "lubdub dev", "lubdub context set")
 	homeless := &desk{t: t}

@@ -73,6 +73,9 @@ func (c *Common) open(env *Env) (*session, error) {
 	s.tokenText = s.token.source(env, at.TokenCommand)
 	opts = append(opts, client.TokenFunc(s.tokenText))
 	if s.client, err = client.New(at.Server, opts...); err != nil {
+		if strings.Contains(at.Server, "http://") {
+			err = fmt.Errorf("%w\nA context may allow it: lubdub context set NAME --server %s --allow-http", err, at.Server)
+		}
 		return nil, Misuse{err}
 	}
 	return s, nil
