@@ -117,10 +117,14 @@ class Real(TestCase):
 
     def crew(self, *what: str) -> "subprocess.Popen[str]":
         """A process of the crew."""
+        return self.process(os.path.join(HERE, "crew.py"), *what)
+
+    def process(self, *program: str) -> "subprocess.Popen[str]":
+        """A program, with the deployment in its environment."""
         source = os.path.join(os.path.dirname(HERE), "src")
         env = {**os.environ, "LUBDUB_URL": self.deployment.url, "LUBDUB_TOKEN": self.deployment.token("enroll"), "PYTHONPATH": source}
         process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, "crew.py"), *what], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [sys.executable, *program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process
 
@@ -192,6 +196,24 @@ class Work(Real):
         for name in ("stopped", "stopped-isolated"):  # it wakes up, learns that it is too late, and comes back
             crews[name].send_signal(signal.SIGCONT)
             await_("it has come back", lambda: len(list(self.client.iter_workers(queue=name, status="ONLINE"))) == 2)
+
+    def test_the_examples(self) -> None:
+        examples = os.path.join(os.path.dirname(HERE), "examples")
+        body: Any = {"queue": "default", "type": "send_email", "payload": {"to": "a@example.com"}}
+        mail = self.client.enqueue(body)["taskId"]
+        body["payload"] = {}
+        nowhere = self.client.enqueue(body)["taskId"]
+        body.update(type="count", payload=41)
+        number = self.client.enqueue(body)["taskId"]
+        worker = self.process(os.path.join(examples, "worker.py"))
+        self.assertEqual(self.ended(mail)["output"], {"sent": "a@example.com"})
+        self.assertEqual(self.ended(nowhere)["error"]["category"], "DATA_QUALITY")
+        self.assertEqual(self.ended(number)["output"], 42)
+        worker.send_signal(signal.SIGTERM)
+        self.assertEqual(worker.wait(30), 0)
+        envelopes = [self.client.dispatch({}) for _ in range(2)]
+        self.process(os.path.join(examples, "tracked.py")).communicate("".join(json.dumps(e) + "\n" for e in envelopes), 30)
+        self.assertEqual([self.ended(e["taskId"])["output"] for e in envelopes], [{"rows": 5}] * 2)
 
     def test_a_cancel_and_a_failure(self) -> None:
         envelope = self.client.dispatch({})

@@ -45,9 +45,9 @@ def main() -> int:
     jobs: List[Tuple[str, List[str]]] = [(f"Python {v}", [path, *unittest]) for v, path in sorted(found.items())]
     node = os.path.join(HERE, "node_modules", "pyright", "index.js")
     if not sys.argv[1:]:
-        jobs.insert(0, ("pyright", ["node", node, "-p", "."]))
+        jobs[:0] = [("pyright", ["node", node, "-p", "."]), ("packages", [sys.executable, "-m", "unittest", "-b", "tests.package"])]
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
         for what, status, took, output in pool.map(run, [name for name, _ in jobs], [command for _, command in jobs]):
             ran = re.search(r"Ran (\d+) tests|\d+ errors?.*", output)
             print(f"{what}: {'ok' if status == 0 else 'FAILED'}, {ran[0] if ran else 'nothing ran'}, {took:.0f} s", flush=True)

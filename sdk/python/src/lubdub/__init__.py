@@ -1,5 +1,6 @@
 """Lubdub for Python: a client, tracked tasks, workers."""
 
+from . import types
 from ._events import EventsMissing, EventStream
 from ._version import __version__
 from .attempt import Attempt
@@ -20,4 +21,5 @@ __all__ = [
     "End", "EndedError", "EventStream", "EventsMissing", "Expired", "Failure", "ForkedError", "LeaseEnded", "Lost", "LubdubError",
     "Metrics", "NoAnswer", "OutputError", "Stopped", "Stopping", "Stuck", "Superseded", "TaskExpired", "TaskNotFound", "TaskTimeout",
     "Tracking", "Unfinished", "Verifier", "WebhookError", "WebhookMessage", "Worker", "__version__", "created", "may_retry",
+    "types",
 ]

@@ -85,7 +85,7 @@ class Attempt:
             raise ConfigurationError(
                 f"task {self.task_id}: a heartbeat timeout of {self._timeout:g} s is less than twice its interval of {interval:g} s, so "
                 "that one lost beat would end it; give it more at its creation")
-        if self._timeout < LEAST_TIMEOUT:
+        if self._own and self._timeout < LEAST_TIMEOUT:
             log.warning("a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id)
         self._beaten = Beaten(
             self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout)
