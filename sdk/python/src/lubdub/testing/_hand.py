@@ -14,8 +14,8 @@ PATIENCE = 30.0  # real seconds after which a thread that does not come to rest 
 
 
 class _Waiter:
-    def __init__(self, on: "_Condition", at: Optional[float], counted: bool) -> None:
-        self.on, self.at, self.counted, self.woken = on, at, counted, False
+    def __init__(self, on: "_Condition", at: Optional[float], counted: bool, outside: bool) -> None:
+        self.on, self.at, self.counted, self.outside, self.woken = on, at, counted, outside, False
 
 
 class _Condition(threading.Condition):
@@ -84,7 +84,7 @@ class HandClock(Clock):
     @contextlib.contextmanager
     def outside(self) -> Generator[None, None, None]:
         counted = getattr(self._mine, "counted", False)
-        self._mine.counted = False
+        self._mine.counted, self._mine.outside = False, True
         with self._lock:
             self._outside += 1
         if counted:
@@ -96,7 +96,7 @@ class HandClock(Clock):
                 self._add(1)
             with self._lock:
                 self._outside -= 1
-            self._mine.counted = counted
+            self._mine.counted, self._mine.outside = counted, False
 
     # For conditions.
 
@@ -104,8 +104,9 @@ class HandClock(Clock):
         """A thread begins to wait."""
         with self._lock:
             at = None if timeout is None else self._now + max(0.0, timeout)
-            waiter = _Waiter(on, at, getattr(self._mine, "counted", False))
+            waiter = _Waiter(on, at, getattr(self._mine, "counted", False), getattr(self._mine, "outside", False))
             self._waiters.append(waiter)
+            self._outside -= waiter.outside
         if waiter.counted:
             self._add(-1)
         return waiter
@@ -115,8 +116,11 @@ class HandClock(Clock):
         with self._lock:
             self._waiters.remove(waiter)
             self._activity += 1
+            self._outside += waiter.outside and not waiter.woken
         if waiter.counted and not waiter.woken:
             self._add(1)
+        elif waiter.outside and waiter.woken:
+            self._add(-1)
 
     def wake(self, on: _Condition) -> None:
         """Those who wait are about to go on."""
@@ -124,7 +128,8 @@ class HandClock(Clock):
             woken = [w for w in self._waiters if w.on is on and not w.woken]
             for waiter in woken:
                 waiter.woken = True
-        self._add(sum(w.counted for w in woken))
+                self._outside += waiter.outside
+        self._add(sum(w.counted or w.outside for w in woken))  # handlers until they run
 
     def _add(self, busy: int) -> None:
         with self._lock:
@@ -140,7 +145,7 @@ class HandClock(Clock):
             if not self._rest.wait_for(lambda: self._busy <= 0, PATIENCE):
                 raise AssertionError("a thread of the SDK has not come to rest")
         quiet, seen = 0, -1
-        while self._outside and quiet < 5:
+        while self._outside and quiet < 20:
             time.sleep(0.002)
             with self._lock:
                 self._rest.wait_for(lambda: self._busy <= 0, PATIENCE)
