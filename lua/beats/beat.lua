@@ -5,17 +5,17 @@
 -- KEYS: for each group lubdub:{shard}:clock, …:outages, …:progress, …:cancels, …:beats:<timeoutMs>; groups of one shard
 --   stand together. On Cluster a call is about one shard only.
 -- ARGV: for each group one number: its beats with a full report + 1,024 × those with a partial one + 1,048,576 × those
---   with none; then group by group member and packed report of each full one, the same of each partial one, and the
---   members of those with none
+--   with none, and 1,073,741,824 more of every group where it is asked how long each was silent; then group by group
+--   member and packed report of each full one, the same of each partial one, and the members of those with none
 -- Reply: {wall ms, {positions of beats whose member is not live}, {position, cancel, …} of beats with a cancel pending,
---   {first position, gap ms, …} of shards whose time could not follow the wall's}; positions count from 1 through all
---   groups
--- Cost: for each beat O(log n) and one hash field; for each group one ZADD and one HSET, at most one ZMSCORE more, and
---   one HMGET while cancels are pending in the shard
+--   {first position, gap ms, …} of shards whose time could not follow the wall's, and where it was asked {for how many
+--   ms of shard time each was silent, -1 where it is not live}}; positions count from 1 through all groups
+-- Cost: for each beat O(log n) and one hash field; for each group one ZADD and one HSET, at most one ZMSCORE more and
+--   another one where it is asked for silences, and one HMGET while cancels are pending in the shard
 --#include lib/clock.lua
 --#include lib/step.lua
 --#include lib/report.lua
-local dead, cancels, gaps = {}, {}, {}
+local dead, cancels, gaps, silences = {}, {}, {}, nil
 local args, members = {}, {} -- reused from group to group; what is behind a group's end belongs to one before
 local groups = #KEYS / 5
 local at, before = groups + 1, 0
@@ -26,6 +26,7 @@ for g = 0, groups - 1 do
   n = (n - full) / 1024
   local partial = n % 1024
   local bare = (n - partial) / 1024
+  if bare >= 1024 then bare, silences = bare - 1024, silences or {} end
   local size, reports = full + partial + bare, at + 2 * (full + partial)
   if KEYS[k + 1] ~= clock then
     clock = KEYS[k + 1]
@@ -46,6 +47,11 @@ for g = 0, groups - 1 do
   for j = reports, reports + bare - 1 do
     args[i + 1], args[i + 2] = score, ARGV[j]
     i = i + 2
+  end
+  if silences then
+    for j = 1, size do members[j] = args[2 * j] end
+    local heard = redis.call('ZMSCORE', KEYS[k + 5], unpack(members, 1, size))
+    for j = 1, size do silences[before + j] = heard[j] and of - heard[j] or -1 end
   end
   local live = redis.call('ZADD', KEYS[k + 5], 'XX', 'GT', 'CH', unpack(args, 1, i)) == size
   local gone
@@ -87,4 +93,4 @@ for g = 0, groups - 1 do
   end
   at, before = reports + bare, before + size
 end
-return {now, dead, cancels, gaps}
+return {now, dead, cancels, gaps, silences}

@@ -20,6 +20,13 @@ const (
 	maxBeatBytes    = 256 << 10
 )
 
+// Of one flush in sampledFlushes it is asked for how long its attempts were silent: the others read no score. asksSilence is how the
+// header of beat.lua has it.
+const (
+	sampledFlushes = 64
+	asksSilence    = 1 << 30
+)
+
 // batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
 // on one server, one for each shard on Cluster, where a script may not touch two. It belongs to one flush of the lane
 // and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
@@ -36,6 +43,7 @@ type batcher struct {
 	calls    []*beatCall // those in use come first
 	exec     []*store.Call
 	until    time.Time // when the first of a flush's callers must have its answer
+	flushed  int       // flushes of more than empty beats; each sampledFlushes-th is sampled
 	settling bool      // the order of the beats is fixed
 	settled  int       // how many have their fate, in that order
 
@@ -227,6 +235,9 @@ func (c *beatCall) build(b *batcher) {
 	}
 	for _, g := range c.groups {
 		g.sizes = len(g.full) + len(g.partial)<<10 + len(g.bare)<<20
+		if b.flushed%sampledFlushes == 0 {
+			g.sizes += asksSilence
+		}
 		argv = append(argv, &g.sizes)
 	}
 	for _, g := range c.groups {
@@ -277,6 +288,7 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 	s.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
 	s.metrics.beatsSlow.Add(float64(len(dead)))
+	s.metrics.observeSilence(c.order, c.Reply.List(4))
 	for _, beat := range c.order {
 		beat.At = at
 		b.done(beat)
@@ -310,6 +322,9 @@ func (b *batcher) reset() {
 	clear(b.exec)
 	clear(b.ticks)
 	clear(b.tickCalls)
+	if b.used > 0 {
+		b.flushed++
+	}
 	b.settling, b.settled = false, 0
 	b.used, b.touched, b.ticks, b.exec = 0, b.touched[:0], b.ticks[:0], b.exec[:0]
 	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]

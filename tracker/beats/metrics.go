@@ -2,6 +2,9 @@ package beats
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // metrics count what becomes of beats, and how shard time runs.
@@ -10,6 +13,7 @@ type metrics struct {
 	flushes   prometheus.Counter
 	batchSize prometheus.Histogram
 	flushTime prometheus.Histogram
+	gapRatio  prometheus.Histogram
 	gaps      prometheus.Counter
 	holds     prometheus.Counter
 
@@ -36,6 +40,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help:    "Time of one flush, from its start to Redis's reply.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10),
 		}),
+		gapRatio: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lubdub_beat_gap_ratio",
+			Help: "How close tasks that live came to their timeouts: time between two of a task's own beats, by its heartbeat " +
+				"timeout. Sampled from one flush in 64.",
+			Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
+		}),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_shard_time_stopped_seconds_total",
 			Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have " +
@@ -52,7 +62,16 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
-		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gaps, m.holds)
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gapRatio, m.gaps, m.holds)
 	}
 	return m
+}
+
+// observeSilence takes what beat.lua answers of silences, in the order of the beats; where it was not asked there are none.
+func (m *metrics) observeSilence(order []*Beat, silences store.Reply) {
+	for i := range silences {
+		if ms := silences.Int(i); ms >= 0 {
+			m.gapRatio.Observe(float64(ms) / float64(model.Millis(order[i].Attempt.Timeout)))
+		}
+	}
 }

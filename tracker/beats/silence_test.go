@@ -1,0 +1,64 @@
+package beats_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Some flushes tell how close their tasks came to their timeouts: each its own silence by its own timeout, in whatever group of a flush it
+// is, and nothing of those that are over.
+func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
+	t.Parallel()
+	var registry *prometheus.Registry
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		short := h.Running(func(n *tracker.NewTask) { n.TaskID = "short" })
+		long := h.Running(func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = "long", 8*time.Second })
+		over := h.Running(func(n *tracker.NewTask) { n.TaskID = "over" })
+		if _, err := h.Complete(h.Ctx, over, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			h.Fatal(err)
+		}
+		report := string(tracker.AppendReport(nil, 0, []byte("w"), []byte("45"), []byte(`"half"`)))
+		for range 100 { // of these flushes at least one is sampled
+			h.Advance(400 * time.Millisecond)
+			h.Beats([]*tracker.Beat{{Attempt: over}, {Attempt: long, Report: report}, {Attempt: short}})
+		}
+		told := gapRatios(t, registry)
+		buckets := map[float64]uint64{}
+		for _, b := range told.GetBucket() {
+			buckets[b.GetUpperBound()] = b.GetCumulativeCount()
+		}
+		// 400 ms are a fifth of 2 s and a twentieth of 8 s; the flushes in which they began are no more than two.
+		twentieth, fifth := buckets[0.1], buckets[0.2]-buckets[0.1]
+		want := float64(twentieth)*0.05 + float64(fifth)*0.2
+		if twentieth == 0 || fifth == 0 || told.GetSampleCount() != twentieth+fifth || told.GetSampleCount() > 16 ||
+			math.Abs(told.GetSampleSum()-want) > 0.001 {
+			h.Errorf("it tells %v, and should %d fifths and %d twentieths", told, fifth, twentieth)
+		}
+	}, func(o *tracker.Options) {
+		registry = prometheus.NewRegistry()
+		o.Registerer = registry
+	})
+}
+
+// gapRatios reads what a replica shows.
+func gapRatios(t testing.TB, from *prometheus.Registry) *dto.Histogram {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "lubdub_beat_gap_ratio" {
+			return f.GetMetric()[0].GetHistogram()
+		}
+	}
+	t.Fatal("it is not shown")
+	return nil
+}
