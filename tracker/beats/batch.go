@@ -288,7 +288,12 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 	s.metrics.beatsApplied.Add(float64(len(c.order) - len(dead)))
 	s.metrics.beatsSlow.Add(float64(len(dead)))
-	s.metrics.observeSilence(c.order, c.Reply.List(4))
+	silences := c.Reply.List(4)
+	for i := range silences {
+		if ms := silences.Int(i); ms >= 0 {
+			s.metrics.gapRatio.Observe(float64(ms) / float64(model.Millis(c.order[i].Attempt.Timeout)))
+		}
+	}
 	for _, beat := range c.order {
 		beat.At = at
 		b.done(beat)

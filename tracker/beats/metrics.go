@@ -2,9 +2,6 @@ package beats
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // metrics count what becomes of beats, and how shard time runs.
@@ -65,13 +62,4 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gapRatio, m.gaps, m.holds)
 	}
 	return m
-}
-
-// observeSilence takes what beat.lua answers of silences, in the order of the beats; where it was not asked there are none.
-func (m *metrics) observeSilence(order []*Beat, silences store.Reply) {
-	for i := range silences {
-		if ms := silences.Int(i); ms >= 0 {
-			m.gapRatio.Observe(float64(ms) / float64(model.Millis(order[i].Attempt.Timeout)))
-		}
-	}
 }
