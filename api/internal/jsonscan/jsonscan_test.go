@@ -1,7 +1,9 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +100,40 @@ func TestStringsAreCutWhole(t *testing.T) {
 				t.Fatalf("%s: one that fits is cut", name)
 			}
 		}
+	}
+}
+
+// Each byte is judged alike wherever in a string it stands, and however long that is.
+func TestEachByteAtEachPlace(t *testing.T) {
+	t.Parallel()
+	for length := 1; length < 20; length++ {
+		for at := range length {
+			for c := range 256 {
+				text := bytes.Repeat([]byte("n"), length)
+				text[at] = byte(c)
+				text = append(append([]byte{'"'}, text...), '"')
+				s := Scanner{Text: text}
+				lit, escaped, ok := s.Str()
+				if want := json.Valid(text); (ok && s.End()) != want || want && (len(lit) != len(text) || escaped != (c == '\\')) {
+					t.Fatalf("%q: %q %v %v, want %v", text, lit, escaped, ok, want)
+				}
+				s = Scanner{Text: text[:len(text)-1]} // it does not end
+				if _, _, ok := s.Str(); ok && c != '"' {
+					t.Fatalf("%q is a string", s.Text)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkStr(b *testing.B) {
+	for _, n := range []int{8, 40, 420} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			text := []byte(`"` + strings.Repeat("x", n) + `",`)
+			for b.Loop() {
+				s := Scanner{Text: text}
+				s.Str()
+			}
+		})
 	}
 }
