@@ -3,9 +3,19 @@ package main
 import (
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	operator "github.com/lubdub-io/lubdub/internal/cli"
 )
 
 // What dev prints first opens the dashboard, with a token that works, below a base path too; and envelopes carry that path.
@@ -33,5 +43,105 @@ func TestDevPrintsTheDashboardFirst(t *testing.T) {
 	r.signal(syscall.SIGTERM)
 	if code := r.wait(); code != exitOK {
 		t.Errorf("it ended with %d: %s", code, r.errs)
+	}
+}
+
+// The browser is led to the dashboard once, by an address that says nothing, and the token is told to nobody else.
+func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skipf("curl is the browser here: %v", err)
+	}
+	d := newDesk(t, token.RoleViewer)
+	led, browser := filepath.Join(t.TempDir(), "led"), filepath.Join(t.TempDir(), "browser")
+	script := "#!/bin/sh\necho \"$1\" > " + led + ".asked\ncurl -s -o /dev/null -w '%{redirect_url}' \"$1\" > " + led + "\n"
+	if err := os.WriteFile(browser, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.environ = append(d.environ, "BROWSER="+browser, "PATH="+os.Getenv("PATH"))
+	quiet := d.ok(d.run("ui"))
+	printed := strings.TrimSpace(d.ok(d.run("ui", "--print", "--tenant", "default", "--workspace", "default")).out)
+	at, err := url.Parse(printed)
+	if err != nil || printed[:strings.Index(printed, "#")] != d.api+"/ui/" {
+		t.Fatalf("%q %v", printed, err)
+	}
+	signIn, err := url.ParseQuery(at.Fragment)
+	if err != nil || signIn.Get("tenantId") != "default" || signIn.Get("token") == "" {
+		t.Errorf("%v %v", signIn, err)
+	}
+	var to, asked []byte
+	until(t, "the browser is led on", func() bool { to, _ = os.ReadFile(led); return len(to) > 0 })
+	if asked, err = os.ReadFile(led + ".asked"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(to), d.api+"/ui/#") || !strings.Contains(string(to), signIn.Get("token")) {
+		t.Errorf("the browser is led to %q", to)
+	}
+	for _, said := range []string{quiet.out, quiet.err, string(asked)} {
+		if strings.Contains(said, "eyJ") {
+			t.Errorf("the token is told: %s", said)
+		}
+	}
+	d.environ = append(d.environ, "BROWSER="+browser+"-of-nobody")
+	d.is(d.run("ui"), operator.ExitFailed, "lubdub ui --print")
+}
+
+// Each act of the dashboard shows the command that does the same: there must be one, with the flags that are shown.
+func TestTheDashboardShowsCommandsThatAreThere(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{}, kong.Vars{"version": ""}, kong.NamedMapper("setting", kong.MapperFunc((&app{}).parseSetting)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile("../../ui/src/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	has := func(noun, verb string, flags []string) {
+		for _, n := range parser.Model.Children {
+			for _, v := range n.Children {
+				if n.Name != noun || v.Name != verb {
+					continue
+				}
+				for _, f := range flags {
+					if !slices.ContainsFunc(v.Flags, func(is *kong.Flag) bool { return is.Name == f }) {
+						t.Errorf("'lubdub %s %s' has no --%s", noun, verb, f)
+					}
+				}
+				return
+			}
+		}
+		t.Errorf("there is no 'lubdub %s %s'", noun, verb)
+	}
+	acts := regexp.MustCompile(`noun: '(\w+)', verb: '(\w+)',.*`).FindAllStringSubmatch(read("acts.tsx"), -1)
+	if len(acts) < 15 {
+		t.Fatalf("only %d acts are found", len(acts))
+	}
+	for _, act := range acts {
+		var flags []string
+		for _, f := range []string{"reason", "grace", "deadline"} {
+			if strings.Contains(act[0], f+": true") {
+				flags = append(flags, f)
+			}
+		}
+		if act[2] == "redeliver" {
+			flags = append(flags, "delivery")
+		}
+		has(act[1], act[2], flags)
+	}
+	_, list, _ := strings.Cut(read("cli.ts"), "const filters")
+	list, _, _ = strings.Cut(list, "};")
+	for _, f := range regexp.MustCompile(`(\w+): '--(\w+)'`).FindAllStringSubmatch(list, -1) {
+		if f[1] != "version" {
+			has("task", "cancel", []string{f[2]})
+			has("task", "retry", []string{f[2]})
+		}
+		if slices.Contains([]string{"queue", "machineId", "version", "label"}, f[1]) {
+			has("worker", "drain", []string{f[2]})
+			has("worker", "uncordon", []string{f[2]})
+		}
 	}
 }

@@ -18,6 +18,7 @@ type Commands struct {
 	Why        whyCmd        `cmd:"" help:"Tell all that is known of a task, worker or machine, in sentences."`
 	Doctor     doctorCmd     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        topCmd        `cmd:"" help:"Show a deployment live, and act on what is shown."`
+	UI         uiCmd         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
 	Task       taskCmd       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
 	Run        runCmd        `cmd:"" help:"Look at runs, cancel them, wait for them."`
 	Worker     workerCmd     `cmd:"" help:"List workers; drain, cordon, resume and end them."`

@@ -190,7 +190,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       setBusy('');
     }
   };
-  const cli = 'ids' in on ? onIds(a.noun, a.verb, on.ids.flatMap((i) => i.split(' ')).filter(Boolean), o) : onAll(a.noun, a.verb, on.selector, o);
+  const cli = 'ids' in on ? onIds(a.noun, a.verb, on.ids, o) : onAll(a.noun, a.verb, on.selector, o);
   const many = matched !== null && matched !== 1;
   const what = a.noun === 'system' ? '' : matched === null ? `the ${a.noun}s that match` : 'ids' in on && on.ids.length === 1 ? on.ids[0]
     : (more ? 'at least ' : '') + count(matched, a.noun);

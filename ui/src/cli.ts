@@ -2,20 +2,30 @@
 const safe = /^[A-Za-z0-9_.,:=@%+/-]+$/;
 export const quote = (s: string): string => safe.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`;
 
-export interface Options { reason?: string; graceMs?: number; deadlineMs?: number; silentForMs?: number }
+export interface Options { reason?: string; graceMs?: number; deadlineMs?: number }
 export type Selector = Record<string, string | undefined>;
 
 const flags = (o: Options): string[] => [
   ...(o.graceMs === undefined ? [] : ['--grace', `${o.graceMs}ms`]),
   ...(o.deadlineMs === undefined ? [] : ['--deadline', `${o.deadlineMs}ms`]),
-  ...(o.silentForMs === undefined ? [] : ['--silent-for', `${o.silentForMs}ms`]),
   ...(o.reason ? ['--reason', o.reason] : []),
 ];
 
-export const onIds = (noun: string, verb: string, ids: string[], o: Options = {}): string =>
-  ['lubdub', noun, verb, ...(ids.length > 5 ? [...ids.slice(0, 5), '…'] : ids), ...flags(o)].map((s) => s === '…' ? s : quote(s)).join(' ');
+const filters: Record<string, string> = { state: '--state', queue: '--queue', type: '--type', runId: '--run', workerId: '--worker', machineId: '--machine',
+  label: '--selector', reason: '--because', version: '--version' };
 
-export const onAll = (noun: string, verb: string, selector: Selector, o: Options = {}): string => {
-  const pairs = Object.entries(selector).filter((e): e is [string, string] => !!e[1]).map(([k, v]) => `${k}=${v}`);
-  return ['lubdub', noun, verb, '--selector', pairs.join(','), ...flags(o)].map(quote).join(' ');
-};
+const shown = 5; // ids; more are left to the reader
+
+export function onIds(noun: string, verb: string, ids: string[], o: Options = {}): string {
+  const words = ['lubdub', noun, verb];
+  if (verb === 'redeliver') {
+    const [hook = '', delivery = ''] = (ids[0] ?? '').split(' ');
+    words.push(hook, '--delivery', delivery);
+  } else if (noun !== 'system') words.push(...ids.slice(0, shown));
+  return [...words, ...flags(o)].map(quote).join(' ') + (ids.length > shown ? ` # and ${ids.length - shown} more` : '');
+}
+
+export function onAll(noun: string, verb: string, selector: Selector, o: Options = {}): string {
+  const given = Object.entries(selector).filter((e): e is [string, string] => !!e[1]);
+  return ['lubdub', noun, verb, ...given.flatMap(([k, v]) => [filters[k] ?? '--' + k, v]), ...flags(o)].map(quote).join(' ');
+}

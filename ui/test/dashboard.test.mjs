@@ -138,7 +138,7 @@ describe('acts by the keyboard alone', { concurrency: 3 }, () => {
     await page.waitForSelector('dialog button[type=submit]:not([disabled])');
     const counted = await page.textContent('dialog .count');
     assert.match(counted, /^The server counts [34] workers that match: nothing has been done yet\.$/);
-    assert.equal(await page.textContent('dialog code'), 'lubdub worker uncordon --selector queue=mail');
+    assert.equal(await page.textContent('dialog code'), 'lubdub worker uncordon --queue mail');
     assert.ok((await state(`workers/${three}`)).cordon, 'counting did it already');
     await press(page, /^Uncordon [34] workers$/);
     await page.waitForSelector('dialog', { state: 'detached' });
@@ -164,7 +164,7 @@ describe('acts by the keyboard alone', { concurrency: 3 }, () => {
     const { tasks } = await stage.call('GET', `tasks?${globex.at}&state=QUEUED&queue=mail`);
     const { count, cli } = await act(page, 'Cancel all that match');
     assert.equal(count, `The server counts ${tasks.length} tasks that match: nothing has been done yet.`);
-    assert.equal(cli, 'lubdub task cancel --selector state=QUEUED,queue=mail');
+    assert.equal(cli, 'lubdub task cancel --state QUEUED --queue mail');
     const left = await stage.call('GET', `tasks?${globex.at}&state=QUEUED&queue=mail`);
     assert.equal(left.tasks.length, 0);
     await page.waitForSelector(`.toast:has-text("${tasks.length} done")`);

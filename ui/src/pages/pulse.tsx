@@ -112,6 +112,8 @@ export function Pulse(): JSX.Element {
   </>;
 }
 
+const frame = 24; // px of the panel around the canvas
+
 interface Place { x: number; y: number; cell: Cell }
 
 function Cells({ cells, only, label }: { cells: Cell[]; only: string; label: string }): JSX.Element {
@@ -123,9 +125,9 @@ function Cells({ cells, only, label }: { cells: Cell[]; only: string; label: str
   useEffect(() => {
     const el = canvas.current?.parentElement;
     if (!el) return;
-    const watch = new ResizeObserver(() => setWidth(el.clientWidth));
+    const watch = new ResizeObserver(() => setWidth(el.clientWidth - frame));
     watch.observe(el);
-    setWidth(el.clientWidth);
+    setWidth(el.clientWidth - frame);
     return () => watch.disconnect();
   }, []);
   useEffect(() => {
