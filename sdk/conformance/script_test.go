@@ -67,6 +67,11 @@ func (p *play) do(d Deed) error {
 }
 
 func (p *play) awaitFor(w *Wait) error {
+	if w.Accepted != "" { // a worker lists what it has claimed from before it begins
+		if err := p.awaitFor(&Wait{Event: "begun", Task: w.Accepted}); err != nil {
+			return err
+		}
+	}
 	count := p.counter(w)
 	want := max(1, w.Times)
 	if w.More > 0 {
