@@ -77,6 +77,24 @@ export async function made(): Promise<string> {
 }
 `;
 
+// What the examples of the README take as given.
+const given = `declare const rows: string[];
+declare const envelope: TaskEnvelope;
+type Mail = { to: string };
+declare function load(row: string, options: { signal: AbortSignal }): Promise<void>;
+declare function send(mail: Mail, options: { signal: AbortSignal }): Promise<string>;
+`;
+
+/** The examples of the README, each as a module of its own. */
+function examples(): [string, string][] {
+  const text = readFileSync(join(sdk, 'README.md'), 'utf8');
+  return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ''], i) => {
+    const names = ['Client', 'Worker', 'TaskEnvelope'].filter((name) => !new RegExp(`import .*\\b${name}\\b`).test(code));
+    const client = /\bclient = /.test(code) ? '' : 'declare const client: Client;\n';
+    return [`example${i}.mts`, `import { ${names.join(', ')} } from 'lubdub';\n${given}${client}${code}`];
+  });
+}
+
 test('the package is installed into an empty project, and works as ES module, from CommonJS, in a thread, and in TypeScript', () => {
   const dir = mkdtempSync(join(tmpdir(), 'lubdub-'));
   const run = (command: string, args: string[], cwd = dir) => execFileSync(command, args, { cwd, encoding: 'utf8' });
@@ -95,10 +113,13 @@ test('the package is installed into an empty project, and works as ES module, fr
   writeFileSync(join(dir, 'track.mjs'), tracks);
   assert.match(run(process.execPath, ['track.mjs']), /\/v1\/tasks\/t\/completed\n$/);
   writeFileSync(join(dir, 'user.mts'), typed);
+  const shown = examples();
+  assert.ok(shown.length >= 4);
+  for (const [name, text] of shown) writeFileSync(join(dir, name), text);
   const config = { compilerOptions: {
     target: 'es2022', lib: ['es2022', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true, types: ['node'],
     typeRoots: [join(sdk, 'node_modules/@types')],
-  }, files: ['user.mts'] };
+  }, include: ['*.mts'] };
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
   run(process.execPath, [join(sdk, 'node_modules/typescript/bin/tsc'), '-p', '.']);
   const lock = readFileSync(join(sdk, 'package-lock.json'), 'utf8');

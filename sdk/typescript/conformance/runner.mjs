@@ -1,0 +1,185 @@
+// Does with the SDK what the harness in sdk/conformance tells it, as its README says.
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+import {
+  AttemptEnd, Client, currentTask, Failure, OutputError, permanent, StoppedError, UnfinishedError, Worker, WorkerEnd,
+} from 'lubdub';
+
+const tell = (event) => writeSync(1, JSON.stringify(event) + '\n');
+const note = (level) => (message, fields) => writeSync(2, `${level} ${message} ${JSON.stringify(fields ?? {})}\n`);
+const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+
+const gates = new Map();
+let order;
+let close = () => {};
+
+/** A gate is a promise and what opens it. */
+function gate(name) {
+  if (!gates.has(name)) {
+    let open;
+    gates.set(name, { opened: new Promise((resolve) => (open = resolve)), open: () => open() });
+  }
+  return gates.get(name);
+}
+
+/** Names why an attempt is over; undefined: its own completion is why. */
+function reasonOf(end) {
+  return end instanceof AttemptEnd || end instanceof WorkerEnd ? { reason: end.name, detail: end.reason } : undefined;
+}
+
+/** What a completion that failed for a reason says. */
+function failureOf(error) {
+  return reasonOf(error)?.reason ?? 'Refused';
+}
+
+/** Does the steps of a task: work is what reports, signal what ends. */
+async function perform(envelope, work, signal) {
+  const { taskId: task, attempt } = envelope;
+  const { progressPct, message } = work.lastProgress ?? {};
+  const lastProgress = work.lastProgress && { progressPct, message };
+  tell({ event: 'begun', task, attempt, traceparent: work.traceparent || undefined, lastProgress });
+  let over = false;
+  const ended = new Promise((resolve) => {
+    const hear = () => {
+      const why = reasonOf(signal.reason);
+      if (!over && why) tell({ event: 'ended', task, attempt, ...why });
+      resolve();
+    };
+    if (signal.aborted) hear();
+    else signal.addEventListener('abort', hear, { once: true });
+  });
+  try {
+    for (const step of stepsOf(envelope)) {
+      const end = await act(step, { task, attempt, work, signal, ended });
+      if (end) return end.output;
+    }
+    return null;
+  } finally {
+    over = true;
+    tell({ event: 'returned', task, attempt });
+  }
+}
+
+function stepsOf({ taskId, attempt, type }) {
+  const { handlers = {} } = order;
+  return handlers[`${taskId}/${attempt}`] ?? handlers[taskId] ?? handlers[`type:${type}`] ?? [];
+}
+
+/** Does one step; an output says that it was the last. */
+async function act(step, { task, attempt, work, signal, ended }) {
+  const [name, value] = Object.entries(step)[0];
+  switch (name) {
+    case 'progress':
+      return void work.progress(...value);
+    case 'gate':
+      return void (await gate(value).opened);
+    case 'untilEnded':
+      return void (await ended);
+    case 'sleep':
+      return void (await setTimeout(value, undefined, { signal }).catch(() => Promise.reject(signal.reason)));
+    case 'spin':
+      for (const end = Date.now() + value; Date.now() < end; );
+      return undefined;
+    case 'say':
+      return void tell({ event: 'said', task, attempt, what: value });
+    case 'return':
+      return { output: value };
+    case 'returnBig':
+      return { output: 'x'.repeat(value) };
+    case 'returnNotJSON':
+      return { output: 1n };
+    case 'fail':
+      if (!value.category) throw new Error(value.message);
+      throw new Failure(value.message, value);
+    case 'panic':
+      return Promise.reject(new RangeError(value));
+    case 'stopped':
+      throw new StoppedError(value.phase, value.partial);
+    case 'giveUp':
+      throw signal.reason;
+    default:
+      throw new Error(`the runner knows no step ${name}`);
+  }
+}
+
+async function track(client, envelope) {
+  const { taskId: task, attempt: number } = envelope;
+  const attempt = client.track(envelope);
+  try {
+    await attempt.started;
+  } catch (error) {
+    return tell({ event: 'refused', task, attempt: number, reason: failureOf(error) });
+  }
+  try {
+    const { finalState, willRetry = false, nextAttempt } = await complete(attempt, () => perform(envelope, attempt, attempt.signal));
+    tell({ event: 'settled', task, attempt: number, finalState, willRetry, nextAttempt });
+  } catch (error) {
+    tell({ event: 'settled', task, attempt: number, failure: failureOf(error) });
+  }
+}
+
+async function complete(attempt, work) {
+  let output;
+  try {
+    output = await work();
+  } catch (error) {
+    return attempt.fail(error);
+  }
+  try {
+    return await attempt.done(output);
+  } catch (error) {
+    if (error instanceof OutputError) return attempt.fail(permanent(error));
+    throw error;
+  }
+}
+
+async function runWorker(client) {
+  const { queue, name, types, concurrency, lease, softStopMs, hardStopMs, taskTimeoutMs, watchdogMs } = order;
+  const options = { client, name, types, concurrency, lease, softStopMs, hardStopMs, taskTimeoutMs, watchdogMs, logger };
+  const worker = new Worker(queue, options);
+  for (const type of types ?? []) {
+    worker.handle(type, (task, signal) => {
+      if (currentTask() !== task) throw new Error('the task is not in the context of its handler');
+      return perform(task.envelope, task, signal);
+    });
+  }
+  close = () => worker.close();
+  await worker.runUntilSignal();
+}
+
+async function run() {
+  const { urls, token, tokenFile, lease } = order;
+  const client = new Client(urls.join(','), { token, tokenFile, lease, logger });
+  try {
+    if (order.mode === 'track') await Promise.all(order.envelopes.map((envelope) => track(client, envelope)));
+    else await runWorker(client);
+  } finally {
+    client.close();
+  }
+}
+
+async function main() {
+  let unfinished = [];
+  let code = 0;
+  try {
+    await run();
+  } catch (error) {
+    code = 1;
+    if (error instanceof UnfinishedError) unfinished = error.taskIds;
+    else tell({ event: 'error', message: String(error?.stack ?? error) });
+  }
+  tell({ event: 'exit', unfinished });
+  process.exit(code);
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  const said = JSON.parse(line);
+  if (!order) {
+    order = said;
+    void main();
+  } else if (said.do === 'release') gate(said.gate).open();
+  else if (said.do === 'close') close();
+});
+lines.on('close', () => process.exit(0));
