@@ -3,7 +3,7 @@ import { link } from './abort.js';
 import { type Call, seg } from './call.js';
 import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
-import { Endpoints } from './endpoints.js';
+import type { Endpoints } from './endpoints.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, StoppedError } from './ends.js';
 import { ApiError, ClosedError, mayRetry, UsageError } from './errors.js';
 import { completionOf, cutMessage, Failure, saysStopped, taskErrorOf } from './failure.js';
@@ -80,7 +80,7 @@ export class Attempt {
     this.#key = `${envelope.taskId}/${envelope.attempt}`;
     this.#strict = (options.lease ?? client.lease) === 'strict';
     this.#token = envelope.taskToken;
-    this.#base = this.#endpoints();
+    this.#base = client.endpointsFor(envelope.callbackBaseUrl);
     this.#accepted = read(client.clock);
     const interval = envelope.heartbeatIntervalMs > 0 ? envelope.heartbeatIntervalMs : 30_000;
     this.#own = (envelope.heartbeatTimeoutMs ?? 0) > 0;
@@ -209,18 +209,6 @@ export class Attempt {
 
   #who(): { workerId?: string } {
     return this.#holder ? { workerId: this.#holder.workerId() } : {};
-  }
-
-  #endpoints(): Endpoints {
-    const { urls, allowHttp } = this.#client.travel;
-    const own = this.envelope.callbackBaseUrl;
-    try {
-      const base = new Endpoints(own ? [own, ...urls] : urls);
-      base.checkSecrecy(allowHttp);
-      return base;
-    } catch (cause) {
-      throw new UsageError(`lubdub: the envelope's callbackBaseUrl: ${(cause as Error).message}`, { cause });
-    }
   }
 
   #checkTimes(intervalMs: number): void {

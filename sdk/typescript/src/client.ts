@@ -86,6 +86,7 @@ export class Client extends AllCalls {
   /** @internal */
   readonly hub: Hub;
   readonly #tracked = new Map<string, Attempt>();
+  readonly #bases = new Map<string, Endpoints>(); // by callbackBaseUrl, of which a deployment has one
   readonly #closeTransport: () => void;
 
   /**
@@ -116,6 +117,21 @@ export class Client extends AllCalls {
    */
   track(envelope: TaskEnvelope, options: TrackOptions = {}): Attempt {
     return this.trackFor(envelope, options);
+  }
+
+  /** @internal Where the callbacks of envelopes go: to their own address first, then to the client's. */
+  endpointsFor(callback: string): Endpoints {
+    let base = this.#bases.get(callback);
+    if (base) return base;
+    const { urls, allowHttp } = this.travel;
+    try {
+      base = new Endpoints(callback ? [callback, ...urls] : urls);
+      base.checkSecrecy(allowHttp);
+    } catch (cause) {
+      throw new UsageError(`lubdub: the envelope's callbackBaseUrl: ${(cause as Error).message}`, { cause });
+    }
+    this.#bases.set(callback, base);
+    return base;
   }
 
   /** @internal */

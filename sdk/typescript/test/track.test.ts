@@ -382,6 +382,20 @@ test('envelopes that cannot be kept alive are refused early', () => {
   client.close();
 });
 
+test('where callbacks go is found once for all attempts, not by each anew', async () => {
+  const server = new FakeServer();
+  const { fetch, ...options } = server.options();
+  let refused = 0;
+  const client = new Client('http://127.0.0.1:2', { ...options, fetch: async (url, init) => {
+    if (new URL(url).port !== '1') return fetch!(url, init);
+    refused++;
+    throw Object.assign(new Error('nobody listens'), { code: 'ECONNREFUSED' });
+  } });
+  for (let i = 0; i < 20; i++) await server.finish(client.run(server.push(beats), () => i));
+  assert.ok(refused <= 3, `${refused} calls went where nobody listens`);
+  client.close();
+});
+
 test('what is counted', async () => {
   const seen: Record<string, unknown[]> = {};
   const note = (name: string) => (...all: unknown[]) => void (seen[name] ??= []).push(all[0]);
