@@ -107,7 +107,7 @@ test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and
 	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
 
 test-typescript: build deps-node ## sdk/typescript: its types are those of api/openapi.json; it is tested, also against a real server and from an empty project, and fit to be published
-	cd sdk/typescript && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent publint && npm run --silent e2e
+	cd sdk/typescript && npm ci --loglevel error --no-audit --no-fund && npm test && npm run publint && npm run e2e
 
 test-conformance: deps-node ## every SDK against the one table of cases in sdk/conformance, each case against a runner with its fault, and half a minute of outages; a minute
 	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all

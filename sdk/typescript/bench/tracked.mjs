@@ -1,5 +1,5 @@
-// What 1,000 tracked tasks at an interval of 10 s cost a process: its CPU, in percent of a core, over a minute. The server is another process.
-// `npm run bench` prints it; nothing depends on it.
+// What 1,000 tracked tasks at an interval of 10 s cost a process: its CPU, in percent of a core, over a minute. The server is another
+// process. `npm run bench` prints it; nothing depends on it.
 import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
 import { Client } from 'lubdub';
@@ -30,7 +30,8 @@ if (process.argv[2] === 'server') {
   for (let i = 0; i < tasks; i++) {
     const taskId = `task_${i}`;
     const attempt = client.track({
-      taskId, attempt: 1, taskToken: 'x'.repeat(300), callbackBaseUrl: url, heartbeatIntervalMs: intervalMs, heartbeatTimeoutMs: 3 * intervalMs,
+      taskId, attempt: 1, taskToken: 'x'.repeat(300), callbackBaseUrl: url, heartbeatIntervalMs: intervalMs,
+      heartbeatTimeoutMs: 3 * intervalMs,
     });
     await attempt.started;
     attempts.push(attempt);
@@ -44,7 +45,8 @@ if (process.argv[2] === 'server') {
   const took = Number(process.hrtime.bigint() - before.at) / 1e3;
   const requests = (await counted()) - before.requests;
   const percent = ((100 * (user + system)) / took).toFixed(2);
-  console.log(JSON.stringify({ tasks, intervalMs, seconds, requests, percentOfACore: Number(percent), rssMiB: process.memoryUsage.rss() >> 20 }));
+  const rssMiB = process.memoryUsage.rss() >> 20;
+  console.log(JSON.stringify({ tasks, intervalMs, seconds, requests, percentOfACore: Number(percent), rssMiB }));
   client.close();
   server.kill();
 }
