@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -153,25 +152,4 @@ func (t *topSource) Act(ctx context.Context, view int, id string, act top.Act) (
 		return "", err
 	}
 	return fmt.Sprintf(act.Command, id) + ": done.", nil
-}
-
-// whyQueue tells what is known of a queue.
-func whyQueue(ctx context.Context, s *session, id string) (*account, error) {
-	e, err := queues.one(ctx, s, id)
-	if err != nil {
-		return nil, err
-	}
-	a, q := &account{parts: map[string]json.RawMessage{"queue": e.raw}},
-		e.T
-	a.say("Queue %s: %s could be claimed, %d run; workers: %d ONLINE, %d DRAINING, %d OFFLINE.", q.Queue, output.Count(q.Depth, "task"),
-		q.Running,
-		q.Workers.Online, q.Workers.Draining, q.Workers.Offline)
-	if q.Paused {
-		a.say("It is paused: nothing is handed out.")
-	}
-	for _, t := range q.Types {
-		a.say("  of type %s wait %d, the oldest for %s; %d of them no ONLINE worker can run", output.Optional(t.Type).Text, t.Depth,
-			output.Milliseconds(t.OldestWaitMs), t.Unrunnable)
-	}
-	return a, a.acts(ctx, s, url.Values{"queue": {id}, "type": {"worker.*," + losses}})
 }
