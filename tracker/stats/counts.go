@@ -93,7 +93,7 @@ func (s *Service) countAll(ctx context.Context, tenant string) (*Counts, error) 
 
 // overdue is by how much that is overdue which is so most.
 func (s *Service) overdue(ctx context.Context) (most time.Duration, err error) {
-	shards, err := s.readShards(ctx)
+	shards, err := s.readShards(ctx, false)
 	for _, shard := range shards {
 		most = max(most, shard.Overdue)
 	}

@@ -14,7 +14,7 @@ import (
 type System struct {
 	At       time.Time
 	Replicas []Replica // by their ids
-	Shards   []Shard
+	Shards   []Shard   // but for those of nodes that do not answer
 	Nodes    []store.NodeHealth
 	// Differing are the settings that are not the same on all replicas, by name.
 	Differing     []string
@@ -74,13 +74,14 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 	for _, r := range is.Replicas {
 		is.ReconcileRate = max(is.ReconcileRate, r.ReconcileRate)
 	}
-	if is.Shards, err = s.readShards(ctx); err != nil {
+	is.Nodes = s.store.NodesHealth(ctx)
+	away := slices.ContainsFunc(is.Nodes, func(n store.NodeHealth) bool { return n.Err != nil })
+	if is.Shards, err = s.readShards(ctx, away); err != nil {
 		return nil, err
 	}
 	for _, shard := range is.Shards {
 		is.Held += shard.Held
 	}
-	is.Nodes = s.store.NodesHealth(ctx)
 	return is, nil
 }
 
@@ -125,33 +126,37 @@ func differing(replicas []Replica) (names []string) {
 	return names
 }
 
-// readShards asks all shards.
-func (s *Service) readShards(ctx context.Context) ([]Shard, error) {
+// readShards asks all shards. away: a node is known not to answer, so its shards are left out; there must be others.
+func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 	groups := s.store.AllTogether()
 	calls := make([]*store.Call, len(groups))
 	for i, shards := range groups {
 		calls[i] = s.shardsCall(shards)
 	}
 	s.store.DoBulk(ctx, "stats", calls)
-	if err := store.FirstError(calls); err != nil {
-		return nil, err
-	}
-	var found []Shard
+	var asked []Shard
 	var silent []*store.Call
 	for i, shards := range groups {
+		if calls[i].Err != nil {
+			continue
+		}
 		is, timeouts := readShards(calls[i].Reply, shards)
 		for j := range is {
 			is[j].Sweeper = s.opts.First(is[j].Number, is[j].sweepers)
 			silent = append(silent, s.silentCall(is[j].Number, timeouts[j]))
 		}
-		found = append(found, is...)
+		asked = append(asked, is...)
 	}
 	s.store.DoBulk(ctx, "stats", silent)
-	if err := store.FirstError(silent); err != nil {
-		return nil, err
-	}
+	var found []Shard
 	for i, c := range silent {
-		found[i].Overdue = max(found[i].Overdue, readSilent(c.Reply))
+		if c.Err == nil {
+			asked[i].Overdue = max(asked[i].Overdue, readSilent(c.Reply))
+			found = append(found, asked[i])
+		}
+	}
+	if err := cmp.Or(store.FirstError(calls), store.FirstError(silent)); err != nil && (!away || len(found) == 0) {
+		return nil, err
 	}
 	slices.SortFunc(found, func(a, b Shard) int { return cmp.Compare(a.Number, b.Number) })
 	return found, nil
