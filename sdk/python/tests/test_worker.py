@@ -387,17 +387,19 @@ class Stops(Working):
 
 class Signals(TestCase):
     def test_a_signal_and_a_second_one(self) -> None:
-        with Server(clock=Clock()) as server:
+        with Server(clock=Clock(), interval=3600, timeout=7200) as server:  # no beat wakes the main thread meanwhile
             task = server.enqueue("t")
             worker = lubdub.Worker("default", client=server.client())
             go_on = threading.Event()
 
             @worker.handler("t")
             def handle(t: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
-                os.kill(os.getpid(), signal.SIGTERM)
-                while not server.worker().draining:
+                signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # not to the main thread, which waits and does not wake up
+                for _ in range(500):
+                    if server.worker().draining:
+                        break
                     time.sleep(0.01)
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
                 go_on.wait(30)
 
             with self.assertRaises(lubdub.Unfinished) as caught:

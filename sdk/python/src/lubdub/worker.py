@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import queue as queues
+import socket
 import threading
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
@@ -154,23 +154,33 @@ class Worker:
                 raise ConfigurationError(f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out")
 
     def _listen_to_signals(self) -> Callable[[], None]:
-        heard: "queues.SimpleQueue[int]" = queues.SimpleQueue()  # whose put a signal handler may call
+        # Where the system hands a signal to another thread, the main one, which waits, would hear of it when it wakes up; a descriptor
+        # is written to at once.
+        heard, told = socket.socketpair()
+        told.setblocking(False)
 
         def act() -> None:
             for deed in (self.close, self.kill):
-                number = heard.get()
-                if number == 0:
-                    return
+                number = 0
+                while number not in (signal.SIGTERM, signal.SIGINT):
+                    number = (heard.recv(1) or b"\xff")[0]
+                    if number == 0xFF:
+                        return
                 self.log.info("Received %s signal", signal.Signals(number).name)
                 deed()
 
-        before = {number: signal.signal(number, lambda n, _: heard.put(n)) for number in (signal.SIGTERM, signal.SIGINT)}
-        threading.Thread(target=act, name="lubdub-signals", daemon=True).start()
+        before = {number: signal.signal(number, lambda n, _: None) for number in (signal.SIGTERM, signal.SIGINT)}
+        wakeup = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        listener = threading.Thread(target=act, name="lubdub-signals", daemon=True)
+        listener.start()
 
         def restore() -> None:
-            heard.put(0)
+            signal.set_wakeup_fd(wakeup)
             for number, old in before.items():
                 signal.signal(number, old)
+            told.close()
+            listener.join(5)
+            heard.close()
 
         return restore
 
