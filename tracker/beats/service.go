@@ -77,16 +77,18 @@ const (
 	besideFrom    = 256
 )
 
-// newFlush returns the flush of a node's lane, which may be called flushesAtOnce times at once.
+// newFlush returns the flush of a node's lane, which may be called flushesAtOnce times at once. The second batcher works only beside
+// the first, whose memory is warm.
 func newFlush(s *Service, n *store.Node) func([]*Beat) {
-	free := make(chan *batcher, flushesAtOnce)
-	for range flushesAtOnce {
-		free <- newBatcher(s, n)
-	}
+	first, second := newBatcher(s, n), newBatcher(s, n)
+	var busy atomic.Bool
 	return func(batch []*Beat) {
-		b := <-free
-		b.flush(batch)
-		free <- b
+		if !busy.CompareAndSwap(false, true) {
+			second.flush(batch)
+			return
+		}
+		defer busy.Store(false)
+		first.flush(batch)
 	}
 }
 
