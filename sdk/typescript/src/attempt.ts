@@ -377,7 +377,9 @@ export class Attempt {
   /** Makes a call until it is answered, or until nothing can open it any more. */
   #persist(given: Call, onSent: (at: Moment) => void = () => {}): Promise<unknown> {
     const call: Call = { ...given, base: this.#base, token: this.#token };
-    return persist(this.#client.caller, call, { onSent, expires: () => this.#expires, other: () => this.#holder?.token() });
+    return persist(this.#client.caller, call, {
+      onSent, expires: () => this.#expires, other: () => this.#holder?.token(), leaseMs: this.#timeoutMs,
+    });
   }
 }
 

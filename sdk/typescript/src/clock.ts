@@ -60,7 +60,7 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<b
 }
 
 /** Bounds the first pause of backoff, in ms. */
-const firstPause = 100;
+export const firstPause = 100;
 
 /**
  * How long to wait before repeat n, counted from 0: evenly from nothing to a bound that doubles, so that a crowd does not come back as

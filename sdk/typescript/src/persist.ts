@@ -1,6 +1,6 @@
 import { link } from './abort.js';
 import { type Call, type Caller, maxPause, operation } from './call.js';
-import { backoff, elapsed, type Moment, read, sleep } from './clock.js';
+import { backoff, elapsed, firstPause, type Moment, read, sleep } from './clock.js';
 import { ApiError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
 
 /** When a token ends: so long after a moment. */
@@ -16,12 +16,15 @@ export interface Persistence {
   expires(): Expiry | undefined;
   /** Another token that opens it, and is newer. */
   other(): string | undefined;
+  /** How long the attempt may be silent. Pauses are short beside it: no beat lists an attempt whose completion is on its way. */
+  leaseMs: number;
 }
 
 /** Makes a call until it is answered, or until nothing can open it any more; the same each time, byte for byte. */
-export async function persist(caller: Caller, given: Call, { onSent, expires, other }: Persistence): Promise<unknown> {
+export async function persist(caller: Caller, given: Call, { onSent, expires, other, leaseMs }: Persistence): Promise<unknown> {
   const { clock } = caller.set;
   const call: Call = { ...given, tries: 1 };
+  const most = Math.min(maxPause, Math.max(firstPause, leaseMs / 12));
   for (let n = 0; ; n++) {
     const sent = read(clock);
     try {
@@ -35,7 +38,7 @@ export async function persist(caller: Caller, given: Call, { onSent, expires, ot
         continue;
       }
       if (!mayRetry(error)) throw error;
-      const pause = retryAfterOf(error) + backoff(n, maxPause);
+      const pause = retryAfterOf(error) + backoff(n, most);
       const until = expires();
       if (until && elapsed(until.at, read(clock)) + pause > until.inMs) {
         throw new UnansweredError(operation(call), 'given up, since its token has ended', false, error);
