@@ -97,8 +97,9 @@ class Runner:
 
         task.on_end(ended)
         handlers: Dict[str, List[Dict[str, Any]]] = self.order.get("handlers") or {}
+        none: List[Dict[str, Any]] = []
         steps = next((handlers[name] for name in (f"{task.task_id}/{task.attempt}", task.task_id, f"type:{task.envelope.get('type')}")
-                      if name in handlers), [])
+                      if name in handlers), none)
         try:
             return self.do(task, steps, state, names)
         finally:

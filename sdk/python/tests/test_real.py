@@ -21,7 +21,7 @@ from .helpers import HERE, REPOSITORY, TestCase
 
 LUBDUB = os.path.join(REPOSITORY, "bin", "lubdub")
 REDIS = os.environ.get("LUBDUB_TEST_REDIS_SERVER", "redis-server")
-BUSY = 4.5  # seconds: three times a worker's timeout here
+BUSY = 9.5  # seconds: three times a worker's timeout here
 
 
 def free_port() -> int:
@@ -55,7 +55,7 @@ class Deployment:
         await_("Redis answers", lambda: self.listens(redis))
         self.start([
             LUBDUB, "serve", "--redis", f"redis://127.0.0.1:{redis}/0", "--listen", f"127.0.0.1:{port}", "--admin-listen",
-            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", "500ms", "--shards", "2"], "lubdub.log")
+            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", "1s", "--shards", "2"], "lubdub.log")
         try:
             await_("the server is ready", self.ready)
         except AssertionError:
@@ -173,7 +173,7 @@ class Work(Real):
         names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]
         tasks = {name: self.enqueue(name) for name in names}
         crews = {name: self.crew(name, str(BUSY)) for name in names}
-        tracked: Any = self.client.dispatch({"heartbeatIntervalMs": 500, "heartbeatTimeoutMs": 1500})
+        tracked: Any = self.client.dispatch({"heartbeatIntervalMs": 1000, "heartbeatTimeoutMs": 3000})
         tracking = self.crew("track", str(BUSY))
         assert tracking.stdin is not None
         tracking.stdin.write(json.dumps(tracked) + "\n")
