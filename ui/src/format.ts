@@ -13,7 +13,7 @@ export function span(ms: number): string {
 // Ages tick once a second, so they have no tenths.
 export const age = (ms: number): string => ms < 1000 ? 'now' : ms < 10_000 ? `${Math.floor(ms / 1000)} s ago` : `${span(ms)} ago`;
 
-const whole = new Intl.NumberFormat('en'), some = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 }), some = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 export const number = (n: number): string => (Math.abs(n) < 100 ? some : whole).format(n);
 export const count = (n: number, one: string, many = one + 's'): string => `${whole.format(n)} ${n === 1 ? one : many}`;
 export const bytes = (n: number): string => n < 1 << 20 ? `${some.format(n / 1024)} KiB` : `${some.format(n / (1 << 20))} MiB`;

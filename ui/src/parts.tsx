@@ -38,7 +38,7 @@ export const standingOf = (w: { status: string; liveness: string }): string => w
 
 export const kinds = { task: 'tasks', run: 'runs', worker: 'workers', machine: 'machines', queue: 'queues', schedule: 'schedules', webhook: 'webhooks' } as const;
 export function Id({ kind, id }: { kind: keyof typeof kinds; id: string | null | undefined }): JSX.Element {
-  return id ? <a class="id" href={href(`${kinds[kind]}/${id}`)}>{id}</a> : <span class="dim">–</span>;
+  return id ? <a class="id" title={id} href={href(`${kinds[kind]}/${id}`)}>{id}</a> : <span class="dim">–</span>;
 }
 
 // Read shows what was read, or why it could not be; never that there is nothing when nobody knows.
