@@ -90,12 +90,12 @@ class Days(Working):
         self.assertFalse(worker.registered)
 
     def test_never_more_than_is_free(self) -> None:
-        ids = [self.server.enqueue("t") for _ in range(20)]
+        ids = [self.server.enqueue("t", number) for number in range(20)]
         most: List[int] = []
 
         def handler(task: Attempt) -> None:
             most.append(worker.active_count)
-            task.wait(5)
+            task.wait(5 + task.payload)
 
         worker = self.start(handler, concurrency=3)
         for task in ids:
@@ -221,8 +221,12 @@ class Trouble(Working):
         for _ in range(3):
             self.done(self.server.enqueue("t"))
         self.server.until("they are counted", lambda: self.server.worker().completed == 3)
+        unheard = iter([(503, {"error": "overloaded"})] * 3)
+        self.server.intercept = lambda r: next(unheard, None) if r.path.endswith("/heartbeat") else None
+        self.done(self.server.enqueue("t"))
+        self.server.until("that one too", lambda: self.server.worker().completed == 4)
         self.server.advance(100)
-        self.assertEqual(self.server.worker().completed, 3)
+        self.assertEqual(self.server.worker().completed, 4)
 
     def test_a_claim_is_repeated_under_its_id(self) -> None:
         task = self.server.enqueue("t", 7)
