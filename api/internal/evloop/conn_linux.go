@@ -35,7 +35,7 @@ const (
 	flagServed               // it has had an answer
 	flagCut                  // it must go
 	flagGone                 // it is closed
-	flagBound                // its answer is in a sheaf
+	flagBatched                // its answer is in a batch
 	flagLost                 // it is to be closed when that has been written
 )
 
@@ -57,10 +57,10 @@ func (c *Conn) Answer(b []byte, close bool) { c.AnswerTold(b, close, nil) }
 
 // AnswerTold is Answer, and calls told when all of b was handed to the connection; never, where that fails.
 func (c *Conn) AnswerTold(b []byte, close bool, told func()) {
-	if c.flags.Load()&(flagUnderWay|flagGone|flagBound) != flagUnderWay || c.out != nil {
+	if c.flags.Load()&(flagUnderWay|flagGone|flagBatched) != flagUnderWay || c.out != nil {
 		return
 	}
-	if c.loop.sheaf != nil && len(b) <= mostBound {
+	if c.loop.batch != nil && len(b) <= mostBatched {
 		c.loop.bind(c, b, close, told)
 		return
 	}
@@ -151,7 +151,7 @@ func (l *Loop) close(c *Conn) {
 	if c.has(flagGone) || c.lent.Load() != nil {
 		return
 	}
-	if c.has(flagBound) { // its descriptor may be written to just now
+	if c.has(flagBatched) { // its descriptor may be written to just now
 		c.set(flagLost)
 		return
 	}

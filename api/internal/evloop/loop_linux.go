@@ -31,9 +31,9 @@ type Loop struct {
 	old      []any // mail that has been seen to
 	stopping bool
 	underWay int         // requests
-	sheaf    *sheaf      // of what is answered just now; nil: each answer goes out at once
-	sheaves  []*sheaf    // that were written
-	beside   chan *sheaf // to who helps to write
+	batch    *batch      // of what is answered just now; nil: each answer goes out at once
+	batches  []*batch    // that were written
+	beside   chan *batch // to who helps to write
 	pace     pacer
 	scan     scan
 }
@@ -48,7 +48,7 @@ type (
 func newLoop(f *Front) (*Loop, error) {
 	l := &Loop{
 		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), epoll: -1,
-		now: time.Now().UnixNano(), beside: make(chan *sheaf, 1),
+		now: time.Now().UnixNano(), beside: make(chan *batch, 1),
 	}
 	l.pace.least = int64(f.cfg.Pace)
 	l.scan.init(l.now, f.cfg.ReadTimeout, f.cfg.WriteTimeout, f.cfg.IdleTimeout)
@@ -327,7 +327,7 @@ func (l *Loop) see(m any) {
 	case wake:
 	case errand:
 		m(l)
-	case *sheaf:
+	case *batch:
 		l.settle(m)
 	default:
 		l.landed(m)

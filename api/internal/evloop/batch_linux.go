@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sheaf is answers that have come together. Where they are many the loop and a goroutine beside it write them, each as many as it
+// batch is answers that have come together. Where they are many the loop and a goroutine beside it write them, each as many as it
 // comes to: to write is the most of what a loop does. Nothing but the writes is done beside the loop.
-type sheaf struct {
+type batch struct {
 	b       []byte // the answers, one behind the other
 	answers []answer
 	next    atomic.Int32 // the first one that nobody writes
@@ -28,16 +28,16 @@ type answer struct {
 
 const (
 	writtenAtOnce = 8       // answers that one of the two takes at a time
-	mostAnswers   = 1 << 10 // of a sheaf
-	mostBound     = 4 << 10 // bytes of an answer
+	mostAnswers   = 1 << 10 // of a batch
+	mostBatched     = 4 << 10 // bytes of an answer
 )
 
-func (s *sheaf) add(c *Conn, b []byte, close bool, told func()) {
+func (s *batch) add(c *Conn, b []byte, close bool, told func()) {
 	s.b = append(s.b, b...)
 	s.answers = append(s.answers, answer{c: c, end: len(s.b), close: close, told: told})
 }
 
-func (s *sheaf) bytes(i int) []byte {
+func (s *batch) bytes(i int) []byte {
 	begin := 0
 	if i > 0 {
 		begin = s.answers[i-1].end
@@ -46,7 +46,7 @@ func (s *sheaf) bytes(i int) []byte {
 }
 
 // write writes answers until none is left that nobody writes, and reports whether it wrote the last one.
-func (s *sheaf) write() bool {
+func (s *batch) write() bool {
 	last, all := false, len(s.answers)
 	for {
 		to := int(s.next.Add(writtenAtOnce))
@@ -65,39 +65,39 @@ func (s *sheaf) write() bool {
 
 // landed has the handler take what Post brought. Its answers go out together.
 func (l *Loop) landed(m any) {
-	l.sheaf = l.emptySheaf()
+	l.batch = l.emptyBatch()
 	defer func() {
-		s := l.sheaf
-		l.sheaf = nil
-		l.writeSheaf(s)
+		s := l.batch
+		l.batch = nil
+		l.writeBatch(s)
 	}()
 	l.handler.Landed(m)
 }
 
-// bind puts an answer into the sheaf.
+// bind puts an answer into the batch.
 func (l *Loop) bind(c *Conn, b []byte, close bool, told func()) {
-	if len(l.sheaf.answers) == mostAnswers {
-		l.writeSheaf(l.sheaf)
-		l.sheaf = l.emptySheaf()
+	if len(l.batch.answers) == mostAnswers {
+		l.writeBatch(l.batch)
+		l.batch = l.emptyBatch()
 	}
-	c.set(flagBound)
-	l.sheaf.add(c, b, close, told)
+	c.set(flagBatched)
+	l.batch.add(c, b, close, told)
 }
 
-// emptySheaf returns one that nobody looks at.
-func (l *Loop) emptySheaf() *sheaf {
-	for i, s := range l.sheaves {
+// emptyBatch returns one that nobody looks at.
+func (l *Loop) emptyBatch() *batch {
+	for i, s := range l.batches {
 		if !s.helped.Load() {
-			l.sheaves = slices.Delete(l.sheaves, i, i+1)
+			l.batches = slices.Delete(l.batches, i, i+1)
 			s.b, s.answers = s.b[:0], s.answers[:0]
 			return s
 		}
 	}
-	return new(sheaf)
+	return new(batch)
 }
 
-// writeSheaf writes all answers of a sheaf, or has some of them written beside the loop.
-func (l *Loop) writeSheaf(s *sheaf) {
+// writeBatch writes all answers of a batch, or has some of them written beside the loop.
+func (l *Loop) writeBatch(s *batch) {
 	s.next.Store(0)
 	s.left.Store(int32(len(s.answers)))
 	if least := l.front.cfg.ShareFrom; least > 0 && len(s.answers) >= least {
@@ -126,18 +126,18 @@ func (l *Loop) help() {
 	}
 }
 
-// settle goes on with the connections of a sheaf that has been written.
-func (l *Loop) settle(s *sheaf) {
+// settle goes on with the connections of a batch that has been written.
+func (l *Loop) settle(s *batch) {
 	for i := range s.answers {
 		l.settleOne(&s.answers[i], s.bytes(i))
 	}
 	clear(s.answers)
-	l.sheaves = append(l.sheaves, s)
+	l.batches = append(l.batches, s)
 }
 
 func (l *Loop) settleOne(a *answer, b []byte) {
 	defer l.contain(a.c)
-	a.c.unset(flagBound)
+	a.c.unset(flagBatched)
 	switch lost := a.c.has(flagLost); {
 	case lost && a.n < len(b):
 		l.close(a.c)

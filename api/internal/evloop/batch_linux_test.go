@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// bound sends so many requests, and has their answers bound into a sheaf that nobody writes yet. do is called on the loop.
-func (s *server) bound(n int, do func(*Loop, *sheaf)) (clients []*client) {
+// bound sends so many requests, and has their answers bound into a batch that nobody writes yet. do is called on the loop.
+func (s *server) bound(n int, do func(*Loop, *batch)) (clients []*client) {
 	s.t.Helper()
 	for i := range n {
 		clients = append(clients, s.dial().send(fmt.Sprintf("w%d\n", i)))
@@ -19,15 +19,15 @@ func (s *server) bound(n int, do func(*Loop, *sheaf)) (clients []*client) {
 		held = append(held, <-s.held)
 	}
 	s.onAll(func(l *Loop) {
-		l.sheaf = l.emptySheaf()
+		l.batch = l.emptyBatch()
 		for _, r := range held {
 			r.c.AnswerTold([]byte(r.text+"\n"), false, func() { s.told.Add(1) })
 		}
-		sheaf := l.sheaf
-		l.sheaf = nil
-		sheaf.left.Store(int32(n))
-		sheaf.next.Store(0)
-		do(l, sheaf)
+		batch := l.batch
+		l.batch = nil
+		batch.left.Store(int32(n))
+		batch.next.Store(0)
+		do(l, batch)
 	})
 	return clients
 }
@@ -38,47 +38,47 @@ func wantEach(clients []*client) {
 	}
 }
 
-// What is written beside the loop is answered as what the loop writes, be it all of a sheaf, or what the loop has left.
+// What is written beside the loop is answered as what the loop writes, be it all of a batch, or what the loop has left.
 func TestAnswersAreWrittenBesideTheLoop(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	const n = 3*writtenAtOnce + 1
 	for _, loops := range []int{0, 1, 2} { // so many times the loop takes some
 		before := s.told.Load()
-		wantEach(s.bound(n, func(l *Loop, sheaf *sheaf) {
+		wantEach(s.bound(n, func(l *Loop, batch *batch) {
 			for range loops {
-				to := int(sheaf.next.Add(writtenAtOnce))
+				to := int(batch.next.Add(writtenAtOnce))
 				for i := to - writtenAtOnce; i < to; i++ {
-					a := &sheaf.answers[i]
-					a.n, a.err = write(a.c.fd, sheaf.bytes(i))
+					a := &batch.answers[i]
+					a.n, a.err = write(a.c.fd, batch.bytes(i))
 				}
-				sheaf.left.Add(-writtenAtOnce)
+				batch.left.Add(-writtenAtOnce)
 			}
-			sheaf.helped.Store(true)
-			l.beside <- sheaf
+			batch.helped.Store(true)
+			l.beside <- batch
 		}))
 		until(t, func() bool { return s.told.Load() == before+2*n }, func() string { return "not all answers were told" })
 	}
-	wantEach(s.bound(n, func(l *Loop, sheaf *sheaf) { l.writeSheaf(sheaf) }))
+	wantEach(s.bound(n, func(l *Loop, batch *batch) { l.writeBatch(batch) }))
 	s.onAll(func(l *Loop) { l.front.cfg.ShareFrom = 0 })
-	wantEach(s.bound(n, func(l *Loop, sheaf *sheaf) { l.writeSheaf(sheaf) }))
+	wantEach(s.bound(n, func(l *Loop, batch *batch) { l.writeBatch(batch) }))
 }
 
 // A connection whose answer may just be written keeps its descriptor until that is over, so that nobody else gets the answer.
-func TestAConnectionInASheafKeepsItsDescriptor(t *testing.T) {
+func TestAConnectionInABatchKeepsItsDescriptor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	clients := s.bound(2, func(l *Loop, sheaf *sheaf) {
-		c := sheaf.answers[1].c
+	clients := s.bound(2, func(l *Loop, batch *batch) {
+		c := batch.answers[1].c
 		l.close(c)
 		if c.has(flagGone) || l.front.table.at(c.fd).conn.Load() != c {
 			t.Error("it was closed though its answer is being written")
 		}
 		c.AnswerTold([]byte("twice\n"), false, nil)
-		if len(sheaf.answers) != 2 || c.out != nil {
+		if len(batch.answers) != 2 || c.out != nil {
 			t.Error("a request was answered twice")
 		}
-		l.writeSheaf(sheaf)
+		l.writeBatch(batch)
 	})
 	if got := clients[1].ends(); got != "1\n" {
 		t.Errorf("who was to be closed got %q", got)
@@ -87,18 +87,18 @@ func TestAConnectionInASheafKeepsItsDescriptor(t *testing.T) {
 	s.opens(1)
 }
 
-// A sheaf at which somebody else still looks is not taken again, and one that is too large is written in between.
-func TestSheavesAreTakenAgain(t *testing.T) {
+// A batch at which somebody else still looks is not taken again, and one that is too large is written in between.
+func TestBatchesAreTakenAgain(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.onAll(func(l *Loop) {
-		one, two := l.emptySheaf(), l.emptySheaf()
-		l.sheaves = []*sheaf{one, two}
+		one, two := l.emptyBatch(), l.emptyBatch()
+		l.batches = []*batch{one, two}
 		one.helped.Store(true)
-		if got := l.emptySheaf(); got != two || len(l.sheaves) != 1 {
-			t.Error("a sheaf was taken that is still looked at")
+		if got := l.emptyBatch(); got != two || len(l.batches) != 1 {
+			t.Error("a batch was taken that is still looked at")
 		}
-		l.sheaves = nil
+		l.batches = nil
 	})
 	var all sync.WaitGroup
 	const n = mostAnswers + 100
@@ -117,9 +117,9 @@ func TestSheavesAreTakenAgain(t *testing.T) {
 	all.Wait()
 	s.opens(0)
 	s.onAll(func(l *Loop) {
-		for _, sheaf := range l.sheaves {
-			if cap(sheaf.answers) > 2*mostAnswers || sheaf.answers[:1][0].c != nil {
-				t.Errorf("a sheaf holds %d answers", cap(sheaf.answers))
+		for _, batch := range l.batches {
+			if cap(batch.answers) > 2*mostAnswers || batch.answers[:1][0].c != nil {
+				t.Errorf("a batch holds %d answers", cap(batch.answers))
 			}
 		}
 	})
@@ -140,8 +140,8 @@ func TestALoopWithManyRequestsUnderWayDoesNotPause(t *testing.T) {
 	s := serve(t)
 	s.dial().send("wone\n")
 	one := <-s.held
-	large := s.dial().send("b" + fmt.Sprint(2*mostBound) + ":" + strings.Repeat("x", 2*mostBound))
-	large.wants(strings.Repeat("x", 2*mostBound))
+	large := s.dial().send("b" + fmt.Sprint(2*mostBatched) + ":" + strings.Repeat("x", 2*mostBatched))
+	large.wants(strings.Repeat("x", 2*mostBatched))
 	s.onAll(func(l *Loop) {
 		if l.underWay != 1 {
 			t.Errorf("%d requests are under way, want 1", l.underWay)
