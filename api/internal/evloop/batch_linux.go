@@ -29,7 +29,7 @@ type answer struct {
 const (
 	writtenAtOnce = 8       // answers that one of the two takes at a time
 	mostAnswers   = 1 << 10 // of a batch
-	mostBatched     = 4 << 10 // bytes of an answer
+	mostBatched   = 4 << 10 // bytes of an answer
 )
 
 func (s *batch) add(c *Conn, b []byte, close bool, told func()) {

@@ -35,7 +35,7 @@ const (
 	flagServed               // it has had an answer
 	flagCut                  // it must go
 	flagGone                 // it is closed
-	flagBatched                // its answer is in a batch
+	flagBatched              // its answer is in a batch
 	flagLost                 // it is to be closed when that has been written
 )
 
