@@ -145,6 +145,8 @@ var mutants = []mutant{
 	{"what waits is left behind when two flushers look at once", "tracker/lane/lane.go",
 		"if l.running.Add(-1) > 0 {", "if l.running.Add(-1) >= 0 {",
 		"^TestAFlusherDoesNotRelyOnOneThatHasEnded$"},
+	{"what is put while a flush ends is left behind", "tracker/lane/lane.go", "	return l.waiting() > 0\n", "	return false\n",
+		"^TestAnItemPutAfterTheDrainIsTaken$"},
 	{"a small flush begins beside another", "tracker/lane/lane.go", "|| l.waiting() >= l.least {", "|| true {",
 		"^TestASecondFlushBeginsWhereEnoughWaits$"},
 	{"many items wake nobody", "tracker/lane/lane.go", "before == 0 && fit > 0 || before < l.least && before+fit >= l.least",

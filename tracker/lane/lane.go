@@ -137,8 +137,7 @@ func (l *Lane[T]) run() {
 				l.flush(batch)
 				clear(batch) // the batch must not keep what it carried alive
 			}
-			l.running.Add(-1)
-			if len(batch) > 0 {
+			if l.end() {
 				continue
 			}
 			if closed {
@@ -161,6 +160,13 @@ func (l *Lane[T]) begin() bool {
 		}
 		// All others have ended, or have seen this one and left what waits to it.
 	}
+}
+
+// end is the end of what begin began. It reports whether anything waits: who put it since the drain, and found a flush under way, has
+// left it to that.
+func (l *Lane[T]) end() bool {
+	l.running.Add(-1)
+	return l.waiting() > 0
 }
 
 // waiting returns how much waits.

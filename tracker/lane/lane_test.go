@@ -160,9 +160,32 @@ func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
 	}
 }
 
+// TestAnItemPutAfterTheDrainIsTaken: a flusher that has found nothing, but has not ended yet, is relied on by another one that was
+// woken for an item meanwhile.
+func TestAnItemPutAfterTheDrainIsTaken(t *testing.T) {
+	l := NewOverlapping[int](minStripe, 1, 0, 2, nil)
+	if !l.begin() || len(l.drain(nil)) != 0 {
+		t.Fatal("the first does not begin, or finds something")
+	}
+	l.Put(1)
+	if l.begin() {
+		t.Fatal("another one begins beside the first for one item")
+	}
+	if !l.end() {
+		t.Error("the first leaves what the other has left to it")
+	}
+	if !l.begin() || len(l.drain(nil)) != 1 || l.end() {
+		t.Error("what waits is not taken by the first, or something else waits")
+	}
+}
+
 // TestFewItemsAreNeverLeftBehind: however flushes begin and end beside each other, what waits is taken.
 func TestFewItemsAreNeverLeftBehind(t *testing.T) {
-	const putters, each = 4, 20000
+	t.Run("of one", func(t *testing.T) { fewItems(t, 1, 100_000) })
+	t.Run("of some", func(t *testing.T) { fewItems(t, 4, 20_000) })
+}
+
+func fewItems(t *testing.T, putters, each int) {
 	l := NewOverlapping(minStripe, 1, 3, 3, func(batch []*sync.WaitGroup) {
 		for _, fate := range batch {
 			fate.Done()
@@ -178,7 +201,7 @@ func TestFewItemsAreNeverLeftBehind(t *testing.T) {
 					t.Error("refused")
 					fates.Done()
 				}
-				if i%(p+2) == 0 {
+				if i%(p+1) == 0 {
 					fates.Wait() // perhaps nothing else is put that would wake a flusher
 				}
 			}
