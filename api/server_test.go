@@ -277,8 +277,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // A server that is stopped before it has begun to serve does not begin then: whoever started it would wait for ever.
 func TestAStoppedServerDoesNotServe(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
+	e := newEnv(t) // not beside tests that could listen on the same port just then
 	if err := e.s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}

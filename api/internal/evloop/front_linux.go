@@ -151,9 +151,17 @@ func (f *Front) Close() error {
 	if f.stopping.Swap(true) {
 		return nil
 	}
+	deaf(f.ln) // its socket is the loop's too, which closes it later
 	err := f.ln.Close()
 	f.loops[0].mail.put(stop{})
 	return err
+}
+
+// deaf has a listening socket take no more connections, whoever else has a descriptor of it.
+func deaf(ln *net.TCPListener) {
+	if raw, err := ln.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
+	}
 }
 
 // Open returns how many connections there are, those that are lent included, and how many of those that are not were cut and are
