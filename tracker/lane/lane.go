@@ -128,7 +128,6 @@ func (l *Lane[T]) run() {
 		for {
 			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
 			runtime.Gosched()
-			closed := l.closed.Load() // read before what waits: nothing is put after it
 			if !l.begin() {
 				break // whoever flushes takes what waits
 			}
@@ -137,14 +136,14 @@ func (l *Lane[T]) run() {
 				l.flush(batch)
 				clear(batch) // the batch must not keep what it carried alive
 			}
-			if l.end() {
-				continue
-			}
+			more, closed := l.end()
 			if closed {
 				l.signal() // the next flusher of this lane
 				return
 			}
-			break
+			if !more {
+				break
+			}
 		}
 	}
 }
@@ -162,11 +161,13 @@ func (l *Lane[T]) begin() bool {
 	}
 }
 
-// end is the end of what begin began. It reports whether anything waits: who put it since the drain, and found a flush under way, has
-// left it to that.
-func (l *Lane[T]) end() bool {
+// end is the end of what begin began. It reports whether anything waits, and else whether the lane is closed: whoever was woken for
+// either meanwhile, and found a flush under way, has left it to that.
+func (l *Lane[T]) end() (more, closed bool) {
 	l.running.Add(-1)
-	return l.waiting() > 0
+	closed = l.closed.Load() // read before what waits: nothing is put after it
+	more = l.waiting() > 0
+	return more, closed && !more
 }
 
 // waiting returns how much waits.

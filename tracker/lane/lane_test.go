@@ -171,11 +171,40 @@ func TestAnItemPutAfterTheDrainIsTaken(t *testing.T) {
 	if l.begin() {
 		t.Fatal("another one begins beside the first for one item")
 	}
-	if !l.end() {
+	if more, _ := l.end(); !more {
 		t.Error("the first leaves what the other has left to it")
 	}
-	if !l.begin() || len(l.drain(nil)) != 1 || l.end() {
-		t.Error("what waits is not taken by the first, or something else waits")
+	if !l.begin() || len(l.drain(nil)) != 1 {
+		t.Error("what waits is not taken by the first")
+	}
+	if more, closed := l.end(); more || closed {
+		t.Errorf("something else waits %v, the lane is closed %v", more, closed)
+	}
+}
+
+// TestACloseAfterTheDrainIsNoticed: a flusher that has begun before the lane was closed is relied on by the one that was woken for that.
+func TestACloseAfterTheDrainIsNoticed(t *testing.T) {
+	l := NewOverlapping[int](minStripe, 1, 0, 2, nil)
+	if !l.begin() || len(l.drain(nil)) != 0 {
+		t.Fatal("the first does not begin, or finds something")
+	}
+	l.Close()
+	if l.begin() {
+		t.Fatal("another one begins beside the first for nothing")
+	}
+	if more, closed := l.end(); more || !closed {
+		t.Errorf("something waits %v, the lane is closed %v", more, closed)
+	}
+}
+
+// TestOverlappingLanesClose closes lanes at every moment of their flushers' lives.
+func TestOverlappingLanesClose(t *testing.T) {
+	for i := range 20_000 {
+		l := NewOverlapping(minStripe, 1, 1+i%3, 3, func([]int) {})
+		if i%2 == 0 {
+			l.Put(i)
+		}
+		l.Close()
 	}
 }
 
