@@ -174,12 +174,15 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 			t.Fatalf("answer %d: %s of %s", i, res.Status, id)
 		}
 	}
-	delivered := 0
-	for _, act := range w.loop.seen.take() {
-		if act == "delivered cancelled" {
-			delivered++
+	delivered := 0 // each is told after its answer has gone out
+	until(t, func() bool {
+		for _, act := range w.loop.seen.take() {
+			if act == "delivered cancelled" {
+				delivered++
+			}
 		}
-	}
+		return delivered >= n/2
+	}, func() string { return fmt.Sprintf("%d deliveries", delivered) })
 	if delivered != n/2 {
 		t.Errorf("%d deliveries", delivered)
 	}
