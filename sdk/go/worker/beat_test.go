@@ -178,10 +178,11 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// A task that ends in an outage is completed before two beats, which do not list it any more, would have it lost.
+// A task that ends in an outage is completed before two beats, which do not list it any more, would have it lost. Their interval is
+// longer than the server's Retry-After.
 func TestACompletionComesBeforeTwoBeats(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 3*time.Second))
+		server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(2*time.Second, 6*time.Second))
 		c, err := client.New(server.URL(), server.Options()...)
 		if err != nil {
 			t.Fatal(err)

@@ -149,14 +149,13 @@ func TestACancelledTaskIsNotBegun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.run(func(context.Context, *worker.Task) (any, error) { t.Error("it was begun"); return 1, nil })
-		id := ""
 		s.server.Intercept(func(r *http.Request, _ []byte) (int, any, bool) {
-			if strings.HasSuffix(r.URL.Path, "/started") {
-				s.server.Cancel(id, "user_requested")
+			if task, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/tasks/"), "/started"); ok {
+				s.server.Cancel(task, "user_requested")
 			}
 			return 0, nil, false
 		})
-		id = s.enqueue()
+		id := s.enqueue()
 		synctest.Wait()
 		if got := s.server.Task(id); got.State != v1.Cancelled {
 			t.Errorf("%+v", got)
