@@ -47,11 +47,13 @@ describe('each page', { concurrency: 3 }, () => {
 
 test('what is shown first is small', async () => {
   const page = await browser.newPage();
-  let bytes = 0;
-  page.on('response', async (r) => { if (r.url().includes('/ui/')) bytes += (await r.request().sizes()).responseBodySize; });
+  const files = [];
+  page.on('requestfinished', (r) => { if (r.url().includes('/ui/')) files.push(r); });
   await page.goto(stage.base + '/ui/');
   await page.waitForSelector('main h1');
   await page.waitForLoadState('networkidle');
+  let bytes = 0;
+  for (const file of files) bytes += (await file.sizes()).responseBodySize;
   assert.ok(bytes > 10_000 && bytes <= 120_000, `${bytes} bytes`);
   await page.close();
 });
