@@ -157,7 +157,7 @@ tidy: ## what `go mod tidy` does, which does not work where the SDK is not publi
 	cd deploy/check && GOWORK=off go mod tidy
 
 lint: ## gofmt, go vet, staticcheck
-	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
+	@test -z "$$(gofmt -l . | tee -a /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
 	go vet -tags long $(PACKAGES)
 	go tool staticcheck -tags long $(PACKAGES)
 	cd bench/baselines/etcd && GOWORK=off go vet ./...
