@@ -156,12 +156,12 @@ func (p *prompt) everyRoute(t *testing.T, each int, check func(r *route, a promp
 	all.Wait()
 	own := late()
 	for r, d := range took {
-		limit := promptTimeout*3/2 + own
+		limit := promptTimeout*3/2 + 4*own // whoever asks, the proxy, the front end and the lane may each be late by that
 		if r.op == opClaim {
 			limit += 300 * time.Millisecond
 		}
 		if d > limit {
-			t.Errorf("%s: answered after %v; want %v, and this process was late by %v itself", r, d, promptTimeout*3/2, own)
+			t.Errorf("%s: answered after %v; want %v, and this process was late by %v at a time itself", r, d, promptTimeout*3/2, own)
 		}
 	}
 }
