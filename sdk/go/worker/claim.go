@@ -50,13 +50,13 @@ func (w *Worker) keepClaiming(ctx, doing context.Context) {
 func (w *Worker) reserve() (places int, ok bool) {
 	w.await(func() bool {
 		places = min(w.set.concurrency-len(w.jobs), maxClaim)
-		ok = !w.draining && w.fatal == nil && w.stopping.Err() == nil
-		if ok && places > 0 {
+		over := w.draining || w.fatal != nil || w.stopping.Err() != nil
+		if ok = !over && places > 0; ok {
 			w.claiming = places
 		}
-		return !ok || places > 0
+		return over || ok
 	}, w.stopping.Done(), nil)
-	return places, ok && w.stopping.Err() == nil
+	return places, ok
 }
 
 // claim asks for tasks until it is answered, under one id; an error says that there will be no more.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,6 +144,27 @@ func TestTheDrainsDeadlineIsInTheContext(t *testing.T) {
 		}
 		if _, known := worker.DrainDeadline(t.Context()); known {
 			t.Error("there is one without a task")
+		}
+	})
+}
+
+// However a stop falls between the steps of a claim, an idle worker has stopped when its claims are over.
+func TestAStopAtAnyMoment(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		for i := range 1000 {
+			s := newSite(t)
+			s.worker.Handle("job", untilDone)
+			began := time.Now()
+			go func() { s.ended <- s.worker.Run(t.Context()) }()
+			for !s.worker.Registered() {
+				runtime.Gosched()
+			}
+			for range i % 50 {
+				runtime.Gosched()
+			}
+			if err := s.stop(); err != nil || time.Since(began) > 5*time.Second {
+				t.Fatalf("stop %d: %v, after %v", i, err, time.Since(began))
+			}
 		}
 	})
 }
