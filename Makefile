@@ -48,7 +48,7 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 	go test -short -vet=off $(PACKAGES)
 
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
-	go test -race -count=1 -timeout 30m $(PACKAGES)
+	go test -race -vet=off -count=1 -timeout 15m $(PACKAGES)
 
 test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 

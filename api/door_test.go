@@ -312,7 +312,7 @@ func endsWithHalves(t *testing.T, withoutLoop bool) {
 	halves["half of a second one"].send("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: 1000000\n\n")
 	e.bodiesHeld(1000000) // it has begun
 	e.waiting(len(halves))
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- e.s.Shutdown(ctx) }()

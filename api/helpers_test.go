@@ -403,7 +403,7 @@ func (e *env) rawUntilRefused(request string) string {
 // until waits for what another goroutine brings about; what says what is there instead.
 func until(t *testing.T, good func() bool, what func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !good(); runtime.Gosched() {
+	for deadline := time.Now().Add(patience); !good(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal(what())
 		}

@@ -75,7 +75,7 @@ func TestBalancerOfCompose(t *testing.T) {
 	var replicas []*running
 	var urls []string
 	for range 2 {
-		r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "200ms"}, anyPort...)...)
+		r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "2s"}, anyPort...)...)
 		url, _ := r.urls()
 		replicas, urls = append(replicas, r), append(urls, url)
 	}
@@ -102,7 +102,7 @@ func TestBalancerOfCompose(t *testing.T) {
 	if err := redis.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	for range 2 {
 		if status, body := create(); status != http.StatusServiceUnavailable || !strings.Contains(body, `"error":"store_unavailable"`) {
 			t.Errorf("while Redis does not answer: %d %s", status, body)
 		}

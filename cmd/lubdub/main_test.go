@@ -88,6 +88,9 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
+// patientRedis is for all tests that do not say otherwise: on a busy machine a round trip may take longer than a second.
+const patientRedis = "LUBDUB_REDIS_TIMEOUT=20s"
+
 // launch starts the program with nothing but the given environment and arguments.
 func launch(t *testing.T, environ []string, args ...string) *running {
 	t.Helper()
@@ -104,7 +107,7 @@ func launchBy(t *testing.T, environ []string, path string, args ...string) *runn
 	t.Helper()
 	skipIfShort(t)
 	r := &running{t: t, cmd: exec.Command(path, args...), lines: make(chan string, 10_000), errs: &lockedBuffer{}, exited: make(chan struct{})}
-	r.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
+	r.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), patientRedis}, environ...)
 	r.cmd.Stderr = r.errs
 	out, err := r.cmd.StdoutPipe()
 	if err != nil {
@@ -218,7 +221,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // one is a client that keeps no connection, so that it never stands in a stop's way.
-var one = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+var one = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: long}
 
 // ask makes a request and gives its status and body; status 0 when there was no answer.
 func ask(method, url, token, body string) (int, string) {

@@ -40,7 +40,7 @@ func TestRollingRestarts(t *testing.T) {
 			replicas[i].urls()
 			continue
 		}
-		replicas[i] = start("api", "127.0.0.1:0")
+		replicas[i] = start("api", redistest.FreeAddr()) // where it comes back
 		url, _ := replicas[i].urls()
 		balancer.hosts = append(balancer.hosts, strings.TrimPrefix(url, "http://"))
 	}

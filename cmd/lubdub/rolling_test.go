@@ -62,7 +62,7 @@ type deployment struct {
 func newDeployment(t *testing.T, redis, public string) *deployment {
 	d := &deployment{T: t, redis: redis, public: public, replicas: make([]*running, 4), admins: make([]string, 4)}
 	for i := range d.replicas {
-		d.start(i, "127.0.0.1:0")
+		d.start(i, redistest.FreeAddr()) // where it comes back
 	}
 	return d
 }

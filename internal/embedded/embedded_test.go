@@ -80,7 +80,7 @@ func TestKeysExpire(t *testing.T) {
 	defer r.Close()
 	c := client(t, r)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := c.Set(ctx, "k", "v", 20*time.Millisecond).Err(); err != nil {
 		t.Fatal(err)

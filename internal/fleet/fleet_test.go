@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/bubble"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -22,7 +22,7 @@ const halfMinute = 29900 * time.Millisecond
 func show(t *testing.T, server *fake, create time.Duration, adjust func(*Options)) Summary {
 	t.Helper()
 	var s Summary
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		o := Options{BaseURL: "http://lubdub", Token: "x", Client: &http.Client{Transport: server}, Seed: 7, Rate: 4}
 		if adjust != nil {
 			adjust(&o)
@@ -184,7 +184,7 @@ func TestADeadlineThatPassedBeforeItsTaskWasMade(t *testing.T) {
 
 // What the server refuses is told and counted. It does not end the show, which would take the server with it.
 func TestARefusedTokenIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		began := time.Now()
 		f := New(Options{BaseURL: "http://lubdub", Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 401, Body: http.NoBody}, nil
@@ -199,7 +199,7 @@ func TestARefusedTokenIsTold(t *testing.T) {
 }
 
 func TestStopsWithContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		server := newFake()
 		server.blind = true
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

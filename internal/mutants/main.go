@@ -30,6 +30,7 @@ func main() {
 type lab struct {
 	dir   string
 	limit time.Duration
+	all   []folder          // packages that have tests
 	right map[string]string // test binaries without any bug, by package
 }
 
@@ -39,7 +40,11 @@ func run(only *regexp.Regexp, limit time.Duration) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	l := &lab{dir: dir, limit: limit, right: map[string]string{}}
+	all, err := foldersOf(".")
+	if err != nil {
+		return err
+	}
+	l := &lab{dir: dir, limit: limit, all: all, right: map[string]string{}}
 	var chosen []mutant
 	for _, m := range mutants {
 		if only.MatchString(m.bug) || only.MatchString(m.file) {
@@ -80,7 +85,7 @@ func run(only *regexp.Regexp, limit time.Duration) error {
 func (l *lab) tryRight(chosen []mutant) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
-		in, err := packagesOf(".", m.tests)
+		in, err := packagesOf(l.all, m.tests)
 		if err != nil {
 			return err
 		}
@@ -138,7 +143,7 @@ func (l *lab) tryScript(m mutant, file string, wrong []byte) (string, error) {
 
 // first returns the first failure in any of the packages that have the tests of a mutant.
 func (l *lab) first(m mutant, try func(pkg string) (string, error)) (caught string, err error) {
-	in, err := packagesOf(".", m.tests)
+	in, err := packagesOf(l.all, m.tests)
 	for _, pkg := range in {
 		if caught, err = try(pkg); caught != "" || err != nil {
 			return caught, err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,39 +13,53 @@ import (
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// packagesOf lists the packages under a root that have tests which match, as `go test` names them.
-func packagesOf(root, tests string) (pkgs []string, err error) {
-	matches, err := regexp.Compile(tests)
-	if err != nil {
-		return nil, err
-	}
+// folder is a package's, with the names of its tests.
+type folder struct {
+	path  string
+	tests []string
+}
+
+// foldersOf lists the packages under a root that have tests.
+func foldersOf(root string) (all []folder, err error) {
+	tests := map[string][]string{}
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() == ".git" || !strings.HasSuffix(path, "_test.go") {
-			return skip(d, err)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
+		in, err := filepath.Rel(root, filepath.Dir(path))
 		for _, m := range testFunc.FindAllSubmatch(text, -1) {
-			if matches.Match(m[1]) {
-				folder, err := filepath.Rel(root, filepath.Dir(path))
-				pkgs = append(pkgs, "./"+filepath.ToSlash(folder))
-				return err
-			}
+			tests[in] = append(tests[in], string(m[1]))
 		}
-		return nil
+		return err
 	})
-	slices.Sort(pkgs)
-	if pkgs = slices.Compact(pkgs); err == nil && len(pkgs) == 0 {
-		err = fmt.Errorf("no package has a test that matches %s", tests)
+	for _, in := range slices.Sorted(maps.Keys(tests)) {
+		all = append(all, folder{"./" + filepath.ToSlash(in), tests[in]})
 	}
-	return pkgs, err
+	return all, err
 }
 
-func skip(d fs.DirEntry, err error) error {
-	if err == nil && d.IsDir() && d.Name() == ".git" {
-		return filepath.SkipDir
+// packagesOf lists the packages that have tests which match, as `go test` names them.
+func packagesOf(all []folder, tests string) (pkgs []string, err error) {
+	matches, err := regexp.Compile(tests)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	for _, f := range all {
+		if slices.ContainsFunc(f.tests, matches.MatchString) {
+			pkgs = append(pkgs, f.path)
+		}
+	}
+	if len(pkgs) == 0 {
+		return nil, fmt.Errorf("no package has a test that matches %s", tests)
+	}
+	return pkgs, nil
 }

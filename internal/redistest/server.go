@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -106,7 +105,7 @@ func newServer(conf string, env, args []string) (*Server, error) {
 	} else if err := s.writeACL(); err != nil {
 		return nil, err
 	}
-	for range 5 { // a free port may be taken before the server binds it
+	for range 5 { // a Cluster node's second port may be taken
 		s.Addr = FreeAddr()
 		if err = s.start(); err == nil {
 			return s, nil
@@ -124,18 +123,6 @@ func (s *Server) writeACL() error {
 	}
 	s.acl = filepath.Join(s.dir, "users.acl")
 	return os.WriteFile(s.acl, []byte(rules), 0o600)
-}
-
-// FreeAddr returns a loopback address that nothing listens on. Its port, and the one 10,000 above that Cluster nodes
-// use, lie below those that systems hand out for outgoing connections: Restart finds its port free again.
-func FreeAddr() string {
-	for {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(11_000+rand.IntN(11_000)))
-		if ln, err := net.Listen("tcp", addr); err == nil {
-			_ = ln.Close()
-			return addr
-		}
-	}
 }
 
 func (s *Server) start(more ...string) error {
@@ -182,12 +169,15 @@ func (s *Server) start(more ...string) error {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
+// startTime is far more than a server takes to answer, on any machine.
+const startTime = time.Minute
+
 // awaitReady returns when the server answers, and it is this one: another process may have been quicker to take
 // the port.
 func (s *Server) awaitReady() error {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	ours := fmt.Sprintf("process_id:%d\r\n", s.proc.Pid)
 	for {
@@ -204,7 +194,7 @@ func (s *Server) awaitReady() error {
 			log, _ := os.ReadFile(s.logFile())
 			return fmt.Errorf("redis-server ended at once: %s", log)
 		case <-ctx.Done():
-			return errors.Join(errors.New("redis-server did not answer within 15 s"), err)
+			return errors.Join(errors.New("redis-server did not answer within "+startTime.String()), err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -246,4 +236,5 @@ func (s *Server) Restart(args ...string) error { return s.start(args...) }
 func (s *Server) remove() {
 	s.Kill()
 	_ = os.RemoveAll(s.dir)
+	giveBack(s.Addr)
 }

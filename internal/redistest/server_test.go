@@ -63,7 +63,7 @@ func TestFrozenServerIsSilent(t *testing.T) {
 	if err := s.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(startTime))
 	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "+PONG\r\n" {
 		t.Fatalf("after Thaw it answers %q, %v", answer, err)
 	}
@@ -165,7 +165,7 @@ func TestNothingOutlivesTheTestBinary(t *testing.T) {
 	_ = victim.Process.Kill()
 	_ = victim.Wait()
 
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(startTime)
 	_ = conn.SetReadDeadline(deadline)
 	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the server lives on")

@@ -38,7 +38,7 @@ func shake(t *testing.T, server, client *tls.Config) (name string, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	c := tls.Client(conn, client)

@@ -163,7 +163,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 		"the end": func(tr *tracker.Tracker) error { return tr.Close(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL()})
+			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 			a := trackertest.NewTask(t, tr, "t"+fmt.Sprint(len(name)))
 			if err := end(tr); err != nil {
 				t.Fatal(err)
@@ -176,7 +176,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 		})
 	}
 	t.Run("a bug where slow beats are explained", func(t *testing.T) {
-		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL()})
+		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 		l := newLandings()
 		b := &tracker.Beat{} // of no attempt
 		tr.ExplainLater([]*tracker.Beat{b}, l.landed)

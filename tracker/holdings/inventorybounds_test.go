@@ -50,7 +50,7 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 	const n = 200_000
 	done := make(chan int)
 	go func() { done <- holdings.TellLost(strangers(n), strangers(n)) }()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), trackertest.Patience)
 	defer cancel()
 	select {
 	case told := <-done:
@@ -58,7 +58,7 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 			t.Fatalf("told of %d, want %d", told, n)
 		}
 	case <-ctx.Done():
-		t.Fatal("telling of 200,000 attempts takes longer than 20 s")
+		t.Fatal("telling of 200,000 attempts takes minutes")
 	}
 }
 

@@ -113,6 +113,7 @@ func TestAClaimIDRace(t *testing.T) {
 func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
 		c.Hire("w1")
 		waits := make(chan []string)
 		go func() {

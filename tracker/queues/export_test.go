@@ -61,8 +61,8 @@ func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err erro
 	return len(o.entries), func() { l.leave(w); c.giveBack(context.Background()) }, o.err
 }
 
-// OnlyWhenTold has full claims look for a free place only when they are told.
-func (s *Service) OnlyWhenTold() { s.fullRetry = time.Hour }
+// OnlyWhenTold has claims look for a task, and full ones for a free place, only when they are told. Call it before any waits.
+func (s *Service) OnlyWhenTold() { s.fullRetry, s.safety = time.Hour, time.Hour }
 
 // TellWhenFree asks what a claim of a full worker asks for.
 func (s *Service) TellWhenFree(worker string) { s.tellWhenFree(context.Background(), worker) }

@@ -141,6 +141,7 @@ func TestATaskIsInOneList(t *testing.T) {
 func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
 		ctx, cancel := context.WithCancel(c.Ctx)

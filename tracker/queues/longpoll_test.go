@@ -3,7 +3,6 @@ package queues_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -12,11 +11,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// await is a claim in the background that waits for less than it takes until a room looks by itself: what it gets it was
-// woken for.
+// await is a claim in the background that waits for as long as one may. After OnlyWhenTold what it gets it was woken for.
 func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int,
 	change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
-	return awaitFor(c, ctx, tr, worker, max, 4*time.Second, change...)
+	return awaitFor(c, ctx, tr, worker, max, tracker.MaxClaimWait, change...)
 }
 
 func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration,
@@ -38,9 +36,8 @@ func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, wor
 
 // waiting returns when n claims wait, having been told that there is nothing.
 func waiting(c *trackertest.Crew, n int) {
-	for c.WaitingClaims() != n {
-		runtime.Gosched() // until the claims' goroutines have run
-	}
+	c.Helper()
+	trackertest.Until(c, func() bool { return c.WaitingClaims() == n })
 }
 
 // A claim that waits gets a task as soon as there is one, on whichever replica it waits.
@@ -48,6 +45,8 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		other := trackertest.NewHarness(c.TB, c.Store)
+		c.OnlyWhenTold()
+		other.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2")
 		here := await(c, c.Ctx, c.Tracker, "w1", 1)
@@ -68,6 +67,7 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2", func(n *tracker.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
 		ctx, cancel := context.WithCancel(c.Ctx)
@@ -92,6 +92,7 @@ func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2")
 		for name, ready := range map[string]func(){
@@ -160,6 +161,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		ctx, cancel := context.WithCancel(c.Ctx)
 		defer cancel()
+		c.OnlyWhenTold()
 		c.Hire("first")
 		first := await(c, ctx, c.Tracker, "first", 1)
 		waiting(c, 1)
@@ -193,7 +195,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		}
 		c.MustQueue("t1", "x")
 		var got []*tracker.Envelope
-		for len(got) == 0 {
+		trackertest.Until(c, func() bool {
 			for _, one := range all {
 				select {
 				case tasks := <-one:
@@ -201,7 +203,8 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 				default:
 				}
 			}
-		}
+			return len(got) > 0
+		})
 		c.WantIDs(got, "t1")
 		if looks := c.Looks() - before; looks > 4 {
 			c.Errorf("%d looks to wake one of %d claims", looks, n)

@@ -32,13 +32,14 @@ type Service struct {
 	asked     *lru.Cache[string, map[string]string] // labels by their hash
 	able      *lru.Cache[string, *ability]          // by its hash too
 	fullRetry time.Duration                         // set when it is made, and by tests
+	safety    time.Duration                         // the same
 }
 
 // New makes the service. Close it.
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
-		asked: newAskedCache(), able: newAbleCache(), fullRetry: fullRetry,
+		asked: newAskedCache(), able: newAbleCache(), fullRetry: fullRetry, safety: safetyPeriod,
 	}
 	made.listener.queues = made
 	return made

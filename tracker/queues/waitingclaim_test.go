@@ -84,7 +84,7 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		select {
 		case err := <-refused:
 			c.WantCode(err, tracker.WorkerDraining)
-		case <-time.After(20 * time.Second):
+		case <-time.After(40 * time.Second):
 			c.Fatal("it sits out its wait")
 		}
 		<-drained // whoever drains has more to do than what the claim hears of
@@ -132,10 +132,8 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 			})
 			held := c.MustClaim("w1", 1)
 			c.WantIDs(held, "t-"+name[:5])
-			got := awaitFor(c, c.Ctx, c.Tracker, "w1", 1, 20*time.Second)
-			for c.FullClaims(c.IDs["w1"]) == 0 {
-				time.Sleep(time.Millisecond) // between two looks; nothing is concluded from it
-			}
+			got := awaitFor(c, c.Ctx, c.Tracker, "w1", 1, tracker.MaxClaimWait)
+			trackertest.Until(c, func() bool { return c.FullClaims(c.IDs["w1"]) > 0 })
 			c.MustQueue("u-"+name[:5], "x")
 			if err := end(held[0].Attempt); err != nil {
 				c.Fatal(err)
@@ -174,6 +172,7 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
+		c.OnlyWhenTold()
 		c.Hire("w1")
 		got := await(c, c.Ctx, c.Tracker, "w1", 1)
 		waiting(c, 1)

@@ -113,7 +113,7 @@ func (l *waitlist) join(c *claim) *waitingClaim {
 	l.queues.listener.start()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.Wait > 0 && time.Since(l.emptySince) < safetyPeriod {
+	if c.Wait > 0 && time.Since(l.emptySince) < l.queues.safety {
 		w.fresh = false // a wake that is still on its way will reach it; a claim that does not wait must look
 		w.offers <- &offer{to: w}
 	}
@@ -121,7 +121,7 @@ func (l *waitlist) join(c *claim) *waitingClaim {
 	l.waiters = append(l.waiters, w)
 	l.queues.metrics.waiting.Inc()
 	if l.safety == nil {
-		l.safety = time.AfterFunc(store.Jittered(safetyPeriod), l.matchAll)
+		l.safety = time.AfterFunc(store.Jittered(l.queues.safety), l.matchAll)
 	}
 	l.start()
 	return w
@@ -203,7 +203,7 @@ func (l *waitlist) matchAll() {
 		}
 	}
 	if l.safety != nil {
-		l.safety.Reset(store.Jittered(safetyPeriod))
+		l.safety.Reset(store.Jittered(l.queues.safety))
 	}
 	l.start()
 }

@@ -20,7 +20,8 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 	client := server.Client()
 	defer func() { _ = client.Close() }()
 	for db, own := range map[string]string{"0": "lubdub:wake", "3": "lubdub:wake:3"} {
-		tr := trackertest.Open(t, tracker.Options{RedisURL: strings.TrimSuffix(server.URL(), "0") + db, Shards: 1})
+		tr := trackertest.Open(t, tracker.Options{RedisURL: strings.TrimSuffix(server.URL(), "0") + db, Shards: 1,
+			RedisTimeout: 10 * time.Second})
 		w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ func TestCrewOnCluster(t *testing.T) {
 func crewLife(t *testing.T, url string) {
 	t.Helper()
 	const tasks = 40
-	tr := trackertest.Open(t, tracker.Options{RedisURL: url, WorkerInterval: 400 * time.Millisecond})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: url, WorkerInterval: 1500 * time.Millisecond, RedisTimeout: 10 * time.Second})
 	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
 	register := func(machine string) string {
 		n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "crew", Types: []string{"x"}, MachineID: machine, MaxConcurrent: 2 * tasks}
@@ -67,7 +67,7 @@ func crewLife(t *testing.T, url string) {
 	}
 	// claim claims all, and beats meanwhile.
 	claim := func(id string, attempt int) (got []*tracker.Envelope) {
-		for until := time.Now().Add(time.Minute); len(got) < tasks && time.Now().Before(until); beat(id) {
+		for until := time.Now().Add(trackertest.Patience); len(got) < tasks && time.Now().Before(until); beat(id) {
 			more, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "crew", Max: 100,
 				ClaimID: fmt.Sprintf("c%d-%d", attempt, len(got))})
 			if err != nil {
@@ -99,10 +99,10 @@ func crewLife(t *testing.T, url string) {
 	if w := worker(dies); w.Held != tasks {
 		t.Fatalf("it holds %d of %d", w.Held, tasks)
 	}
-	for until := time.Now().Add(time.Minute); worker(dies).Status != tracker.Offline || worker(dies).Held > 0; sweep() {
+	for until := time.Now().Add(trackertest.Patience); worker(dies).Status != tracker.Offline || worker(dies).Held > 0; sweep() {
 		beat(heir)
 		if time.Now().After(until) {
-			t.Fatalf("a minute after its last beat: %+v", worker(dies))
+			t.Fatalf("long after its last beat: %+v", worker(dies))
 		}
 	}
 	if w := worker(dies); w.StatusReason != string(tracker.WorkerStale) {
@@ -123,9 +123,9 @@ func crewLife(t *testing.T, url string) {
 	if _, err := tr.DrainWorker(t.Context(), trackertest.Scope, heir, tracker.Drain{}); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(time.Minute); worker(heir).Status != tracker.Offline; sweep() {
+	for until := time.Now().Add(trackertest.Patience); worker(heir).Status != tracker.Offline; sweep() {
 		if time.Now().After(until) {
-			t.Fatalf("a minute after its drain: %+v", worker(heir))
+			t.Fatalf("long after its drain: %+v", worker(heir))
 		}
 	}
 	if w := worker(heir); w.Held != 0 || w.Placed != 0 {

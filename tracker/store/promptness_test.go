@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,13 +43,14 @@ func (a *waits) ask(n int, call func(i int) error) {
 	all.Wait()
 }
 
-func (a *waits) within(t *testing.T, what string, limit time.Duration) {
+// within notes in late what was answered after more than a limit.
+func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit time.Duration) {
 	t.Helper()
 	slices.Sort(a.took)
 	median, most := a.took[len(a.took)/2], a.took[len(a.took)-1]
 	t.Logf("%s: %d answers, median %v, most %v", what, len(a.took), median, most)
 	if most > limit {
-		t.Errorf("%s: an answer took %v; want %v", what, most, limit)
+		late[what] = fmt.Sprintf("an answer took %v; want %v", most, limit)
 	}
 	if len(a.bad) > 0 {
 		t.Errorf("%s: %v", what, a.bad[0])
@@ -97,49 +100,58 @@ func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
 	const timeout = time.Second
 	for _, durability := range []tracker.Durability{tracker.Memory, tracker.Fsync} {
 		t.Run(string(durability), func(t *testing.T) {
-			server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
-			proxy := faultproxy.Start(t, server.Addr)
-			tr := trackertest.Open(t, tracker.Options{
-				RedisURL: "redis://" + redistest.As(proxy.Addr) + "/0", RedisTimeout: timeout, Durability: durability,
-				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-			})
-			attempts := make([]*tracker.Attempt, 1000)
-			for i := range attempts {
-				attempts[i] = trackertest.NewTask(t, tr, fmt.Sprint("t", i))
-			}
-			w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ask := crowd(t, tr, attempts, w.WorkerID)
-			var first, second, slow waits
-			if err := server.Freeze(); err != nil {
-				t.Fatal(err)
-			}
-			ask(&first)
-			ask(&second)
-			if err := server.Thaw(); err != nil {
-				t.Fatal(err)
-			}
-			backAgain(t, tr)
-			proxy.Delay(timeout * 7 / 10)
-			ask(&slow)
-			proxy.Delay(0)
-			const limit = timeout * 3 / 2
-			first.within(t, "when it began to hang", limit+first.own)
-			second.within(t, "while it was known to hang", limit+second.own)
-			slow.within(t, "while it was slow", limit+slow.own)
-			trackertest.Eventually(t, "all is done", func() bool {
-				_, err := tr.Complete(t.Context(), attempts[999], tracker.Completion{Outcome: tracker.Succeeded})
-				return err == nil
-			})
+			redistest.Measured(t, func(t *testing.T) redistest.TooLong { return crowdWhileRedisHangs(t, timeout, durability) })
 		})
 	}
+}
+
+func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracker.Durability) redistest.TooLong {
+	server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	proxy := faultproxy.Start(t, server.Addr)
+	tr := trackertest.Open(t, tracker.Options{
+		RedisURL: "redis://" + redistest.As(proxy.Addr) + "/0", RedisTimeout: timeout, Durability: durability,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	attempts := make([]*tracker.Attempt, 1000)
+	for i := range attempts {
+		attempts[i] = trackertest.NewTask(t, tr, fmt.Sprint("t", i))
+	}
+	w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := crowd(t, tr, attempts, w.WorkerID)
+	var first, second, slow waits
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	ask(&first)
+	ask(&second)
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	backAgain(t, tr)
+	proxy.Delay(timeout * 7 / 10)
+	ask(&slow)
+	proxy.Delay(0)
+	limit, late := timeout*3/2, redistest.TooLong{}
+	first.within(t, late, "when it began to hang", limit+first.own)
+	second.within(t, late, "while it was known to hang", limit+second.own)
+	slow.within(t, late, "while it was slow", limit+slow.own)
+	trackertest.Eventually(t, "all is done", func() bool {
+		_, err := tr.Complete(t.Context(), attempts[999], tracker.Completion{Outcome: tracker.Succeeded})
+		return err == nil
+	})
+	return late
 }
 
 // One frozen node of a Cluster delays nobody whose shard is on another one.
 func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
+	redistest.Measured(t, besideAFrozenNode)
+}
+
+func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	const timeout = time.Second
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: timeout, Shards: 12})
@@ -163,6 +175,7 @@ func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 	defer func() { _ = frozen.Thaw() }()
 	own := redistest.OwnDelay()
 	var theirs, others waits
+	var refused atomic.Pointer[error] // of those who have nothing to do with it
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
@@ -171,19 +184,22 @@ func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 		all.Go(func() {
 			others.ask(len(healthy), func(i int) error {
 				b := &tracker.Beat{Attempt: healthy[i]}
-				if tr.Beat(b); b.Err != nil {
-					t.Errorf("a beat that has nothing to do with it: %v", b.Err)
-				}
+				tr.Beat(b)
 				_, err := tr.Get(t.Context(), trackertest.Scope, healthy[i].TaskID)
-				if err != nil {
-					t.Errorf("a task that has nothing to do with it: %v", err)
+				if err = errors.Join(b.Err, err); err != nil {
+					refused.Store(&err)
 				}
-				return err
+				return nil
 			})
 		})
 		all.Wait()
 	}
 	delay := own()
-	theirs.within(t, "of the frozen node", timeout*3/2+delay)
-	others.within(t, "of the others", timeout/2+delay)
+	late := redistest.TooLong{}
+	theirs.within(t, late, "of the frozen node", timeout*3/2+delay)
+	others.within(t, late, "of the others", timeout/2+delay)
+	if err := refused.Load(); err != nil {
+		late["refused to the others"] = (*err).Error()
+	}
+	return late
 }

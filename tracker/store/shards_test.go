@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/lua"
@@ -26,7 +27,7 @@ func TestShardsOfANewDeploymentAndOfOneThatStands(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
+			tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
 			if n := tr.Shards(); n != of.shards {
 				t.Errorf("founded with %v: %d shards, want %d", of.founded, n, of.shards)
 			}

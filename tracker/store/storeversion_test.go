@@ -47,7 +47,7 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := s.Dump(t)
-		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
+		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
 		wantSchema(t, s, "a store from before", "3", "0")
 		after := s.Dump(t)
 		delete(before, meta)
@@ -288,7 +288,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 		refused(set("schema", 7, "least", -1), meta, `"-1"`)
 
 		set("schema", 7, "least", 1) // which lets programs of this version go on
-		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts})
+		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
 		again.CheckSchema()
 		wantSchema(t, s, "a newer one that this one may run on", "7", "1")
 		trackertest.NewTask(t, again, "t1")
@@ -373,7 +373,7 @@ func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 // On Cluster the version is where the number of shards is.
 func TestTheVersionOfACluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
-	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8})
+	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8, RedisTimeout: 10 * time.Second})
 	var ran []string
 	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 0, 4)); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
@@ -32,7 +33,7 @@ func TestRedisOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life(t, trackertest.Open(t, tracker.Options{RedisURL: url, RedisTLS: good}))
+	life(t, trackertest.Open(t, tracker.Options{RedisURL: url, RedisTLS: good, RedisTimeout: 10 * time.Second}))
 
 	for name, files := range map[string][4]string{
 		"no certificate": {ca.File, "", "", "redis.test"}, "another name": {ca.File, cert, key, ""}, "the system's roots": {"", cert, key,

@@ -33,7 +33,7 @@ func TestVerdictsAreOnTheirWayBesideEachOther(t *testing.T) {
 			select {
 			case <-others:
 			case <-t.Context().Done():
-			case <-time.After(30 * time.Second):
+			case <-time.After(trackertest.Patience):
 				t.Error("no other verdicts fall while the answer to the first ones is held back")
 			}
 		})

@@ -188,10 +188,9 @@ func (l *Load) WantSound(t *testing.T) {
 
 func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	// a Sentinel that was held up does nothing for 30 s
-	for deadline := time.Now().Add(2 * time.Minute); !is(); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); !is(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within two minutes: %s", what)
+			t.Fatalf("not within %v: %s", Patience, what)
 		}
 	}
 }

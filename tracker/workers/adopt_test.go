@@ -127,7 +127,8 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Empty()
-		if tr := trackertest.Open(t, tracker.Options{RedisURL: h.Store.URL, Scripts: h.Store.Scripts}); tr.Shards() != h.Shards() {
+		if tr := trackertest.Open(t, tracker.Options{RedisURL: h.Store.URL, Scripts: h.Store.Scripts,
+			RedisTimeout: 10 * time.Second}); tr.Shards() != h.Shards() {
 			h.Errorf("a new replica has %d shards, the others have %d", tr.Shards(), h.Shards())
 		}
 	})

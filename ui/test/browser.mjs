@@ -8,10 +8,14 @@ import { root } from './stage.mjs';
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 const axe = readFileSync(join(root, 'ui/node_modules/axe-core/axe.min.js'), 'utf8');
 
+// patience is more than anything here takes, on any machine; it is only waited for when something is broken.
+export const patience = 120_000;
+
 export const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
 export async function visit(browser, stage, token, { scope, width = 1024, height = 768, theme = 'light', bypassCSP = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, bypassCSP });
+  context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const wrong = [];
   page.tolerated = []; // HTTP statuses whose lines in the console are expected

@@ -11,12 +11,14 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const binary = join(root, 'bin/lubdub');
 const keys = 'test=' + Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
 
+// freePort is one below those that systems hand out for outgoing connections, so that nobody is quicker to take it.
 const freePort = () => new Promise((done) => {
-  const s = createServer();
-  s.listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(port)); });
+  const s = createServer(), port = 21_000 + Math.floor(Math.random() * 10_000);
+  s.once('error', () => done(freePort()));
+  s.listen(port, '127.0.0.1', () => s.close(() => done(port)));
 });
 
-export async function until(what, ask, tries = 600) {
+export async function until(what, ask, tries = 2400) {
   for (let i = 0; i < tries; i++) {
     const got = await ask();
     if (got) return got;
@@ -45,7 +47,7 @@ export async function open({ fleet = true, interval = '5s' } = {}) {
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
   const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', '2', '--rate', '3',
     '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval, '--webhook-allow-http', 'on',
-    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
+    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
   const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
   const origin = new URL(door).origin, base = origin + '/lubdub';
   const admin = mint('admin', '*', '*');

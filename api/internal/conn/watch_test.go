@@ -6,13 +6,14 @@ import (
 	"net"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/bubble"
 )
 
 // Deadlines of a watched connection pass as those of any other, and can be set anew.
 func TestDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
 		w := NewWatch(time.Minute, 2*time.Second, time.Minute, nil)
@@ -57,7 +58,7 @@ func TestDeadlines(t *testing.T) {
 
 // Very many connections that are due together are cut a few at a time, and all of them.
 func TestConnectionsThatAreDueTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := NewWatch(2*time.Second, time.Minute, time.Minute, nil)
 		const n = 10*CutsAtOnce + 1
 		start := time.Now()

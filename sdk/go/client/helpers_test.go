@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/bubble"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
 )
@@ -37,10 +37,9 @@ func reply(status int, body string, headers ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// inBubble runs a test where time passes only while everybody waits.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, f)
+	bubble.Run(t, f)
 }
 
 func newClient(t *testing.T, url string, opts ...client.Option) *client.Client {

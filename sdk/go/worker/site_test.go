@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/bubble"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/sdk/go/worker"
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
@@ -64,13 +64,9 @@ func (s *site) paths(suffix string) (all []workertest.Request) {
 	return all
 }
 
-// inBubble runs f in a bubble. What it waits for in vain would let the bubble's time, and the worker's beats, go on for ever.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		defer time.AfterFunc(24*time.Hour, func() { panic(t.Name() + " waits in vain") }).Stop()
-		f(t)
-	})
+	bubble.Run(t, f)
 }
 
 func untilDone(ctx context.Context, _ *worker.Task) (any, error) {

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -24,14 +25,22 @@ REDIS = os.environ.get("LUBDUB_TEST_REDIS_SERVER", "redis-server")
 BUSY = 9.5  # seconds: three times a worker's timeout here
 
 
+PATIENCE = 180  # seconds: more than anything here takes, on any machine; it is only waited for when something is broken
+
+
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
+    """A port that nobody listens at, below those that systems hand out for outgoing connections."""
+    while True:
+        port = random.randrange(21_000, 31_000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
-def await_(what: str, holds: Callable[[], Any], seconds: float = 60) -> Any:
+def await_(what: str, holds: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """Asks again and again, since the time is the server's."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -55,7 +64,7 @@ class Deployment:
         await_("Redis answers", lambda: self.listens(redis))
         self.start([
             LUBDUB, "serve", "--redis", f"redis://127.0.0.1:{redis}/0", "--listen", f"127.0.0.1:{port}", "--admin-listen",
-            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", "1s", "--shards", "2"], "lubdub.log")
+            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", "1s", "--shards", "2", "--redis-timeout", "10s"], "lubdub.log")
         try:
             await_("the server is ready", self.ready)
         except AssertionError:
@@ -166,7 +175,7 @@ class Work(Real):
         worker = next(w for w in self.client.iter_workers(queue="quick"))
         await_("they are counted", lambda: self.client.get_worker(worker["workerId"])["totalCompleted"] == 200)
         crew.send_signal(signal.SIGTERM)
-        self.assertEqual(crew.wait(30), 0)
+        self.assertEqual(crew.wait(PATIENCE), 0)
         self.assertEqual(self.client.get_worker(worker["workerId"])["status"], "OFFLINE")
 
     def test_who_is_busy_lives_and_who_is_dead_is_found(self) -> None:
@@ -210,9 +219,9 @@ class Work(Real):
         self.assertEqual(self.ended(nowhere)["error"]["category"], "DATA_QUALITY")
         self.assertEqual(self.ended(number)["output"], 42)
         worker.send_signal(signal.SIGTERM)
-        self.assertEqual(worker.wait(30), 0)
+        self.assertEqual(worker.wait(PATIENCE), 0)
         envelopes = [self.client.dispatch({}) for _ in range(2)]
-        self.process(os.path.join(examples, "tracked.py")).communicate("".join(json.dumps(e) + "\n" for e in envelopes), 30)
+        self.process(os.path.join(examples, "tracked.py")).communicate("".join(json.dumps(e) + "\n" for e in envelopes), PATIENCE)
         self.assertEqual([self.ended(e["taskId"])["output"] for e in envelopes], [{"rows": 5}] * 2)
 
     def test_a_cancel_and_a_failure(self) -> None:

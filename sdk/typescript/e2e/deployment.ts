@@ -8,12 +8,16 @@ const lubdub = process.env['LUBDUB_BIN'] ?? fileURLToPath(new URL('../../../bin/
 
 export const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** A port below those that systems hand out for outgoing connections, so that nobody is quicker to take it. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = 21_000 + Math.floor(Math.random() * 10_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await new Promise<boolean>((resolve) => server.once('listening', () => resolve(true)).once('error', () => resolve(false)));
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** A real server on a real Redis, with workers that beat every second and may be silent for three. */
@@ -29,7 +33,7 @@ export async function deploy() {
   const token = execFileSync(lubdub, ['token', '--role', 'admin'], { env }).toString().trim();
   children.push(spawn(lubdub, [
     'serve', '--redis', `redis://127.0.0.1:${redisPort}/0`, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`,
-    '--public-url', url, '--worker-heartbeat-interval', '1s',
+    '--public-url', url, '--worker-heartbeat-interval', '1s', '--redis-timeout', '10s',
   ], { env, stdio: ['ignore', 'ignore', process.env['LUBDUB_E2E_LOG'] ? 'inherit' : 'ignore'] }));
   const client = new Client(url, { token });
   while (!(await client.readyz().then(() => true, () => false))) await wait(50);
