@@ -131,7 +131,7 @@ func TestTrapsOfTheLibraries(t *testing.T) {
 
 // impatient is a server that soon gives up on clients which send nothing, and not on those which a busy machine keeps waiting.
 func impatient(c *Config) {
-	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, 300*time.Millisecond
+	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, time.Second
 }
 
 // listen serves on a real socket too.

@@ -61,7 +61,7 @@ func TestRedisAwayInTheMiddleOfTheLoopsFlushes(t *testing.T) {
 	var tr *tracker.Tracker
 	e := newEnv(t, func(c *Config) {
 		var err error
-		o := tracker.Options{RedisURL: store.URL(), Logger: c.Logger, RedisTimeout: 300 * time.Millisecond}
+		o := tracker.Options{RedisURL: store.URL(), Logger: c.Logger, RedisTimeout: 2 * time.Second}
 		if tr, err = tracker.Open(context.Background(), o); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ type sdk struct {
 func newSDK(t *testing.T) *sdk {
 	t.Helper()
 	root := build(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	s := &sdk{T: t, ctx: ctx, root: root, run: "run_sdk"}
 	s.url = serve(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0", "--worker-heartbeat-interval", "1s")

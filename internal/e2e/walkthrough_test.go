@@ -62,7 +62,7 @@ func serve(t *testing.T, root string, args ...string) (url string) {
 func serveAll(t *testing.T, root string, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(root, "bin", "lubdub"), append([]string{"serve", "--admin-listen", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), signingKeys)
+	cmd.Env = append(os.Environ(), signingKeys, "LUBDUB_REDIS_TIMEOUT=20s") // a busy machine may take longer than a second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -94,7 +94,7 @@ func serveAll(t *testing.T, root string, args ...string) []string {
 func walk(t *testing.T, root, api string) {
 	t.Helper()
 	script := strings.ReplaceAll(block(t, "life")+block(t, "workers")+block(t, "operate"), "http://127.0.0.1:8080", api)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
 	cmd.Dir = root

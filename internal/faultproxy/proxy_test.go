@@ -22,7 +22,7 @@ func setUp(t *testing.T) (p *faultproxy.Proxy, through, direct *redis.Client) {
 	s := redistest.StartServer(t)
 	p = faultproxy.Start(t, s.Addr)
 	through = redis.NewClient(&redis.Options{
-		Addr: p.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ReadTimeout: 200 * time.Millisecond,
+		Addr: p.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ReadTimeout: 3 * time.Second,
 	})
 	direct = s.Client()
 	t.Cleanup(func() { _, _ = through.Close(), direct.Close() })

@@ -16,8 +16,9 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
+// quick is a server that soon gives up on clients, and not on those which a busy machine keeps waiting.
 func quick(c *Config) {
-	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 }
 
 // Who has begun a request and does not go on is lent, to be told so; who is idle is closed; who waits for its answer is not.
@@ -26,20 +27,27 @@ func TestDeadlinesPass(t *testing.T) {
 	s := serve(t, quick)
 	waits := s.dial().send("whello\n")
 	r := <-s.held
+	halves, idles := map[string]*client{}, map[string]*client{}
 	for _, half := range []string{"e", "b100:", "ehello\nehalf", "hhello\nehalf"} {
-		c := s.dial().send(half)
+		halves[half] = s.dial().send(half)
+	}
+	for _, idle := range []string{"ehello\n", "hhello\n"} {
+		idles[idle] = s.dial().send(idle)
+	}
+	silent := s.dial()
+	for half, c := range halves {
 		got := c.ends()
 		if answer, whole := strings.CutPrefix(got, "hello\n"); whole != strings.HasPrefix(half[min(1, len(half)):], "hello") ||
 			!strings.HasPrefix(answer, "sorry") || !strings.Contains(answer, os.ErrDeadlineExceeded.Error()) {
 			t.Errorf("%q: got %q", half, got)
 		}
 	}
-	for _, idle := range []string{"ehello\n", "hhello\n"} {
-		if got := s.dial().send(idle).ends(); got != "hello\n" {
+	for idle, c := range idles {
+		if got := c.ends(); got != "hello\n" {
 			t.Errorf("%q: got %q", idle, got)
 		}
 	}
-	if got := s.dial().ends(); got != "" {
+	if got := silent.ends(); got != "" {
 		t.Errorf("who has sent nothing got %q", got)
 	}
 	s.opens(1)
@@ -52,17 +60,20 @@ func TestDeadlinesPass(t *testing.T) {
 func TestATrickleIsCutOff(t *testing.T) {
 	t.Parallel()
 	for _, begin := range []string{"e", "b1000:", "ehello\ne"} {
-		s := serve(t, quick)
-		c := s.dial().send(begin)
-		gone := make(chan struct{})
-		go func() {
-			defer close(gone)
-			for _, err := c.Write([]byte("x")); err == nil; _, err = c.Write([]byte("x")) {
-				time.Sleep(time.Millisecond) // the pace of the attack
-			}
-		}()
-		<-gone // it was closed, before which it could send for ever
-		s.opens(0)
+		t.Run(begin, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, quick)
+			c := s.dial().send(begin)
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				for _, err := c.Write([]byte("x")); err == nil; _, err = c.Write([]byte("x")) {
+					time.Sleep(20 * time.Millisecond) // the pace of the attack
+				}
+			}()
+			<-gone // it was closed, before which it could send for ever
+			s.opens(0)
+		})
 	}
 }
 
@@ -70,7 +81,7 @@ func TestATrickleIsCutOff(t *testing.T) {
 func TestReadersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{"g1000000\n", "m1000000\n"} {
-		s := serve(t, func(c *Config) { c.WriteTimeout = 300 * time.Millisecond })
+		s := serve(t, func(c *Config) { c.WriteTimeout = time.Second })
 		c := s.dial()
 		_ = c.SetReadBuffer(4 << 10)
 		sent := make(chan struct{})
