@@ -192,7 +192,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 func TestALandingOverSeveralNodes(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, 30*time.Second)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 2 * time.Second})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 4 * time.Second})
 	beats := make([]tracker.Beat, 60)
 	owners := map[*redistest.Server]int{}
 	of := make([]*redistest.Server, len(beats))

@@ -46,8 +46,9 @@ func TestReplicated(t *testing.T) {
 			return err
 		},
 	}
-	trackertest.NewTask(t, tr, "t2")
-	trackertest.NewTask(t, tr, "t3")
+	patient := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), RedisTimeout: 10 * time.Second})
+	trackertest.NewTask(t, patient, "t2")
+	trackertest.NewTask(t, patient, "t3")
 	if err := replica.Freeze(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestWaitGoesWithItsWrites(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, primary)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 10 * time.Second})
 	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestFsync(t *testing.T) {
 	s := redistest.StartServer(t)
 	c := s.Client()
 	defer func() { _ = c.Close() }()
-	opts := tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync, Logger: trackertest.Quiet}
+	opts := tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync, Logger: trackertest.Quiet, RedisTimeout: 10 * time.Second}
 	set := func(name, value string) {
 		t.Helper()
 		if err := c.ConfigSet(t.Context(), name, value).Err(); err != nil {
