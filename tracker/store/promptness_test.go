@@ -112,11 +112,12 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracke
 		RedisURL: "redis://" + redistest.As(proxy.Addr) + "/0", RedisTimeout: timeout, Durability: durability,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
+	patient := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 	attempts := make([]*tracker.Attempt, 1000)
 	for i := range attempts {
-		attempts[i] = trackertest.NewTask(t, tr, fmt.Sprint("t", i))
+		attempts[i] = trackertest.NewTask(t, patient, fmt.Sprint("t", i))
 	}
-	w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
+	w, err := patient.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,10 +156,11 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	const timeout = time.Second
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: timeout, Shards: 12})
+	patient := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 10 * time.Second})
 	var healthy, cut []*tracker.Attempt
 	frozen := c.Servers[1]
 	for i := range 300 {
-		a := trackertest.NewTask(t, tr, fmt.Sprint("t", i))
+		a := trackertest.NewTask(t, patient, fmt.Sprint("t", i))
 		owner, err := c.Owner(c.Slot(fmt.Sprint(tr.ShardOf(trackertest.Scope, a.TaskID))), c.Servers[0])
 		if err != nil {
 			t.Fatal(err)
