@@ -117,6 +117,7 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracke
 	for i := range attempts {
 		attempts[i] = trackertest.NewTask(t, patient, fmt.Sprint("t", i))
 	}
+	connected(t, tr, attempts[:1])
 	w, err := patient.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +147,19 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracke
 	return late
 }
 
+// connected returns when a tracker has connections to the servers of all these.
+func connected(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt) {
+	t.Helper()
+	for _, a := range attempts {
+		trackertest.Eventually(t, "it has a connection", func() bool {
+			b := &tracker.Beat{Attempt: a}
+			tr.Beat(b)
+			_, err := tr.Get(t.Context(), trackertest.Scope, a.TaskID)
+			return err == nil && b.Err == nil
+		})
+	}
+}
+
 // One frozen node of a Cluster delays nobody whose shard is on another one.
 func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
@@ -171,6 +185,7 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 			healthy = append(healthy, a)
 		}
 	}
+	connected(t, tr, append(healthy, cut...))
 	if err := frozen.Freeze(); err != nil {
 		t.Fatal(err)
 	}
