@@ -206,8 +206,9 @@ func (l *restartLoad) promise(id string, p promised) {
 	}
 }
 
-// tries is how often a request is made at most: for a rolling update far more than enough.
-const tries = 50
+// tries is how often a request is made at most: for a rolling update far more than enough, also where a busy machine has a balancer
+// take all replicas for dead for a while.
+const tries = 1000
 
 // do makes a request until it is answered with something else than 503. Anything but the wanted status is a failure.
 func (l *restartLoad) do(method, path, token, key string, in, out any, want int) error {
