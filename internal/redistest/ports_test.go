@@ -3,6 +3,7 @@ package redistest
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -15,11 +16,14 @@ func TestPortsAreOfOneTestBinary(t *testing.T) {
 		for range n {
 			fmt.Println(FreeAddr())
 		}
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the other one has ended, however that ends
+		return
 	}
 	other := exec.Command(os.Args[0], "-test.run=^TestPortsAreOfOneTestBinary$")
 	other.Env = append(os.Environ(), "REDISTEST_PORTS=1")
-	other.SysProcAttr = diesWithParent()
+	if _, err := other.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := other.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
