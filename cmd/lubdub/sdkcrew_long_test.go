@@ -21,6 +21,7 @@ import (
 type sdkWorker struct {
 	t      *testing.T
 	name   string
+	crew   sdkCrew
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	way    *faultproxy.Proxy // to the front end
@@ -35,9 +36,21 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-func startWorker(t *testing.T, of sdkrunner.Runner, name, front, token string, tasks sdkTasks) *sdkWorker {
+// sdkCrew is workers that are alike, with a queue of their own.
+type sdkCrew struct {
+	sdkrunner.Runner
+	lease string
+}
+
+// name is the crew's, and that of its queue.
+func (c sdkCrew) name() string { return "sdk-" + c.SDK + "-" + c.lease }
+
+// strict reports whether its workers may stop work that no beat was accepted for.
+func (c sdkCrew) strict() bool { return c.lease == "strict" }
+
+func startWorker(t *testing.T, of sdkCrew, name, front, token string, tasks sdkTasks) *sdkWorker {
 	t.Helper()
-	w := &sdkWorker{t: t, name: name, way: faultproxy.Start(t, front), exited: make(chan struct{})}
+	w := &sdkWorker{t: t, name: name, crew: of, way: faultproxy.Start(t, front), exited: make(chan struct{})}
 	w.cmd = exec.Command(of.Command)
 	w.cmd.Dir = filepath.Dir(of.Command)
 	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.errs
@@ -49,11 +62,15 @@ func startWorker(t *testing.T, of sdkrunner.Runner, name, front, token string, t
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	step := "sleep"
+	if of.strict() {
+		step = "work"
+	}
 	steps := func(d time.Duration) []map[string]any {
-		return []map[string]any{{"progress": []any{50, "half"}}, {"sleep": d.Milliseconds()}, {"return": map[string]any{"by": name}}}
+		return []map[string]any{{"progress": []any{50, "half"}}, {step: d.Milliseconds()}, {"return": map[string]any{"by": name}}}
 	}
 	order, err := json.Marshal(map[string]any{
-		"mode": "worker", "urls": []string{"http://" + w.way.Addr}, "token": token, "lease": "patient", "queue": queueOf(of), "name": name,
+		"mode": "worker", "urls": []string{"http://" + w.way.Addr}, "token": token, "lease": of.lease, "queue": of.name(), "name": name,
 		"types": []string{"short", "medium", "long"}, "concurrency": tasks.concurrency,
 		"handlers": map[string]any{"type:short": steps(tasks.short), "type:medium": steps(tasks.medium), "type:long": steps(tasks.long)},
 		"break":    *sdkBreak,
@@ -78,8 +95,6 @@ func startWorker(t *testing.T, of sdkrunner.Runner, name, front, token string, t
 	})
 	return w
 }
-
-func queueOf(of sdkrunner.Runner) string { return "sdk-" + of.SDK }
 
 func (w *sdkWorker) signal(s syscall.Signal) {
 	w.t.Helper()

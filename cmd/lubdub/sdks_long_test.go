@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ var (
 	sdkNames   = flag.String("sdks", "go", "SDKs that TestLongSDKs has work, with commas; all: those that have a runner")
 	sdkWorkers = flag.Int("sdk-workers", 4, "worker processes of each SDK in TestLongSDKs, 4 or more")
 	sdkHeld    = flag.Int("sdk-tasks", 20, "tasks of each SDK that TestLongSDKs has at work while something is out")
+	sdkStrict  = flag.String("sdk-strict", "go", "SDKs of which TestLongSDKs has crews with strict leases too, with commas")
 	sdkBreak   = flag.String("sdk-break", "", "a fault that the Go runner of TestLongSDKs has, such as strict: the test must fail")
 	sdkFor     = flag.Duration("sdk-for", 0, "TestLongSDKs goes on with further rounds for so long")
 )
@@ -39,8 +41,9 @@ type sdkStage struct {
 	control  *client.Client
 	enrol    string
 	tasks    sdkTasks
-	runners  []sdkrunner.Runner
-	crews    map[string][]*sdkWorker // by SDK
+	crews    []sdkCrew
+	workers  map[string][]*sdkWorker // by crew
+	past     []*sdkWorker            // who were killed
 
 	mu  sync.Mutex
 	ids []string
@@ -62,7 +65,7 @@ func TestLongSDKs(t *testing.T) {
 	}
 	stopFeeding()
 	s.awaitAll()
-	for _, crew := range s.crews {
+	for _, crew := range s.workers {
 		for _, w := range crew {
 			if err := w.leave(); err != nil {
 				t.Error(err)
@@ -74,12 +77,18 @@ func TestLongSDKs(t *testing.T) {
 
 func newSDKStage(t *testing.T) *sdkStage {
 	s := &sdkStage{
-		T: t, redis: redistest.StartServer(t), listen: []string{redistest.FreeAddr(), redistest.FreeAddr()}, crews: map[string][]*sdkWorker{},
+		T: t, redis: redistest.StartServer(t), listen: []string{redistest.FreeAddr(), redistest.FreeAddr()}, workers: map[string][]*sdkWorker{},
 		front: startFront(nil),
 	}
-	var err error
-	if s.runners, err = sdkrunner.Find(*sdkNames, t.TempDir()); err != nil {
+	runners, err := sdkrunner.Find(*sdkNames, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, r := range runners {
+		s.crews = append(s.crews, sdkCrew{r, "patient"})
+		if slices.Contains(strings.Split(*sdkStrict, ","), r.SDK) {
+			s.crews = append(s.crews, sdkCrew{r, "strict"})
+		}
 	}
 	s.tasks = sdkTasks{
 		short: 200 * time.Millisecond, medium: 2 * sdkTimeout, long: 4 * sdkTimeout, concurrency: 10 + 2**sdkHeld/max(1, *sdkWorkers),
@@ -98,12 +107,20 @@ func newSDKStage(t *testing.T) *sdkStage {
 		t.Fatal(stderr)
 	}
 	s.enrol = strings.TrimSpace(token)
-	for _, of := range s.runners {
-		for i := range max(4, *sdkWorkers) {
-			s.crews[of.SDK] = append(s.crews[of.SDK], s.hire(of, fmt.Sprintf("%s-%d", of.SDK, i)))
+	for _, of := range s.crews {
+		for i := range max(4, s.part(of, *sdkWorkers)) {
+			s.workers[of.name()] = append(s.workers[of.name()], s.hire(of, fmt.Sprintf("%s-%d", of.name(), i)))
 		}
 	}
 	return s
+}
+
+// part is how many of n are a crew's: strict ones are few, since what is asked of them shows with few.
+func (s *sdkStage) part(of sdkCrew, n int) int {
+	if of.strict() && n > 20 {
+		return n / 4
+	}
+	return n
 }
 
 func (s *sdkStage) replica(i int) *running {
@@ -113,28 +130,32 @@ func (s *sdkStage) replica(i int) *running {
 	return r
 }
 
-func (s *sdkStage) hire(of sdkrunner.Runner, name string) *sdkWorker {
+func (s *sdkStage) hire(of sdkCrew, name string) *sdkWorker {
 	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
 }
 
-// create makes n tasks for each SDK, and returns their ids.
-func (s *sdkStage) create(n int, kind string) (ids []string) {
+// create makes n tasks for each crew, and returns their ids, and those of the patient ones.
+func (s *sdkStage) create(n int, kind string) (ids, patient []string) {
 	losses := 100
-	for _, of := range s.runners {
-		for left := n; left > 0; left -= 100 {
+	for _, of := range s.crews {
+		var made []string
+		for left := s.part(of, n); left > 0; left -= 100 {
 			var batch []v1.CreateTasksItem
 			for range min(left, 100) {
 				batch = append(batch, v1.CreateTasksItem{CreateTaskRequest: v1.CreateTaskRequest{
-					Queue: queueOf(of), Type: kind, Retry: &v1.RetryPolicy{MaxLosses: &losses, MaxAttempts: &losses},
+					Queue: of.name(), Type: kind, Retry: &v1.RetryPolicy{MaxLosses: &losses, MaxAttempts: &losses},
 				}})
 			}
-			ids = append(ids, s.createAll(batch)...)
+			made = append(made, s.createAll(batch)...)
+		}
+		if ids = append(ids, made...); !of.strict() {
+			patient = append(patient, made...)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids = append(s.ids, ids...)
-	return ids
+	return ids, patient
 }
 
 // createAll makes tasks, again what was not begun or not confirmed, and returns their ids.
@@ -203,8 +224,8 @@ func (s *sdkStage) begun(ids []string) {
 // outages restarts replicas and freezes Redis: what is at work goes on.
 func (s *sdkStage) outages(round int) {
 	delay := redistest.OwnDelay()
-	held := s.create(*sdkHeld, "long")
-	s.begun(held)
+	all, held := s.create(*sdkHeld, "long")
+	s.begun(all)
 	for i, r := range s.replicas {
 		r.signal(syscall.SIGTERM)
 		if code := r.wait(); code != exitOK {
@@ -215,7 +236,7 @@ func (s *sdkStage) outages(round int) {
 	s.must(s.redis.Freeze())
 	time.Sleep(3 * sdkTimeout) // which is the outage
 	s.must(s.redis.Thaw())
-	s.more(10 * len(s.runners))
+	s.more(10 * len(s.crews))
 	late := delay()
 	for _, id := range held {
 		var task *v1.Task
@@ -238,23 +259,25 @@ func (s *sdkStage) must(err error) {
 	}
 }
 
-// deaths kills the first worker of each SDK, stops the second for longer than its timeout, and cuts the third off for as long.
+// deaths kills the first worker of each crew, stops the second for longer than its timeout, and cuts the third off for as long.
 func (s *sdkStage) deaths(round int) {
-	s.begun(s.create(*sdkHeld, "medium"))
-	for _, crew := range s.crews {
+	held, _ := s.create(*sdkHeld, "medium")
+	s.begun(held)
+	for _, crew := range s.workers {
 		crew[0].signal(syscall.SIGKILL)
 		crew[1].signal(syscall.SIGSTOP)
 		crew[2].way.Refuse()
 	}
 	time.Sleep(2 * sdkTimeout) // which is the silence
-	for _, of := range s.runners {
-		crew := s.crews[of.SDK]
+	for _, of := range s.crews {
+		crew := s.workers[of.name()]
 		crew[1].signal(syscall.SIGCONT)
 		crew[2].way.Resume()
 		<-crew[0].exited
-		crew[0] = s.hire(of, fmt.Sprintf("%s-0-%d", of.SDK, round))
+		s.past = append(s.past, crew[0])
+		crew[0] = s.hire(of, fmt.Sprintf("%s-0-%d", of.name(), round))
 	}
-	s.more(10 * len(s.runners))
+	s.more(10 * len(s.crews))
 }
 
 // awaitAll waits until every task is done.
@@ -299,7 +322,8 @@ func (s *sdkStage) judge() {
 		}
 	}
 	s.Logf("%d tasks, %d completions acknowledged; lost and recovered: %v", len(s.ids), s.front.count(), lost)
-	if len(lost) < len(s.runners) {
+	if len(lost) < len(s.crews) {
 		s.Error("the dead have lost nothing: nothing was at work")
 	}
+	s.judgeStrict()
 }

@@ -163,16 +163,23 @@ func (s *server) beatsAlone(x *exchange) {
 	}
 }
 
-// listsAll holds that an inventory is complete: what has started is in one of two beats in a row.
+// listsAll holds that an inventory is complete: what has started is in one of two beats in a row. A beat without one leaves nothing out,
+// and is for the time while completions are not answered: what two inventories leave out whose completion was not heeded is lost.
 func (s *server) listsAll(x *exchange) {
+	if !bytes.Contains(x.body, []byte(`"tasks"`)) {
+		return
+	}
 	for _, t := range s.tasks {
 		switch {
-		case slices.Contains(x.names, t.id) || !t.started || t.over() || t.ending != nil || s.Task != nil ||
+		case slices.Contains(x.names, t.id) || !t.started || t.ending != nil || t.told || (t.completing && !t.waits()) || s.Task != nil ||
 			s.With.Lease == "strict": // whose attempts may have ended on the runner's side
 			t.missed = 0
 		default:
-			if t.missed++; t.missed == 2 {
-				t.unlisted = x.at
+			if t.missed++; t.missed != 2 {
+				break
+			}
+			if t.unlisted = x.at; t.waits() {
+				s.violate("two inventories in a row leave out task %s, whose completion was sent and not heeded: it is lost by that", t.id)
 			}
 		}
 	}

@@ -42,6 +42,9 @@ func (t *task) token() string { return fmt.Sprintf("task-%s-%d", t.id, t.number)
 
 func (t *task) over() bool { return t.completing || t.told }
 
+// waits reports whether the task's completion was sent and not heeded yet.
+func (t *task) waits() bool { return t.completing && t.request.Outcome == "" && t.ending == nil }
+
 // workerState is a worker as the server has it.
 type workerState struct {
 	id        string

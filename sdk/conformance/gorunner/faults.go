@@ -68,6 +68,7 @@ var known = map[string]fault{
 	"no-beats-while-spinning": noBeatsWhileSpinning,
 	"one-category":            oneCategory,
 	"one-by-one":              oneByOne,
+	"always-lists":            alwaysLists,
 	"strict":                  nil,
 	"patient":                 nil,
 	"one-address":             nil,

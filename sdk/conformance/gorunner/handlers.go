@@ -21,6 +21,7 @@ type step struct {
 	UntilEnded    bool            `json:"untilEnded"`
 	Sleep         int64           `json:"sleep"`
 	Spin          int64           `json:"spin"`
+	Work          int64           `json:"work"`
 	Say           string          `json:"say"`
 	Return        json.RawMessage `json:"return"`
 	ReturnBig     int             `json:"returnBig"`
@@ -122,6 +123,8 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 			continue
 		}
 		a.faults.spinning(false)
+	case s.Work > 0:
+		return a.work(time.Duration(s.Work) * time.Millisecond)
 	case s.Say != "":
 		a.faults.spinning(s.Say == "spinning")
 		a.say(event{Event: "said", What: s.Say})
@@ -139,6 +142,24 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 		return true, nil, a.ctx.Err()
 	case s.Return != nil:
 		return true, s.Return, nil
+	}
+	return false, nil, nil
+}
+
+// work works for a time in short pieces, before each of which it looks whether it still may, and tells of the first and the last one.
+func (a *attempt) work(d time.Duration) (over bool, output any, err error) {
+	e := event{Event: "worked"}
+	defer func() { a.say(e) }()
+	from := time.Now()
+	for now := from; now.Sub(from) < d; now = time.Now() {
+		if err := a.ctx.Err(); err != nil {
+			a.sayEnded()
+			return true, nil, err
+		}
+		if e.Until = now.UnixMilli(); e.From == 0 {
+			e.From = e.Until
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	return false, nil, nil
 }

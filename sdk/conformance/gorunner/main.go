@@ -180,6 +180,8 @@ type event struct {
 	NextAttempt  int          `json:"nextAttempt,omitempty"`
 	Failure      string       `json:"failure,omitempty"`
 	Message      string       `json:"message,omitempty"`
+	From         int64        `json:"from,omitempty"`
+	Until        int64        `json:"until,omitempty"`
 	Unfinished   *[]string    `json:"unfinished,omitempty"`
 }
 

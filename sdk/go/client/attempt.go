@@ -77,7 +77,7 @@ func (a *Attempt) TaskID() string { return a.taskID }
 func (a *Attempt) Number() int { return a.number }
 
 // Context is the one that Track returned.
-func (a *Attempt) Context() context.Context { return a.ctx }
+func (a *Attempt) Context() context.Context { return a.Within(a.ctx) }
 
 // LastProgress is what the attempt before this one reported last: pct from 0 to 100, and false where it did not say.
 func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -198,9 +199,7 @@ func (b *beater) beat() {
 	set := b.client.set
 	sent := set.clock.Now()
 	b.write()
-	k := &call{method: "POST", path: "/v1/heartbeats", base: b.base, body: b.body, open: true, buffer: &b.answer, tries: 1,
-		limit: b.limit()}
-	err := b.client.do(context.Background(), k)
+	err := b.client.do(context.Background(), b.request())
 	took := set.clock.Now().Sub(sent)
 	pause := time.Duration(0)
 	if err == nil {
@@ -253,6 +252,12 @@ func (b *beater) patience() time.Duration {
 		}
 	}
 	return least / 4
+}
+
+// request is the one with the beats that were written.
+func (b *beater) request() *call {
+	return &call{method: http.MethodPost, path: "/v1/heartbeats", base: b.base, body: b.body, open: true, buffer: &b.answer, tries: 1,
+		limit: b.limit()}
 }
 
 // write writes the request.

@@ -67,7 +67,7 @@ func (a *Attempt) Abandon() {
 	}
 	a.mu.Unlock()
 	if !begun {
-		a.release()
+		a.release(false)
 		a.end(ErrEnded)
 	}
 }
@@ -100,8 +100,11 @@ func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.Comp
 		}
 		return nil, err
 	}
-	a.release()
+	a.release(true)
 	answer, err := a.send(ctx, body)
+	if a.holder != nil {
+		a.holder.Settled(held{a})
+	}
 	a.mu.Lock()
 	a.phase = over
 	a.mu.Unlock()
@@ -116,9 +119,9 @@ func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.Comp
 }
 
 // release ends the beats.
-func (a *Attempt) release() {
+func (a *Attempt) release(completes bool) {
 	if a.holder != nil {
-		a.holder.Release(held{a})
+		a.holder.Release(held{a}, completes)
 		return
 	}
 	a.beater.remove(a)

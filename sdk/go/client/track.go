@@ -55,13 +55,13 @@ func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOpt
 	}
 	if a.holder != nil {
 		a.holder.Hold(held{a})
-		return a.ctx, a, nil
+		return a.Within(a.ctx), a, nil
 	}
 	if !a.beater.add(a) {
 		a.end(ErrClosed)
 		return nil, nil, ErrClosed
 	}
-	return a.ctx, a, nil
+	return a.Within(a.ctx), a, nil
 }
 
 func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {

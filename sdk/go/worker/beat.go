@@ -3,79 +3,12 @@ package worker
 import (
 	"context"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
-	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
-
-func keyOf(taskID string, number int) string { return taskID + "/" + strconv.Itoa(number) }
-
-// list has an attempt that was claimed in the inventory, from before it has started.
-func (w *Worker) list(e *v1.TaskEnvelope) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.held[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
-}
-
-// unlist takes it out again, where it did not start.
-func (w *Worker) unlist(e *v1.TaskEnvelope) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.held, keyOf(e.TaskID, e.Attempt))
-}
-
-// Holder is what package client beats by. It implements an interface of the SDK's own.
-type holder struct{ *Worker }
-
-var _ beats.Holder = holder{}
-
-func (h holder) Hold(a beats.Attempt) {
-	id, number := a.Name()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := h.held[keyOf(id, number)]
-	if e == nil {
-		e = &entry{taskID: id, number: number}
-		h.held[keyOf(id, number)] = e
-	}
-	e.attempt = a
-	h.rouse() // it may want to be heard more often
-}
-
-func (h holder) Release(a beats.Attempt) {
-	id, number := a.Name()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := h.held[keyOf(id, number)]
-	delete(h.held, keyOf(id, number))
-	for e != nil && h.beating && e.named == h.beats {
-		h.free.Wait()
-	}
-}
-
-func (h holder) Token() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.session == nil {
-		return ""
-	}
-	return h.session.token
-}
-
-func (h holder) WorkerID() string { return h.Worker.WorkerID() }
-
-func (h holder) Lease() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.session == nil {
-		return time.Minute
-	}
-	return h.session.timeout
-}
 
 // rouse has the beats looked at.
 func (w *Worker) rouse() {
@@ -140,70 +73,54 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 	default:
 		w.beating = true
 		w.beats++
-		seq, active := w.write()
-		go w.beat(w.session, w.session.token, seq, active, len(w.held), now)
+		go w.beat(w.session, w.session.token, w.write(), now)
 	}
 	return max(0, wait), false
 }
 
-// write writes a beat with all that is held. Deltas stay as they are, with their number, until they are answered.
-func (w *Worker) write() (seq int64, active int) {
-	if w.unanswered == nil {
-		w.seq++
-		w.unanswered = &delta{w.seq, w.completed, w.failed}
-		w.completed, w.failed = 0, 0
-	}
-	d, active := w.unanswered, len(w.jobs)
-	b := strconv.AppendInt(append(w.body[:0], `{"seq":`...), d.seq, 10)
-	b = strconv.AppendInt(append(b, `,"activeCount":`...), int64(active), 10)
-	b = strconv.AppendInt(append(b, `,"completedDelta":`...), d.completed, 10)
-	b = strconv.AppendInt(append(b, `,"failedDelta":`...), d.failed, 10)
-	b = append(b, `,"tasks":[`...)
-	comma := false
-	for _, e := range w.held {
-		if e.attempt != nil && e.attempt.Over() {
-			continue
-		}
-		if comma {
-			b = append(b, ',')
-		}
-		comma, e.named = true, w.beats
-		b = append(append(append(b, `{"taskId":"`...), e.taskID...), `","attempt":`...) // ids need no quoting
-		b = strconv.AppendInt(b, int64(e.number), 10)
-		if e.attempt != nil {
-			b, e.version = e.attempt.AppendProgress(b)
-		}
-		b = append(b, '}')
-	}
-	w.body = append(b, `]}`...)
-	return d.seq, active
-}
-
 // beat sends a beat and takes the answer in.
-func (w *Worker) beat(s *session, token string, seq int64, active, named int, sent time.Time) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stop := w.clock.AfterFunc(min(10*time.Second, s.timeout/3), cancel)
-	a, err := w.client.WorkerHeartbeatOnce(ctx, s.id, token, w.body)
-	stop()
-	took := w.clock.Now().Sub(sent)
-	if err == nil {
-		w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", active, "took", took)
-		w.client.Metrics().Beat("ok", named, took)
-		w.heed(s, a, sent, seq)
-		w.beaten(s, nil)
-		return
-	}
-	result := "unanswered"
-	if !client.MayRetry(err) {
-		result = "refused"
-	}
-	w.client.Metrics().Beat(result, named, took)
-	w.set.log.Warn("A heartbeat was not accepted", "workerId", s.id, "error", err)
-	if gone(err) {
+func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
+	err := w.ask(s, func(ctx context.Context) error {
+		a, err := w.client.WorkerHeartbeatOnce(ctx, s.id, token, w.body)
+		w.measure(s, b.named, b.active, sent, err)
+		if err == nil {
+			w.heed(s, a, sent, b.seq)
+		}
+		return err
+	})
+	if err == nil && len(b.apart) > 0 {
+		sent := w.clock.Now()
+		err = w.ask(s, func(ctx context.Context) error { return w.client.HeartbeatHeld(ctx, b.apart) })
+		w.measure(s, len(b.apart), b.active, sent, err)
+	} else if err != nil && gone(err) {
 		w.comeBack(s, err)
 	}
 	w.beaten(s, err)
+}
+
+// ask makes a call of the beats', which must leave time for another one.
+func (w *Worker) ask(s *session, call func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer w.clock.AfterFunc(min(10*time.Second, s.timeout/3), cancel)()
+	return call(ctx)
+}
+
+// measure tells what became of a beat.
+func (w *Worker) measure(s *session, named, active int, sent time.Time, err error) {
+	took, result := w.clock.Now().Sub(sent), "ok"
+	switch {
+	case err == nil:
+		w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", active, "took", took)
+	case client.MayRetry(err):
+		result = "unanswered"
+	default:
+		result = "refused"
+	}
+	w.client.Metrics().Beat(result, named, took)
+	if err != nil {
+		w.set.log.Warn("A heartbeat was not accepted", "workerId", s.id, "error", err)
+	}
 }
 
 // beaten says that no beat is under way any more.
@@ -211,8 +128,8 @@ func (w *Worker) beaten(s *session, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beating = false
-	if err != nil && w.session == s {
-		w.until = w.clock.Now().Add(client.RetryAfter(err) + clock.Backoff(w.failures, w.session.interval/4))
+	if now := w.clock.Now(); err != nil && w.session == s {
+		w.due, w.until = now, now.Add(client.RetryAfter(err)+clock.Backoff(w.failures, w.session.interval/4))
 		w.failures++
 	}
 	w.free.Broadcast()
@@ -249,7 +166,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 		if l, isLost := lost[key]; e.attempt != nil && isLost {
 			w.set.log.Warn("Task "+l.TaskID+" is lost", "taskId", l.TaskID, "attempt", l.Attempt, "error", l.Error)
 			e.attempt.Lost(l.Error, "")
-		} else if e.attempt != nil && e.named == w.beats {
+		} else if e.attempt != nil && e.heard == w.beats {
 			e.attempt.Accepted(sent, s.timeout, e.version)
 		}
 	}

@@ -4,6 +4,8 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -178,44 +180,104 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// A task that ends in an outage is completed before two beats, which do not list it any more, would have it lost. Their interval is
-// longer than the server's Retry-After.
-func TestACompletionComesBeforeTwoBeats(t *testing.T) {
+// A task that ends in an outage is not lost, however the worker's interval and the pause compare that the server asks for: its
+// completion may come again long after the first beats have. No beat names it meanwhile.
+func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
+	outages := map[string]func(*workertest.Server){
+		"Retry-After":    func(s *workertest.Server) { s.Unavailable(2 * time.Second) },
+		"no Retry-After": func(s *workertest.Server) { s.Unavailable(0) },
+		"no answer":      (*workertest.Server).Down,
+	}
+	for name, fail := range outages {
+		for _, interval := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 7 * time.Second} {
+			t.Run(fmt.Sprintf("%s/%v", name, interval), func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(interval, max(4*time.Second, 3*interval))))
+					s.run(forPayload)
+					held := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("7200")})
+					for range 15 {
+						id := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("10")})
+						time.Sleep(5 * time.Second)
+						fail(s.server)
+						time.Sleep(time.Minute)
+						s.server.Up()
+						time.Sleep(20 * time.Second)
+						if got := s.server.Task(id); got.State != v1.Succeeded || got.Attempt != 1 || got.Lost != 0 {
+							t.Errorf("%+v", got)
+						}
+						s.noBeatAfterCompletion(id)
+					}
+					if got := s.server.Task(held); got.State != v1.Running || got.Lost != 0 {
+						t.Errorf("its neighbour: %+v", got)
+					}
+					s.worker.Kill()
+					<-s.ended
+				})
+			})
+		}
+	}
+}
+
+// While a part of the server takes no completions and the rest is well, what is not taken is not lost, nor is anything else that the
+// worker holds, with a timeout of its own or without.
+func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(2*time.Second, 6*time.Second))
-		c, err := client.New(server.URL(), server.Options()...)
-		if err != nil {
-			t.Fatal(err)
+		s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 4*time.Second)))
+		s.run(forPayload)
+		interval, timeout := int64(1000), int64(4000)
+		apart := s.server.Enqueue(v1.CreateTaskRequest{
+			Type: "job", Payload: json.RawMessage("600"), HeartbeatIntervalMs: &interval, HeartbeatTimeoutMs: &timeout,
+		})
+		along := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("600")})
+		done := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("10")})
+		s.server.Intercept(func(r *http.Request, _ []byte) (int, any, bool) {
+			return 503, v1.Error{Error: v1.CodeStoreUnavailable}, strings.HasSuffix(r.URL.Path, "/completed")
+		})
+		time.Sleep(5 * time.Minute)
+		if n := len(s.paths("/completed")); n < 100 {
+			t.Errorf("the completion was sent %d times", n)
 		}
-		w, err := worker.New(c, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &site{T: t, server: server, worker: w, ended: make(chan error, 1)}
-		s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(10 * time.Second); return 1, nil })
-		for range 20 {
-			s.enqueue()
-			time.Sleep(5 * time.Second)
-			server.Unavailable(time.Second)
-			time.Sleep(time.Minute)
-			server.Up()
-			before := len(server.Requests())
-			time.Sleep(20 * time.Second)
-			beats := 0
-			for _, r := range server.Requests()[before:] {
-				if strings.HasSuffix(r.Path, "/completed") {
-					break
-				}
-				if strings.HasSuffix(r.Path, "/heartbeat") {
-					beats++
-				}
+		s.server.Cancel(apart, "enough")
+		time.Sleep(5 * time.Second)
+		s.server.Intercept(nil)
+		time.Sleep(5 * time.Second)
+		for id, want := range map[string]v1.State{apart: v1.Cancelled, along: v1.Running, done: v1.Succeeded} {
+			if got := s.server.Task(id); got.State != want || got.Lost != 0 {
+				t.Errorf("%+v", got)
 			}
-			if beats > 1 {
-				t.Errorf("%d beats came before the completion", beats)
-			}
+			s.noBeatAfterCompletion(id)
 		}
-		if err := s.stop(); err != nil {
-			t.Error(err)
+		if beats := s.paths("/heartbeat"); !strings.Contains(string(beats[len(beats)-1].Body), along) {
+			t.Errorf("the inventories did not come back: %s", beats[len(beats)-1].Body)
 		}
+		s.worker.Kill()
+		<-s.ended
 	})
+}
+
+// forPayload is a handler that works for as many seconds as the payload says.
+func forPayload(ctx context.Context, task *worker.Task) (any, error) {
+	var seconds int
+	if err := task.Payload(&seconds); err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(time.Duration(seconds) * time.Second):
+		return 1, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// noBeatAfterCompletion holds that none names a task whose completion was sent before.
+func (s *site) noBeatAfterCompletion(id string) {
+	s.Helper()
+	completed := false
+	for _, r := range s.server.Requests() {
+		completed = completed || r.Path == "/v1/tasks/"+id+"/completed"
+		beats := strings.HasSuffix(r.Path, "/heartbeat") || strings.HasSuffix(r.Path, "/heartbeats")
+		if completed && beats && strings.Contains(r.Path+string(r.Body), `"`+id+`"`) {
+			s.Errorf("after its completion %s %s", r.Path, r.Body)
+		}
+	}
 }

@@ -9,9 +9,7 @@ func BeatNow(w *Worker) {
 	}
 	w.beating = true
 	w.beats++
-	seq, active := w.write()
-	s, now := w.session, w.clock.Now()
-	go w.beat(s, s.token, seq, active, len(w.held), now)
+	go w.beat(w.session, w.session.token, w.write(), w.clock.Now())
 	for w.beating {
 		w.free.Wait()
 	}

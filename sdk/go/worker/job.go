@@ -45,7 +45,7 @@ func (j *job) run(doing context.Context) {
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	defer end(nil)
 	defer j.watch(ctx, end, t)()
-	output, err := j.handle(ctx, t)
+	output, err := j.handle(a.Within(ctx), t)
 	if ctx.Err() != nil && err != nil {
 		err = j.explain(context.Cause(ctx), err)
 	}

@@ -27,7 +27,12 @@ type site struct {
 
 func newSite(t *testing.T, opts ...worker.Option) *site {
 	t.Helper()
-	s := &site{T: t, server: workertest.New(t, workertest.MachineTime()), ended: make(chan error, 1)}
+	return newSiteOf(t, workertest.New(t, workertest.MachineTime()), opts...)
+}
+
+func newSiteOf(t *testing.T, server *workertest.Server, opts ...worker.Option) *site {
+	t.Helper()
+	s := &site{T: t, server: server, ended: make(chan error, 1)}
 	c, err := client.New(s.server.URL(), s.server.Options()...)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
-	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
@@ -51,8 +50,9 @@ type Worker struct {
 
 	// Of beats.
 	wake       chan struct{}
-	held       map[string]*entry // by task and attempt
-	free       sync.Cond         // no beat is under way
+	held       map[string]*entry   // by task and attempt
+	ending     map[string]*leaving // what was held and is being completed
+	free       sync.Cond           // no beat is under way
 	beating    bool
 	beats      int64 // how many were sent
 	due        time.Time
@@ -64,15 +64,6 @@ type Worker struct {
 	completed  int64 // since the last seq
 	failed     int64
 	over       bool // no more beats
-}
-
-// entry is an attempt in the inventory.
-type entry struct {
-	taskID  string
-	number  int
-	attempt beats.Attempt // nil until it has started
-	named   int64         // the last beat that names it
-	version uint64
 }
 
 type delta struct{ seq, completed, failed int64 }
@@ -102,7 +93,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	w := &Worker{
 		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
 		changed: make(chan struct{}), jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
-		held: map[string]*entry{}, wake: make(chan struct{}, 1),
+		held: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}
 	w.free.L = &w.mu
 	w.stopping, w.stop = context.WithCancel(context.Background())

@@ -28,8 +28,9 @@ type Worker struct {
 
 type fakeWorker struct {
 	Worker
-	heard time.Time
-	seq   int64
+	heard  time.Time
+	seq    int64
+	missed map[*task]bool // what its last inventory left out
 }
 
 // Workers are all that have registered, in their order.
@@ -149,7 +150,8 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	}
 	w.heard = s.time.Now()
 	w.Beats++
-	if r.Seq != nil && *r.Seq > w.seq {
+	newer := r.Seq == nil || *r.Seq > w.seq
+	if r.Seq != nil && newer {
 		w.seq = *r.Seq
 		w.Completed += r.CompletedDelta
 		w.Failed += r.FailedDelta
@@ -169,6 +171,9 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		}
 		a.LostTasks = append(a.LostTasks, v1.LostTask{TaskID: item.TaskID, Attempt: item.Attempt, Error: bad.Error.Error})
 	}
+	if r.Tasks != nil && newer {
+		a.LostTasks = append(a.LostTasks, s.miss(w, r.Tasks)...)
+	}
 	for _, t := range s.heldBy(w) {
 		if t.asked {
 			if t.told.IsZero() {
@@ -179,6 +184,23 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	}
 	s.change()
 	return a, nil
+}
+
+// miss takes from a worker what two of its inventories running leave out. A beat without one says nothing about that.
+func (s *Server) miss(w *fakeWorker, listed []v1.WorkerTaskItem) (lost []v1.LostTask) {
+	before := w.missed
+	w.missed = map[*task]bool{}
+	for _, t := range s.heldBy(w) {
+		switch {
+		case slices.ContainsFunc(listed, func(i v1.WorkerTaskItem) bool { return i.TaskID == t.TaskID && i.Attempt == t.Attempt }):
+		case before[t]:
+			lost = append(lost, v1.LostTask{TaskID: t.TaskID, Attempt: t.Attempt, Error: v1.CodeTaskExpired})
+			s.lose(t, "NOT_IN_INVENTORY")
+		default:
+			w.missed[t] = true
+		}
+	}
+	return lost
 }
 
 func (s *Server) drain(id, token string, body []byte) (any, *refuse) {

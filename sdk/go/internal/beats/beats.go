@@ -7,9 +7,11 @@ import "time"
 type Holder interface {
 	// Hold begins to beat for an attempt.
 	Hold(Attempt)
-	// Release is called before an attempt's completion is sent. It returns when no beat is under way that names the attempt, and
-	// none will name it.
-	Release(Attempt)
+	// Release is called before an attempt's completion is sent, or when it is given up. It returns when no beat is under way that
+	// names the attempt, and none will name it.
+	Release(a Attempt, completes bool)
+	// Settled says that the completion was answered, or that nobody asks for that any more.
+	Settled(Attempt)
 	// Token opens the callbacks of what is held.
 	Token() string
 	// WorkerID is the worker's.

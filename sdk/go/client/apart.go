@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// HeartbeatHeld beats once for attempts that a worker holds, by a request of their own; it is for package worker, which lists them
+// in its own beats otherwise. Its error says that not all could be heard now.
+func (c *Client) HeartbeatHeld(ctx context.Context, all []beats.Attempt) (err error) {
+	for _, b := range c.batches(all) {
+		if failed := b.beatOnce(ctx); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// batches sorts attempts by where their callbacks go, at most maxBatch each. What has ended since is left out.
+func (c *Client) batches(all []beats.Attempt) (batches []*beater) {
+	open := map[*endpoints]*beater{}
+	for _, one := range all {
+		a := one.(held).Attempt
+		if _, ours := a.rhythm(); !ours {
+			continue
+		}
+		b := open[a.beater.base]
+		if b == nil || len(b.batch) == maxBatch {
+			b = &beater{client: c, base: a.beater.base, stretch: 1}
+			open[b.base] = b
+			batches = append(batches, b)
+		}
+		b.batch = append(b.batch, a)
+	}
+	return batches
+}
+
+// beatOnce sends the beats of the batch and takes the answer in. A result that asks to come again is an error, as if it were all.
+func (b *beater) beatOnce(ctx context.Context) error {
+	sent := b.client.set.clock.Now()
+	b.write()
+	k := b.request()
+	if err := b.client.do(ctx, k); err != nil {
+		return err
+	}
+	pause, err := b.take(sent)
+	if err == nil && pause > 0 {
+		err = &Error{Status: http.StatusServiceUnavailable, Code: v1.CodeStoreUnavailable, Operation: k.operation(),
+			Message: "some beats could not be heard", RetryAfter: pause}
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package client
+
+import "context"
+
+// Within makes ctx look at a strict lease whenever it is asked whether it has ended, so that nothing is begun after a sleep of the
+// machine before that is found out. It is for package worker; the context that Track returns does so already.
+func (a *Attempt) Within(ctx context.Context) context.Context {
+	if a.lease != Strict {
+		return ctx
+	}
+	return leased{ctx, held{a}}
+}
+
+// leased is a context that comes from an attempt's.
+type leased struct {
+	context.Context
+	attempt held
+}
+
+func (l leased) Done() <-chan struct{} {
+	l.look()
+	return l.Context.Done()
+}
+
+func (l leased) Err() error {
+	l.look()
+	return l.Context.Err()
+}
+
+func (l leased) look() { l.attempt.Look(l.attempt.client.set.clock.Now()) }

@@ -1,0 +1,177 @@
+package worker
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// entry is an attempt in the inventory.
+type entry struct {
+	taskID  string
+	number  int
+	attempt beats.Attempt // nil until it has started
+	named   int64         // the last beat that names it
+	heard   int64         // the last beat that, once accepted, goes on with its lease
+	version uint64
+}
+
+// leaving is an attempt whose completion is not answered yet. No beat may name it, and what two inventories running leave out the
+// server takes for lost: so one may, and until its completion is answered the beats after it are without an inventory.
+type leaving struct{ leftOut bool }
+
+func keyOf(taskID string, number int) string { return taskID + "/" + strconv.Itoa(number) }
+
+// list has an attempt that was claimed in the inventory, from before it has started.
+func (w *Worker) list(e *v1.TaskEnvelope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
+}
+
+// unlist takes it out again, where it did not start.
+func (w *Worker) unlist(e *v1.TaskEnvelope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, keyOf(e.TaskID, e.Attempt))
+}
+
+// Holder is what package client beats by. It implements an interface of the SDK's own.
+type holder struct{ *Worker }
+
+var _ beats.Holder = holder{}
+
+func (h holder) Hold(a beats.Attempt) {
+	id, number := a.Name()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.held[keyOf(id, number)]
+	if e == nil {
+		e = &entry{taskID: id, number: number}
+		h.held[keyOf(id, number)] = e
+	}
+	e.attempt = a
+	h.rouse() // it may want to be heard more often
+}
+
+func (h holder) Release(a beats.Attempt, completes bool) {
+	id, number := a.Name()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := keyOf(id, number)
+	e := h.held[key]
+	delete(h.held, key)
+	if completes {
+		h.ending[key] = &leaving{}
+	}
+	for e != nil && h.beating && e.named == h.beats {
+		h.free.Wait()
+	}
+}
+
+func (h holder) Settled(a beats.Attempt) {
+	id, number := a.Name()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.ending, keyOf(id, number))
+}
+
+func (h holder) Token() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session == nil {
+		return ""
+	}
+	return h.session.token
+}
+
+func (h holder) WorkerID() string { return h.Worker.WorkerID() }
+
+func (h holder) Lease() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session == nil {
+		return time.Minute
+	}
+	return h.session.timeout
+}
+
+// written is a beat as it was written.
+type written struct {
+	seq    int64
+	active int
+	named  int
+	apart  []beats.Attempt // to be beaten for by a request of its own, since the beat has no inventory
+}
+
+// write writes a beat into the body. Deltas stay as they are, with their number, until they are answered. The mutex is held.
+func (w *Worker) write() written {
+	if w.unanswered == nil {
+		w.seq++
+		w.unanswered = &delta{w.seq, w.completed, w.failed}
+		w.completed, w.failed = 0, 0
+	}
+	d, out := w.unanswered, written{seq: w.unanswered.seq, active: len(w.jobs), named: len(w.held)}
+	b := strconv.AppendInt(append(w.body[:0], `{"seq":`...), d.seq, 10)
+	b = strconv.AppendInt(append(b, `,"activeCount":`...), int64(out.active), 10)
+	b = strconv.AppendInt(append(b, `,"completedDelta":`...), d.completed, 10)
+	b = strconv.AppendInt(append(b, `,"failedDelta":`...), d.failed, 10)
+	if w.mayList() {
+		b = append(w.appendInventory(append(b, `,"tasks":[`...)), ']')
+	} else {
+		out.apart = w.beatApart()
+	}
+	w.body = append(b, '}')
+	return out
+}
+
+// mayList reports whether an inventory may be sent, and takes it for sent. What becomes of its answer does not matter: a server that
+// did not answer may have heeded it.
+func (w *Worker) mayList() bool {
+	for _, l := range w.ending {
+		if l.leftOut {
+			return false
+		}
+	}
+	for _, l := range w.ending {
+		l.leftOut = true
+	}
+	return true
+}
+
+func (w *Worker) appendInventory(b []byte) []byte {
+	comma := false
+	for _, e := range w.held {
+		if e.attempt != nil && e.attempt.Over() {
+			continue
+		}
+		if comma {
+			b = append(b, ',')
+		}
+		comma, e.named, e.heard = true, w.beats, w.beats
+		b = append(append(append(b, `{"taskId":"`...), e.taskID...), `","attempt":`...) // ids need no quoting
+		b = strconv.AppendInt(b, int64(e.number), 10)
+		if e.attempt != nil {
+			b, e.version = e.attempt.AppendProgress(b)
+		}
+		b = append(b, '}')
+	}
+	return b
+}
+
+// beatApart returns the attempts that want beats of their own, where the worker's has no inventory. The others live by the worker's.
+func (w *Worker) beatApart() (own []beats.Attempt) {
+	for _, e := range w.held {
+		switch {
+		case e.attempt == nil || e.attempt.Over():
+		case e.attempt.Interval() > 0:
+			e.named = w.beats
+			own = append(own, e.attempt)
+		default:
+			e.heard, e.version = w.beats, 0
+		}
+	}
+	return own
+}
