@@ -136,16 +136,16 @@ var errLate = errors.New("no answer in time")
 
 // send makes one request.
 func (c *Client) send(ctx context.Context, k *call, token string) error {
-	base, at := k.base.first()
+	at := k.base.first()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := cmp.Or(k.limit, c.set.timeout) + k.wait
 	defer c.set.clock.AfterFunc(limit, func() { cancel(errLate) })()
-	req, err := c.request(ctx, k, base, token)
+	req, err := c.request(ctx, k, at, token)
 	if err != nil {
 		return err
 	}
-	res, err := c.http.Do(req)
+	res, err := c.carry(req)
 	if err == nil {
 		err = c.read(k, res)
 	}
@@ -162,45 +162,55 @@ func (c *Client) send(ctx context.Context, k *call, token string) error {
 	return fmt.Errorf("lubdub: %s: %w", k.operation(), err)
 }
 
-// request writes the request.
-func (c *Client) request(ctx context.Context, k *call, base, token string) (*http.Request, error) {
-	if token != "" {
-		if err := checkSecret(base, k.base.allowHTTP); err != nil {
-			return nil, err
-		}
+// carry has a request carried. It is http.Client's Do for what these calls have, which is less: no cookies, and no redirects followed.
+func (c *Client) carry(req *http.Request) (*http.Response, error) {
+	res, err := c.carrier.RoundTrip(req)
+	if err == nil && (res == nil || res.Body == nil) {
+		err = errors.New("the transport has returned neither an answer nor an error")
 	}
-	at := base + k.path
-	if len(k.query) > 0 {
-		at += "?" + k.query.Encode()
+	return res, err
+}
+
+// request writes the request to an address.
+func (c *Client) request(ctx context.Context, k *call, at int32, token string) (*http.Request, error) {
+	if err := k.base.bare[at]; token != "" && err != nil {
+		return nil, err
 	}
-	var body io.Reader
-	if k.body != nil {
-		body = bytes.NewReader(k.body)
-	}
-	req, err := http.NewRequestWithContext(ctx, k.method, at, body)
+	u, err := k.base.url(at, k.path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	c.dress(req, token)
+	if len(k.query) > 0 {
+		u.RawQuery = k.query.Encode()
+	}
+	req := &http.Request{
+		Method: k.method, URL: u, Host: u.Host, Header: c.headers(token), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if k.body != nil {
+		body := k.body
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		req.Header["Content-Type"] = jsonOnly
+	}
 	if k.key != "" {
 		req.Header.Set("Idempotency-Key", k.key)
 	}
 	if k.trace != "" {
 		req.Header.Set("Traceparent", k.trace)
 	}
-	return req, nil
+	return req.WithContext(ctx), nil
 }
 
-// dress puts on the headers that all requests have.
-func (c *Client) dress(req *http.Request, token string) {
-	req.Header.Set("User-Agent", c.agent)
-	req.Header.Set("Accept", "application/json")
-	if req.Body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+var jsonOnly = []string{"application/json"}
+
+// headers are those that all requests have. What they hold is shared, and for reading only.
+func (c *Client) headers(token string) http.Header {
+	h := make(http.Header, 6)
+	h["User-Agent"], h["Accept"] = c.agent, jsonOnly
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		h["Authorization"] = []string{"Bearer " + token}
 	}
+	return h
 }
 
 // read takes an answer in.
@@ -210,6 +220,9 @@ func (c *Client) read(k *call, res *http.Response) error {
 	into := k.buffer
 	if into == nil {
 		into = &own
+	}
+	if n := res.ContentLength; n >= 0 && n < maxAnswer && int64(cap(*into)) <= n {
+		*into = make([]byte, 0, n+1) // and one in which to see the end
 	}
 	body, err := readAll((*into)[:0], io.LimitReader(res.Body, maxAnswer+1))
 	*into = body

@@ -24,8 +24,9 @@ type Client struct {
 	set   *settings
 	base  *endpoints
 	token tokenSource
-	http  *http.Client
-	agent string
+	agent []string
+
+	carrier http.RoundTripper
 
 	closing context.Context // ends with Close
 	closed  context.CancelFunc
@@ -72,7 +73,7 @@ func New(url string, opts ...Option) (*Client, error) {
 		}
 	}
 	c := &Client{
-		set: set, base: base, token: set.token, http: set.httpClient(), agent: set.agent + "lubdub-go/" + Version(),
+		set: set, base: base, token: set.token, carrier: set.carrier(), agent: []string{set.agent + "lubdub-go/" + Version()},
 		beaters: map[string]*beater{},
 	}
 	c.closing, c.closed = context.WithCancel(context.Background())
@@ -90,7 +91,9 @@ func (c *Client) Close() {
 	for _, b := range all {
 		b.close()
 	}
-	c.http.CloseIdleConnections()
+	if t, ok := c.carrier.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
 }
 
 // Clock is for package worker.
@@ -112,20 +115,16 @@ func tokenOfEnvironment() tokenSource {
 	return fixedToken("")
 }
 
-// httpClient makes what carries the requests.
-func (s *settings) httpClient() *http.Client {
-	carrier := s.transport
-	if carrier == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.Proxy, own.TLSClientConfig = s.proxy, s.tls
-		own.ForceAttemptHTTP2 = true
-		own.MaxIdleConnsPerHost = 64 // completions come in crowds
-		carrier = own
+// carrier carries the requests.
+func (s *settings) carrier() http.RoundTripper {
+	if s.transport != nil {
+		return s.transport
 	}
-	return &http.Client{
-		Transport:     carrier,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.Proxy, own.TLSClientConfig = s.proxy, s.tls
+	own.ForceAttemptHTTP2 = true
+	own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024 // completions come in crowds; what is idle for long is closed
+	return own
 }
 
 // Version is that of the SDK: what its module was got in, or devel in its own checkout.

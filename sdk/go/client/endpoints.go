@@ -12,21 +12,27 @@ import (
 
 // endpoints are the addresses of one deployment. The one that answered last is asked first.
 type endpoints struct {
-	urls      []string // without a slash at their ends
-	at        atomic.Int32
-	allowHTTP bool
+	urls   []string   // without a slash at their ends
+	parsed []*url.URL // the same
+	bare   []error    // why no token may go there; nil: it may
+	at     atomic.Int32
 }
 
 func newEndpoints(urls []string, set *settings) (*endpoints, error) {
-	e := &endpoints{allowHTTP: set.allowHTTP}
+	e := &endpoints{}
 	for _, raw := range urls {
 		clean, err := checkURL(strings.TrimSpace(raw))
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(e.urls, clean) {
-			e.urls = append(e.urls, clean)
+		if slices.Contains(e.urls, clean) {
+			continue
 		}
+		u, err := url.Parse(clean)
+		if err != nil {
+			return nil, err
+		}
+		e.urls, e.parsed, e.bare = append(e.urls, clean), append(e.parsed, u), append(e.bare, checkSecret(u, set.allowHTTP))
 	}
 	return e, nil
 }
@@ -47,18 +53,17 @@ func checkURL(raw string) (string, error) {
 
 // checkSecrecy refuses addresses to which no token may go.
 func (e *endpoints) checkSecrecy() error {
-	for _, u := range e.urls {
-		if err := checkSecret(u, e.allowHTTP); err != nil {
+	for _, err := range e.bare {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkSecret(base string, allowHTTP bool) error {
-	u, err := url.Parse(base)
-	if err != nil || allowHTTP || u.Scheme == "https" {
-		return err
+func checkSecret(u *url.URL, allowHTTP bool) error {
+	if allowHTTP || u.Scheme == "https" {
+		return nil
 	}
 	host := u.Hostname()
 	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
@@ -70,10 +75,20 @@ func checkSecret(base string, allowHTTP bool) error {
 
 var errNotSent = errors.New("lubdub: nothing was sent")
 
-// first is the address to ask first, and its number.
-func (e *endpoints) first() (string, int32) {
-	at := e.at.Load()
-	return e.urls[at], at
+// first is the number of the address to ask first.
+func (e *endpoints) first() int32 { return e.at.Load() }
+
+// url is where a path, which is escaped, is at an address.
+func (e *endpoints) url(at int32, path string) (*url.URL, error) {
+	if strings.Contains(path, "%") {
+		return url.Parse(e.urls[at] + path)
+	}
+	u := *e.parsed[at]
+	u.Path += path
+	if u.RawPath != "" {
+		u.RawPath += path
+	}
+	return &u, nil
 }
 
 // failed moves on from an address that did not answer, unless somebody has.

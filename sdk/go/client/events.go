@@ -166,8 +166,8 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	if s.cursor != "" {
 		k.query.Del("after")
 	}
-	base, at := k.base.first()
-	req, err := c.request(ctx, k, base, token)
+	at := k.base.first()
+	req, err := c.request(ctx, k, at, token)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	if s.cursor != "" {
 		req.Header.Set("Last-Event-ID", s.cursor)
 	}
-	res, err := c.http.Do(req)
+	res, err := c.carry(req)
 	if err != nil {
 		k.base.failed(at)
 		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -52,15 +53,15 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 		*t = Time{}
 		return nil
 	}
-	var text string
-	refused := &json.UnmarshalTypeError{Value: "string", Type: reflect.TypeFor[Time]()}
-	if json.Unmarshal(b, &text) != nil {
-		refused.Value = "value"
-		return refused
+	text := string(b)
+	if plain := len(b) > 2 && b[0] == '"' && b[len(b)-1] == '"' && bytes.IndexByte(b, '\\') < 0; plain {
+		text = text[1 : len(b)-1]
+	} else if json.Unmarshal(b, &text) != nil {
+		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[Time]()}
 	}
 	u, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || !strict(text) || !writable(u.UTC()) {
-		return refused
+		return &json.UnmarshalTypeError{Value: "string", Type: reflect.TypeFor[Time]()}
 	}
 	*t = Time{u.UTC().Truncate(time.Millisecond)}
 	return nil

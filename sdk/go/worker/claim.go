@@ -64,7 +64,7 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 	id, waitMs := rand.Text(), claimWait.Milliseconds()
 	for n := 0; ; n++ {
 		s, token := w.current()
-		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Types: w.types(), Max: &places, WaitMs: &waitMs, ClaimID: id})
+		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Types: w.claims, Max: &places, WaitMs: &waitMs, ClaimID: id})
 		if err == nil {
 			w.client.Metrics().Claimed("ok", len(a.Tasks))
 			return a.Tasks, nil

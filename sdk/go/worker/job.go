@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +20,6 @@ type job struct {
 	settling atomic.Bool                    // somebody completes it
 	settled  chan struct{}                  // closed when they have
 }
-
-// ignored is how long a handler may go on after its context has ended before it is told of.
-const ignored = 10 * time.Second
 
 // run does the task; it ends when the handler has, which the job's place waits for.
 func (j *job) run(doing context.Context) {
@@ -44,8 +42,10 @@ func (j *job) run(doing context.Context) {
 	t.moved.Store(w.clock.Now().UnixNano())
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	defer end(nil)
-	defer j.watch(ctx, end, t)()
+	watch := j.watch(ctx, end, t)
+	defer watch.end()
 	output, err := j.handle(a.Within(ctx), t)
+	watch.end()
 	if ctx.Err() != nil && err != nil {
 		err = j.explain(context.Cause(ctx), err)
 	}
@@ -117,8 +117,10 @@ func (j *job) settle(output any, err error, first func()) {
 		return
 	}
 	w.count(answer.FinalState)
-	w.set.log.Debug("A task has ended", "taskId", a.TaskID(), "attempt", a.Number(), "state", answer.FinalState,
-		"willRetry", answer.WillRetry, "error", err)
+	if w.set.log.Enabled(context.Background(), slog.LevelDebug) {
+		w.set.log.Debug("A task has ended", "taskId", a.TaskID(), "attempt", a.Number(), "state", answer.FinalState,
+			"willRetry", answer.WillRetry, "error", err)
+	}
 }
 
 func complete(a *client.Attempt, output any, err error) (*v1.CompletedResponse, error) {
@@ -142,45 +144,6 @@ func (w *Worker) count(end v1.State) {
 	case v1.Failed:
 		w.failed++
 	}
-}
-
-// watch ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its context.
-func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) (stop func()) {
-	w := j.worker
-	ended := make(chan struct{})
-	after := func(d time.Duration, f func()) {
-		stop := w.clock.AfterFunc(d, f)
-		context.AfterFunc(channelContext{ended}, func() { stop() })
-	}
-	if d := w.set.taskTimeout; d > 0 {
-		after(d, func() {
-			end(ErrTaskTimeout)
-			after(max(j.grace(), time.Second), func() { j.settle(nil, client.Categorize(v1.CategoryTimeout, ErrTaskTimeout), nil) })
-		})
-	}
-	if d := w.set.watchdog; d > 0 {
-		var look func()
-		look = func() {
-			if quiet := t.quiet(); quiet < d {
-				after(d-quiet, look)
-				return
-			}
-			err := client.Categorize(v1.CategoryTimeout, fmt.Errorf("no progress for %v: %w", d, ErrStuck))
-			j.settle(nil, err, func() { end(ErrStuck) })
-		}
-		after(d, look)
-	}
-	context.AfterFunc(ctx, func() {
-		after(ignored, func() {
-			select {
-			case <-ended:
-			default:
-				w.set.log.Warn("A handler goes on though its context has ended", "taskId", t.ID(), "attempt", t.Attempt(),
-					"cause", context.Cause(ctx))
-			}
-		})
-	})
-	return func() { close(ended) }
 }
 
 // grace is how long a handler has to stop.

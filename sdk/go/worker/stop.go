@@ -138,18 +138,3 @@ func (w *Worker) giveBack() (unfinished []string) {
 	all.Wait()
 	return unfinished
 }
-
-// channelContext is a context that ends when a channel is closed.
-type channelContext struct{ done <-chan struct{} }
-
-func (c channelContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (c channelContext) Done() <-chan struct{}       { return c.done }
-func (c channelContext) Value(any) any               { return nil }
-func (c channelContext) Err() error {
-	select {
-	case <-c.done:
-		return context.Canceled
-	default:
-		return nil
-	}
-}

@@ -27,6 +27,7 @@ type Worker struct {
 	handlers map[string]Handler
 	wraps    []Middleware
 	wrong    []error
+	claims   []string // the types that are claimed, once it runs
 	probeURL string
 
 	stopping context.Context // ends when it is to stop
@@ -39,7 +40,7 @@ type Worker struct {
 	joining chan struct{} // holds one while somebody registers anew
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed when jobs, places or sessions have changed
+	waiting  []*waiter
 	session  *session
 	entering []time.Time // registrations of the last minute
 	jobs     map[*job]struct{}
@@ -92,7 +93,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	}
 	w := &Worker{
 		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
-		changed: make(chan struct{}), jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
+		jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
 		held: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}
 	w.free.L = &w.mu
@@ -204,6 +205,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	w.claims = w.types()
 	defer context.AfterFunc(ctx, w.stop)()
 	defer w.stop()
 	closeProbe, err := w.listen()
@@ -245,28 +247,46 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.fatal
 }
 
-// await waits until a condition holds, which is looked at under the mutex after each change; it reports false when one of the
-// channels, which may be nil, was closed before.
-func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
-	for {
-		w.mu.Lock()
-		held, changed := holds(), w.changed
-		w.mu.Unlock()
-		if held {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-over:
-			return false
-		case <-late:
-			return false
-		}
-	}
+// waiter waits for a condition.
+type waiter struct {
+	holds func() bool
+	met   chan struct{} // closed once it holds
 }
 
-// change tells all who wait. The mutex is held.
+// await waits until a condition holds, which is looked at under the mutex after each change, and acts at most once when it does; it
+// reports false when one of the channels, which may be nil, was closed before.
+func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
+	w.mu.Lock()
+	if holds() {
+		w.mu.Unlock()
+		return true
+	}
+	one := &waiter{holds, make(chan struct{})}
+	w.waiting = append(w.waiting, one)
+	w.mu.Unlock()
+	select {
+	case <-one.met:
+		return true
+	case <-over:
+	case <-late:
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := slices.Index(w.waiting, one)
+	if at < 0 {
+		return true // it was met at the same time
+	}
+	w.waiting = slices.Delete(w.waiting, at, at+1)
+	return false
+}
+
+// change wakes those whose conditions hold now. The mutex is held.
 func (w *Worker) change() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.waiting = slices.DeleteFunc(w.waiting, func(one *waiter) bool {
+		met := one.holds()
+		if met {
+			close(one.met)
+		}
+		return met
+	})
 }
