@@ -28,7 +28,7 @@ func (a *Attempt) Done(output any) (*v1.CompletedResponse, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
-	return a.Complete(context.Background(), v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: raw})
+	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: raw})
 }
 
 // Fail says that the work has failed; a *Failure says of which category, every other error is USER_CODE. Where err is the Cancelled
@@ -43,7 +43,7 @@ func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 	case errors.As(err, &cancelled), asked && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(a.ctx))):
 		return a.Stopped("", nil)
 	}
-	return a.Complete(context.Background(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})
+	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})
 }
 
 // Stopped says that the work has stopped after a cancel: in which phase of it, and how far it had come, as anything that encoding/json
@@ -53,9 +53,17 @@ func (a *Attempt) Stopped(phase string, partial any) (*v1.CompletedResponse, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
-	return a.Complete(context.Background(), v1.CompletedRequest{
+	return a.Complete(a.life(), v1.CompletedRequest{
 		Outcome: v1.OutcomeCancelled, CancelledDuringPhase: phase, PartialProgress: raw,
 	})
+}
+
+// life is how long the completion is asked for.
+func (a *Attempt) life() context.Context {
+	if a.holder != nil {
+		return a.holder.Life()
+	}
+	return context.Background()
 }
 
 // Abandon ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing.

@@ -109,6 +109,9 @@ func (w *Worker) drainNow(s *session) {
 func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 	w.mu.Lock()
 	w.claiming = 0
+	if w.given { // they came too late; the server takes them back with their worker
+		tasks = nil
+	}
 	var begun []*job
 	for i := range tasks {
 		j := &job{worker: w, envelope: &tasks[i], settled: make(chan struct{})}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -86,6 +87,8 @@ func (h holder) Token() string {
 	}
 	return h.session.token
 }
+
+func (h holder) Life() context.Context { return h.life }
 
 func (h holder) WorkerID() string { return h.Worker.WorkerID() }
 

@@ -33,6 +33,9 @@ func (j *job) run(doing context.Context) {
 	}
 	defer a.Abandon()
 	j.attempt.Store(a)
+	if j.settling.Load() { // its worker has given it back
+		return
+	}
 	if errors.As(context.Cause(ctx), new(client.Cancelled)) { // asked for before it has started
 		j.settle(nil, context.Cause(ctx), nil)
 		<-j.settled

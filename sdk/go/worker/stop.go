@@ -104,6 +104,7 @@ func (w *Worker) announce() {
 // giveBack fails what still runs, so that others get it at once, and returns the ids of its tasks.
 func (w *Worker) giveBack() (unfinished []string) {
 	w.mu.Lock()
+	w.given = true
 	var left []*job
 	for j := range w.jobs {
 		left = append(left, j)
@@ -113,8 +114,9 @@ func (w *Worker) giveBack() (unfinished []string) {
 	w.set.log.Warn("What still runs is given back: the hard stop has come", "taskIds", unfinished)
 	var all sync.WaitGroup
 	for _, j := range left {
-		a := j.attempt.Load()
-		if a == nil || j.settling.Swap(true) {
+		taken := j.settling.Swap(true)
+		a := j.attempt.Load() // after that: either this sees it, or it sees that nobody is to begin
+		if a == nil || taken {
 			continue
 		}
 		all.Add(1)

@@ -32,6 +32,8 @@ type Worker struct {
 
 	stopping context.Context // ends when it is to stop
 	stop     context.CancelFunc
+	life     context.Context // ends with Run; completions are asked for until then
+	leave    context.CancelFunc
 	hard     chan struct{} // closed when it is to stop now
 	hardOnce sync.Once
 	ran      atomic.Bool
@@ -47,6 +49,7 @@ type Worker struct {
 	claiming int // places that a claim under way may take
 	draining bool
 	drainBy  time.Time // what is still held then goes to others; zero: not said
+	given    bool  // what was held was given back: nothing is begun any more
 	fatal    error
 
 	// Of beats.
@@ -98,6 +101,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	}
 	w.free.L = &w.mu
 	w.stopping, w.stop = context.WithCancel(context.Background())
+	w.life, w.leave = context.WithCancel(context.Background())
 	return w, nil
 }
 
@@ -208,6 +212,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.claims = w.types()
 	defer context.AfterFunc(ctx, w.stop)()
 	defer w.stop()
+	defer w.leave()
 	closeProbe, err := w.listen()
 	if err != nil {
 		return err
@@ -235,6 +240,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	w.await(func() bool { return w.stopping.Err() != nil || w.draining || w.fatal != nil }, w.stopping.Done(), nil)
 	unfinished := w.finish(cancel, endClaims)
+	w.stop() // where the server has asked for the end, and somebody tries to come back
 	endClaims()
 	w.endBeats()
 	loops.Wait()

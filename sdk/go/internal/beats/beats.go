@@ -1,7 +1,10 @@
 // Package beats is how a worker beats for attempts that a client tracks: what the two packages say to each other.
 package beats
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Holder beats for attempts by itself. It is told of each one, once that runs.
 type Holder interface {
@@ -14,6 +17,8 @@ type Holder interface {
 	Settled(Attempt)
 	// Token opens the callbacks of what is held.
 	Token() string
+	// Life ends when the holder has left: what is held is not its own any more, and its completions are asked for no longer.
+	Life() context.Context
 	// WorkerID is the worker's.
 	WorkerID() string
 	// Lease is how long the worker may be silent.

@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// ignored is how long a handler may go on after its context has ended before it is told of.
+const ignored = 10 * time.Second
+
+// watch is what is to happen while a handler is at work, and not after it.
+type watch struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	over  bool
+	stops []func() bool
+}
+
+// after calls f after a time, unless the watch ends before.
+func (g *watch) after(d time.Duration, f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.over {
+		g.stops = append(g.stops, g.clock.AfterFunc(d, f))
+	}
+}
+
+func (g *watch) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.over = true
+	for _, stop := range g.stops {
+		stop()
+	}
+	g.stops = nil
+}
+
+// watch ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its context.
+func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) *watch {
+	w := j.worker
+	g := &watch{clock: w.clock}
+	if d := w.set.taskTimeout; d > 0 {
+		g.after(d, func() {
+			end(ErrTaskTimeout)
+			g.after(max(j.grace(), time.Second), func() { j.settle(nil, client.Categorize(v1.CategoryTimeout, ErrTaskTimeout), nil) })
+		})
+	}
+	if d := w.set.watchdog; d > 0 {
+		var look func()
+		look = func() {
+			if quiet := t.quiet(); quiet < d {
+				g.after(d-quiet, look)
+				return
+			}
+			err := client.Categorize(v1.CategoryTimeout, fmt.Errorf("no progress for %v: %w", d, ErrStuck))
+			j.settle(nil, err, func() { end(ErrStuck) })
+		}
+		g.after(d, look)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		g.after(ignored, func() {
+			w.set.log.Warn("A handler goes on though its context has ended", "taskId", t.ID(), "attempt", t.Attempt(),
+				"cause", context.Cause(ctx))
+		})
+	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stops = append(g.stops, stop)
+	return g
+}
