@@ -15,9 +15,10 @@ import (
 // a task, and none of a connection.
 func TestTheGoSDKLeavesNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	s, err := newServer(&Case{Mode: "worker", Worker: &Rhythm{IntervalMs: 20, TimeoutMs: 3000}, With: With{Concurrency: 4}, Tasks: map[string]Task{
-		"a": {}, "b": {}, "c": {}, "d": {},
-	}})
+	s, err := newServer(&Case{
+		Mode: "worker", Worker: &Rhythm{IntervalMs: 20, TimeoutMs: 3000}, With: With{Concurrency: 4},
+		Tasks: map[string]Task{"a": {}, "b": {}, "c": {}, "d": {}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,10 +92,20 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 		sent := w.clock.Now()
 		err = w.ask(s, func(ctx context.Context) error { return w.client.HeartbeatHeld(ctx, b.apart) })
 		w.measure(s, len(b.apart), b.active, sent, err)
-	} else if err != nil && gone(err) {
+	}
+	w.land()
+	if err != nil && gone(err) {
 		w.comeBack(s, err)
 	}
 	w.beaten(s, err)
+}
+
+// land says that no request of a beat is under way any more: what it named may be completed, though the worker has to come back first.
+func (w *Worker) land() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flying = false
+	w.free.Broadcast()
 }
 
 // ask makes a call of the beats', which must leave time for another one.

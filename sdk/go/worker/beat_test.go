@@ -192,7 +192,8 @@ func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
 		for _, interval := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 7 * time.Second} {
 			t.Run(fmt.Sprintf("%s/%v", name, interval), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(interval, max(4*time.Second, 3*interval))))
+					beats := workertest.WorkerBeats(interval, max(4*time.Second, 3*interval))
+					s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), beats), worker.TaskTimeout(0))
 					s.run(forPayload)
 					held := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("7200")})
 					for range 15 {
@@ -222,7 +223,7 @@ func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
 // worker holds, with a timeout of its own or without.
 func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 4*time.Second)))
+		s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 4*time.Second)), worker.TaskTimeout(0))
 		s.run(forPayload)
 		interval, timeout := int64(1000), int64(4000)
 		apart := s.server.Enqueue(v1.CreateTaskRequest{
@@ -237,8 +238,11 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 		if n := len(s.paths("/completed")); n < 100 {
 			t.Errorf("the completion was sent %d times", n)
 		}
+		if got := s.server.Task(apart); got.State != v1.Running || got.Lost != 0 || got.Beats < 250 {
+			t.Errorf("the one that beats apart: %+v", got)
+		}
 		s.server.Cancel(apart, "enough")
-		time.Sleep(5 * time.Second)
+		time.Sleep(2 * time.Second)
 		s.server.Intercept(nil)
 		time.Sleep(5 * time.Second)
 		for id, want := range map[string]v1.State{apart: v1.Cancelled, along: v1.Running, done: v1.Succeeded} {

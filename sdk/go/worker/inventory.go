@@ -67,7 +67,7 @@ func (h holder) Release(a beats.Attempt, completes bool) {
 	if completes {
 		h.ending[key] = &leaving{}
 	}
-	for e != nil && h.beating && e.named == h.beats {
+	for e != nil && h.flying && e.named == h.beats {
 		h.free.Wait()
 	}
 }
@@ -111,6 +111,7 @@ type written struct {
 
 // write writes a beat into the body. Deltas stay as they are, with their number, until they are answered. The mutex is held.
 func (w *Worker) write() written {
+	w.flying = true
 	if w.unanswered == nil {
 		w.seq++
 		w.unanswered = &delta{w.seq, w.completed, w.failed}

@@ -86,7 +86,7 @@ func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	w.session, w.seq, w.failures, w.until = s, 0, 0, time.Time{}
 	w.entering = append(w.entering, w.clock.Now())
 	w.due = sent.Add(w.spread(s.interval))
-	clear(w.ending) // the new one does not hold it
+	clear(w.ending)                  // the new one does not hold it
 	if d := w.unanswered; d != nil { // refused with the old one, and so not counted
 		w.completed, w.failed, w.unanswered = w.completed+d.completed, w.failed+d.failed, nil
 	}

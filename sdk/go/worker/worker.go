@@ -49,7 +49,7 @@ type Worker struct {
 	claiming int // places that a claim under way may take
 	draining bool
 	drainBy  time.Time // what is still held then goes to others; zero: not said
-	given    bool  // what was held was given back: nothing is begun any more
+	given    bool      // what was held was given back: nothing is begun any more
 	fatal    error
 
 	// Of beats.
@@ -57,8 +57,9 @@ type Worker struct {
 	held       map[string]*entry   // by task and attempt
 	ending     map[string]*leaving // what was held and is being completed
 	free       sync.Cond           // no beat is under way
-	beating    bool
-	beats      int64 // how many were sent
+	beating    bool                // a beat is being sent, or what it has led to is being done
+	flying     bool                // its requests are under way
+	beats      int64               // how many were sent
 	due        time.Time
 	until      time.Time // nothing is sent before: the server does not answer
 	body       []byte    // of the beat under way
