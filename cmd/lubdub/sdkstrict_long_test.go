@@ -45,7 +45,8 @@ func (s *sdkStage) judgeStrict() {
 			}
 		}
 	}
-	s.Logf("strict leases: %d tasks worked on, %d handlers stopped by their lease, %d attempts that came after others", len(worked), ended, again)
+	s.Logf("strict leases: %d tasks worked on, %d handlers stopped by their lease, %d attempts that came after others",
+		len(worked), ended, again)
 	if s.strictCrews() > 0 && (ended == 0 || again == 0) {
 		s.Error("no strict lease has ended, or nobody went on with what it held: nothing was shown")
 	}
