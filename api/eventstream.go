@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +23,8 @@ import (
 const (
 	contentTypeEvents = "text/event-stream"
 
-	// keepAlive is how often a stream says that it is alive, and where it is. A client that has gone shows only when
-	// something is written to it.
+	// keepAlive is how often a stream says that it is alive, and where it is. A client that has gone shows only when something is
+	// written to it, which is at once where an event loop sees that its side has ended.
 	keepAlive = 15 * time.Second
 	// storePause is how long a stream waits that goes through what has happened when the store does not answer.
 	storePause = time.Second
@@ -66,9 +67,9 @@ func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int
 	}
 	stream := &eventStream{streams: req.s.streams, listener: l, who: req.who}
 	stream.quietSince.Store(time.Now().UnixNano())
-	stream.pending = fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor())
+	stream.pending = append(stream.pending, fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor()))
 	req.s.streams.add(stream)
-	conn.Streams(req.ctx.Conn())
+	conn.Streams(req.ctx.Conn(), stream.hungUp)
 	h := &req.ctx.Response.Header
 	h.SetContentType(contentTypeEvents)
 	h.Set(fasthttp.HeaderCacheControl, "no-store")
@@ -86,48 +87,59 @@ type eventStream struct {
 	listener *tracker.EventListener
 	who      *principal
 
-	pending []byte // to be read
-	over    bool   // nothing comes after that
+	pending net.Buffers          // to be read, then
+	told    []*tracker.EventTold // this, and then
+	closing []byte               // this
+	over    bool                 // nothing comes after that
+	buffers [4][]byte            // of pending
+	head    []byte               // of what is told, in pending
 
 	quietSince atomic.Int64           // when something was written last, ns since the epoch
 	due        atomic.Bool            // a keep-alive is
 	ended      atomic.Pointer[string] // why it must end; nil: it goes on
 }
 
-// Read waits until there is something to tell.
-func (s *eventStream) Read(p []byte) (int, error) {
-	for len(s.pending) == 0 {
-		if s.over {
+// Read waits until there is something to tell. Events are copied from where all streams share them.
+func (s *eventStream) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		k, _ := s.pending.Read(p[n:])
+		n += k
+		switch {
+		case k > 0:
+		case len(s.told) > 0:
+			s.tell(s.told[0])
+			s.told = s.told[1:]
+		case s.closing != nil:
+			s.pending, s.closing = append(s.pending, s.closing), nil
+		case n > 0:
+			s.quietSince.Store(time.Now().UnixNano())
+			return n, nil
+		case s.over:
 			return 0, io.EOF
+		default:
+			s.next()
 		}
-		s.next()
-	}
-	n := copy(p, s.pending)
-	if s.pending = s.pending[n:]; len(s.pending) == 0 {
-		s.pending = nil
 	}
 	s.quietSince.Store(time.Now().UnixNano())
 	return n, nil
 }
 
-// next puts what is to be told into pending, or waits for it.
+// next finds what is to be told, or waits for it.
 func (s *eventStream) next() {
 	told, err := s.listener.Next(s.streams.server.running)
-	for _, t := range told {
-		s.pending = appendTold(s.pending, t)
-	}
+	s.told = told
 	switch why := s.ended.Load(); {
 	case len(told) > 0 && why == nil:
 	case why != nil:
 		s.over = true
-		s.pending = fmt.Appendf(s.pending, "event: end\nid: %s\nretry: %d\ndata: {\"reason\":%q,\"cursor\":%[1]q}\n\n",
+		s.closing = fmt.Appendf(nil, "event: end\nid: %s\nretry: %d\ndata: {\"reason\":%q,\"cursor\":%[1]q}\n\n",
 			s.listener.Cursor(), retry().Milliseconds(), *why)
 	case errors.Is(err, tracker.ErrEventsLagged):
 		s.over = true
-		s.pending = fmt.Appendf(s.pending, "event: lagged\nid: %s\nretry: %d\ndata: {\"cursor\":%[1]q}\n\n",
+		s.closing = fmt.Appendf(nil, "event: lagged\nid: %s\nretry: %d\ndata: {\"cursor\":%[1]q}\n\n",
 			s.listener.Cursor(), retry().Milliseconds())
 	case s.due.Swap(false):
-		s.pending = fmt.Appendf(s.pending, ": keep-alive\nid: %s\n\n", s.listener.Cursor())
+		s.pending = append(s.pending, fmt.Appendf(nil, ": keep-alive\nid: %s\n\n", s.listener.Cursor()))
 	case err != nil:
 		select { // the store does not answer; keep-alives go on
 		case <-s.listener.Woken():
@@ -138,14 +150,27 @@ func (s *eventStream) next() {
 	}
 }
 
-func appendTold(b []byte, t *tracker.EventTold) []byte {
+var (
+	dataBegins = []byte("\ndata: ")
+	dataEnds   = []byte("\n\n")
+)
+
+// tell makes one of what is told pending.
+func (s *eventStream) tell(t *tracker.EventTold) {
 	if t.Gap != nil {
 		gap, _ := marshal(gapView(t.Gap)) // of plain fields it does not fail
-		b = append(append(append(b, "event: gap\nid: "...), t.Cursor...), "\ndata: "...)
-		return append(append(b, gap...), "\n\n"...)
+		s.head = append(append(s.head[:0], "event: gap\nid: "...), t.Cursor...)
+		s.pending = append(s.buffers[:0], s.head, dataBegins, gap, dataEnds)
+		return
 	}
-	b = append(append(append(b, "id: "...), t.Cursor...), "\ndata: "...)
-	return append(append(b, t.JSON...), "\n\n"...)
+	s.head = append(append(s.head[:0], "id: "...), t.Cursor...)
+	s.pending = append(s.buffers[:0], s.head, dataBegins, t.JSON, dataEnds)
+}
+
+// hungUp has the stream say that it is alive, which shows whether the client still is.
+func (s *eventStream) hungUp() {
+	s.due.Store(true)
+	s.listener.Wake()
 }
 
 // Close is called when the client has gone, and at the end.

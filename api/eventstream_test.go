@@ -304,6 +304,36 @@ func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 	})
 }
 
+// What a listener has not taken yet is not copied for it.
+func TestWhatIsToldIsShared(t *testing.T) {
+	told := make([]*tracker.EventTold, 1000)
+	for i := range told {
+		told[i] = &tracker.EventTold{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
+	}
+	var want strings.Builder
+	for _, e := range told {
+		fmt.Fprintf(&want, "id: %s\ndata: %s\n\n", e.Cursor, e.JSON)
+	}
+	for _, size := range []int{1, 7, 4096} {
+		s, p, got := &eventStream{over: true}, make([]byte, size), make([]byte, 0, want.Len())
+		allocs := testing.AllocsPerRun(1, func() {
+			s.told, got = told, got[:0]
+			for {
+				n, err := s.Read(p)
+				if got = append(got, p[:n]...); err != nil {
+					return
+				}
+			}
+		})
+		if string(got) != want.String() {
+			t.Errorf("in reads of %d bytes another text is told", size)
+		}
+		if allocs > 1 {
+			t.Errorf("%.0f allocations in reads of %d bytes", allocs, size)
+		}
+	}
+}
+
 // Streams are bounded; one more is refused until another one has ended.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()

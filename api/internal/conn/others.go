@@ -35,6 +35,7 @@ func (w *Watch) Part(o Others) {
 type lent interface {
 	Known()         // it has shown a valid token
 	Idle(idle bool) // it is between two requests: what is read next begins one
+	HungUp(func())  // is to be called when the client has ended its side, also when it has already
 }
 
 // Past is what has become of a connection before it was lent.

@@ -7,10 +7,14 @@ import (
 
 // Streams lets the answer that is about to be written on a connection go on for as long as it likes: from here on each write has
 // the time that an answer has otherwise, and between two of them there is no deadline. Connections of other listeners are left
-// alone.
-func Streams(c net.Conn) {
+// alone. hungUp is called from any goroutine, and may not wait, when the client is found to have ended its side: it may have gone, which
+// what is written next brings to light. Where nobody watches the connection it is not called.
+func Streams(c net.Conn, hungUp func()) {
 	if c, ok := c.(*Conn); ok {
 		c.streams.Store(true)
+		if l, ok := c.Conn.(lent); ok {
+			l.HungUp(hungUp)
+		}
 	}
 }
 

@@ -29,7 +29,12 @@ type loan struct {
 	readable, writable       bool // since the last try
 	readPassed, writePassed  bool // the deadline
 	closed, returned, idling bool
+	ended                    uint32 // which of the events that a client's end makes have come
+	hungUp                   func() // is told of each of them; nil: nobody
 }
+
+// ends are the events that a client's end makes: it has shut its side, or has gone.
+const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
 // handOver lends a connection with what is unread, b, for a request. With a reason to cut it, that is all it reads.
 func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
@@ -64,11 +69,25 @@ func (h *loan) tell(events uint32) bool {
 	if h.returned {
 		return false
 	}
-	const in = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
-	h.readable = h.readable || events&in != 0
+	h.readable = h.readable || events&(unix.EPOLLIN|ends) != 0
 	h.writable = h.writable || events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0
 	h.changed.Broadcast()
+	if events&ends&^h.ended != 0 {
+		h.ended |= events & ends
+		if h.hungUp != nil {
+			h.hungUp()
+		}
+	}
 	return true
+}
+
+// HungUp has f called, which may not wait, when the client has ended its side, and again when it has gone; at once where it has.
+func (h *loan) HungUp(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hungUp = f; h.ended != 0 {
+		f()
+	}
 }
 
 // Read gives what the loop has read, then what comes. Between two requests it gives io.EOF where nothing has come: then the

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Where an event loop watches the connections, clients that have gone are found at once, and are told nothing of what happens then;
+// one that has only shut its side is told on.
+func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, l *live) {
+		l.s.streams.keepAlive = time.Hour
+		addr, viewer := l.listen(), l.control(roleViewer)
+		open := func() (*net.TCPConn, *bufio.Scanner) {
+			c := dialTo(t, addr)
+			if _, err := fmt.Fprintf(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
+				viewer); err != nil {
+				t.Fatal(err)
+			}
+			return c, bufio.NewScanner(c)
+		}
+		await := func(lines *bufio.Scanner, what string) {
+			t.Helper()
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), what) {
+					return
+				}
+			}
+			t.Fatalf("the stream ended before %q: %v", what, lines.Err())
+		}
+		for range 20 {
+			c, lines := open()
+			await(lines, ": lubdub")
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deaf, lines := open()
+		await(lines, ": lubdub")
+		if err := deaf.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		await(lines, ": keep-alive")
+		until(t, func() bool { return l.s.streams.open.Load() == 1 }, func() string {
+			return fmt.Sprintf("%d streams are open, want one", l.s.streams.open.Load())
+		})
+		l.create(`{"taskId":"t1"}`)
+		await(lines, `"t1"`)
+	})
+}
