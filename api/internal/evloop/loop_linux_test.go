@@ -169,6 +169,27 @@ func TestBytesThatComeWhileAConnectionGoesBack(t *testing.T) {
 	}
 }
 
+// Who wants to know of the client's end is told of each sign of it once, and of those that came before.
+func TestAClientsEndIsToldOnce(t *testing.T) {
+	h := &loan{}
+	h.changed.L = &h.mu
+	told := 0
+	for i, step := range []struct {
+		do   func()
+		want int
+	}{
+		{func() { h.tell(unix.EPOLLIN | unix.EPOLLRDHUP) }, 0},
+		{func() { h.HungUp(func() { told++ }) }, 1},
+		{func() { h.tell(unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP) }, 1},
+		{func() { h.tell(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
+		{func() { h.tell(unix.EPOLLOUT | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
+	} {
+		if step.do(); told != step.want {
+			t.Fatalf("after step %d it was told %d times, want %d", i+1, told, step.want)
+		}
+	}
+}
+
 // A panic ends its connection and nobody else's.
 func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	t.Parallel()
