@@ -89,7 +89,7 @@ func TestClaimsAreFairAcrossTypes(t *testing.T) {
 			c.Store.Clock.Advance(time.Millisecond)
 		}
 		var order []string
-		for range 8 {
+		for range 10 {
 			order = append(order, trackertest.IDs(c.MustClaim("w1", 1))...)
 		}
 		var flood, rare []string
@@ -100,7 +100,8 @@ func TestClaimsAreFairAcrossTypes(t *testing.T) {
 				rare = append(rare, id)
 			}
 		}
-		if len(rare) != 3 || len(flood) != 5 || !slices.IsSorted(flood) || !slices.IsSorted(rare) || slices.Index(order, rare[2]) > 5 {
+		// An offer that came when its claim had left is a turn too, which shows nowhere.
+		if len(rare) != 3 || len(flood) != 7 || !slices.IsSorted(flood) || !slices.IsSorted(rare) || slices.Index(order, rare[2]) > 7 {
 			c.Fatalf("in the order %v", order)
 		}
 	})
