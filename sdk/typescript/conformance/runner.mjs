@@ -81,6 +81,8 @@ async function act(step, { task, attempt, work, signal, ended }) {
     case 'spin':
       for (const end = Date.now() + value; Date.now() < end; );
       return undefined;
+    case 'work':
+      return void (await labour(value, { task, attempt, signal }));
     case 'say':
       return void tell({ event: 'said', task, attempt, what: value });
     case 'return':
@@ -100,6 +102,23 @@ async function act(step, { task, attempt, work, signal, ended }) {
       throw signal.reason;
     default:
       throw new Error(`the runner knows no step ${name}`);
+  }
+}
+
+/** Works for a time in short pieces, before each of which it looks whether it still may; tells of the first and the last one. */
+async function labour(ms, { task, attempt, signal }) {
+  let from;
+  let until;
+  try {
+    for (const end = performance.now() + ms; performance.now() < end; ) {
+      const now = Date.now();
+      signal.throwIfAborted();
+      from ??= now;
+      until = now;
+      await setTimeout(10);
+    }
+  } finally {
+    tell({ event: 'worked', task, attempt, from, until });
   }
 }
 

@@ -27,3 +27,19 @@ export function link(...signals: (AbortSignal | undefined)[]): { signal: AbortSi
   if (joined.signal.aborted) release();
   return { signal: joined.signal, release };
 }
+
+/** Has something looked at before a signal says whether it has ended. */
+export function lookingFirst(signal: AbortSignal, look: () => void): void {
+  const proto = Object.getOwnPropertyDescriptors(AbortSignal.prototype);
+  const aborted = () => {
+    look();
+    return proto.aborted.get!.call(signal) as boolean;
+  };
+  Object.defineProperty(signal, 'aborted', { configurable: true, enumerable: true, get: aborted });
+  Object.defineProperty(signal, 'throwIfAborted', {
+    configurable: true,
+    value: () => {
+      if (aborted()) throw signal.reason;
+    },
+  });
+}

@@ -1,5 +1,5 @@
 import './dispose.js';
-import { link } from './abort.js';
+import { link, lookingFirst } from './abort.js';
 import { type Call, seg } from './call.js';
 import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
@@ -25,6 +25,8 @@ export interface Holder {
   workerId(): string;
   token(): string;
   timeoutMs(): number;
+  /** Ends all that is sent about what it holds. */
+  over: AbortSignal;
 }
 
 /** How often what was said is passed on at most, in ms: what comes between replaces it. */
@@ -66,6 +68,7 @@ export class Attempt {
   #passed = -Infinity; // when something was
   #passing = false; // something will be
   #timers = new Set<{ cancel(): void }>();
+  readonly #givingUp = new AbortController(); // nobody waits for the start any more
 
   /** @internal */
   constructor(client: Client, hub: Hub, envelope: TaskEnvelope, options: TrackOptions, onOver: () => void, holder?: Holder) {
@@ -79,6 +82,7 @@ export class Attempt {
     this.envelope = envelope;
     this.#key = `${envelope.taskId}/${envelope.attempt}`;
     this.#strict = (options.lease ?? client.lease) === 'strict';
+    if (this.#strict) lookingFirst(this.#over.signal, () => this.#look());
     this.#token = envelope.taskToken;
     this.#base = client.endpointsFor(envelope.callbackBaseUrl);
     this.#accepted = read(client.clock);
@@ -164,6 +168,7 @@ export class Attempt {
       this.#throwIfOver();
     }
     this.#phase = 'ending';
+    if (this.#holder) this.#hub.ending(this.#key, this.#holder.crew);
     try {
       const answer = await this.#send(body, options.signal);
       this.#client.metrics.completed?.(request.outcome);
@@ -172,6 +177,7 @@ export class Attempt {
       if (error instanceof ApiError) this.#client.metrics.refused?.(error.code);
       throw endOfError(error) ?? error;
     } finally {
+      if (this.#holder) this.#hub.settled(this.#key, this.#holder.crew);
       this.#finish();
     }
   }
@@ -180,6 +186,7 @@ export class Attempt {
   abandon(): void {
     if (this.#phase === 'ending' || this.#phase === 'over') return;
     void this.#hub.release(this.#key).catch(() => {});
+    this.#givingUp.abort(new EndedError());
     this.#finish();
   }
 
@@ -244,9 +251,9 @@ export class Attempt {
     const startedAt = new Date(this.#client.clock.wall()).toISOString();
     const body = JSON.stringify({ attempt: this.number, startedAt, ...this.#who() });
     try {
-      const call = { method: 'POST', path: this.#path('started'), body };
+      const call = { method: 'POST', path: this.#path('started'), body, signal: this.#givingUp.signal };
       const answer = (await this.#persist(call, (at) => (this.#accepted = at))) as StartedResponse;
-      if (this.#phase !== 'starting') return;
+      if (this.#phase !== 'starting') throw new EndedError();
       this.#phase = 'running';
       this.#hold(intervalMs);
       if (answer.shouldCancel) this.#cancel(answer.cancelReason ?? '');
@@ -376,7 +383,7 @@ export class Attempt {
 
   /** Makes a call until it is answered, or until nothing can open it any more. */
   #persist(given: Call, onSent: (at: Moment) => void = () => {}): Promise<unknown> {
-    const call: Call = { ...given, base: this.#base, token: this.#token };
+    const call: Call = { ...given, base: this.#base, token: this.#token, signal: given.signal ?? this.#holder?.over };
     return persist(this.#client.caller, call, {
       onSent, expires: () => this.#expires, other: () => this.#holder?.token(), leaseMs: this.#timeoutMs,
     });

@@ -2,6 +2,7 @@ import { link } from './abort.js';
 import { backoff, type Clock, sleep } from './clock.js';
 import { checkSecret, type Endpoints } from './endpoints.js';
 import { AnswerError, ApiError, ClosedError, type ErrorFields, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
+import { isObject } from './sane.js';
 import type { TokenSource } from './token.js';
 import { type Answer, type Fetch, wasNotSent } from './transport.js';
 
@@ -151,11 +152,14 @@ export class Caller {
 }
 
 function parse(call: Call, text: string): unknown {
+  let said: unknown;
   try {
-    return JSON.parse(text);
+    said = JSON.parse(text);
   } catch {
     throw new AnswerError(`lubdub: ${operation(call)}: the answer is not JSON`);
   }
+  if (isObject(said)) return said;
+  throw new AnswerError(`lubdub: ${operation(call)}: the answer is not a JSON object`);
 }
 
 function mayRepeat(call: Call, error: unknown): boolean {
@@ -169,7 +173,7 @@ function refusal(op: string, res: Answer, text: string): ApiError {
   let fields: Partial<ErrorFields> = {};
   try {
     const said: unknown = JSON.parse(text);
-    if (said && typeof said === 'object' && 'error' in said && typeof said.error === 'string') fields = said as ErrorFields;
+    if (isObject(said) && typeof said['error'] === 'string') fields = said as Partial<ErrorFields>;
   } catch {
     // A proxy's page is none of ours, and its status says enough.
   }

@@ -2,6 +2,7 @@ import { type Call, type Caller, maxPause, operation } from './call.js';
 import { backoff, sleep } from './clock.js';
 import { link } from './abort.js';
 import { AnswerError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
+import { isObject } from './sane.js';
 import type { Answer } from './transport.js';
 import type { Event, EventGap } from './types.js';
 
@@ -138,20 +139,25 @@ async function* linesOf(op: string, res: Answer): AsyncGenerator<string, void, u
 
 function said<T>(data: string): T {
   try {
-    return JSON.parse(data) as T;
+    const found: unknown = JSON.parse(data);
+    if (isObject(found)) return found as T;
   } catch {
-    throw new AnswerError('lubdub: GET /v1/events: an event is not JSON');
+    // it is no object either
   }
+  throw new AnswerError('lubdub: GET /v1/events: an event is not a JSON object');
 }
 
 /** One message of a stream, as the standard of server-sent events has it. */
 class Message {
   event = '';
   data = '';
+  size = 0;
   id = '';
   retry = 0;
 
   add(line: string): void {
+    this.size += line.length + 1;
+    if (this.size > maxLine) throw new AnswerError(`lubdub: GET /v1/events: a message is longer than ${maxLine >> 20} Mi characters`);
     const at = line.indexOf(':');
     const name = at < 0 ? line : line.slice(0, at);
     const value = at < 0 ? '' : line.slice(at + 1).replace(/^ /, '');

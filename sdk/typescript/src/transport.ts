@@ -3,7 +3,7 @@ import * as https from 'node:https';
 import type { Duplex } from 'node:stream';
 import * as tls from 'node:tls';
 import { isLoopback } from './endpoints.js';
-import { UsageError } from './errors.js';
+import { AnswerError, UsageError } from './errors.js';
 
 /** What a request needs; the global fetch takes it as well. */
 export interface RequestInit {
@@ -79,7 +79,7 @@ function answerOf(res: http.IncomingMessage): Answer {
       let size = 0;
       for await (const part of res as AsyncIterable<Buffer>) {
         size += part.length;
-        if (size > maxAnswer) throw new Error(`the answer is longer than ${maxAnswer >> 20} MiB`);
+        if (size > maxAnswer) throw new AnswerError(`lubdub: the answer is longer than ${maxAnswer >> 20} MiB`);
         parts.push(part);
       }
       return Buffer.concat(parts).toString('utf8');

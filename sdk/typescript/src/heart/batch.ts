@@ -1,10 +1,10 @@
 import { type Caller, maxPause } from '../call.js';
 import { backoff, type Moment, read, type Timer } from '../clock.js';
 import type { Endpoints } from '../endpoints.js';
-import { AnswerError, mayRetry, retryAfterOf } from '../errors.js';
-import type { HeartbeatResult, HeartbeatsResponse } from '../types.js';
+import { mayRetry, retryAfterOf } from '../errors.js';
 import { Free, type Held } from './held.js';
 import type { Emit } from './messages.js';
+import { takeResults } from './results.js';
 
 /** How many beats one request has at most. */
 const maxBatch = 1000;
@@ -106,14 +106,16 @@ export class Batch {
     this.#sending = batch;
     for (const held of batch) held.busy = true;
     const { clock } = this.#caller.set;
-    const left: number[] = [];
+    let left: number[] = [];
     let result: 'ok' | 'refused' | 'unanswered' = 'ok';
     let pause = 0;
     try {
       const limitMs = Math.min(this.#caller.set.timeoutMs, ...batch.map((held) => held.timeout / 3));
       const body = JSON.stringify({ heartbeats: batch.map((held) => ({ ...held.beat(), taskToken: held.token })) });
       const call = { method: 'POST', path: '/v1/heartbeats', base: this.#base, open: true, body, limitMs, tries: 1 };
-      pause = this.#take(batch, (await this.#caller.do(call)) as HeartbeatsResponse, sent, left);
+      const taken = takeResults(batch, await this.#caller.do(call), sent, read(clock), this.#emit);
+      for (const held of taken.answered) this.#again(held, sent);
+      ({ pause, left } = taken);
       this.#failed = 0;
     } catch (error) {
       if (this.#caller.closing.aborted) return;
@@ -128,51 +130,6 @@ export class Batch {
     this.#sending = [];
     this.#free.tell();
     this.#look();
-  }
-
-  /** Takes the answer to a batch in; the pause that the server asks for is returned. */
-  #take(batch: Held[], answer: HeartbeatsResponse, sent: Moment, left: number[]): number {
-    const results = answer?.results;
-    if (!Array.isArray(results) || results.length !== batch.length) {
-      throw new AnswerError(`lubdub: POST /v1/heartbeats: ${results?.length} results for ${batch.length} beats`);
-    }
-    const now = read(this.#caller.set.clock);
-    let pause = 0;
-    batch.forEach((held, i) => {
-      const result = results[i]!;
-      if (result.taskId !== held.hold.taskId) throw new AnswerError(`lubdub: POST /v1/heartbeats: result ${i} is of another task`);
-      if (result.status === 200) left.push(this.#accepted(held, result, sent, now));
-      else if (result.status === 503 || result.status === 429) pause = Math.max(pause, 100, result.retryAfterMs ?? 0);
-      else this.#refused(held, result, sent);
-    });
-    return pause;
-  }
-
-  #accepted(held: Held, result: HeartbeatResult, sent: Moment, now: Moment): number {
-    const left = held.take(sent, now, 0);
-    if (result.nextHeartbeatMs) held.interval = result.nextHeartbeatMs;
-    if (result.taskToken) {
-      held.token = result.taskToken;
-      const lastsMs = Date.parse(result.tokenExpiresAt ?? '') - Date.parse(result.serverTime ?? '');
-      this.#emit({ is: 'token', key: held.hold.key, token: result.taskToken, lastsMs });
-    }
-    this.#again(held, sent);
-    if (result.shouldCancel) held.cancel(result.cancelReason ?? '');
-    return left;
-  }
-
-  #refused(held: Held, result: HeartbeatResult, sent: Moment): void {
-    this.#emit({ is: 'refused', code: result.error ?? '' });
-    if (held.refuse(result.error ?? '', result)) return;
-    if (!held.warned) {
-      // That a beat is refused in this way says nothing about the attempt.
-      held.warned = true;
-      const { taskId, attempt } = held.hold;
-      const { status, error: code, message } = result;
-      const fields = { taskId, attempt, status, code, message };
-      this.#emit({ is: 'log', level: 'error', message: 'A beat is refused; the work goes on', fields });
-    }
-    this.#again(held, sent);
   }
 
   #again(held: Held, sent: Moment): void {

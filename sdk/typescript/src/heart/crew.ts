@@ -1,9 +1,13 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
 import { ApiError, hasCode, mayRetry, retryAfterOf } from '../errors.js';
-import type { WorkerHeartbeatResponse } from '../types.js';
+import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
 import { Free, type Held, lookEvery } from './held.js';
 import type { Emit, Session, Work } from './messages.js';
+import { takeResults } from './results.js';
+
+/** How many beats one request has at most. */
+const maxBatch = 1000;
 
 /** An attempt in the inventory. */
 interface Entry {
@@ -18,13 +22,18 @@ export function isGone(error: unknown): boolean {
   return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
 }
 
-/** Beats for a worker and all that it holds. */
+/**
+ * Beats for a worker and all that it holds. An attempt whose completion is under way is in no inventory, and what two of them in a row miss
+ * the server takes for lost. In an outage a completion may be away for longer than that; so after one inventory that left it out beats go
+ * without any, until it is settled. Attempts that do not live by their worker's beat are then beaten for by themselves.
+ */
 export class Crew {
   readonly #caller: Caller;
   readonly #emit: Emit;
   readonly #number: number;
   readonly #entries = new Map<string, Entry>();
   readonly #free = new Free();
+  readonly #ending = new Map<string, boolean>(); // completions under way; true: an inventory has left the attempt out
   #session: Session | undefined; // undefined: it must register first
   #timer: Timer | undefined;
   #awake: number; // when the beats were looked at last
@@ -50,6 +59,7 @@ export class Crew {
     this.#session = { ...session };
     this.#seq = this.#failures = this.#until = 0;
     this.#unanswered = undefined; // refused with the old one, and so not counted
+    this.#ending.clear(); // the new one does not hold them
     this.#due = session.accepted.mono + spread(session.intervalMs);
     queueMicrotask(() => this.#look());
   }
@@ -68,6 +78,12 @@ export class Crew {
     const named = this.#entries.get(key)?.named ?? 0;
     this.#entries.set(key, { taskId, attempt, held, named });
     queueMicrotask(() => this.#look()); // it may want to be heard more often
+  }
+
+  /** The completion of an attempt is sent from now on, or is settled. */
+  end(key: string, isOver: boolean): void {
+    if (isOver) this.#ending.delete(key);
+    else this.#ending.set(key, false);
   }
 
   /** Has nothing more sent for an attempt. It returns once no beat is under way that names it. */
@@ -114,8 +130,8 @@ export class Crew {
     this.#timer = clock.setTimeout(() => this.#look(), wait);
   }
 
-  /** Writes a beat with all that is held. Deltas stay as they are, with their number, until they are answered. */
-  #write(): string {
+  /** Writes a beat, with all that is held unless it is to be no inventory. Deltas stay as they are, with their number, until answered. */
+  #write(isInventory: boolean): string {
     this.#unanswered ??= {
       seq: ++this.#seq, completed: this.#work.completed - this.#counted.completed, failed: this.#work.failed - this.#counted.failed,
     };
@@ -124,10 +140,14 @@ export class Crew {
     for (const entry of this.#entries.values()) {
       if (entry.held?.ended) continue;
       entry.named = this.#beats;
-      tasks.push(entry.held?.beat() ?? { taskId: entry.taskId, attempt: entry.attempt });
+      if (isInventory) tasks.push(entry.held?.beat() ?? { taskId: entry.taskId, attempt: entry.attempt });
+      else entry.held?.sayNothing();
     }
-    return JSON.stringify({ seq, activeCount: this.#work.active, completedDelta: completed, failedDelta: failed, tasks });
+    if (isInventory) for (const key of this.#ending.keys()) this.#ending.set(key, true);
+    const inventory = isInventory ? { tasks } : {};
+    return JSON.stringify({ seq, activeCount: this.#work.active, completedDelta: completed, failedDelta: failed, ...inventory });
   }
+
 
   async #beat(session: Session, sent: Moment): Promise<void> {
     this.#beating = true;
@@ -138,11 +158,13 @@ export class Crew {
     let result: 'ok' | 'refused' | 'unanswered' = 'ok';
     let failure: unknown;
     try {
+      const isInventory = ![...this.#ending.values()].includes(true);
       const answer = await this.#caller.do({
-        method: 'POST', path: `/v1/workers/${seg(session.workerId)}/heartbeat`, token: session.token, body: this.#write(), tries: 1,
-        limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
+        method: 'POST', path: `/v1/workers/${seg(session.workerId)}/heartbeat`, token: session.token, body: this.#write(isInventory),
+        tries: 1, limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
       });
-      if (this.#session === session) this.#heed(session, answer as WorkerHeartbeatResponse, sent, left);
+      if (this.#session === session) this.#heed(session, isObject(answer) ? answer : {}, sent, left, isInventory);
+      if (!isInventory) await this.#beatAlone(session, left);
     } catch (error) {
       failure = error;
       result = mayRetry(error) ? 'unanswered' : 'refused';
@@ -154,6 +176,30 @@ export class Crew {
     if (failure !== undefined && this.#session === session) this.#failed(session, failure);
     this.#look();
   }
+
+  /** Beats for attempts that do not live by their worker's beat, as if they had none. */
+  async #beatAlone(session: Session, left: number[]): Promise<void> {
+    const { clock, timeoutMs } = this.#caller.set;
+    const own = [...this.#entries.values()].flatMap(({ held }) => (held && held.hold.own && !held.ended ? [held] : []));
+    for (let first = 0; first < own.length; first += maxBatch) {
+      const batch = own.slice(first, first + maxBatch).filter((held) => !held.ended);
+      if (this.#session !== session || batch.length === 0) return;
+      const sent = read(clock);
+      const limitMs = Math.min(timeoutMs, ...batch.map((held) => held.timeout / 3));
+      const body = JSON.stringify({ heartbeats: batch.map((held) => ({ ...held.beat(), taskToken: held.token })) });
+      try {
+        const answer = await this.#caller.do({ method: 'POST', path: '/v1/heartbeats', open: true, body, limitMs, tries: 1 });
+        const taken = takeResults(batch, answer, sent, read(clock), this.#emit);
+        left.push(...taken.left);
+        if (taken.pause > 0) this.#until = Math.max(this.#until, clock.now() + taken.pause);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        this.#emit({ is: 'log', level: 'warn', message: 'Beats were not answered', fields: { attempts: batch.length, error: why } });
+        this.#until = Math.max(this.#until, clock.now() + retryAfterOf(error) + backoff(this.#failures, session.intervalMs / 4));
+      }
+    }
+  }
+
 
   #failed(session: Session, error: unknown): void {
     const { workerId } = session;
@@ -169,46 +215,50 @@ export class Crew {
   }
 
   /** Does what the answer to a beat asks for. */
-  #heed(session: Session, answer: WorkerHeartbeatResponse, sent: Moment, left: number[]): void {
+  #heed(session: Session, answer: Record<string, unknown>, sent: Moment, left: number[], isInventory: boolean): void {
     const acknowledged = this.#unanswered;
     if (acknowledged) {
       this.#counted.completed += acknowledged.completed;
       this.#counted.failed += acknowledged.failed;
       this.#unanswered = undefined;
     }
-    session.intervalMs = answer.heartbeatIntervalMs || session.intervalMs;
-    session.timeoutMs = answer.heartbeatTimeoutMs || session.timeoutMs;
-    session.token = answer.workerToken || session.token;
+    session.timeoutMs = timeoutOf(answer['heartbeatTimeoutMs'], session.timeoutMs);
+    session.intervalMs = intervalOf(answer['heartbeatIntervalMs'], session.timeoutMs, session.intervalMs);
+    session.token = plain(answer['workerToken']) || session.token;
     session.accepted = sent;
     this.#failures = this.#until = 0;
     this.#due = sent.mono + spread(session.intervalMs);
-    this.#heedTasks(answer, sent, session.timeoutMs, left);
-    const { shouldDrain, drainDeadline } = answer;
+    this.#heedTasks(answer, sent, session.timeoutMs, left, isInventory);
     const { workerId } = session;
     const fields = { workerId, active: this.#work.active };
     this.#emit({ is: 'log', level: 'debug', message: 'Heartbeat sent successfully', fields });
+    const shouldDrain = answer['shouldDrain'] === true;
+    const drainDeadline = text(answer['drainDeadline']) || undefined;
     this.#emit({ is: 'answered', crew: this.#number, workerId, session: { ...session }, shouldDrain, drainDeadline });
   }
 
-  #heedTasks(answer: WorkerHeartbeatResponse, sent: Moment, timeout: number, left: number[]): void {
-    const key = (task: { taskId: string; attempt: number }) => `${task.taskId}/${task.attempt}`;
-    const lost = new Map((answer.lostTasks ?? []).map((task) => [key(task), task]));
+  #heedTasks(answer: Record<string, unknown>, sent: Moment, timeout: number, left: number[], isInventory: boolean): void {
+    const lost = new Map(objects(answer['lostTasks']).map((task) => [keyOf(task), text(task['error'])]));
     const now = read(this.#caller.set.clock);
     for (const { held, named, taskId, attempt } of this.#entries.values()) {
       if (!held || held.ended) continue;
-      const told = lost.get(key({ taskId, attempt }));
-      if (told) {
-        const fields = { taskId, attempt, error: told.error };
+      const code = lost.get(keyOf({ taskId, attempt }));
+      if (code !== undefined) {
+        const fields = { taskId, attempt, error: code };
         this.#emit({ is: 'log', level: 'warn', message: `Task ${taskId} is lost`, fields });
-        held.end(told.error, {});
-      } else if (named === this.#beats) {
+        held.end(code, {});
+      } else if (named === this.#beats && (isInventory || !held.hold.own)) {
         left.push(held.take(sent, now, timeout));
       }
     }
-    for (const task of answer.cancelTasks ?? []) {
+    for (const task of objects(answer['cancelTasks'])) {
       for (const { held, taskId, attempt } of this.#entries.values()) {
-        if (held && taskId === task.taskId && attempt === task.attempt) held.cancel(task.reason ?? '');
+        if (held && keyOf({ taskId, attempt }) === keyOf(task)) held.cancel(text(task['reason']));
       }
     }
   }
+}
+
+function keyOf(task: { taskId?: unknown; attempt?: unknown }): string {
+  return `${text(task.taskId)}/${typeof task.attempt === 'number' ? task.attempt : ''}`;
 }

@@ -40,6 +40,8 @@ export class Heart {
         this.#held.set(order.key, { remove: () => crew.remove(order.key) });
         return crew.list(order.key, order.taskId, order.attempt);
       }
+      case 'ending':
+        return this.#crews.get(order.crew)?.end(order.key, order.isOver);
       case 'progress':
         return this.#held.get(order.key)?.held?.say(order.said);
       case 'release':

@@ -52,6 +52,11 @@ export class Held {
     return { taskId, attempt, ...(said && { progressPct: said.pct }), ...(said?.message !== undefined && { message: said.message }) };
   }
 
+  /** The beat that is about to be sent names it at most; what was said waits. */
+  sayNothing(): void {
+    this.sending = this.#delivered;
+  }
+
   /** A beat was accepted that left at a moment; a lease of 0 is the attempt's own. What was left of the lease is returned. */
   take(sent: Moment, now: Moment, lease: number): number {
     if (lease > 0 && !this.hold.own) this.timeout = lease;

@@ -29,6 +29,7 @@ export class Hub {
   readonly #inline: boolean;
   readonly #attempts = new Map<string, Known>();
   readonly #crews = new Map<number, { ears: CrewEars; session?: Session; work?: Work }>();
+  readonly #ending = new Map<string, number>(); // completions of workers that are under way
   readonly #tickets = new Map<number, (done: Of<'done'>) => void>();
   #heart: Heart | undefined;
   #thread: Thread | undefined;
@@ -64,6 +65,17 @@ export class Hub {
     this.#tell({ do: 'progress', key, said });
   }
 
+  /** The completion of a worker's attempt is sent from now on, until settled is called. */
+  ending(key: string, crew: number): void {
+    this.#ending.set(key, crew);
+    if (!this.#closed) this.#tell({ do: 'ending', key, crew, isOver: false });
+  }
+
+  settled(key: string, crew: number): void {
+    this.#ending.delete(key);
+    if (!this.#closed) this.#tell({ do: 'ending', key, crew, isOver: true });
+  }
+
   /** Has nothing more sent for an attempt; what no server has acknowledged of its progress is returned. */
   async release(key: string, said?: Said): Promise<Said | undefined> {
     if (!this.#attempts.has(key) || this.#closed) return said;
@@ -84,13 +96,15 @@ export class Hub {
 
   enter(crew: number, session: Session): void {
     const known = this.#crews.get(crew);
-    if (known) known.session = session;
+    if (!known || this.#closed) return; // it has left
+    known.session = session;
     this.#tell({ do: 'session', crew, session });
   }
 
   work(crew: number, work: Work): void {
     const known = this.#crews.get(crew);
-    if (known) known.work = work;
+    if (!known || this.#closed) return;
+    known.work = work;
     if (this.#heart || this.#port) this.#tell({ do: 'work', crew, work });
   }
 
@@ -179,6 +193,7 @@ export class Hub {
       if (session) this.#tell({ do: 'session', crew, session });
     }
     for (const { order } of this.#attempts.values()) if (order) this.#tell(order);
+    for (const [key, crew] of this.#ending) this.#tell({ do: 'ending', key, crew, isOver: false });
     for (const [ticket, done] of this.#tickets) {
       this.#tickets.delete(ticket);
       done({ is: 'done', ticket });

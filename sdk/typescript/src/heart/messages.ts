@@ -45,6 +45,7 @@ export type Order =
   | { do: 'carry'; hold: Hold; crew: number }
   | { do: 'list'; key: string; taskId: string; attempt: number; crew: number }
   | { do: 'progress'; key: string; said: Said }
+  | { do: 'ending'; key: string; crew: number; isOver: boolean } // its completion is sent from now on, or is settled
   | { do: 'release'; key: string; ticket: number; said?: Said }
   | { do: 'session'; crew: number; session: Session }
   | { do: 'work'; crew: number; work: Work }

@@ -8,6 +8,7 @@ import { textOf } from '../failure.js';
 import { isGone } from '../heart/crew.js';
 import type { Session } from '../heart/messages.js';
 import type { Logger } from '../metrics.js';
+import { envelopesOf } from '../sane.js';
 import type { TaskEnvelope } from '../types.js';
 
 /** How long a claim waits for the first task, in ms. */
@@ -36,8 +37,18 @@ export interface Desk {
   give(error: Error): void;
 }
 
-/** Claims tasks and has them done, until nothing is to be claimed any more, or the signal ends. */
+/** Claims tasks and has them done, until nothing is to be claimed any more, or the signal ends. It does not reject. */
 export async function keepClaiming(desk: Desk, signal: AbortSignal): Promise<void> {
+  try {
+    await claimOn(desk, signal);
+  } catch (error) {
+    desk.give(error instanceof Error ? error : new Error(textOf(error)));
+  } finally {
+    desk.accept([]);
+  }
+}
+
+async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
   const { clock } = desk.client;
   for (let idle = 0; ; ) {
     const places = await desk.reserve();
@@ -62,7 +73,7 @@ async function claim(desk: Desk, places: number, signal: AbortSignal): Promise<T
     const session = desk.session();
     if (!session) return undefined;
     try {
-      const { tasks } = await client.claimTasks(queue, session.token, request, { signal });
+      const tasks = envelopesOf((await client.claimTasks(queue, session.token, request, { signal })).tasks);
       client.metrics.claimed?.('ok', tasks.length);
       return tasks;
     } catch (error) {

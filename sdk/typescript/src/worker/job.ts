@@ -1,5 +1,6 @@
 import type { Attempt, Holder } from '../attempt.js';
 import { type Client, type Lease } from '../client.js';
+import { sleep } from '../clock.js';
 import { UnansweredError } from '../errors.js';
 import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';
 import type { Logger } from '../metrics.js';
@@ -35,6 +36,7 @@ export class Job {
   #running = false; // it has started
   #settling: Promise<void> | undefined; // somebody completes it
   #stopped = false;
+  #givenUp = false; // it must not begin
   #moved = 0; // when progress was reported last
 
   constructor(shop: Shop, envelope: TaskEnvelope) {
@@ -55,23 +57,31 @@ export class Job {
       log.info('A task that was claimed is not begun', { taskId, attempt: number, error: textOf(error) });
       return;
     }
-    this.#running = true;
     const attempt = this.#attempt;
+    if (this.#givenUp) return attempt.abandon();
+    this.#running = true;
     if (attempt.wasCancelled) await this.#settle(() => attempt.stopped());
     else await this.#work(attempt);
     attempt.abandon();
   }
 
-  /** Tells the handler that the worker stops. */
+  /** Tells the handler that the worker stops; what has not started is left. */
   stop(): void {
     this.#stopped = true;
     if (this.#running) this.#attempt?.interrupt(new Stopping());
+    else this.#leave();
+  }
+
+  #leave(): void {
+    this.#givenUp = true;
+    this.#attempt?.abandon();
   }
 
   /** Fails what still runs, so that others get it at once. */
   async giveBack(): Promise<void> {
     const attempt = this.#attempt;
-    if (!attempt || !this.#running) return attempt?.abandon();
+    if (!attempt || !this.#running) return this.#leave();
+    if (this.#settling) return this.#await(this.#settling);
     const error = { category: 'INFRASTRUCTURE' as const, message: 'worker stopped', retryable: true };
     const enough = new AbortController();
     const given = new UnansweredError('POST completed', 'the hard stop has come', false);
@@ -79,6 +89,13 @@ export class Job {
     await this.#settle(() => attempt.complete({ outcome: 'FAILED', error }, { signal: enough.signal }));
     timer.cancel();
     attempt.interrupt(new Stopping());
+  }
+
+  /** Waits for the completion under way, which may take as long as no server answers; then the worker's end ends it. */
+  async #await(settling: Promise<void>): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([settling, sleep(this.#shop.client.clock, givingBack, over.signal)]);
+    over.abort();
   }
 
   async #work(attempt: Attempt): Promise<void> {

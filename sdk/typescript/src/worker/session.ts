@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '../client.js';
 import { backoff, read, sleep } from '../clock.js';
-import { mayRetry, retryAfterOf } from '../errors.js';
+import { AnswerError, mayRetry, retryAfterOf } from '../errors.js';
 import { textOf } from '../failure.js';
 import type { Session } from '../heart/messages.js';
 import type { Logger } from '../metrics.js';
+import { intervalOf, plain, timeoutOf } from '../sane.js';
 import type { RegisterWorkerRequest, RegisterWorkerResponse } from '../types.js';
 
 /** How many registrations within a minute are no crash loop. */
@@ -59,6 +60,11 @@ export class Sessions {
     return this.#joining;
   }
 
+  /** Waits until it is not coming back just now. */
+  async settle(): Promise<void> {
+    await this.#joining;
+  }
+
   async #rejoin(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
     this.#log.warn(`Worker ${workerId} is lost and registers anew`, { workerId, error: why });
     for (let n = 0; ; n++) {
@@ -82,9 +88,13 @@ export class Sessions {
   }
 
   #take(request: RegisterWorkerRequest, answer: RegisterWorkerResponse, accepted: Session['accepted']): void {
-    const { workerId, workerToken: token, superseded } = answer;
-    const intervalMs = answer.heartbeatIntervalMs || 10_000;
-    const timeoutMs = answer.heartbeatTimeoutMs || 3 * intervalMs;
+    const { superseded } = answer;
+    const workerId = plain(answer.workerId);
+    const token = plain(answer.workerToken);
+    if (!workerId || !token) throw new AnswerError('lubdub: POST /v1/workers: there is no workerId or no workerToken in the answer');
+    const told = timeoutOf(answer.heartbeatTimeoutMs, 0);
+    const intervalMs = intervalOf(answer.heartbeatIntervalMs, told, told / 3 || 10_000);
+    const timeoutMs = told || 3 * intervalMs;
     this.#log.info(`Worker registered with ID: ${workerId}`, { workerId, queue: request.queue, types: request.types, superseded });
     if (timeoutMs < 3000) this.#log.warn('A heartbeat timeout this short leaves no room for one Retry-After', { timeoutMs });
     this.#entering.push(this.#client.clock.now());

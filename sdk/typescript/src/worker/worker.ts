@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { Client } from '../client.js';
-import { UsageError } from '../errors.js';
+import { UnansweredError, UsageError } from '../errors.js';
 import { textOf } from '../failure.js';
 import { isGone } from '../heart/crew.js';
 import type { CrewEars } from '../heart/hub.js';
@@ -36,6 +36,7 @@ export class Worker {
   readonly #wraps: Middleware[] = [];
   readonly #stopping = new AbortController();
   readonly #hard = new AbortController();
+  readonly #over = new AbortController(); // it has left
   readonly #changes = new Changes();
   readonly #sessions: Sessions;
   readonly #jobs = new Set<Job>();
@@ -45,6 +46,7 @@ export class Worker {
   #draining = false;
   #drainBy: Date | undefined;
   #softStopped = false;
+  #leaving = false; // nothing is begun any more
   #fatal: Error | undefined;
   #probeUrl: string | undefined;
   #ran = false;
@@ -158,6 +160,8 @@ export class Worker {
     claims.abort();
     this.#stopping.abort(new Error('lubdub: the worker stops')); // whatever would begin now
     await claiming;
+    await this.#sessions.settle();
+    this.#over.abort(new UnansweredError('POST completed', 'the worker has left', false));
     await this.#client.hub.leave(this.#crew);
     await this.#deregister();
     if (unfinished.length > 0) throw new UnfinishedError(unfinished, this.#fatal);
@@ -238,7 +242,7 @@ export class Worker {
 
   #accept(envelopes: TaskEnvelope[]): void {
     this.#claiming = 0;
-    for (const envelope of envelopes) {
+    for (const envelope of this.#leaving ? [] : envelopes) { // what comes too late the server takes back as the worker leaves
       const job = new Job(this.#shop(), envelope);
       this.#jobs.add(job);
       if (this.#softStopped) job.stop();
@@ -261,7 +265,7 @@ export class Worker {
       watchdogMs: this.#set.watchdogMs,
       holder: {
         crew: this.#crew, workerId: () => session()?.workerId ?? '', token: () => session()?.token ?? '',
-        timeoutMs: () => session()?.timeoutMs ?? 60_000,
+        timeoutMs: () => session()?.timeoutMs ?? 60_000, over: this.#over.signal,
       },
       handlerOf: (type: string) => {
         const handler = this.#handlers.get(type);
@@ -330,6 +334,7 @@ export class Worker {
 
   /** Fails what still runs, so that others get it at once; the ids of its tasks are returned. */
   async #giveBack(): Promise<string[]> {
+    this.#leaving = true;
     const left = [...this.#jobs];
     const taskIds = left.map((job) => job.envelope.taskId);
     this.#log.warn('What still runs is given back: the hard stop has come', { taskIds });

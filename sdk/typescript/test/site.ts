@@ -1,0 +1,39 @@
+import { Client, type Handler, Worker, type WorkerOptions } from 'lubdub';
+import { FakeServer } from 'lubdub/testing';
+
+export async function site(handler: Handler, options: WorkerOptions = {}) {
+  const server = new FakeServer();
+  const lines: string[] = [];
+  const note = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+  const client = options.client ?? new Client(server.url, { ...server.options(), logger });
+  const worker = new Worker('default', { client, logger, ...options });
+  worker.handle('work', handler);
+  const running = worker.run();
+  const over = running.then(() => undefined, (e: unknown) => e);
+  await server.until('it is registered', () => worker.isRegistered);
+  const stop = async () => {
+    worker.close();
+    const end = await server.finish(over);
+    client.close();
+    return end;
+  };
+  const beats = () => server.requests.filter((r) => /workers\/.*\/heartbeat$/.test(r.path))
+    .map((r) => JSON.parse(r.body) as { seq: number; completedDelta: number; failedDelta: number; activeCount: number;
+      tasks: { taskId: string }[] });
+  return { server, client, worker, lines, over, stop, beats };
+}
+
+export function untilEnded(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** What many handlers wait for. */
+export function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Client, Stopping, UnfinishedError, Worker } from 'lubdub';
+import { FakeServer } from 'lubdub/testing';
+import { gate, site, untilEnded } from './site.js';
+
+test('the server drains a worker: it claims nothing more, finishes, and goes', async () => {
+  const hold = gate();
+  const s = await site(() => hold.opened, { concurrency: 1 }); // no claim is under way, and the beat says so
+  const first = s.server.enqueue({ type: 'work' });
+  await s.server.until('it is at work', () => s.worker.activeCount === 1);
+  s.server.drain(s.worker.workerId);
+  await s.server.clock.advance(11_000);
+  const second = s.server.enqueue({ type: 'work' });
+  const before = s.beats().length;
+  await s.server.clock.advance(60_000);
+  assert.ok(s.beats().length >= before + 5, 'it beats on');
+  assert.equal(s.server.task(second).state, 'QUEUED');
+  assert.ok(s.lines.includes('info Draining: the server asks for it'));
+  hold.open();
+  assert.equal(await s.server.finish(s.over), undefined);
+  assert.equal(s.server.task(first).state, 'SUCCEEDED');
+  s.client.close();
+});
+
+test('stopping: drain is announced, beats go on, handlers are told at the soft stop, what is left is given back', async () => {
+  const hold = gate();
+  const told: unknown[] = [];
+  const s = await site(async (task, signal) => {
+    if (task.id === 'quick') return hold.opened;
+    await untilEnded(signal);
+    told.push(signal.reason);
+    if (task.id === 'polite') throw new Error('not finished');
+    return new Promise(() => {});
+  });
+  for (const taskId of ['quick', 'polite', 'deaf']) s.server.enqueue({ type: 'work', taskId });
+  await s.server.until('they are at work', () => s.worker.activeCount === 3);
+  const start = s.server.clock.now();
+  s.worker.close();
+  await s.server.clock.advance(1000);
+  assert.equal(s.server.workers()[0]!.status, 'DRAINING');
+  const late = s.server.enqueue({ type: 'work' });
+  hold.open();
+  const before = s.beats().length;
+  await s.server.clock.advance(18_500);
+  assert.ok(s.beats().length > before, 'beats go on');
+  assert.equal(told.length, 0, 'it is not yet time');
+  await s.server.clock.advance(1000);
+  const reasons = told.slice();
+  assert.equal(reasons.length, 2);
+  assert.ok(reasons.every((r) => r instanceof Stopping));
+  const end = await s.server.finish(s.over);
+  assert.ok(end instanceof UnfinishedError);
+  assert.deepEqual(end.taskIds, ['deaf']);
+  assert.ok(s.server.clock.now() - start >= 25_000 && s.server.clock.now() - start < 27_000);
+  assert.equal(s.server.task('quick').state, 'SUCCEEDED');
+  assert.equal(s.server.task('polite').error!.category, 'INFRASTRUCTURE');
+  assert.deepEqual(s.server.task('deaf').error, { category: 'INFRASTRUCTURE', message: 'worker stopped', retryable: true });
+  assert.equal(s.server.task(late).state, 'QUEUED');
+  assert.ok(s.server.requests.at(-1)!.path.endsWith('/deregister'));
+  s.client.close();
+});
+
+test('a second word makes the stop short', async () => {
+  const s = await site(() => new Promise(() => {}));
+  s.server.enqueue({ type: 'work', taskId: 'deaf' });
+  await s.server.until('it is at work', () => s.worker.activeCount === 1);
+  s.worker.close();
+  await s.server.clock.advance(2000);
+  const start = s.server.clock.now();
+  s.worker.kill();
+  const end = await s.server.finish(s.over);
+  assert.ok(end instanceof UnfinishedError && s.server.clock.now() - start < 1000);
+  s.client.close();
+});
+
+test('a worker that is told to stop while no server answers ends all the same', async () => {
+  const s = await site(() => 1);
+  s.server.down();
+  const start = s.server.clock.now();
+  assert.equal(await s.stop(), undefined);
+  assert.ok(s.server.clock.now() - start < 20_000);
+});
+
+/** How long any end may take: 25 s until the hard stop, and calls that nobody answers. */
+const most = 180_000;
+
+const deeds: Record<string, (s: { server: FakeServer; worker: Worker; client: Client }) => void> = {
+  close: ({ worker }) => worker.close(),
+  kill: ({ worker }) => worker.kill(),
+  'drain, then close': ({ server, worker }) => {
+    if (worker.workerId) server.drain(worker.workerId);
+    worker.close();
+  },
+  'forget, then close': ({ server, worker }) => {
+    if (worker.workerId) server.forget(worker.workerId);
+    worker.close();
+  },
+  'offline, and close when it comes back': ({ server, worker }) => {
+    if (worker.workerId) server.offline(worker.workerId);
+    let n = server.requests.length;
+    server.intercept((r) => {
+      if (r.path === '/v1/workers' && server.requests.length > n) worker.close();
+      n++;
+      return undefined;
+    });
+  },
+  'down, then kill': ({ server, worker }) => {
+    server.down();
+    worker.kill();
+  },
+  'the client is closed': ({ worker, client }) => {
+    client.close();
+    worker.close();
+  },
+};
+
+for (const [deed, act] of Object.entries(deeds)) {
+  test(`at whatever step a worker is told to stop it ends, and nothing of it goes on: ${deed}`, async () => {
+    for (let moment = 1; moment <= 40; moment++) {
+      const server = new FakeServer();
+      const client = new Client(server.url, server.options());
+      const worker = new Worker('default', { client, concurrency: 2, softStopMs: 10_000, hardStopMs: 15_000 });
+      let over = false;
+      const late: string[] = [];
+      worker.handle('work', async (task, signal) => {
+        if (over) late.push('begun ' + task.id);
+        if (task.payload === 'fails') throw new Error('no');
+        await new Promise<void>((resolve) => {
+          server.clock.setTimeout(resolve, task.payload === 'deaf' ? 40_000 : 5000);
+          if (task.payload !== 'deaf') signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        return 1;
+      });
+      for (const payload of ['fails', 'waits', 'deaf', 'waits']) server.enqueue({ type: 'work', payload });
+      let passed = 0;
+      const pass = () => {
+        if (++passed === moment) act({ server, worker, client });
+        return undefined;
+      };
+      server.intercept(pass);
+      server.loseAnswers(() => pass() ?? false);
+      const end = worker.run().then(() => undefined, (error: unknown) => error).finally(() => (over = true));
+      await server.clock.advance(20_000);
+      worker.close();
+      await server.clock.advance(most);
+      assert.ok(over, `moment ${moment}: it has not ended`);
+      const sent = server.requests.length;
+      const why = await end;
+      assert.ok(why === undefined || why instanceof UnfinishedError || deed === 'the client is closed', `moment ${moment}: ${String(why)}`);
+      await server.clock.advance(most);
+      late.push(...server.requests.slice(sent).map((r) => r.path));
+      assert.deepEqual(late, [], `moment ${moment}: after its end`);
+      assert.equal(worker.activeCount, 0, `moment ${moment}: somebody is at work`);
+      client.close();
+    }
+  });
+}
