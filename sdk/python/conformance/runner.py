@@ -124,6 +124,8 @@ class Runner:
                 end = time.monotonic() + value / 1000
                 while time.monotonic() < end:
                     pass
+            elif name == "work":
+                self.labour(task, value / 1000, names)
             elif name == "say":
                 self.tell("said", what=value, **names)
             elif name == "return":
@@ -145,6 +147,19 @@ class Runner:
             else:
                 raise AssertionError(f"there is no step {name!r}")
         return None
+
+    def labour(self, task: Attempt, seconds: float, names: Dict[str, Any]) -> None:
+        """Works for a time in short pieces, before each of which it looks whether it still may; tells of the first and the last one."""
+        noted: List[int] = []
+        end = time.monotonic() + seconds
+        try:
+            while time.monotonic() < end:
+                now = int(time.time() * 1000)
+                task.check()
+                noted = [*noted[:1], now]
+                time.sleep(0.01)
+        finally:
+            self.tell("worked", **({"from": noted[0], "until": noted[-1]} if noted else {}), **names)
 
     def track_all(self, client: lubdub.Client) -> None:
         """Tracks all envelopes at the same time."""

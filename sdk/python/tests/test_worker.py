@@ -189,7 +189,7 @@ class Order(TestCase):
         class Noting(Transport):
             def send(self, *arguments: Any, **named: Any) -> Response:
                 sent.append((arguments[1].rsplit("/", 2)[1:], json.loads(arguments[3])))
-                return Response(200, {}, json.dumps({"results": [{"status": 200}]}).encode())
+                return Response(200, {}, json.dumps({"results": [{"taskId": "b", "status": 200}]}).encode())
 
         class Silent(WorkerBeats):
             def complete(self, session: Session) -> bool:
@@ -202,14 +202,16 @@ class Order(TestCase):
         caller = Caller(Endpoints(["http://127.0.0.1:1"], False), Token(""), Noting(), Clock(), "test", 10, 1)
         beats = Silent(caller, Noted())
         session = beats.session = Session("w", "x", 10, 30, caller.clock.now())
-        entries = [Beaten("a", 1), Beaten("b", 1, interval=5, timeout=15)]
+        entries = [Beaten("a", 1), Beaten("b", 1, "x", interval=5, timeout=15)]
         for entry in entries:
             entry.pct, entry.version = 5, 1
             beats.entries[entry.key] = entry
         beats.beat([Beaten("", 0), *entries])
         self.assertNotIn("tasks", sent[0][1])
-        self.assertEqual(sent[1], (["v1", "heartbeats"], {"heartbeats": [{"taskId": "b", "attempt": 1, "progressPct": 5}]}))
-        self.assertEqual(sent[2], [("a/1", 0), ("b/1", 1)])
+        self.assertEqual(sent[1], [("a/1", 0)])
+        item = {"taskId": "b", "attempt": 1, "progressPct": 5, "taskToken": "x"}
+        self.assertEqual(sent[2], (["v1", "heartbeats"], {"heartbeats": [item]}))
+        self.assertEqual(sent[3], [("b/1", 1)])
         self.assertIs(beats.session, session)
 
 

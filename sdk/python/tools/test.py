@@ -41,7 +41,7 @@ def main() -> int:
     if not found:
         print("no interpreter of " + ", ".join(VERSIONS) + " was found")
         return 1
-    unittest = ["-X", "dev", os.path.join("tools", "unit.py"), "-b", *sys.argv[1:]]
+    unittest = ["-X", "dev", "-m", "unittest", "-b", *sys.argv[1:]]
     jobs: List[Tuple[str, List[str]]] = [(f"Python {v}", [path, *unittest]) for v, path in sorted(found.items())]
     node = os.path.join(HERE, "node_modules", "pyright", "index.js")
     if not sys.argv[1:]:

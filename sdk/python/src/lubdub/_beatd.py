@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from typing import Any, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from ._beats import Accepted, Batch, Beaten, Beats, Listener
 from ._call import Caller
@@ -16,7 +16,7 @@ from ._clock import Clock
 from ._http import HttpTransport, Response
 from ._pipe import Outbox, listen
 from ._places import Endpoints, Token
-from ._workerbeats import Delta, Session, WorkerBeats
+from ._workerbeats import Delta, Session, WorkerBeats, spread
 from .client import authorities
 from .errors import NoAnswer
 
@@ -60,6 +60,8 @@ class Teller(Listener):
 
     def deltas(self, seq: int, completed: int, failed: int, answered: bool) -> None:
         self.outbox.put({"on": "deltas", "seq": seq, "completed": completed, "failed": failed, "answered": answered})
+        if not answered:  # the child after this one must know of it, should this beat be the last
+            self.outbox.flush()
 
     def awake(self) -> None:
         self.outbox.put({"on": "awake"}, "awake")
@@ -88,6 +90,13 @@ class Told(WorkerBeats):
     def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: Guarded) -> None:
         super().__init__(caller, listener, watched)
         self.parent = parent
+
+    def go_on(self, session: Session, seq: int, unanswered: Optional[Delta]) -> None:
+        """Beats for a registration for which another child has, whose numbers go on."""
+        with self.cond:
+            self.session, self.seq, self.unanswered = session, seq, unanswered
+            self.due = session.accepted + spread(session.interval)
+            self.rouse()
 
     def complete(self, session: Session) -> bool:
         return self.clock.now() - self.parent.heard < max(0.3, min(1.0, session.interval / 2))
@@ -135,30 +144,38 @@ def obey(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) ->
         beats.progress(m["key"], m["pct"], m["message"], m["version"], m["now"])
     elif do == "release":
         def release() -> None:
-            outbox.put({"on": "released", "number": m["number"], "version": beats.release(m["key"])})
+            outbox.put({"on": "released", "number": m["number"], "version": beats.release(m["key"], m["ending"])})
 
         threading.Thread(target=release, daemon=True).start()  # which waits for a beat that is under way
+    elif do == "settled":
+        beats.settled(m["key"])
     elif do == "drop":
         beats.drop(m["key"])
-    elif isinstance(beats, WorkerBeats):
+    elif isinstance(beats, Told):
         obey_worker(beats, m)
 
 
-def obey_worker(beats: WorkerBeats, m: Dict[str, Any]) -> None:
+def obey_worker(beats: Told, m: Dict[str, Any]) -> None:
     """The same for what only workers are told."""
     do = m["do"]
     if do == "enter":
-        beats.enter(Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"]))
-    elif do == "resume":  # after the child before this one: its numbers go on
+        beats.enter(session_of(m))
+    elif do == "goOn":
+        beats.go_on(session_of(m), m["seq"], Delta(*m["unanswered"]) if m["unanswered"] else None)
+    elif do == "ending":  # before this child: whether an inventory has left it out nobody knows
         with beats.cond:
-            beats.seq = m["seq"]
-            beats.unanswered = Delta(*m["unanswered"]) if m["unanswered"] else None
+            beats.ending[m["key"]] = True
     elif do == "listed":
         beats.listed(m["taskId"], m["attempt"])
     elif do == "active":
         beats.active(m["running"])
     elif do == "count":
         beats.count(m["completed"], m["failed"])
+
+
+def session_of(m: Dict[str, Any]) -> Session:
+    """A registration as the parent tells of it."""
+    return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"])
 
 
 def entry_of(m: Dict[str, Any]) -> Beaten:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import random
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, cast
+import threading
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
+from ._answers import interval_of, objects, plain, seconds, seconds_between, text
 from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, backoff
 from ._places import Endpoints
 from .ends import end_of
-from .errors import AnswerError, LubdubError, may_retry, wait_of
+from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, may_retry, wait_of
 
 MAX_BATCH = 1000  # beats that one request has at most
 LONGEST = 3600.0  # seconds for which nobody looks
@@ -36,6 +37,11 @@ class Beaten:
         self.version = self.delivered = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
         self.due = self.sent = 0.0
         self.fresh, self.warned, self.started = True, False, True
+
+    @property
+    def own(self) -> bool:
+        """Whether it lives by beats of its own, not by its worker's."""
+        return self.started and self.interval > 0
 
     def item(self) -> Dict[str, Any]:
         """Its item of a request."""
@@ -104,6 +110,7 @@ class Beats:
         self.cond = self.clock.condition()
         self.entries: Dict[str, Beaten] = {}
         self.alive = self.closed = False
+        self.thread = 0  # that which beats
         self.flying: Set[str] = set()  # whom a request names that is under way; a worker's attempt has two entries, one after the other
         self.until = 0.0  # nothing is sent before: the server does not answer
         self.failures = 0  # in a row
@@ -139,15 +146,23 @@ class Beats:
         """Has a beat sent soon, at most one a second. The lock is held."""
         entry.due = min(entry.due, max(self.clock.now(), entry.sent + 1))
 
-    def release(self, key: str) -> int:
+    def release(self, key: str, ending: bool = False) -> int:
         """Sends nothing more for an attempt, and returns once no request is under way that names it: with the version of its progress
-        that was acknowledged."""
+        that was acknowledged. ending: its completion is sent from now on, until settled is called."""
         with self.cond:
             entry = self.entries.pop(key, None)
-            while key in self.flying and self.alive:
+            if ending:
+                self.ends(key)
+            while key in self.flying and self.alive and self.thread != threading.get_ident():
                 self.cond.wait()
             self.cond.notify_all()
             return entry.delivered if entry is not None else -1
+
+    def ends(self, key: str) -> None:
+        """An attempt's completion is about to be sent. The lock is held."""
+
+    def settled(self, key: str) -> None:
+        """An attempt's completion is answered, or given up."""
 
     def drop(self, key: str) -> None:
         """Sends nothing more for an attempt; what is under way is not waited for."""
@@ -162,6 +177,7 @@ class Beats:
 
     def run(self) -> None:
         """Beats until there is nobody left to beat for."""
+        self.thread = threading.get_ident()
         try:
             while True:
                 with self.cond:
@@ -203,6 +219,65 @@ class Beats:
     def beat(self, batch: List[Beaten]) -> None:
         """Sends beats and takes the answer in."""
         raise NotImplementedError
+
+    # The answer to POST /v1/heartbeats.
+
+    def take(self, batch: List[Beaten], answer: bytes, sent: float) -> float:
+        """Takes an answer in, and returns for how long the server asks to be left alone."""
+        results = objects(read(answer).get("results"))
+        if [text(result.get("taskId")) for result in results] != [entry.task_id for entry in batch]:
+            raise AnswerError(f"POST /v1/heartbeats: not one result for each of {len(batch)} beats")
+        pause = 0.0
+        accepted: List[Accepted] = []
+        told: List[Tuple[Beaten, Dict[str, Any]]] = []
+        with self.cond:
+            for entry, result in zip(batch, results):
+                status = result.get("status")
+                if status == 200:
+                    accepted.append(self.settle(entry, result, sent))
+                    if result.get("shouldCancel"):
+                        told.append((entry, result))
+                elif status in (429, 503):
+                    pause = max(pause, FIRST_PAUSE, min(seconds(result.get("retryAfterMs")), MAX_RETRY_AFTER))
+                else:
+                    told.append((entry, result))
+                    self.again(entry, sent)
+                    if end_of(text(result.get("error")), result) is not None:
+                        self.entries.pop(entry.key, None)
+        self.listener.accepted(accepted)
+        for entry, result in told:
+            self.tell(entry, result)
+        return pause
+
+    def settle(self, entry: Beaten, result: Dict[str, Any], sent: float) -> Accepted:
+        """Takes an accepted beat in. The lock is held."""
+        entry.delivered = max(entry.delivered, entry.sending)
+        entry.warned = False
+        entry.interval = interval_of(result.get("nextHeartbeatMs"), entry.timeout, entry.interval)
+        found = Accepted(entry.key, sent, entry.delivered, entry.interval)
+        token = plain(result.get("taskToken"))
+        if token:
+            entry.token = found.token = token
+            found.expires = seconds_between(result.get("serverTime"), result.get("tokenExpiresAt"))
+        self.again(entry, sent)
+        return found
+
+    def again(self, entry: Beaten, sent: float) -> None:
+        """Says when the next beat is due. The lock is held."""
+
+    def tell(self, entry: Beaten, result: Dict[str, Any]) -> None:
+        """Says what an answer means for an attempt."""
+        if result.get("status") == 200:
+            self.listener.cancel(entry.key, text(result.get("cancelReason")))
+            return
+        code = text(result.get("error"))
+        self.listener.refused(code)
+        if end_of(code, result) is not None:
+            self.listener.lost(entry.key, code, result)
+        elif not entry.warned:  # that a beat is refused in this way says nothing about the attempt
+            entry.warned = True
+            self.listener.log("error", f"a beat for attempt {entry.attempt} of task {entry.task_id} is refused, and the work goes on: "
+                              f"{result.get('status')} {code}: {text(result.get('message'))}")
 
 
 MAX_STUMBLE = 5.0
@@ -257,79 +332,8 @@ class Batch(Beats):
             with self.cond:
                 self.until = self.clock.now() + pause
 
-    def take(self, batch: List[Beaten], answer: bytes, sent: float) -> float:
-        """Takes an answer in, and returns for how long the server asks to be left alone."""
-        results: Any = read(answer).get("results")
-        if not isinstance(results, list) or len(cast(List[Any], results)) != len(batch):
-            raise AnswerError(f"POST /v1/heartbeats: not one result for each of {len(batch)} beats")
-        pause = 0.0
-        accepted: List[Accepted] = []
-        told: List[Tuple[Beaten, Dict[str, Any]]] = []
-        with self.cond:
-            for entry, result in zip(batch, cast(List[Dict[str, Any]], results)):
-                if result.get("taskId") != entry.task_id:
-                    raise AnswerError("POST /v1/heartbeats: a result is of another task")
-                status = result.get("status")
-                if status == 200:
-                    accepted.append(self.settle(entry, result, sent))
-                    if result.get("shouldCancel"):
-                        told.append((entry, result))
-                elif status in (429, 503):
-                    pause = max(pause, FIRST_PAUSE, float(result.get("retryAfterMs") or 0) / 1000)
-                else:
-                    told.append((entry, result))
-                    self.again(entry, sent)
-                    if end_of(str(result.get("error")), result) is not None:
-                        self.entries.pop(entry.key, None)
-        self.listener.accepted(accepted)
-        for entry, result in told:
-            self.tell(entry, result)
-        return pause
-
-    def settle(self, entry: Beaten, result: Dict[str, Any], sent: float) -> Accepted:
-        """Takes an accepted beat in. The lock is held."""
-        entry.delivered = max(entry.delivered, entry.sending)
-        entry.warned = False
-        if result.get("nextHeartbeatMs"):
-            entry.interval = max(0.001, float(result["nextHeartbeatMs"]) / 1000)
-        found = Accepted(entry.key, sent, entry.delivered, entry.interval)
-        token = result.get("taskToken")
-        if isinstance(token, str) and token:
-            entry.token = found.token = token
-            found.expires = seconds_between(result.get("serverTime"), result.get("tokenExpiresAt"))
-        self.again(entry, sent)
-        return found
-
     def again(self, entry: Beaten, sent: float) -> None:
-        """Says when the next beat is due. The lock is held."""
         entry.fresh, entry.due = False, sent + entry.interval * self.stretch
 
-    def tell(self, entry: Beaten, result: Dict[str, Any]) -> None:
-        """Says what an answer means for an attempt."""
-        if result.get("status") == 200:
-            self.listener.cancel(entry.key, str(result.get("cancelReason") or ""))
-            return
-        code = str(result.get("error"))
-        self.listener.refused(code)
-        if end_of(code, result) is not None:
-            self.listener.lost(entry.key, code, result)
-        elif not entry.warned:  # that a beat is refused in this way says nothing about the attempt
-            entry.warned = True
-            self.listener.log("error", f"a beat for attempt {entry.attempt} of task {entry.task_id} is refused, and the work goes on: "
-                              f"{result.get('status')} {code}: {result.get('message')}")
 
-
-def seconds_between(earlier: Any, later: Any) -> float:
-    """The seconds between two times of the contract; 0 where one of them is none."""
-    try:
-        return max(0.0, seconds_of(later) - seconds_of(earlier))
-    except (TypeError, ValueError):
-        return 0.0
-
-
-def seconds_of(time: Any) -> float:
-    """Reads a time of the contract, as seconds since 1970."""
-    return datetime.datetime.fromisoformat(str(time).replace("Z", "+00:00")).timestamp()
-
-
-__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "key_of", "seconds_between", "seconds_of"]
+__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "key_of"]

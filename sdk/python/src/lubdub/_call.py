@@ -6,7 +6,7 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 import urllib.parse
 
-from ._clock import MAX_PAUSE, Clock, Event, backoff
+from ._clock import MAX_PAUSE, Clock, Event, backoff, wait_any
 from ._http import Response, Transport
 from ._places import Endpoints, Token, check_secret
 from .errors import AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, NoAnswer, NotSent, may_retry, refusal, wait_of
@@ -65,7 +65,7 @@ class Caller:
                 if tried + 1 >= tries or not call.may_repeat(error) or self.over(call):
                     raise
                 pause = wait_of(error) + backoff(tried, MAX_PAUSE)
-                if (call.cancel or self.closing).wait(pause):
+                if wait_any(pause, self.closing, call.cancel):
                     raise
             tried += 1
 
@@ -135,7 +135,7 @@ def read(body: bytes) -> Any:
     """Reads an answer that is to be an object."""
     try:
         found = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AnswerError(f"the answer is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise AnswerError("the answer is not a JSON object")

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from typing import Callable, ContextManager, Iterator, List, Optional, Tuple
-import contextlib
+
+from . import _exit
 
 log = logging.getLogger("lubdub")
 
@@ -43,21 +44,19 @@ class Clock:
 
     def condition(self) -> threading.Condition:
         """A condition whose waits end by this clock."""
-        return threading.Condition(threading.Lock())
+        return _exit.Condition(threading.Lock())
 
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
         """Calls back after a delay, in a thread that is everybody's: the call must be short."""
         return _scheduler().add(time.monotonic() + max(0.0, delay), Timer(call))
 
     def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
-        """Starts a thread that does not keep the process alive."""
-        thread = threading.Thread(target=target, name=name, daemon=True)
-        thread.start()
-        return thread
+        """Starts a thread that does not keep the process alive, and that ends before it."""
+        return _exit.start(target, name)
 
     def outside(self) -> ContextManager[None]:
         """Is around code that is the user's."""
-        return contextlib.nullcontext()
+        return _exit.outside()
 
 
 class _Fallback:
@@ -87,10 +86,10 @@ class _Scheduler:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.cond = threading.Condition()
+        self.cond = _exit.Condition()
         self.timers: List[Tuple[float, int, Timer]] = []
         self.count: Iterator[int] = itertools.count()
-        threading.Thread(target=self.run, name="lubdub-timers", daemon=True).start()
+        _exit.start(self.run, "lubdub-timers")
 
     def add(self, at: float, timer: Timer) -> Timer:
         with self.cond:
@@ -194,3 +193,15 @@ def backoff(tried: int, most: float) -> float:
     """How long to wait before repeat number tried, counted from 0: evenly from nothing to a bound that doubles up to most, so that
     a crowd does not come back as one."""
     return random.uniform(0, min(most, FIRST_PAUSE * (1 << min(tried, 20))))
+
+
+def wait_any(seconds: float, *events: Optional[Event]) -> bool:
+    """Waits until one of several events has happened, and says whether it has; None is none."""
+    given = [event for event in events if event is not None]
+    either = Event(given[0].clock)
+    undo = [event.then(either.set) for event in given]
+    try:
+        return either.wait(seconds)
+    finally:
+        for forget in undo:
+            forget()

@@ -6,7 +6,7 @@ import datetime
 from typing import Any, Dict, Optional, Tuple
 
 from ._call import Call, Caller, read, write
-from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff
+from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff, wait_any
 from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
 
 MAX_COMPLETION = 256 << 10  # bytes that a completion may have
@@ -49,6 +49,6 @@ def persist(
             pause = wait_of(error) + backoff(tried, most)
             if expires is not None and caller.clock.now() + pause > expires:
                 raise
-            if (cancel or caller.closing).wait(pause):
+            if wait_any(pause, caller.closing, cancel):
                 raise
         tried += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, Optional, cast
+from typing import Any, Dict, Iterator, List, Optional, cast
 
 from . import types as t
 from ._call import Call, Caller, body_of, query_of, url_of
@@ -12,6 +12,7 @@ from ._http import Stream
 from .errors import AnswerError, ApiError, LubdubError, NoAnswer, may_retry, wait_of
 
 QUIET = 45.0  # seconds: three times what a server lets pass between two signs of life
+MOST = 4 << 20  # bytes: more than a message of a stream has
 
 
 class EventsMissing(LubdubError):
@@ -113,25 +114,33 @@ class EventStream(Iterator[t.Event]):
     def _listen(self, stream: Stream) -> Optional[t.Event]:
         """Reads on to the next event; None: the server ends the stream."""
         message: Dict[str, str] = {}
+        data: List[str] = []
+        size = 0
         while True:
             line = stream.line(QUIET)
+            size += len(line)
+            if size > MOST:
+                raise AnswerError(f"GET /v1/events: a message is longer than {MOST >> 20} MiB")
             if not line.endswith(b"\n"):
                 raise NoAnswer("GET /v1/events: the stream has broken off")
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             if text:
                 name, _, value = text.partition(":")
                 value = value[1:] if value.startswith(" ") else value
-                message[name] = f"{message['data']}\n{value}" if name == "data" and "data" in message else value
+                if name == "data":
+                    data.append(value)
+                else:
+                    message[name] = value
                 continue
             if message.get("retry", "").isdigit():
                 self._pause = min(int(message["retry"]) / 1000, 3600)
             self.cursor = message.get("id", self.cursor)
-            kind, data = message.get("event", "message"), message.get("data", "")
-            message = {}
+            kind, said = message.get("event", "message"), "\n".join(data)
+            message, data, size = {}, [], 0
             if kind in ("lagged", "end"):
                 return None
-            if data and kind in ("message", "gap"):
-                told = _read(data)
+            if said and kind in ("message", "gap"):
+                told = _read(said)
                 if kind == "gap":
                     raise EventsMissing(told)
                 return cast(t.Event, told)
@@ -140,7 +149,7 @@ class EventStream(Iterator[t.Event]):
 def _read(data: str) -> Dict[str, Any]:
     try:
         told: Any = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
         raise AnswerError("GET /v1/events: a message is not a JSON object")

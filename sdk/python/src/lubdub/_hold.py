@@ -88,9 +88,9 @@ class Crowd(Holder):
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         self.beats.progress(key, pct, message, version, now)
 
-    def release(self, key: str) -> int:
+    def release(self, key: str, ending: bool = False) -> int:
         try:
-            return self.beats.release(key)
+            return self.beats.release(key, ending)
         finally:
             self.ears.attempts.pop(key, None)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
+import io
 import os
 import select
 import socket
@@ -12,9 +14,9 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
 
-from . import _fork
+from . import _exit, _fork
 from ._clock import Event
 from .errors import AnswerError, NoAnswer, NotSent
 
@@ -89,8 +91,8 @@ class HttpTransport(Transport):
         until = time.monotonic() + limit
         connection, at, answer, undo = self._ask(method, url, headers, body, until, cancel)
         try:
-            whole = _read(connection, answer, until)
-        except (OSError, http.client.HTTPException) as error:
+            whole = _read(answer)
+        except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
             raise _broken(method, url, error, limit, cancel) from None
         except BaseException:
@@ -107,12 +109,10 @@ class HttpTransport(Transport):
     def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
         until = time.monotonic() + limit
         connection, _, answer, undo = self._ask("GET", url, headers, None, until, cancel)
-        socket_of = connection.sock
 
         def line(seconds: float) -> bytes:
             try:
-                if socket_of is not None:
-                    socket_of.settimeout(seconds)
+                answer.socket.until = time.monotonic() + seconds
                 return answer.readline(4 << 20)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise _broken("GET", url, error, seconds, cancel) from None
@@ -125,8 +125,8 @@ class HttpTransport(Transport):
         found = Stream(answer.status, _headers(answer), line, close)
         if answer.status != 200:
             try:
-                found.body = _read(connection, answer, until)
-            except (OSError, http.client.HTTPException) as error:
+                found.body = _read(answer)
+            except (OSError, http.client.HTTPException, ValueError) as error:
                 raise _broken("GET", url, error, limit, cancel) from None
             finally:
                 close()
@@ -134,30 +134,36 @@ class HttpTransport(Transport):
 
     def _ask(
         self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], until: float, cancel: Optional[Event],
-    ) -> Tuple[http.client.HTTPConnection, Address, http.client.HTTPResponse, Callable[[], None]]:
-        """Makes a request and reads the beginning of its answer. The last part of what it returns ends the listening to cancel."""
+    ) -> Tuple[http.client.HTTPConnection, Address, "_Answer", Callable[[], None]]:
+        """Makes a request and reads the beginning of its answer. The last part of what it returns ends the listening to cancel,
+        and to the end of the process."""
         limit = max(0.001, until - time.monotonic())
         connection, at, target, extra = self._connection(url, limit)
-        undo: Callable[[], None] = lambda: None
+        undo = contextlib.ExitStack()
+        undo.callback(_exit.blocked(lambda: _shut(connection)))
         sent = False
+
+        def respond(of: socket.socket, **named: Any) -> _Answer:
+            return _Answer(of, until, **named)
+
         try:
+            connection.response_class = cast(Any, respond)
             if connection.sock is None:
                 connection.timeout = limit
                 connection.connect()
             if cancel is not None:
-                undo = cancel.then(lambda: _shut(connection))
+                undo.callback(cancel.then(lambda: _shut(connection)))
             _limit(connection, until)
             sent = True
             connection.request(method, target, body=body, headers={**headers, **extra})
-            _limit(connection, until)
-            return connection, at, connection.getresponse(), undo
+            return connection, at, cast(_Answer, connection.getresponse()), undo.close
         except (OSError, http.client.HTTPException) as error:
-            undo()
+            undo.close()
             connection.close()
             broken = _broken(method, url, error, limit, cancel)
             raise broken if sent else NotSent(str(broken)) from None
         except BaseException:
-            undo()
+            undo.close()
             connection.close()
             raise
 
@@ -215,6 +221,38 @@ class HttpTransport(Transport):
         connection.close()
 
 
+class _Patient(io.RawIOBase):
+    """What a socket brings until a time, however slowly it does."""
+
+    def __init__(self, of: socket.socket, until: float) -> None:
+        super().__init__()
+        self.of, self.until, self.raw = of, until, of.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("timed out")
+        self.of.settimeout(left)
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer that must have come by a time."""
+
+    def __init__(self, of: socket.socket, until: float, **named: Any) -> None:
+        super().__init__(of, **named)
+        self.fp.close()
+        self.socket = _Patient(of, until)
+        self.fp = io.BufferedReader(self.socket)
+
+
 def _readable(of: socket.socket) -> bool:
     try:
         if hasattr(select, "poll"):
@@ -242,12 +280,11 @@ def _limit(connection: http.client.HTTPConnection, until: float) -> None:
         connection.sock.settimeout(left)
 
 
-def _read(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, until: float) -> bytes:
-    """Reads the rest of an answer, however slowly it comes, until a time."""
+def _read(answer: _Answer) -> bytes:
+    """Reads the rest of an answer."""
     parts: List[bytes] = []
     size = 0
     while not answer.isclosed():
-        _limit(connection, until)
         part = answer.read1(1 << 16)
         if not part:
             break
@@ -274,6 +311,7 @@ def _credentials(proxy: str) -> Dict[str, str]:
 
 
 def _broken(method: str, url: str, error: Exception, limit: float, cancel: Optional[Event]) -> NoAnswer:
+    _exit.check()
     operation = f"{method} {urllib.parse.urlsplit(url).path}"
     if cancel is not None and cancel.is_set():
         return NoAnswer(f"{operation}: given up")

@@ -5,35 +5,36 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
-from typing import IO, Any, Dict, List, Optional, cast
+from typing import IO, Any, Dict, List, Optional, Set, cast
 
+from . import _exit
 from ._beats import Accepted, Beaten, Listener
 from ._clock import Clock, backoff
 from ._pipe import Outbox, listen
 from ._workerbeats import Delta, Session
-from .errors import ConfigurationError
+from .errors import ConfigurationError, LubdubError
 
 PING_EVERY = 0.1  # seconds between signs of life
 HELD_WITHIN = 10.0  # seconds for which a new attempt waits until the child beats for it
+GRACE = 5.0  # seconds that a child may take for what it does at once
 
 
 class IsolatedBatch:
-    """Batch, in a child. A child that dies is started anew, with all that is held."""
+    """Batch, in a child. A child that dies, or does not answer, is replaced by another one, which is told all that is held."""
 
     def __init__(self, config: Dict[str, Any], clock: Clock, listener: Listener, worker: bool = False, watched: bool = False) -> None:
         if not sys.executable:
             raise ConfigurationError("isolated=True needs sys.executable, to start a child with; this interpreter has none")
         self.config = {**config, "worker": worker, "watched": watched, "pid": os.getpid()}
         self.clock, self.listener = clock, listener
-        self.cond = threading.Condition()
+        self.cond = _exit.Condition()
         self.held: Dict[str, Beaten] = {}
         self.released: Dict[int, int] = {}
         self.asked = self.deaths = 0
         self.outbox: Optional[Outbox] = None
-        self.child: Optional["subprocess.Popen[bytes]"] = None
-        self.closed = False
+        self.child: Optional["subprocess.Popen[bytes]"] = None  # None: it has not begun, or is dead and another one will begin
+        self.begun = self.closed = False
 
     # As the others have them.
 
@@ -41,14 +42,11 @@ class IsolatedBatch:
         """Begins to beat for an attempt, and waits until the child knows of it: perhaps nothing runs here for a while after this."""
         with self.cond:
             self.held[entry.key] = entry
-            if self.child is None:
-                self.begin()
-            else:
+            if self.begun:
                 self.tell(told(entry))
-            self.asked += 1
-            number = self.asked
-            self.tell({"do": "release", "key": "", "number": number})  # answered after what was told before
-            self.answered(number, HELD_WITHIN)
+            else:
+                self.begin()
+            self.answered(self.ask({"do": "release", "key": "", "ending": False}), HELD_WITHIN)  # after what was told before
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         """What is to be said with the next beat."""
@@ -59,23 +57,44 @@ class IsolatedBatch:
             entry.pct, entry.message, entry.version = pct, message, version
             self.tell({"do": "progress", "key": key, "pct": pct, "message": message, "version": version, "now": now}, key)
 
-    def release(self, key: str) -> int:
-        """Sends nothing more for an attempt, and waits until nothing is under way."""
+    def release(self, key: str, ending: bool = False) -> int:
+        """Sends nothing more for an attempt, and waits until nothing is under way. A child that does not say so is ended."""
         with self.cond:
             self.held.pop(key, None)
-            if self.child is None:
-                return -1
-            self.asked += 1
-            number = self.asked
-            self.tell({"do": "release", "key": key, "number": number})
-            return self.answered(number)
+            if ending:
+                self.ends(key)
+            child, number = self.child, self.ask({"do": "release", "key": key, "ending": ending})
+            within = float(self.config["timeout"]) + GRACE
+            version = self.answered(number, within)
+            silent = version is None and child is not None and self.child is child and not self.closed
+            if silent and child is not None:
+                child.kill()
+                self.answered(number, GRACE)  # until it is dead
+        if silent:
+            self.listener.log("error", f"the child process that beats has not answered within {within:g} s, and is ended")
+        return -1 if version is None else version
 
-    def answered(self, number: int, most: float = float("inf")) -> int:
-        """Waits until the child has answered, or is another one. The lock is held."""
-        child, end = self.child, time.monotonic() + most
-        while number not in self.released and self.child is child and not self.closed and time.monotonic() < end:
-            self.cond.wait(None if most == float("inf") else end - time.monotonic())
-        return self.released.pop(number, -1)
+    def ends(self, key: str) -> None:
+        """An attempt's completion is about to be sent. The lock is held."""
+
+    def settled(self, key: str) -> None:
+        """An attempt's completion is answered, or given up."""
+
+    def ask(self, message: Dict[str, Any]) -> int:
+        """Tells the child something that it answers under a number. The lock is held."""
+        self.asked += 1
+        self.tell({**message, "number": self.asked})
+        return self.asked
+
+    def answered(self, number: int, within: float) -> Optional[int]:
+        """Waits until the child has answered, or is dead; None: it has not. The lock is held."""
+        child, end = self.child, time.monotonic() + within
+        while number not in self.released and child is not None and self.child is child and not self.closed:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            self.cond.wait(left)
+        return self.released.pop(number, None)
 
     def drop(self, key: str) -> None:
         """Sends nothing more for an attempt."""
@@ -84,11 +103,13 @@ class IsolatedBatch:
                 self.tell({"do": "drop", "key": key})
 
     def close(self) -> None:
-        """Ends the beats."""
+        """Ends the beats. The child ends with its input, or is ended."""
         with self.cond:
             self.closed = True
             if self.outbox is not None:
                 self.outbox.close()
+            if self.child is not None:
+                self.clock.call_later(GRACE, self.child.kill)
             self.cond.notify_all()
 
     # The child.
@@ -102,14 +123,19 @@ class IsolatedBatch:
         """Starts a child. The lock is held."""
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         path = os.pathsep.join([here, os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else [here])
-        child = subprocess.Popen(
-            [sys.executable, "-m", "lubdub._beatd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})
-        self.child, self.outbox = child, Outbox(cast(IO[bytes], child.stdin), "lubdub-tells")
-        self.outbox.put(self.config)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "lubdub._beatd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path})
+        except OSError as error:
+            raise LubdubError(f"the child process that beats could not be started: {error}") from error
+        outbox = Outbox(cast(IO[bytes], child.stdin), "lubdub-tells")
+        outbox.put(self.config)
         for message in self.state():
-            self.outbox.put(message)
-        threading.Thread(target=self.hear, args=(child, self.outbox), name="lubdub-hears", daemon=True).start()
-        threading.Thread(target=self.ping, args=(child, self.outbox), name="lubdub-pings", daemon=True).start()
+            outbox.put(message)
+        self.begun, self.child, self.outbox = True, child, outbox
+        _exit.start(lambda: self.hear(child, outbox), "lubdub-hears")
+        _exit.start(lambda: self.ping(child, outbox), "lubdub-pings")
 
     def state(self) -> List[Dict[str, Any]]:
         """What a new child must know. The lock is held."""
@@ -127,26 +153,36 @@ class IsolatedBatch:
     def hear(self, child: "subprocess.Popen[bytes]", outbox: Outbox) -> None:
         """Hears what the child tells, until it ends."""
         listen(cast(IO[bytes], child.stdout), self.take)
+        outbox.close()
+        child.kill()  # should only its output have ended
         child.wait()
         cast(IO[bytes], child.stdout).close()
-        outbox.close()
+        _exit.check()
         with self.cond:
+            self.child = self.outbox = None
+            self.released.clear()
             self.cond.notify_all()
             if self.closed:
-                self.child = None
                 return
-            self.deaths += 1
-            self.released.clear()
-            pause = backoff(self.deaths, 5.0)
         self.listener.log("error", f"the child process that beats has ended with {child.returncode}, and another one is started")
+        self.begin_later()
+
+    def begin_later(self) -> None:
+        """Has another child started, sooner or later."""
+        with self.cond:
+            self.deaths += 1
+            pause = backoff(self.deaths, 5.0)
         self.clock.call_later(pause, self.begin_anew)
 
     def begin_anew(self) -> None:
         """Starts another child."""
-        with self.cond:
-            if not self.closed:
-                self.begin()
-                self.cond.notify_all()
+        try:
+            with self.cond:
+                if not self.closed and self.child is None:
+                    self.begin()
+        except (LubdubError, RuntimeError) as error:  # no process, no thread: perhaps later
+            self.listener.log("error", str(error))
+            self.begin_later()
 
     def take(self, m: Dict[str, Any]) -> None:
         """Takes in what the child tells."""
@@ -185,15 +221,34 @@ class IsolatedWorkerBeats(IsolatedBatch):
         self.session: Optional[Session] = None
         self.running = self.completed = self.failed = self.seq = 0
         self.unanswered: Optional[Delta] = None
+        self.ending: Set[str] = set()
 
     def enter(self, session: Session) -> None:
         """Beats for a registration from now on."""
         with self.cond:
+            if self.closed:
+                return
             self.session, self.seq = session, 0
-            if self.child is None:
-                self.begin()
+            self.count_again()
+            self.ending.clear()
+            if self.begun:
+                self.tell({"do": "enter", **shown(session)})
             else:
-                self.tell(entered(session))
+                self.begin()
+
+    def count_again(self) -> None:
+        """What was refused was not counted. The lock is held."""
+        delta, self.unanswered = self.unanswered, None
+        if delta is not None:
+            self.completed, self.failed = self.completed + delta.completed, self.failed + delta.failed
+
+    def ends(self, key: str) -> None:
+        self.ending.add(key)
+
+    def settled(self, key: str) -> None:
+        with self.cond:
+            self.ending.discard(key)
+            self.tell({"do": "settled", "key": key})
 
     def listed(self, task_id: str, attempt: int) -> None:
         """Has an attempt that was claimed in the inventory."""
@@ -216,13 +271,14 @@ class IsolatedWorkerBeats(IsolatedBatch):
             self.tell({"do": "count", "completed": completed, "failed": failed})
 
     def state(self) -> List[Dict[str, Any]]:
-        waiting = self.unanswered
-        known: List[Dict[str, Any]] = [entered(self.session)] if self.session is not None else []
-        known += [
-            {"do": "resume", "seq": self.seq, "unanswered": [waiting.seq, waiting.completed, waiting.failed] if waiting else None},
-            {"do": "count", "completed": self.completed, "failed": self.failed}, {"do": "active", "running": self.running},
-        ]
-        return known + super().state()
+        """All that is held comes first: a beat that misses some of it would have that lost."""
+        known = super().state() + [{"do": "ending", "key": key} for key in self.ending]
+        known += [{"do": "count", "completed": self.completed, "failed": self.failed}, {"do": "active", "running": self.running}]
+        if self.session is not None:
+            waiting = self.unanswered
+            known.append({"do": "goOn", **shown(self.session), "seq": self.seq,
+                          "unanswered": [waiting.seq, waiting.completed, waiting.failed] if waiting else None})
+        return known
 
     def take(self, m: Dict[str, Any]) -> None:
         on = m["on"]
@@ -239,10 +295,7 @@ class IsolatedWorkerBeats(IsolatedBatch):
             with self.cond:
                 if self.session is not None and self.session.worker_id == m["workerId"]:
                     self.session = None
-                    if self.unanswered is not None:  # refused, and so not counted
-                        self.completed += self.unanswered.completed
-                        self.failed += self.unanswered.failed
-                        self.unanswered = None
+                    self.count_again()
             self.listener.gone(m["workerId"], m["text"])
         elif on == "workerToken":
             with self.cond:
@@ -263,10 +316,10 @@ def told(entry: Beaten) -> Dict[str, Any]:
             "timeout": entry.timeout, "pct": entry.pct, "message": entry.message, "version": entry.version, "delivered": entry.delivered}
 
 
-def entered(session: Session) -> Dict[str, Any]:
+def shown(session: Session) -> Dict[str, Any]:
     """How the child is told of a registration."""
-    return {"do": "enter", "workerId": session.worker_id, "token": session.token, "interval": session.interval,
-            "timeout": session.timeout, "accepted": session.accepted}
+    return {"workerId": session.worker_id, "token": session.token, "interval": session.interval, "timeout": session.timeout,
+            "accepted": session.accepted}
 
 
 __all__ = ["IsolatedBatch", "IsolatedWorkerBeats"]

@@ -8,6 +8,8 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
+from . import _exit
+from ._answers import seconds
 from ._beats import key_of
 from ._clock import Event, Timer
 from .attempt import Attempt
@@ -31,6 +33,7 @@ class Job:
         self.attempt: Optional[Attempt] = None  # once it has started
         self.lock = threading.Lock()
         self.settling = False  # somebody completes it
+        self.given_up = False  # it must not begin
         self.settled = False
         self.done = Event(runner.clock)  # it is settled
         self.timers: List[Timer] = []
@@ -42,6 +45,8 @@ class Job:
             attempt = self.begin()
             if attempt is not None:
                 self.work(attempt)
+        except _exit.Exiting:
+            raise
         except BaseException:
             self.runner.logger.exception("task %s could not be brought to its end", self.key)
         finally:
@@ -62,13 +67,16 @@ class Job:
                 worker_timeout=session.timeout if session is not None else 60.0)
             runner.attempts[self.key] = attempt
             attempt.start(runner.soft)
-        except LubdubError as error:
+        except BaseException as error:
             runner.beats.release(self.key)
             runner.attempts.pop(self.key, None)
+            if not isinstance(error, LubdubError):
+                raise
             runner.logger.info("task %s was claimed and is not begun: %s", self.key, error)
             return None
-        self.attempt = attempt
-        return attempt
+        with self.lock:
+            self.attempt = attempt
+            return None if self.given_up else attempt
 
     def work(self, attempt: Attempt) -> None:
         """Calls the handler, and completes the task with what comes of it."""
@@ -77,6 +85,8 @@ class Job:
         failure: Optional[BaseException] = None
         if isinstance(attempt.cause, Cancelled):  # it was cancelled before it started
             failure = attempt.cause
+        elif runner.soft.is_set():  # too late to begin
+            failure = Stopping()
         else:
             forget = runner.soft.then(lambda: attempt.end(Stopping()))
             runner.client.leases.watch(attempt)
@@ -107,7 +117,7 @@ class Job:
 
     def call_async(self, attempt: Attempt, work: Any) -> Any:
         """Waits for a coroutine on the worker's loop, which is cancelled when the work is to end."""
-        loop = self.runner.event_loop()
+        loop = self.runner.loop.get()
 
         async def main() -> Any:
             task = asyncio.ensure_future(work)
@@ -121,13 +131,22 @@ class Job:
             attempt.on_end(end)
             return await task
 
+        whole = main()
+        doing = asyncio.run_coroutine_threadsafe(whole, loop)
+        over = _exit.blocked(doing.cancel)
         try:
-            return asyncio.run_coroutine_threadsafe(main(), loop).result()
+            return doing.result()
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            _exit.check()
             cause = attempt.cause
             if cause is None:
                 raise Failure("the handler was cancelled") from None
             raise cause from None
+        finally:
+            over()
+            for one in (whole, work):  # which were not begun, since the loop has ended
+                if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+                    one.close()
 
     def settle(self, output: Any, failure: Optional[BaseException], cancel: Optional[Event] = None) -> None:
         """Completes the task, unless somebody else does."""
@@ -156,8 +175,9 @@ class Job:
                 answer = attempt.complete({"outcome": "FAILED", "error": task_error(failure)}, cancel)
             else:
                 answer = attempt.fail(failure)
-            runner.counted(answer["finalState"])
-            runner.logger.debug("task %s has ended: %s", self.key, answer["finalState"])
+            state = str(answer.get("finalState"))
+            runner.counted(state)
+            runner.logger.debug("task %s has ended: %s", self.key, state)
         except (End, EndedError) as error:
             runner.logger.info("the end of task %s is not told: %s", self.key, error)
         except LubdubError as error:
@@ -170,16 +190,20 @@ class Job:
     def give_back(self, late: Event, then: Callable[[], None]) -> bool:
         """Fails it as INFRASTRUCTURE in the background, so that others get it at once; False: somebody completes it, or it has not
         started."""
-        if self.attempt is None or not self.claims_the_end():
+        with self.lock:
+            self.given_up, attempt = True, self.attempt
+        if attempt is None or not self.claims_the_end():
             return False
-        attempt = self.attempt
 
         def give() -> None:
             attempt.end(Stopping())
             self.complete(None, Failure("worker stopped", "INFRASTRUCTURE", True), late)
             then()
 
-        self.runner.clock.spawn(give, f"lubdub-gives-back-{self.key}")
+        try:
+            self.runner.clock.spawn(give, f"lubdub-gives-back-{self.key}")
+        except RuntimeError:  # there are too many threads
+            give()
         return True
 
     # What may end it.
@@ -201,7 +225,7 @@ class Job:
     def time_out(self, attempt: Attempt) -> None:
         """It has taken too long; its handler has the grace of a cancel to end."""
         attempt.end(TaskTimeout())
-        grace = max(float(self.envelope.get("cancelGracePeriodMs") or 0) / 1000, 1.0)
+        grace = max(seconds(self.envelope.get("cancelGracePeriodMs")), 1.0)
         self.later(grace, lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
 
     def look(self, attempt: Attempt) -> None:
@@ -220,4 +244,8 @@ class Job:
             return
         if first is not None:
             first()
-        self.runner.clock.spawn(lambda: self.complete(None, failure), f"lubdub-fails-{self.key}")
+        try:
+            self.runner.clock.spawn(lambda: self.complete(None, failure), f"lubdub-fails-{self.key}")
+        except RuntimeError:  # there are too many threads: the server finds the attempt lost
+            self.done.set()
+            raise

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-import threading
 from typing import IO, Any, Callable, Dict, List
 
+from . import _exit
+
 MOST = 100_000  # messages that wait; what is more is dropped, as it can only be log lines and metrics
+FLUSH_WITHIN = 1.0  # seconds that whoever wants something to be written waits at most
 
 log = logging.getLogger("lubdub")
 
@@ -18,11 +21,11 @@ class Outbox:
 
     def __init__(self, to: IO[bytes], name: str) -> None:
         self.to = to
-        self.cond = threading.Condition()
+        self.cond = _exit.Condition()
         self.waiting: List[Dict[str, Any]] = []
         self.newest: Dict[str, Dict[str, Any]] = {}
-        self.closed = False
-        threading.Thread(target=self.run, name=name, daemon=True).start()
+        self.closed = self.writing = False
+        _exit.start(self.run, name)
 
     def put(self, message: Dict[str, Any], newest: str = "") -> None:
         """Has a message written."""
@@ -31,32 +34,42 @@ class Outbox:
                 self.newest[newest] = message
             elif len(self.waiting) < MOST:
                 self.waiting.append(message)
-            self.cond.notify()
+            self.cond.notify_all()
+
+    def flush(self) -> None:
+        """Waits until all is written, but not for long."""
+        with self.cond:
+            self.cond.wait_for(lambda: self.closed or not (self.waiting or self.newest or self.writing), FLUSH_WITHIN)
 
     def close(self) -> None:
         """Writes what waits, and closes."""
         with self.cond:
             self.closed = True
-            self.cond.notify()
+            self.cond.notify_all()
 
     def run(self) -> None:
         """Writes until it is closed, or nobody reads."""
         try:
             while True:
                 with self.cond:
+                    self.writing = False
+                    self.cond.notify_all()
                     while not self.waiting and not self.newest and not self.closed:
                         self.cond.wait()
                     messages = self.waiting + list(self.newest.values())
                     self.waiting, self.newest = [], {}
-                    closed = self.closed
+                    closed, self.writing = self.closed, True
                 if messages:
                     self.to.write(b"".join(json.dumps(m).encode() + b"\n" for m in messages))
                     self.to.flush()
                 elif closed:
-                    self.to.close()
                     return
         except (OSError, ValueError):
             pass  # whoever reads the other pipe finds the process gone
+        finally:
+            self.close()
+            with contextlib.suppress(OSError, ValueError):
+                self.to.close()
 
 
 def listen(on: IO[bytes], take: Callable[[Dict[str, Any]], None]) -> None:

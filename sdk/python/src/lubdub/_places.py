@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import ipaddress
 import json
 import os
@@ -162,7 +161,7 @@ def token_kind(token: str) -> str:
         return ""
     try:
         claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except (ValueError, binascii.Error):
+    except (ValueError, RecursionError):
         return ""
     kind: Any = cast("dict[str, Any]", claims).get("knd") if isinstance(claims, dict) else None
     return kind if isinstance(kind, str) else ""

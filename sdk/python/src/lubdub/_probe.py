@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from typing import Any, Callable, Tuple
 
+from . import _exit
 from ._identity import hostname
 from .errors import ConfigurationError
 
@@ -48,7 +48,15 @@ class Probe:
         at: Tuple[Any, ...] = self.server.server_address
         shown = hostname() if host in ("", "0.0.0.0", "::") else host
         self.url = url or f"http://{'[' + shown + ']' if ':' in shown else shown}:{at[1]}/"
-        threading.Thread(target=self.server.serve_forever, name="lubdub-probe", daemon=True).start()
+        _exit.start(self.serve, "lubdub-probe")
+
+    def serve(self) -> None:
+        """Answers until it is closed."""
+        over = _exit.blocked(self.server.shutdown)
+        try:
+            self.server.serve_forever()
+        finally:
+            over()
 
     def close(self) -> None:
         """Stops it."""

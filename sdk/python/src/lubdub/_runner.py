@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import contextlib
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Set, Union
 
+from ._answers import interval_of, plain, timeout_of
 from ._beats import Beaten
 from ._call import path_of
-from ._clock import MAX_PAUSE, Event, backoff
+from ._claims import keep_claiming
+from ._clock import Event, backoff
 from ._hold import Ears, guarded
 from ._isolated import IsolatedWorkerBeats
 from ._job import Job
+from ._loop import Loop
 from ._probe import Probe
 from ._workerbeats import Session, WorkerBeats, gone
 from .attempt import LEAST_TIMEOUT, Holder
-from .errors import ApiError, LubdubError, WorkerDraining, may_retry, wait_of
+from .errors import AnswerError, ApiError, LubdubError, may_retry, wait_of
 
 if TYPE_CHECKING:
     from .worker import Worker
 
-CLAIM_WAIT = 30.0  # seconds for the first task
-MAX_CLAIM = 100  # more than that no claim gets
 LAST_WORDS = 5.0  # seconds that announcing a drain, giving back and deregistering may take each
 CRASH_COUNT = 3  # registrations within a minute that are no crash loop
 
@@ -39,7 +39,7 @@ class WorkerHolder(Holder):
     """Beats for attempts by the worker's own beat."""
 
     def __init__(self, runner: "Runner") -> None:
-        self.runner = runner
+        self.runner, self.over = runner, runner.left
 
     def hold(self, entry: Beaten) -> None:
         self.runner.beats.hold(entry)
@@ -47,11 +47,14 @@ class WorkerHolder(Holder):
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         self.runner.beats.progress(key, pct, message, version, now)
 
-    def release(self, key: str) -> int:
+    def release(self, key: str, ending: bool = False) -> int:
         try:
-            return self.runner.beats.release(key)
+            return self.runner.beats.release(key, ending)
         finally:
             self.runner.attempts.pop(key, None)
+
+    def settled(self, key: str) -> None:
+        self.runner.beats.settled(key)
 
     def drop(self, key: str) -> None:
         self.runner.beats.drop(key)
@@ -70,6 +73,7 @@ class Runner(Ears):
     def __init__(self, worker: "Worker") -> None:
         super().__init__(worker.client.metrics, worker.log)
         self.worker, self.client, self.clock = worker, worker.client, worker.client.caller.clock
+        self.left = Event(self.clock)
         self.holder = WorkerHolder(self)
         self.cond = self.clock.condition()
         self.stopping, self.soft, self.hard = Event(self.clock), Event(self.clock), Event(self.clock)
@@ -77,13 +81,13 @@ class Runner(Ears):
         self.session: Optional[Session] = None
         self.jobs: Set[Job] = set()
         self.entered: List[float] = []  # registrations of the last minute
-        self.claiming = self.draining = self.joining = False
+        self.claiming = self.draining = self.joining = self.announcing = False
+        self.leaving = False  # nothing is begun any more
         self.fatal: Optional[LubdubError] = None
         self.probe_url = ""
         self.seen = self.clock.now()  # when the beats were awake last
         self.beats: Union[WorkerBeats, IsolatedWorkerBeats]
-        self.loop: Optional[asyncio.AbstractEventLoop] = None
-        self.loop_lock = threading.Lock()
+        self.loop = Loop()
 
     def worker_id(self) -> str:
         """The id of the newest registration."""
@@ -108,32 +112,33 @@ class Runner(Ears):
     def run(self) -> None:
         """Runs until it has stopped."""
         worker = self.worker
+        unfinished: List[str] = []
         for event in (self.stopping, self.hard):
             event.then(self.change)
-        probe = Probe(worker.probe, worker.probe_url, self.alive) if worker.probe is not None else None
-        self.probe_url = probe.url if probe is not None else ""
-        settings = self.isolation()
-        self.beats = (
-            WorkerBeats(self.client.caller, self, probe is not None) if settings is None
-            else IsolatedWorkerBeats(settings, self.clock, self, probe is not None))
-        try:
+        with contextlib.ExitStack() as end:
+            end.callback(self.loop.end)
+            if worker.probe is not None:
+                probe = Probe(worker.probe, worker.probe_url, self.alive)
+                end.callback(probe.close)
+                self.probe_url = probe.url
+            settings, watched = self.isolation(), worker.probe is not None
+            self.beats = (
+                WorkerBeats(self.client.caller, self, watched) if settings is None
+                else IsolatedWorkerBeats(settings, self.clock, self, watched))
+            for deed in (self.beats.close, self.no_claims.set, self.stopping.set):
+                end.callback(deed)
             if not self.register():
                 return  # it was stopped before it began
             self.claiming = True
-            self.clock.spawn(self.keep_claiming, "lubdub-claims")
+            self.clock.spawn(lambda: keep_claiming(self), "lubdub-claims")
             self.await_(lambda: self.stopping.is_set() or self.draining or self.fatal is not None)
             unfinished = self.finish()
             self.no_claims.set()
+            self.stopping.set()  # so that it does not come back
+            self.await_(lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS)
+            self.left.set()
             self.beats.close()
             self.deregister()
-        finally:
-            self.stopping.set()
-            self.no_claims.set()
-            self.beats.close()
-            if probe is not None:
-                probe.close()
-            if self.loop is not None:
-                self.loop.call_soon_threadsafe(self.loop.stop)
         if unfinished:
             raise Unfinished(unfinished) from self.fatal
         if self.fatal is not None:
@@ -188,9 +193,13 @@ class Runner(Ears):
 
     def enter(self, answer: Mapping[str, Any], sent: float) -> None:
         """Goes on under a registration."""
-        interval = float(answer.get("heartbeatIntervalMs") or 10_000) / 1000
-        timeout = float(answer.get("heartbeatTimeoutMs") or 3000 * interval) / 1000
-        session = Session(str(answer.get("workerId")), str(answer.get("workerToken")), interval, timeout, sent)
+        worker_id, token = plain(answer.get("workerId")), plain(answer.get("workerToken"))
+        if not worker_id or not token:
+            raise AnswerError("POST /v1/workers: there is no workerId or no workerToken in the answer")
+        timeout = timeout_of(answer.get("heartbeatTimeoutMs"), 0)
+        interval = interval_of(answer.get("heartbeatIntervalMs"), timeout, timeout / 3 or 10.0)
+        timeout = timeout or 3 * interval
+        session = Session(worker_id, token, interval, timeout, sent)
         self.logger.info("Worker registered with ID: %s (queue %s, types %s)", session.worker_id, self.worker.queue, self.worker.types)
         if timeout < LEAST_TIMEOUT:
             self.logger.warning("A heartbeat timeout of %g s leaves no room for one Retry-After", timeout)
@@ -249,83 +258,24 @@ class Runner(Ears):
     def awake(self) -> None:
         self.seen = self.clock.now()
 
-    # Claims.
-
-    def keep_claiming(self) -> None:
-        """Claims tasks and has them done, until the worker drains or is told to stop."""
-        try:
-            idle = 0
-            while True:
-                places = self.places()
-                if places == 0:
-                    return
-                asked = self.clock.now()
-                tasks = self.claim(places)
-                if tasks is None:
-                    return
-                for envelope in tasks:
-                    self.begin(envelope)
-                waited = self.clock.now() - asked >= CLAIM_WAIT / 2
-                idle = 0 if tasks or waited else idle + 1
-                if idle:
-                    self.stopping.wait(backoff(idle + 2, MAX_PAUSE))
-        except LubdubError as error:
-            self.fatal = error
-        except BaseException as error:
-            self.fatal = LubdubError(f"the claims have failed: {type(error).__name__}: {error}")
-            self.logger.exception("the claims have failed")
-        finally:
-            with self.cond:
-                self.claiming = False
-                self.cond.notify_all()
-
-    def places(self) -> int:
-        """Waits for free places; 0: nothing is to be claimed any more."""
-        def over() -> bool:
-            return self.draining or self.fatal is not None or self.stopping.is_set()
-
-        self.await_(lambda: over() or len(self.jobs) < self.worker.concurrency)
-        return 0 if over() else min(self.worker.concurrency - len(self.jobs), MAX_CLAIM)
-
-    def claim(self, places: int) -> Optional[List[Dict[str, Any]]]:
-        """Asks for tasks until it is answered, under one id; None: there will be no more."""
-        body = {"types": self.worker.types, "max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
-        path = path_of("/v1/queues/{}/claim", (self.worker.queue,))
-        tried = 0
-        while not self.no_claims.is_set():
-            session = self.session
-            if session is None:
-                return None
-            try:
-                answer = self.client.post(path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=self.no_claims)
-                tasks: List[Dict[str, Any]] = answer.get("tasks") or []
-                guarded(self.metrics.claimed, "ok", len(tasks))
-                return tasks
-            except LubdubError as error:
-                if self.no_claims.is_set():
-                    return None
-                guarded(self.metrics.claimed, "unanswered" if may_retry(error) else "refused", 0)
-                if isinstance(error, WorkerDraining):
-                    self.drain_now()
-                    return None
-                if gone(error):
-                    return [] if self.come_back(session.worker_id, str(error)) else None
-                if not may_retry(error):
-                    raise LubdubError(f"the worker's claims are refused: {error}") from error
-                self.logger.warning("A claim was not answered, and is repeated: %s", error)
-                self.no_claims.wait(wait_of(error) + backoff(tried, MAX_PAUSE))
-            tried += 1
-        return None
+    # Tasks.
 
     def begin(self, envelope: Dict[str, Any]) -> None:
-        """Has a task done."""
-        self.beats.listed(str(envelope["taskId"]), int(envelope["attempt"]))
+        """Has a task done. What comes too late for that the server takes back as the worker leaves."""
         job = Job(self, envelope)
         with self.cond:
+            if self.leaving:
+                return
             self.jobs.add(job)
+            self.beats.listed(job.task_id, job.number)
             self.beats.active(len(self.jobs))
         guarded(self.metrics.running, len(self.jobs))
-        self.clock.spawn(job.run, f"lubdub-task-{job.key}")
+        try:
+            self.clock.spawn(job.run, f"lubdub-task-{job.key}")
+        except RuntimeError as error:  # there are too many threads
+            self.logger.error("task %s was claimed and is not begun: %s", job.key, error)
+            self.beats.release(job.key)
+            self.leave(job)
 
     def leave(self, job: Job) -> None:
         """A task is done."""
@@ -334,20 +284,6 @@ class Runner(Ears):
             self.beats.active(len(self.jobs))
             self.cond.notify_all()
         guarded(self.metrics.running, len(self.jobs))
-
-    def event_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop of handlers that are coroutines."""
-        with self.loop_lock:
-            if self.loop is None:
-                loop = self.loop = asyncio.new_event_loop()
-
-                def run() -> None:
-                    asyncio.set_event_loop(loop)
-                    loop.run_forever()
-                    loop.close()
-
-                threading.Thread(target=run, name="lubdub-loop", daemon=True).start()
-            return self.loop
 
     # The end.
 
@@ -363,6 +299,7 @@ class Runner(Ears):
             if not told():
                 return []
         began = self.clock.now()
+        self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
         if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():
             return []
@@ -378,11 +315,15 @@ class Runner(Ears):
     def announce(self) -> None:
         """Says that the worker drains; a claim that waits is answered by that, and is else given up."""
         session = self.session
-        if session is not None and not self.draining:
-            self.logger.info("Draining: the worker stops (worker %s, %d active)", session.worker_id, len(self.jobs))
-            self.say("drain", session, {"reason": "it stops"})
-        self.await_(lambda: not self.claiming or self.hard.is_set(), self.clock.now() + 1)
-        self.no_claims.set()
+        try:
+            if session is not None and not self.draining:
+                self.logger.info("Draining: the worker stops (worker %s, %d active)", session.worker_id, len(self.jobs))
+                self.say("drain", session, {"reason": "it stops"})
+            self.await_(lambda: not self.claiming or self.hard.is_set(), self.clock.now() + 1)
+            self.no_claims.set()
+        finally:
+            self.announcing = False
+            self.change()
 
     def say(self, act: str, session: Session, body: Dict[str, Any]) -> None:
         """Tells the server something, as far as anybody listens."""
@@ -399,6 +340,7 @@ class Runner(Ears):
     def give_back(self) -> List[str]:
         """Fails what still runs, so that others get it at once."""
         with self.cond:
+            self.leaving = True
             left = list(self.jobs)
         ids = [job.task_id for job in left]
         if not ids:
@@ -406,7 +348,7 @@ class Runner(Ears):
         self.logger.warning("What still runs is given back: the hard stop has come: %s", ", ".join(ids))
         late = Event(self.clock)
         timer = self.clock.call_later(LAST_WORDS, late.set)
-        giving = [job for job in left if job.give_back(late, self.change)]
+        giving = [job for job in left if job.give_back(late, self.change) or job.settling]
         self.await_(lambda: all(job.settled for job in giving), self.clock.now() + 2 * LAST_WORDS)
         timer.cancel()
         return ids

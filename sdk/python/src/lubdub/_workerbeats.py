@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Optional, Tuple, cast
+from typing import Any, Dict, List, Optional, Tuple
 
-from ._beats import LONGEST, Accepted, Beaten, Beats, Listener, key_of
+from ._answers import interval_of, objects, plain, text, timeout_of, whole
+from ._beats import LONGEST, MAX_BATCH, Accepted, Beaten, Beats, Listener, key_of
 from ._call import Call, Caller, path_of, read, write
 from ._clock import backoff
 from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, may_retry, wait_of
@@ -32,7 +33,11 @@ def gone(error: BaseException) -> bool:
 
 
 class WorkerBeats(Beats):
-    """Beats by POST /v1/workers/{id}/heartbeat. watched: the thread says each second that it is awake."""
+    """Beats by POST /v1/workers/{id}/heartbeat. watched: the thread says each second that it is awake.
+
+    An attempt whose completion is under way is in no inventory, and what two of them in a row miss the server takes for lost. In an outage
+    a completion may be away for longer than that; so after one inventory that left it out beats go without any, until it is settled.
+    Attempts that do not live by their worker's beat are then beaten for by themselves."""
 
     def __init__(self, caller: Caller, listener: Listener, watched: bool = False) -> None:
         super().__init__(caller, listener, "lubdub-worker-beats")
@@ -42,16 +47,19 @@ class WorkerBeats(Beats):
         self.last = 0.0  # when the last beat left
         self.seq = self.completed = self.failed = self.running = 0
         self.unanswered: Optional[Delta] = None
+        self.ending: Dict[str, bool] = {}  # completions under way; True: an inventory has left the attempt out
         self.draining = False
 
     def enter(self, session: Session) -> None:
-        """Beats for a registration from now on. What was refused with the one before was not counted, and is told anew."""
+        """Beats for a registration from now on. What was refused with the one before was not counted, and is told anew; what is ending
+        the new one does not hold."""
         with self.cond:
             self.session, self.seq, self.failures, self.until = session, 0, 0, 0.0
             self.due = session.accepted + spread(session.interval)
             delta, self.unanswered = self.unanswered, None
             if delta is not None:
                 self.completed, self.failed = self.completed + delta.completed, self.failed + delta.failed
+            self.ending.clear()
             self.rouse()
 
     def listed(self, task_id: str, attempt: int) -> None:
@@ -65,6 +73,13 @@ class WorkerBeats(Beats):
         with self.cond:
             self.entries[entry.key] = entry
             self.rouse()  # it may want to be heard more often
+
+    def ends(self, key: str) -> None:
+        self.ending[key] = False
+
+    def settled(self, key: str) -> None:
+        with self.cond:
+            self.ending.pop(key, None)
 
     def active(self, running: int) -> None:
         """How many tasks are being done."""
@@ -90,7 +105,7 @@ class WorkerBeats(Beats):
             return [], wait
         due = self.due
         for entry in self.entries.values():
-            if entry.started and entry.interval > 0:
+            if entry.own:
                 due = min(due, session.accepted + entry.interval * 0.9)
         due = max(due, self.until)
         if due > now:
@@ -111,10 +126,13 @@ class WorkerBeats(Beats):
                 self.completed = self.failed = 0
             body: Dict[str, Any] = {
                 "seq": delta.seq, "activeCount": running, "completedDelta": delta.completed, "failedDelta": delta.failed}
-            items = [e.item() for e in batch]
-            complete = self.complete(session)
+            complete = self.complete(session) and not any(self.ending.values())
             if complete:
-                body["tasks"] = items
+                body["tasks"] = [e.item() for e in batch]
+                self.ending = dict.fromkeys(self.ending, True)
+            else:
+                for entry in batch:
+                    entry.sending = entry.delivered  # it says nothing of their progress
             self.last = sent
         self.listener.deltas(delta.seq, delta.completed, delta.failed, False)
         try:
@@ -126,28 +144,36 @@ class WorkerBeats(Beats):
             return
         self.listener.log("debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active")
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
-        self.heed(session, delta, batch if complete else self.each_alone(session, batch, items), answer, sent)
+        self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
+        if not complete:
+            self.each_alone(session, [e for e in batch if e.own])
 
     def complete(self, session: Session) -> bool:
         """Whether the entries are all that the worker holds."""
         return True
 
-    def each_alone(self, session: Session, batch: List[Beaten], items: List[Dict[str, Any]]) -> List[Beaten]:
-        """Beats for attempts that do not live by their worker's beat alone; returns whose beats were accepted."""
-        own = [n for n, entry in enumerate(batch) if entry.started and entry.interval > 0]
-        alive = [entry for entry in batch if entry.started and entry.interval == 0]
-        for entry in alive:
-            entry.sending = entry.delivered  # no progress was sent
-        if not own:
-            return alive
-        try:
-            answer = read(self.caller.make(Call(
-                "POST", "/v1/heartbeats", body=write({"heartbeats": [items[n] for n in own]}), token=session.token, tries=1,
-                limit=min(self.caller.timeout, session.timeout / 3))))
-        except LubdubError as error:
-            self.listener.log("warning", f"beats for {len(own)} attempts were not answered: {error}")
-            return alive
-        return alive + [batch[n] for n, result in zip(own, _objects(answer.get("results"))) if result.get("status") == 200]
+    def each_alone(self, session: Session, own: List[Beaten]) -> None:
+        """Beats for attempts that do not live by their worker's beat, as if they had none."""
+        for first in range(0, len(own), MAX_BATCH):
+            batch = own[first:first + MAX_BATCH]
+            sent = self.clock.now()
+            with self.cond:
+                if self.session is not session:
+                    return
+                items = [{**entry.item(), "taskToken": entry.token} for entry in batch]
+            pause, result = 0.0, "ok"
+            try:
+                pause = self.take(batch, self.caller.make(Call(
+                    "POST", "/v1/heartbeats", body=write({"heartbeats": items}), opened=False, tries=1,
+                    limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3))), sent)
+            except LubdubError as error:
+                result = "unanswered" if may_retry(error) else "refused"
+                pause = wait_of(error) + backoff(self.failures, session.interval / 4)
+                self.listener.log("warning", f"beats for {len(batch)} attempts were not answered: {error}")
+            self.listener.beat(result, len(batch), self.clock.now() - sent)
+            if pause > 0:
+                with self.cond:
+                    self.until = max(self.until, self.clock.now() + pause)
 
     def failed_beat(self, session: Session, error: LubdubError, attempts: int, took: float) -> None:
         """Takes in that a beat was not accepted."""
@@ -168,7 +194,8 @@ class WorkerBeats(Beats):
 
     def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> None:
         """Does what an answer asks for."""
-        lost = {key_of(str(x.get("taskId")), int(x.get("attempt") or 0)): x for x in _objects(answer.get("lostTasks"))}
+        lost = {key_of(text(x.get("taskId")), whole(x.get("attempt"))): x for x in objects(answer.get("lostTasks"))}
+        token = plain(answer.get("workerToken"))
         accepted: List[Accepted] = []
         ended: List[Tuple[str, str]] = []
         with self.cond:
@@ -176,10 +203,9 @@ class WorkerBeats(Beats):
                 return
             if self.unanswered is delta:
                 self.unanswered = None
-            session.interval = _seconds(answer.get("heartbeatIntervalMs")) or session.interval
-            session.timeout = _seconds(answer.get("heartbeatTimeoutMs")) or session.timeout
-            token = answer.get("workerToken")
-            session.token = token if isinstance(token, str) and token else session.token
+            session.timeout = timeout_of(answer.get("heartbeatTimeoutMs"), session.timeout)
+            session.interval = interval_of(answer.get("heartbeatIntervalMs"), session.timeout, session.interval)
+            session.token = token or session.token
             session.accepted, self.failures, self.until = sent, 0, 0.0
             self.due = sent + spread(session.interval)
             for entry in batch:
@@ -187,21 +213,21 @@ class WorkerBeats(Beats):
                     continue
                 if entry.key in lost:
                     del self.entries[entry.key]
-                    ended.append((entry.key, str(lost[entry.key].get("error"))))
+                    ended.append((entry.key, text(lost[entry.key].get("error"))))
                 else:
                     entry.delivered = max(entry.delivered, entry.sending)
                     accepted.append(Accepted(entry.key, sent, entry.delivered, timeout=session.timeout))
         self.listener.deltas(delta.seq, delta.completed, delta.failed, True)
-        self.listener.worker_token(session.worker_id, token if isinstance(token, str) else "", session.timeout)
+        self.listener.worker_token(session.worker_id, token, session.timeout)
         self.listener.accepted(accepted)
         for key, code in ended:
             self.listener.log("warning", f"Task {key} is lost: {code}")
             self.listener.lost(key, code, {})
-        for one in _objects(answer.get("cancelTasks")):
-            self.listener.cancel(key_of(str(one.get("taskId")), int(one.get("attempt") or 0)), str(one.get("reason") or ""))
+        for one in objects(answer.get("cancelTasks")):
+            self.listener.cancel(key_of(text(one.get("taskId")), whole(one.get("attempt"))), text(one.get("reason")))
         if answer.get("shouldDrain") and not self.draining:
             self.draining = True
-            self.listener.drain(str(answer.get("drainDeadline") or ""))
+            self.listener.drain(text(answer.get("drainDeadline")))
 
 
 NOBODY = Beaten("", 0)  # so that a worker beats that holds nothing
@@ -212,9 +238,4 @@ def spread(interval: float) -> float:
     return interval * (0.9 + random.random() / 10)
 
 
-def _objects(value: Any) -> List[Dict[str, Any]]:
-    return [x for x in cast(List[Any], value) if isinstance(x, dict)] if isinstance(value, list) else []
-
-
-def _seconds(value: Any) -> float:
-    return float(value) / 1000 if isinstance(value, (int, float)) and value > 0 else 0.0
+__all__ = ["Delta", "Session", "WorkerBeats", "gone"]

@@ -9,7 +9,8 @@ import threading
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Union, cast
 
 from . import types as t
-from ._beats import Accepted, Beaten, seconds_between
+from ._answers import plain, seconds, seconds_between, text, whole
+from ._beats import Accepted, Beaten
 from ._call import Call, Caller, path_of, write
 from ._clock import Event
 from ._complete import completion, persist, stamp
@@ -33,12 +34,18 @@ class Holder:
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         """Is to be said with the next beat."""
 
-    def release(self, key: str) -> int:
-        """Ends the beats; returns the acknowledged version of the progress, or -1."""
+    def release(self, key: str, ending: bool = False) -> int:
+        """Ends the beats; returns the acknowledged version of the progress, or -1. ending: the completion is sent from now on."""
         raise NotImplementedError
+
+    def settled(self, key: str) -> None:
+        """The completion is answered, or given up."""
 
     def drop(self, key: str) -> None:
         """Sends nothing more, without waiting for what is under way."""
+
+    # Happens when nothing more is to be sent about what it holds; None: that never comes.
+    over: Optional[Event] = None
 
     def worker_id(self) -> str:
         """The worker's; "": there is none."""
@@ -57,7 +64,7 @@ class Attempt:
         self, envelope: Mapping[str, Any], caller: Caller, endpoints: Endpoints, holder: Holder, lease: Lease, metrics: Metrics,
         log: logging.Logger, worker_timeout: float = 0,
     ) -> None:
-        if not envelope.get("taskId") or not envelope.get("taskToken") or int(envelope.get("attempt") or 0) < 1:
+        if not plain(envelope.get("taskId")) or not plain(envelope.get("taskToken")) or whole(envelope.get("attempt")) < 1:
             raise ConfigurationError("this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
                                      "answer them")
         # What the server said of the task: see types.TaskEnvelope.
@@ -75,10 +82,11 @@ class Attempt:
         self._phase: Literal["running", "ending", "over"] = "running"
         self._token = str(envelope["taskToken"])
         self._expires: Optional[float] = None
-        if envelope.get("tokenExpiresAt") and envelope.get("enqueuedAt"):  # by our own clock, since the two may differ
-            self._expires = caller.clock.now() + seconds_between(envelope["enqueuedAt"], envelope["tokenExpiresAt"])
-        interval = float(envelope.get("heartbeatIntervalMs") or 30_000) / 1000
-        own = float(envelope.get("heartbeatTimeoutMs") or 0) / 1000
+        lasts = seconds_between(envelope.get("enqueuedAt"), envelope.get("tokenExpiresAt"))
+        if lasts > 0:  # by our own clock, since the two may differ
+            self._expires = caller.clock.now() + lasts
+        interval = seconds(envelope.get("heartbeatIntervalMs")) or 30.0
+        own = seconds(envelope.get("heartbeatTimeoutMs"))
         self._own = own > 0 or not worker_timeout
         self._timeout = own or worker_timeout or 3 * interval
         if self._own and self._timeout < 2 * interval:
@@ -220,9 +228,9 @@ class Attempt:
         if not ours:
             self.abandon()
             raise self._cause if self._cause is not None and self._over() else EndedError()
-        self._release()
+        self._release(True)
         try:
-            self.answer = cast(t.CompletedResponse, self._send(written, cancel))
+            self.answer = cast(t.CompletedResponse, self._send(written, cancel or self._holder.over))
         except ApiError as error:
             self._metrics.refused(error.code)
             cause = end_of_error(error)
@@ -231,6 +239,7 @@ class Attempt:
             self._end(cause, final=True)
             raise cause from error
         finally:
+            self._holder.settled(self._beaten.key)
             with self._lock:
                 self._phase = "over"
         self._metrics.completed(str(filled["outcome"]))
@@ -263,7 +272,7 @@ class Attempt:
                 raise
             raise cause from error
         if answer.get("shouldCancel"):
-            self.cancel_for(str(answer.get("cancelReason") or ""))
+            self.cancel_for(text(answer.get("cancelReason")))
         self._holder.hold(self._beaten)
 
     def _send(self, written: bytes, cancel: Optional[Event]) -> Dict[str, Any]:
@@ -288,8 +297,8 @@ class Attempt:
             call.token = self._holder.token()  # opens it as well, and is newer
             return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
 
-    def _release(self) -> None:
-        delivered = self._holder.release(self._beaten.key)
+    def _release(self, ending: bool = False) -> None:
+        delivered = self._holder.release(self._beaten.key, ending)
         with self._lock:
             self._delivered = max(self._delivered, delivered)
 

@@ -144,7 +144,7 @@ def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes
         read = json.loads(body)
         if isinstance(read, dict):
             fields = cast(Dict[str, Any], read)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass  # a proxy's page is none of ours, and its status says enough
     code, message = fields.pop("error", ""), fields.pop("message", "")
     code, message = code if isinstance(code, str) else "", message if isinstance(message, str) else ""

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Generator, List, Optional, Tuple
 
+from .. import _exit
 from .._clock import Clock, Timer
 
 PATIENCE = 30.0  # real seconds after which a thread that does not come to rest is a failure
@@ -18,7 +19,7 @@ class _Waiter:
         self.on, self.at, self.counted, self.outside, self.woken = on, at, counted, outside, False
 
 
-class _Condition(threading.Condition):
+class _Condition(_exit.Condition):
     """A condition whose waits end by the hand's clock."""
 
     def __init__(self, hand: "HandClock") -> None:
@@ -77,9 +78,7 @@ class HandClock(Clock):
                 self._add(-1)
 
         self._add(1)
-        thread = threading.Thread(target=run, name=name, daemon=True)
-        thread.start()
-        return thread
+        return _exit.start(run, name)
 
     @contextlib.contextmanager
     def outside(self) -> Generator[None, None, None]:
@@ -90,7 +89,8 @@ class HandClock(Clock):
         if counted:
             self._add(-1)
         try:
-            yield
+            with _exit.outside():
+                yield
         finally:
             if counted:
                 self._add(1)

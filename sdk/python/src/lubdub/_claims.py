@@ -1,0 +1,93 @@
+"""A worker's claims."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+from . import _exit
+from ._answers import envelopes
+from ._call import path_of
+from ._clock import MAX_PAUSE, backoff
+from ._hold import guarded
+from ._workerbeats import gone
+from .errors import LubdubError, WorkerDraining, may_retry, wait_of
+
+if TYPE_CHECKING:
+    from ._runner import Runner
+
+CLAIM_WAIT = 30.0  # seconds for the first task
+MAX_CLAIM = 100  # more than that no claim gets
+
+
+def keep_claiming(runner: "Runner") -> None:
+    """Claims tasks and has them done, until the worker drains or is told to stop."""
+    try:
+        idle = 0
+        while True:
+            places = free_places(runner)
+            if places == 0:
+                return
+            asked = runner.clock.now()
+            tasks = claim(runner, places)
+            if tasks is None:
+                return
+            for envelope in tasks:
+                runner.begin(envelope)
+            waited = runner.clock.now() - asked >= CLAIM_WAIT / 2
+            idle = 0 if tasks or waited else idle + 1
+            if idle:
+                runner.stopping.wait(backoff(idle + 2, MAX_PAUSE))
+    except _exit.Exiting:
+        raise
+    except LubdubError as error:
+        runner.fatal = error
+    except BaseException as error:
+        runner.fatal = LubdubError(f"the claims have failed: {type(error).__name__}: {error}")
+        runner.logger.exception("the claims have failed")
+    finally:
+        with runner.cond:
+            runner.claiming = False
+            runner.cond.notify_all()
+
+
+def free_places(runner: "Runner") -> int:
+    """Waits for free places; 0: nothing is to be claimed any more."""
+    concurrency = runner.worker.concurrency
+
+    def over() -> bool:
+        return runner.draining or runner.fatal is not None or runner.stopping.is_set()
+
+    runner.await_(lambda: over() or len(runner.jobs) < concurrency)
+    return 0 if over() else min(concurrency - len(runner.jobs), MAX_CLAIM)
+
+
+def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
+    """Asks for tasks until it is answered, under one id; None: there will be no more."""
+    body = {"types": runner.worker.types, "max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
+    tried = 0
+    while not runner.no_claims.is_set():
+        session = runner.session
+        if session is None:
+            return None
+        try:
+            tasks = envelopes(runner.client.post(
+                path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=runner.no_claims))
+            guarded(runner.metrics.claimed, "ok", len(tasks))
+            return tasks
+        except LubdubError as error:
+            if runner.no_claims.is_set():
+                return None
+            guarded(runner.metrics.claimed, "unanswered" if may_retry(error) else "refused", 0)
+            if isinstance(error, WorkerDraining):
+                runner.drain_now()
+                return None
+            if gone(error):
+                return [] if runner.come_back(session.worker_id, str(error)) else None
+            if not may_retry(error):
+                raise LubdubError(f"the worker's claims are refused: {error}") from error
+            runner.logger.warning("A claim was not answered, and is repeated: %s", error)
+            runner.no_claims.wait(wait_of(error) + backoff(tried, MAX_PAUSE))
+        tried += 1
+    return None

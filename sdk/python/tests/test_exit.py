@@ -1,0 +1,75 @@
+"""The end of a process while threads of the SDK are at work: none of them is left when the interpreter is taken down."""
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Any, List
+
+from .helpers import HERE, Answer, Heard, TestCase
+
+PROGRAM = """
+import atexit, sys, threading
+
+def left():  # was registered before the SDK's own, and so is called after it
+    names = sorted(t.name for t in threading.enumerate() if t.name.startswith(("lubdub", "user")))
+    print("left:", names, flush=True)
+
+atexit.register(left)
+import logging
+logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+import lubdub
+
+client = lubdub.Client(sys.argv[1], token="x", timeout=30, isolated=sys.argv[2] == "isolated")
+envelope = {"taskId": "t", "attempt": 1, "taskToken": "y", "heartbeatIntervalMs": 1000, "heartbeatTimeoutMs": 100000}
+attempt = client.track(envelope).start()
+worker = lubdub.Worker("q", client=client, probe="127.0.0.1:0")
+begun = threading.Semaphore(0)
+
+@worker.handler("waits")
+def waits(task):
+    begun.release()
+    task.wait(1000)
+
+@worker.handler("awaits")
+async def awaits(task):
+    import asyncio
+    begun.release()
+    await asyncio.sleep(1000)
+
+threading.Thread(target=lambda: worker.run(signals=False), name="user-worker", daemon=True).start()
+print("begun:", begun.acquire(timeout=30) and begun.acquire(timeout=30), flush=True)
+"""
+
+
+class Exits(TestCase):
+    def exits(self, how: str) -> None:
+        over = threading.Event()
+        self.addCleanup(over.set)
+        claims: List[Any] = []
+
+        def answer(request: Heard) -> Answer:
+            if request.path == "/v1/workers":
+                return 201, {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": 1000, "heartbeatTimeoutMs": 100000}, {}
+            if request.path.endswith("/claim") and not claims:
+                claims.append(request)
+                return 200, {"tasks": [{"taskId": n, "attempt": 1, "taskToken": "y", "type": n} for n in ("waits", "awaits")]}, {}
+            if request.path.endswith("/claim") or "heartbeat" in request.path:
+                over.wait(60)  # which keeps whoever asks
+            return 200, {"acknowledged": True}, {}
+
+        web = self.web(answer)
+        env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(HERE), "src")}
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-c", PROGRAM, web.url, how], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=90)
+        over.set()
+        self.assertEqual((done.returncode, done.stdout), (0, "begun: True\nleft: []\n"), done.stderr)
+        for word in ("Fatal", "Exception", "Traceback"):
+            self.assertNotIn(word, done.stderr)
+
+    def test_threads_end_before_the_interpreter(self) -> None:
+        self.exits("threads")
+
+    def test_so_do_those_beside_a_child(self) -> None:
+        self.exits("isolated")

@@ -1,0 +1,150 @@
+"""The child process that beats may die, or stop, like any other."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import unittest
+from typing import Any, Callable, Dict, List
+
+import lubdub
+from lubdub import _isolated
+from lubdub._isolated import IsolatedBatch
+
+from .helpers import Answer, Heard, TestCase, WebServer
+
+INTERVAL = 100  # ms
+
+
+@unittest.skipUnless(hasattr(signal, "SIGSTOP"), "processes cannot be stopped on this system")
+class Children(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.heard = threading.Condition()
+        self.web_server: WebServer = self.web(self.answer)
+
+    def answer(self, request: Heard) -> Answer:
+        with self.heard:
+            self.heard.notify_all()
+        said: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
+        if request.path == "/v1/heartbeats":
+            said["results"] = [{"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": INTERVAL} for i in request.json()["heartbeats"]]
+        if request.path == "/v1/workers":
+            return 201, {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000}, {}
+        if request.path.endswith("/claim"):
+            first = not [r for r in self.web_server.heard if r.path.endswith("/claim")][1:]
+            if first:
+                said["tasks"] = [{"taskId": "a", "attempt": 1, "taskToken": "y", "type": "t"}]
+            else:
+                time.sleep(0.05)
+        return 200, said, {}
+
+    def beats(self, path: str) -> List[Heard]:
+        return [r for r in self.web_server.heard if r.path == path]
+
+    def until(self, what: str, holds: Callable[[], Any], seconds: float = 60) -> None:
+        with self.heard:
+            end = time.monotonic() + seconds
+            while not holds():
+                self.assertLess(time.monotonic(), end, f"not within {seconds:g} s: {what}")
+                self.heard.wait(0.05)
+
+    def more(self, path: str, what: str) -> None:
+        count = len(self.beats(path))
+        self.until(what, lambda: len(self.beats(path)) >= count + 3)
+
+    def test_a_child_that_is_killed_is_replaced_and_what_is_held_is_beaten_for(self) -> None:
+        with lubdub.Client(self.web_server.url, isolated=True) as client, self.assertLogs("lubdub", "ERROR") as logs:
+            attempt = client.track(envelope()).start()
+            self.more("/v1/heartbeats", "it beats")
+            beats = child_of(client)
+            for _ in range(2):
+                first = beats.child
+                assert first is not None
+                first.kill()
+                self.until("there is another one", lambda first=first: beats.child not in (None, first))
+                self.more("/v1/heartbeats", "it beats on")
+            child = beats.child
+            assert child is not None
+            child.kill()
+            attempt.progress(50)
+            self.assertEqual(attempt.done()["finalState"], "SUCCEEDED")  # whether or not the next child is there
+        self.assertIn("has ended with -9, and another one is started", "\n".join(logs.output))
+        self.assertEqual(len(self.beats("/v1/tasks/t/completed")), 1)
+
+    def test_a_completion_does_not_wait_for_a_child_that_is_stopped(self) -> None:
+        self.addCleanup(setattr, _isolated, "GRACE", _isolated.GRACE)
+        _isolated.GRACE = 0.2
+        with lubdub.Client(self.web_server.url, isolated=True, timeout=1) as client, self.assertLogs("lubdub", "ERROR") as logs:
+            attempt = client.track(envelope()).start()
+            self.more("/v1/heartbeats", "it beats")
+            child = child_of(client).child
+            assert child is not None
+            os.kill(child.pid, signal.SIGSTOP)
+            self.assertEqual(attempt.done()["finalState"], "SUCCEEDED")
+            self.assertIsNotNone(child.wait(60))
+        self.assertIn("has not answered within", "\n".join(logs.output))
+
+    def test_a_child_that_cannot_be_started_is_an_error_and_is_tried_again(self) -> None:
+        executable = sys.executable
+        self.addCleanup(setattr, sys, "executable", executable)
+        with lubdub.Client(self.web_server.url, isolated=True) as client, self.assertLogs("lubdub", "ERROR"):
+            sys.executable = "/nonexistent"
+            with self.assertRaisesRegex(lubdub.LubdubError, "could not be started"):
+                client.track(envelope()).start()
+            sys.executable = executable
+            attempt = client.track(envelope()).start()
+            beats = child_of(client)
+            first = beats.child
+            assert first is not None
+            sys.executable = "/nonexistent"
+            first.kill()
+            self.until("it is tried again", lambda: beats.deaths >= 3)
+            sys.executable = executable
+            self.more("/v1/heartbeats", "it beats on")
+            attempt.done()
+
+    def test_a_workers_child_that_is_killed_goes_on_with_its_numbers_and_its_inventory(self) -> None:
+        path = "/v1/workers/w/heartbeat"
+        client = lubdub.Client(self.web_server.url, token="x")
+        worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=30, hard_stop=40)
+        go_on = threading.Event()
+        worker.handle("t", lambda task: go_on.wait(60))
+        running = threading.Thread(target=lambda: worker.run(signals=False))
+        with self.assertLogs("lubdub", "ERROR"):
+            running.start()
+            self.until("it beats", lambda: [r for r in self.beats(path) if r.json().get("tasks")])
+            runner: Any = vars(worker)["_runner"]
+            for _ in range(3):
+                first = runner.beats.child
+                first.kill()
+                self.until("there is another one", lambda first=first: runner.beats.child not in (None, first))
+                self.more(path, "it beats on")
+            go_on.set()
+            self.until("it is counted", lambda: sum(r.json()["completedDelta"] for r in self.beats(path)) > 0)
+            worker.close()
+            running.join(60)
+        self.assertFalse(running.is_alive())
+        client.close()
+        told = [r.json() for r in self.beats(path)]
+        begun = next(n for n, said in enumerate(told) if said.get("tasks"))
+        ended = next(n for n, said in enumerate(told) if said["completedDelta"])
+        for said in told[begun:ended - 1]:
+            self.assertEqual([t["taskId"] for t in said.get("tasks", [{"taskId": "a"}])], ["a"])
+        numbers = [said["seq"] for said in told]
+        self.assertEqual(numbers, sorted(numbers))
+        counted = {said["seq"]: said["completedDelta"] for said in told}
+        self.assertEqual(sum(counted.values()), 1)
+
+
+def envelope() -> Dict[str, Any]:
+    """One of a task that is tracked."""
+    return {"taskId": "t", "attempt": 1, "taskToken": "x", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000}
+
+
+def child_of(client: lubdub.Client) -> IsolatedBatch:
+    """What beats for the client."""
+    crowds: Any = vars(client)["_crowds"]
+    found: IsolatedBatch = next(iter(crowds.values())).beats
+    return found

@@ -1,0 +1,136 @@
+"""However a stop falls between the steps of a worker, it ends, and nothing of it goes on."""
+
+import logging
+import random
+import sys
+import threading
+from typing import Any, Callable, List, Optional
+
+import lubdub
+from lubdub._clock import Event
+from lubdub._http import Response
+from lubdub.attempt import Attempt
+from lubdub.testing import Server
+
+from .helpers import TestCase
+
+MOST = 180.0  # seconds of the clock in hand that any end may take: 25 until the hard stop, and calls that nobody answers
+
+
+class Tapped(Server):
+    """A server that calls back before and after each request is heeded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments = 0
+        self.tap: Callable[[int], None] = lambda moment: None
+
+    def send(self, *arguments: Any, **named: Any) -> Response:
+        self.passed()
+        try:
+            return super().send(*arguments, **named)
+        finally:
+            self.passed()
+
+    def passed(self) -> None:
+        """Another moment has come."""
+        self.moments += 1
+        self.tap(self.moments)
+
+
+class Run:
+    """A worker with some work, to which something is done at one moment."""
+
+    def __init__(self, deed: str, moment: int) -> None:
+        self.name, self.deed, self.moment = f"{deed} at moment {moment}", deed, moment
+        self.server = Tapped()
+        self.client = self.server.client()
+        self.worker = lubdub.Worker("default", client=self.client, concurrency=2, soft_stop=10, hard_stop=15)
+        self.worker.handle("t", self.handle)
+        self.ended: List[Optional[BaseException]] = []
+        self.begun_late: List[str] = []
+        self.server.tap = lambda at: self.act() if at == moment else None
+
+    def handle(self, task: Attempt) -> Any:
+        if self.ended:
+            self.begun_late.append(task.task_id)
+        if task.payload == "fails":
+            raise ValueError("no")
+        if task.payload == "deaf":
+            Event(self.server.clock).wait(40)
+        else:
+            task.wait(5)
+
+    def act(self) -> None:
+        """Does it."""
+        server, worker = self.server, self.worker
+        known = bool(server.store.workers)
+        if self.deed.startswith("drain") and known:
+            server.drain()
+        elif self.deed.startswith("forget") and known:
+            server.forget()
+        elif self.deed.startswith("down"):
+            server.down()
+        elif self.deed == "shut":
+            self.client.close()
+        if self.deed.endswith("kill"):
+            worker.kill()
+        elif self.deed.endswith("close"):
+            worker.close()
+
+    def run(self) -> None:
+        """Runs the worker."""
+        try:
+            self.worker.run(signals=False)
+            self.ended.append(None)
+        except BaseException as error:
+            self.ended.append(error)
+
+    def go(self) -> int:
+        """Begins and ends it; how many moments there were."""
+        server = self.server
+        for payload in ("fails", "waits", "deaf", "waits"):
+            server.enqueue("t", payload)
+        server.hand.spawn(self.run, "test-worker")
+        server.advance(30)
+        self.worker.close()  # if that has not come to pass yet
+        server.until(f"the worker ends: {self.name}", lambda: self.ended, MOST)
+        moments, sent = server.moments, len(server.requests)
+        server.until(f"nobody is at work any more: {self.name}", lambda: self.worker.active_count == 0, MOST)
+        server.advance(MOST)
+        late = [f"{r.method} {r.path}" for r in server.requests[sent:]]
+        if late or self.begun_late or self.worker.registered:
+            raise AssertionError(f"{self.name}: sent after its end: {late}; begun: {self.begun_late}; still registered: "
+                                 f"{self.worker.registered}")
+        return moments
+
+
+class Stops(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        log = logging.getLogger("lubdub.worker")
+        self.addCleanup(log.setLevel, log.level)
+        log.setLevel(logging.CRITICAL)
+
+    def test_at_each_step(self) -> None:
+        moments = Run("", 0).go()
+        self.assertGreater(moments, 20)
+        for deed in ("close", "kill", "drain", "drain, then kill", "forget", "forget, then close", "down", "down, then kill", "shut"):
+            for moment in range(1, moments + 1):
+                Run(deed, moment).go()
+
+    def test_at_any_moment(self) -> None:
+        """Threads take turns as the machine likes."""
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        chance = random.Random(7)
+        for number in range(150):
+            run = Run("", 0)
+            run.server.hand.spawn(run.run, "test-worker")
+            for _ in range(chance.randrange(4)):
+                run.server.enqueue("t")
+            for _ in range(chance.randrange(200)):
+                threading.Event().wait(0)
+            chance.choice((run.worker.close, run.worker.kill))()
+            run.server.until(f"worker {number} ends", lambda run=run: run.ended, MOST)
+            self.assertIsInstance(run.ended[0], (type(None), lubdub.Unfinished), number)
