@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// runPollers has workers wait for tasks that do not come, and measures what that costs above what the deployment costs
-// at rest.
+// runPollers has workers wait for tasks that do not come, and measures what that costs above what the deployment costs at rest just
+// before: what it does by itself, such as looking whether indexes are whole, comes and goes.
 func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 	site, err := b.workers(ctx)
 	if err != nil {
@@ -29,44 +29,24 @@ func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 		return err
 	}
 	defer on.pool.Close()
-
-	b.progress.step("nobody polls for %v", b.For)
-	rest, err := site.busy(ctx, b.For)
-	if err != nil {
-		return err
-	}
-	polling, hangUp := context.WithCancel(ctx)
-	defer hangUp()
-	var refused atomic.Int64
-	ended := make(chan error, 1)
-	go func() {
-		_, err := on.pool.Run(polling, load.Load{Source: pollsOf(queue, workers, &refused)})
-		ended <- err
-	}()
-	var with *busy
-	var early int64
-	if err = site.awaitPolls(ctx, n); err == nil {
-		b.progress.step("%s poll for %v, and then for %v", grouped(int64(n)), b.For, 2*b.For)
-		_, err = site.busy(ctx, b.For) // what the beginning left behind
-	}
-	if err == nil {
-		early = refused.Load()
-		with, err = site.busy(ctx, 2*b.For)
-	}
-	late := refused.Load() - early
-	hangUp() // the longest would wait for a minute more
-	if ran := <-ended; err == nil && !errors.Is(ran, context.Canceled) {
-		err = fmt.Errorf("the polls ended: %w", ran)
-	}
-	if err == nil && late > 0 {
-		err = fmt.Errorf("%d polls were refused in the middle of the measurement", late)
-	}
-	if err != nil {
-		return err
-	}
-	if early > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("All began to poll at the same moment; %s of these first requests were refused with 503 and sent "+
-			"again.", grouped(early)))
+	var rest, with *busy
+	for range b.Rounds {
+		b.progress.step("nobody polls for %v", b.For)
+		if rest, err = site.busy(ctx, b.For); err != nil {
+			return err
+		}
+		if with, err = site.busyBesidePolls(ctx, b, s, on, queue, workers); err != nil {
+			return err
+		}
+		if a, z := sum(with.server, with.redis), sum(rest.server, rest.redis); a != nil && z != nil {
+			more := max(*a-*z, 0)
+			b.give("pollers", &more)
+			note := fmt.Sprintf("in the last round: at rest %.1f %%, with them %.1f %%", *z, *a)
+			if n < 1000 {
+				note = fmt.Sprintf("%d pollers; %s", n, note)
+			}
+			b.because("pollers", note)
+		}
 	}
 	for _, f := range []struct {
 		name, what string
@@ -76,18 +56,44 @@ func runPollers(ctx context.Context, b *bench, s *report.Scenario) error {
 		{"polled-server", fmt.Sprintf("server with %s idle pollers", grouped(int64(n))), with.server},
 		{"polled-redis", fmt.Sprintf("Redis with %s idle pollers", grouped(int64(n))), with.redis},
 	} {
-		addFigure(s, f.name, f.what, f.v, "% of a core")
-	}
-	if a, z := sum(with.server, with.redis), sum(rest.server, rest.redis); a != nil && z != nil {
-		more := max(*a-*z, 0)
-		b.give("pollers", &more)
-		note := fmt.Sprintf("at rest %.1f %%, with them %.1f %%", *z, *a)
-		if n < 1000 {
-			note = fmt.Sprintf("%d pollers; %s", n, note)
-		}
-		b.because("pollers", note)
+		addFigure(s, f.name, f.what+", last round", f.v, "% of a core")
 	}
 	return nil
+}
+
+// busyBesidePolls measures a deployment while all workers poll.
+func (s *workerSite) busyBesidePolls(ctx context.Context, b *bench, to *report.Scenario, on *target, queue string,
+	workers []*worker) (with *busy, err error) {
+	polling, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	var refused atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		_, err := on.pool.Run(polling, load.Load{Source: pollsOf(queue, workers, &refused)})
+		ended <- err
+	}()
+	var early int64
+	if err = s.awaitPolls(ctx, len(workers)); err == nil {
+		b.progress.step("%s poll for %v, and then for %v", grouped(int64(len(workers))), b.For, 2*b.For)
+		_, err = s.busy(ctx, b.For) // what the beginning left behind
+	}
+	if err == nil {
+		early = refused.Load()
+		with, err = s.busy(ctx, 2*b.For)
+	}
+	late := refused.Load() - early
+	hangUp() // the longest would wait for a minute more
+	if ran := <-ended; err == nil && !errors.Is(ran, context.Canceled) {
+		err = fmt.Errorf("the polls ended: %w", ran)
+	}
+	if err == nil && late > 0 {
+		err = fmt.Errorf("%d polls were refused in the middle of the measurement", late)
+	}
+	if err == nil && early > 0 {
+		to.Notes = append(to.Notes, fmt.Sprintf("All began to poll at the same moment; %s of these first requests were refused with 503 "+
+			"and sent again.", grouped(early)))
+	}
+	return with, err
 }
 
 // busy is how much of a core a deployment used; nil where that cannot be read.
