@@ -73,6 +73,8 @@ func (c *fieldCheck) object(t reflect.Type, path string) *refusal {
 			return saidTwice(sub)
 		case f.id && c.emptyString():
 			return invalidID(sub)
+		case f.narrows && c.emptyString():
+			return saysNothing(sub)
 		case f.typ == rawMessage:
 			if r := c.kept(sub); r != nil {
 				return r
@@ -218,11 +220,32 @@ func kindOf(first byte) string {
 	return "number"
 }
 
+// saysNothing refuses an empty text where one that is left out means all.
+func saysNothing(field string) *refusal {
+	return invalidField(field, field+" is empty; name one, or leave it out")
+}
+
 // bodyField is one that a struct has.
 type bodyField struct {
-	typ reflect.Type
-	bit uint64 // of its own
-	id  bool   // may be left out but not be empty
+	typ     reflect.Type
+	bit     uint64 // of its own
+	id      bool   // may be left out but not be empty
+	narrows bool   // the same, for text that is no id
+}
+
+// narrowing are the structs whose text says what is meant, the more of it the less: one that came empty, as from a variable that was
+// not set, would mean more than was wanted.
+var narrowing = map[reflect.Type]bool{
+	reflect.TypeFor[v1.TaskSelector](): true, reflect.TypeFor[v1.WorkerSelector](): true, reflect.TypeFor[v1.WebhookFilter](): true,
+	reflect.TypeFor[v1.RevokeTokensRequest](): true, reflect.TypeFor[v1.CreateTasksItem](): true,
+}
+
+// owner is the struct that a field of t stands in, which may be embedded.
+func owner(t reflect.Type, f reflect.StructField) reflect.Type {
+	if last := len(f.Index) - 1; last > 0 {
+		return t.FieldByIndex(f.Index[:last]).Type
+	}
+	return t
 }
 
 // isID reports by its name whether a field is an id.
@@ -246,7 +269,7 @@ func fieldsOf(t reflect.Type) map[string]bodyField {
 		if len(m) == 64 {
 			panic(t.String() + " has more than 64 fields")
 		}
-		m[name] = bodyField{typ: f.Type, bit: 1 << len(m), id: isID(name)}
+		m[name] = bodyField{typ: f.Type, bit: 1 << len(m), id: isID(name), narrows: narrowing[owner(t, f)]}
 	}
 	fieldCache.Store(t, m)
 	return m

@@ -56,3 +56,38 @@ func TestEmptyIDsAreRefused(t *testing.T) {
 		l.call(e, "completed", `{"attempt":1,"outcome":"SUCCEEDED","output":{"fileId":""}}`).want(200)
 	})
 }
+
+// Text that narrows what is meant is not left out by being empty: what is meant would be more than was wanted.
+func TestEmptySelectorsMeanNothing(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.register(mailer)
+		l.queue(`,"taskId":"t1"`)
+		operator, dispatcher, admin := l.control(roleOperator), l.control(roleDispatcher), l.control(roleAdmin)
+		for _, c := range []struct{ path, token, body, field string }{
+			{"/v1/tasks:cancel", operator, `{"selector":{"queue":"default","state":""}}`, "selector.state"},
+			{"/v1/tasks:cancel", operator, `{"selector":{"queue":"default","reason":""}}`, "selector.reason"},
+			{"/v1/tasks:retry", dispatcher, `{"selector":{"queue":"default","reason":""}}`, "selector.reason"},
+			{"/v1/workers:drain", operator, `{"selector":{"queue":"default","version":""}}`, "selector.version"},
+			{"/v1/workers:cordon", operator, `{"selector":{"queue":"default","version":""}}`, "selector.version"},
+			{"/v1/workers:offline", operator, `{"selector":{"queue":"default","version":""}}`, "selector.version"},
+			{"/v1/tokens:revoke", admin, `{"tenantId":"default","subject":""}`, "subject"},
+			{"/v1/webhooks", operator, `{"url":"https://example.com","events":["task.*"],"subject":""}`, "subject"},
+			{"/v1/webhooks", operator, `{"url":"https://example.com","events":["task.*"],"taskType":""}`, "taskType"},
+		} {
+			if r := l.do("POST", c.path, c.token, c.body).refused(400, v1.CodeInvalidRequest); r.Field != c.field {
+				t.Errorf("%s %s: the field is %q", c.path, c.body, r.Field)
+			}
+		}
+		var batch struct{ Results []v1.Error }
+		l.badItems = true
+		l.do("POST", "/v1/tasks:batch", dispatcher, `{"tasks":[{"queue":"default","idempotencyKey":""}]}`).want(200).into(&batch)
+		if r := batch.Results[0]; r.Error != v1.CodeInvalidRequest || r.Field != "idempotencyKey" {
+			t.Errorf("in a batch: %+v", r)
+		}
+		if task := l.get("t1"); task.State != v1.Queued {
+			t.Errorf("the task is %s", task.State)
+		}
+		l.do("POST", "/v1/tasks:cancel", operator, `{"selector":{"queue":"default","state":null},"reason":"","pageToken":""}`).want(200)
+	})
+}

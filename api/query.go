@@ -78,7 +78,7 @@ func (p *parameters) id(name string) string {
 func (p *parameters) text(name string) string {
 	text := p.Get(name)
 	if p.Has(name) && text == "" {
-		p.refuse(invalidField(name, name+" is empty; name one, or leave it out"))
+		p.refuse(saysNothing(name))
 	}
 	return text
 }

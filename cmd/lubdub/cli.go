@@ -131,6 +131,9 @@ func (a *app) env() *operator.Env {
 
 // perform runs the command that was selected. The operator's have a context that ends when they are interrupted.
 func (a *app) perform(k *kong.Context) error {
+	if err := operator.EmptyFlags(k); err != nil {
+		return err
+	}
 	env := a.env()
 	if operator.Has(k.Selected()) {
 		ctx, stop := lifecycle.Signals(env.Context, a.force)

@@ -18,6 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // desk is where an operator works: a server with a Redis of its own, and a home for contexts.
@@ -137,7 +138,8 @@ func TestOperatorExitCodes(t *testing.T) {
 	d := newDesk(t, token.RoleViewer)
 	admin := bearer(t, token.RoleAdmin, time.Now())
 	boss := &desk{t: t, home: d.home, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+admin)}
-	boss.ok(boss.run("task", "create", "--id", "letter-1", "--queue", "mail"))
+	boss.ok(boss.run("task", "create", "--id", "letter-1", "--queue", "mail", "--run", "post-1"))
+	boss.ok(boss.run("webhook", "create", "--id", "office", "--url", "https://example.com/", "--events", "task.failed"))
 
 	d.is(d.run("task", "get", "letter-1"), operator.ExitOK, "letter-1", "QUEUED", "mail")
 	d.is(d.run("task", "get", "leter-1"), operator.ExitNotFound, "did you mean letter-1?")
@@ -146,6 +148,10 @@ func TestOperatorExitCodes(t *testing.T) {
 	d.is(d.run("wrker"), operator.ExitMisuse, `did you mean "worker"`)
 	d.is(d.run("task", "ls", "--state", "RUNING"), operator.ExitMisuse, "RUNING")
 	d.is(d.run("task", "ls", "-o", "xml"), operator.ExitMisuse, "-o")
+	d.is(d.run("task", "get", "task/letter-1"), operator.ExitOK, "letter-1")             // as -o name prints it
+	d.is(d.run("run", "ls", "post-1", "--state", "queued"), operator.ExitOK, "letter-1") // words of the API are taken in any case
+	d.is(d.run("task", "ls", "--because", "worker_lost"), operator.ExitOK, "No task with reason=WORKER_LOST")
+	d.is(d.run("webhook", "deliveries", "office", "--status", "dead"), operator.ExitOK, "No delivery with status=DEAD")
 	d.is(d.run("task", "cancel", "letter-1"), operator.ExitNotAllowed, "submitter or operator", "role viewer in default/default",
 		"context test")
 	d.is(d.run("worker", "ls", "--queue", "mails"), operator.ExitOK, "No worker with queue=mails", "default/default", d.api)
@@ -257,6 +263,12 @@ func TestOperatorOutput(t *testing.T) {
 	d.is(d.run("task", "ls", "-l", "to"), operator.ExitMisuse, "not like key=value")
 	d.is(d.run("event", "ls", "--type", "task.created", "--limit", "2"), operator.ExitOK, "task.created", "tester", "2 events are shown")
 	d.is(d.run("event", "ls", "--oldest", "-o", "jsonl", "--limit", "1"), operator.ExitOK, `"subject":"a"`)
+	var part v1.EventList
+	one := []string{"event", "ls", "--type", "task.created", "--oldest", "--limit", "1", "-o", "json"}
+	if a := d.ok(d.run(one...)); json.Unmarshal([]byte(a.out), &part) != nil || part.Next == "" {
+		t.Fatalf("nobody could go on from here: %s", a.out)
+	}
+	d.is(d.run(append(one, "--after", part.Next)...), operator.ExitOK, `"subject": "b"`)
 	d.is(d.run("system"), operator.ExitOK, "api,sweeper", "SHARD")
 	d.is(d.run("system", "sweep"), operator.ExitOK, "0 zombies")
 	d.is(d.run("system", "scopes"), operator.ExitNotAllowed, "workspace is *")

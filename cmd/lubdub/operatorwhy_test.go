@@ -43,6 +43,8 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	d.is(d.run("why", w.WorkerID), operator.ExitOK, `FORCED_OFFLINE ("unplugged")`, "worker.offline", "by tester")
 	d.is(d.run("machine", "why", "host-ann"), operator.ExitOK, "Machine host-ann is OFFLINE", w.WorkerID)
 	d.is(d.run("why", "nosuch"), operator.ExitNotFound, "no task, worker or machine nosuch in default/default")
+	d.is(d.run("why", "host-anne"), operator.ExitNotFound, "did you mean host-ann?")
+	d.is(d.run("machine", "why", "machine/host-ann"), operator.ExitOK, "Machine host-ann is OFFLINE", "worker.offline")
 	d.is(d.run("why", "queue/mail"), operator.ExitMisuse, "none of task, worker and machine")
 }
 

@@ -11,11 +11,15 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 )
 
+// Explained is the flag of acts that take a reason.
+type Explained struct {
+	Reason string `placeholder:"TEXT" help:"Why; events, workers and lists show it."`
+}
+
 // Acting are the flags of every act.
 type Acting struct {
-	Reason string `placeholder:"TEXT" help:"Why; events, workers and lists show it."`
-	Yes    bool   `short:"y" help:"Do not ask before acting on many."`
-	DryRun bool   `help:"Only count what it would be done to."`
+	Yes    bool `short:"y" help:"Do not ask before acting on many."`
+	DryRun bool `help:"Only count what it would be done to."`
 }
 
 // agreed asks whether an act on many is meant. Where nobody can be asked, -y says so.

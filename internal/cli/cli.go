@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -45,6 +46,16 @@ func Has(command *kong.Node) bool {
 		return true
 	}
 	return false
+}
+
+// EmptyFlags refuses flags that were given without a value, as by a variable that is not set: left out, they would choose more.
+func EmptyFlags(k *kong.Context) error {
+	for _, p := range k.Path {
+		if p.Flag != nil && p.Flag.Tag.Type == "" && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.Len() == 0 {
+			return misuse("--%s is empty; give it a value, or leave it out", p.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // Env is what a command sees of the outside world.

@@ -49,6 +49,9 @@ type session struct {
 	ends  atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
 }
 
+// tries is how often a call is made at most.
+const tries = 2
+
 // open finds the deployment that is meant and makes a client for it.
 func (c *Common) open(env *Env) (*session, error) {
 	name, at, err := c.find(env)
@@ -64,7 +67,7 @@ func (c *Common) open(env *Env) (*session, error) {
 		return nil, err
 	}
 	opts := []client.Option{
-		client.Transport(carrier), client.Timeout(max(c.Timeout, time.Millisecond)), client.Tries(2), client.UserAgent("lubdub-cli"),
+		client.Transport(carrier), client.Timeout(max(c.Timeout, time.Millisecond)), client.Tries(tries), client.UserAgent("lubdub-cli"),
 		client.Scope(cmp.Or(c.Tenant, at.Tenant), cmp.Or(c.Workspace, at.Workspace)),
 	}
 	if at.AllowHTTP {

@@ -43,10 +43,11 @@ func (c *workerDrain) Run(env *Env) error {
 }
 
 type machineDrain struct {
-	Machine  string `arg:"" predictor:"machine" name:"id" help:"Machine."`
-	Draining `embed:""`
-	Acting   `embed:""`
-	Common   `embed:""`
+	Machine   string `arg:"" predictor:"machine" name:"id" help:"Machine."`
+	Draining  `embed:""`
+	Explained `embed:""`
+	Acting    `embed:""`
+	Common    `embed:""`
 }
 
 func (c *machineDrain) Run(env *Env) error {

@@ -62,7 +62,7 @@ func (f *EventFilter) query() client.EventQuery {
 type eventLs struct {
 	EventFilter `embed:""`
 	After       string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago, such as 15m."`
-	Oldest      bool   `help:"The oldest first; unless told, the newest are."`
+	Oldest      bool   `help:"The oldest first, as with --after; unless told, the newest are."`
 	Limit       int    `default:"100" help:"How many to show at most."`
 	Common      `embed:""`
 }

@@ -23,6 +23,7 @@ func (c *eventLs) show(s *session, q url.Values) error {
 		asked[0][name] = values
 	}
 	var all []json.RawMessage
+	next := ""
 	for first := true; left > 0; first = false {
 		q.Set("pageSize", strconv.Itoa(min(left, largestPage)))
 		raw, list, err := get[v1.EventList](s.env.Context, s, events.path, q)
@@ -48,21 +49,21 @@ func (c *eventLs) show(s *session, q url.Values) error {
 				return err
 			}
 		}
-		left -= len(p.entries)
-		if len(p.entries) < min(left+len(p.entries), largestPage) || list.Next == "" {
-			return c.end(s, all, false)
+		left, next = left-len(p.entries), list.Next
+		if len(p.entries) < min(left+len(p.entries), largestPage) || next == "" {
+			return c.end(s, all, next, false)
 		}
-		q.Set("after", list.Next)
+		q.Set("after", next)
 	}
-	return c.end(s, all, true)
+	return c.end(s, all, next, true)
 }
 
-func (c *eventLs) end(s *session, all []json.RawMessage, cut bool) error {
+func (c *eventLs) end(s *session, all []json.RawMessage, next string, cut bool) error {
 	if s.Format == output.JSON || s.Format == output.YAML {
 		if all == nil {
 			all = []json.RawMessage{}
 		}
-		raw, err := json.Marshal(map[string]any{events.entries: all})
+		raw, err := json.Marshal(map[string]any{events.entries: all, "next": next})
 		if err != nil {
 			return err
 		}

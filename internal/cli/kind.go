@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
@@ -52,9 +53,12 @@ func (k *kind[T]) row(s *session, entry *T) (cells []output.Cell) {
 	return cells
 }
 
+// named is the id in what `-o name` prints; no id has a slash.
+func (k *kind[T]) named(id string) string { return strings.TrimPrefix(id, k.noun+"/") }
+
 // at is where one of the kind is.
 func (k *kind[T]) at(id string) string {
-	if id == "" {
+	if id = k.named(id); id == "" {
 		id = "-" // no id can be that, so it is refused
 	}
 	return k.path + "/" + url.PathEscape(id)
@@ -93,6 +97,13 @@ type hinted struct {
 
 func (h hinted) Error() string { return h.error.Error() + h.hint }
 func (h hinted) Unwrap() error { return h.error }
+
+// hintOf is the suggestion behind an error, where there is one.
+func hintOf(err error) string {
+	var h hinted
+	errors.As(err, &h)
+	return h.hint
+}
 
 // ids lists ids of the kind, the newest of many, for suggestions and completion.
 func (k *kind[T]) ids(ctx context.Context, s *session) ([]string, error) {

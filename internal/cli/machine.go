@@ -111,5 +111,5 @@ type machineTail struct {
 }
 
 func (c *machineTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{MachineID: c.Machine}, c.After)
+	return tail(env, &c.Common, client.EventQuery{MachineID: machines.named(c.Machine)}, c.After)
 }

@@ -110,5 +110,5 @@ type queueTail struct {
 }
 
 func (c *queueTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{Queue: c.Queue}, c.After)
+	return tail(env, &c.Common, client.EventQuery{Queue: queues.named(c.Queue)}, c.After)
 }

@@ -105,7 +105,8 @@ func writeUse(b *strings.Builder, node *kong.Node, common []string) {
 	if len(node.Children) > 0 {
 		return
 	}
-	fmt.Fprintf(b, "```sh\nlubdub %s\n```\n\n", node.Summary())
+	use := strings.Replace(node.Summary(), " ("+strings.Join(node.Aliases, ",")+")", "", 1) // which no shell would take
+	fmt.Fprintf(b, "```sh\nlubdub %s\n```\n\n", use)
 	asks := slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == "server" })
 	var settings bool
 	var own []*kong.Flag

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
@@ -48,7 +49,7 @@ func (c *runLs) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return tasks.list(s, c.Listing, query("runId", c.ID, "state", c.State))
+	return tasks.list(s, c.Listing, query("runId", runs.named(c.ID), "state", strings.ToUpper(c.State)))
 }
 
 type runGet struct {
@@ -59,10 +60,11 @@ type runGet struct {
 func (c *runGet) Run(env *Env) error { return runs.get(env, &c.Common, c.Runs) }
 
 type runCancel struct {
-	ID     string         `arg:"" name:"id" help:"Run."`
-	Grace  *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
-	Acting `embed:""`
-	Common `embed:""`
+	ID        string         `arg:"" name:"id" help:"Run."`
+	Grace     *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
+	Explained `embed:""`
+	Acting    `embed:""`
+	Common    `embed:""`
 }
 
 func (c *runCancel) Run(env *Env) error {
@@ -117,19 +119,24 @@ func (c *runWait) Run(env *Env) error {
 		ctx, cancel = context.WithTimeout(ctx, c.Within)
 		defer cancel()
 	}
-	for {
+	for down := false; ; {
 		run, err := runs.one(ctx, s, c.ID)
 		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return fmt.Errorf("the time is over, and tasks of run %s have not ended", c.ID)
 		case ctx.Err() != nil:
-			return errors.New("the time is over, or the wait was interrupted; the run goes on")
+			return errors.New("interrupted; the run goes on")
 		case err != nil && ExitCode(err) != ExitUnavailable:
 			return err
+		case err != nil && !down:
+			s.note("%v; still trying", err)
 		case err == nil && unfinished(run.T) == 0:
 			if err := runs.show(s, run); err != nil || run.T.Counts[v1.Succeeded] == run.T.TotalCount {
 				return err
 			}
 			return silent{}
 		}
+		down = err != nil
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -144,5 +151,5 @@ type runTail struct {
 }
 
 func (c *runTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{RunID: c.ID}, c.After)
+	return tail(env, &c.Common, client.EventQuery{RunID: runs.named(c.ID)}, c.After)
 }

@@ -83,7 +83,7 @@ func (f *TaskFilter) query(s *session) (url.Values, error) {
 		return nil, err
 	}
 	q := query("state", strings.ToUpper(f.State), "queue", f.Queue, "type", f.Type, "runId", f.Run, "workerId", f.Worker,
-		"machineId", f.Machine, "reason", f.Because, "finishedAfter", timeText(since))
+		"machineId", f.Machine, "reason", strings.ToUpper(f.Because), "finishedAfter", timeText(since))
 	return q, addLabels(q, f.Selector)
 }
 
@@ -95,7 +95,7 @@ func (f *TaskFilter) selector(s *session) (v1.TaskSelector, error) {
 	all, err := labels(f.Selector)
 	return v1.TaskSelector{
 		State: strings.ToUpper(f.State), Queue: f.Queue, Type: f.Type, RunID: f.Run, WorkerID: f.Worker, MachineID: f.Machine,
-		Labels: all, Reason: f.Because, FinishedAfter: since,
+		Labels: all, Reason: strings.ToUpper(f.Because), FinishedAfter: since,
 	}, err
 }
 
@@ -154,8 +154,9 @@ type taskActs struct {
 }
 
 type taskCancel struct {
-	taskActs `embed:""`
-	Grace    *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
+	taskActs  `embed:""`
+	Explained `embed:""`
+	Grace     *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
 }
 
 func (c *taskCancel) Run(env *Env) error {

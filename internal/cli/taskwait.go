@@ -137,5 +137,5 @@ type taskTail struct {
 }
 
 func (c *taskTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{Subject: c.Task}, c.After)
+	return tail(env, &c.Common, client.EventQuery{Subject: tasks.named(c.Task)}, c.After)
 }

@@ -81,9 +81,9 @@ func claimLines(key string, c *Claims, now time.Time) []string {
 
 // TokenRevoke takes tokens back.
 type TokenRevoke struct {
-	Subject      string `xor:"whose" required:"" placeholder:"NAME" help:"Whose control tokens do not hold any more."`
-	Worker       string `xor:"whose" required:"" placeholder:"ID" predictor:"worker" help:"The worker whose tokens do not hold any more."`
-	WholeTenant  string `xor:"whose" required:"" placeholder:"ID" help:"The tenant of whose tokens none holds any more."`
+	Subject      string `xor:"whose" placeholder:"NAME" help:"Whose control tokens do not hold any more."`
+	Worker       string `xor:"whose" placeholder:"ID" predictor:"worker" help:"The worker whose tokens do not hold any more."`
+	WholeTenant  string `xor:"whose" placeholder:"ID" help:"The tenant of whose tokens none holds any more."`
 	IssuedBefore string `placeholder:"WHEN" help:"Those that were issued before: a time, or how long ago; now unless told."`
 	Yes          bool   `short:"y" help:"Do not ask."`
 	Common       `embed:""`
@@ -91,6 +91,9 @@ type TokenRevoke struct {
 
 // Run takes them back.
 func (c *TokenRevoke) Run(env *Env) error {
+	if c.Subject+c.Worker+c.WholeTenant == "" {
+		return misuse("say whose tokens: --subject, --worker or --whole-tenant")
+	}
 	s, err := c.open(env)
 	if err != nil {
 		return err

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
@@ -176,13 +178,13 @@ func (c *webhookDeliveries) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return webhooks.nearest(env.Context, s, c.ID, deliveries(c.ID).list(s, c.Listing, query("status", c.Status)))
+	return webhooks.nearest(env.Context, s, c.ID, deliveries(c.ID).list(s, c.Listing, query("status", strings.ToUpper(c.Status))))
 }
 
 type webhookRedeliver struct {
 	ID       string `arg:"" predictor:"webhook" name:"id" help:"Webhook."`
-	Delivery string `placeholder:"ID" xor:"what" required:"" help:"The delivery to send again."`
-	Since    string `placeholder:"WHEN" xor:"what" required:"" help:"All events since: a time, or how long ago."`
+	Delivery string `placeholder:"ID" xor:"what" help:"The delivery to send again."`
+	Since    string `placeholder:"WHEN" xor:"what" help:"All events since: a time, or how long ago."`
 	Common   `embed:""`
 }
 
@@ -195,20 +197,33 @@ func (c *webhookRedeliver) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	queued := 0
+	if c.Delivery == "" && c.Since == "" {
+		return misuse("say what to send again: --delivery for one message, or --since for all that happened since")
+	}
+	sum := v1.RedeliverResponse{}
 	for body := (v1.RedeliverRequest{DeliveryID: c.Delivery, Since: since}); ; {
-		raw, part, err := call[v1.RedeliverResponse](env.Context, s, client.Request{
+		_, part, err := call[v1.RedeliverResponse](env.Context, s, client.Request{
 			Method: http.MethodPost, Path: webhooks.at(c.ID) + "/redeliver", Body: body, Once: true,
 		})
-		if err != nil {
+		if err != nil && sum.Queued > 0 {
+			return fmt.Errorf("%w\n%s will be sent again so far; the same command sends these once more", err, output.Count(sum.Queued, "message"))
+		} else if err != nil {
 			return webhooks.nearest(env.Context, s, c.ID, err)
 		}
-		queued += part.Queued
+		sum.Queued, sum.Gap = sum.Queued+part.Queued, cmp.Or(sum.Gap, part.Gap)
 		if part.NextPageToken == "" {
-			return s.counted(raw, "%s will be sent again.", output.Count(queued, "message"))
+			break
 		}
-		body.PageToken = part.NextPageToken
+		body = v1.RedeliverRequest{PageToken: part.NextPageToken}
 	}
+	if sum.Gap != nil {
+		s.note("Events between %s and %s are not kept any more, and are not sent.", timeText(sum.Gap.From), timeText(sum.Gap.To))
+	}
+	raw, err := json.Marshal(sum)
+	if err != nil {
+		return err
+	}
+	return s.counted(raw, "%s will be sent again.", output.Count(sum.Queued, "message"))
 }
 
 type webhookRotate struct {

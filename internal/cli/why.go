@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,7 @@ func (c *whyCmd) Run(env *Env) error {
 	if !named {
 		kind, id = "", c.ID
 	}
+	hint := ""
 	for _, k := range []struct {
 		noun string
 		tell func(context.Context, *session, string) (*account, error)
@@ -52,6 +54,7 @@ func (c *whyCmd) Run(env *Env) error {
 		}
 		a, err := k.tell(env.Context, s, id)
 		if ExitCode(err) == ExitNotFound && kind == "" {
+			hint = cmp.Or(hint, hintOf(err))
 			continue
 		}
 		if err != nil {
@@ -62,7 +65,7 @@ func (c *whyCmd) Run(env *Env) error {
 	if kind != "" {
 		return misuse("%s is none of task, worker and machine", kind)
 	}
-	return notFound("no task, worker or machine " + id + " in " + s.scope() + "; it may be of another scope, or past its retention")
+	return notFound("no task, worker or machine " + id + " in " + s.scope() + "; it may be of another scope, or past its retention" + hint)
 }
 
 // notFound is what was looked for in several places.

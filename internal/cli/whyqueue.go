@@ -23,8 +23,12 @@ func whyQueue(ctx context.Context, s *session, id string) (*account, error) {
 		a.say("It is paused: nothing is handed out.")
 	}
 	for _, t := range q.Types {
-		a.say("  of type %s wait %d, the oldest for %s; %d of them no ONLINE worker can run", output.Optional(t.Type).Text, t.Depth,
+		of := "without a type"
+		if t.Type != nil {
+			of = "of type " + *t.Type
+		}
+		a.say("  %s wait %d, the oldest for %s; %d of them no ONLINE worker can run", of, t.Depth,
 			output.Milliseconds(t.OldestWaitMs), t.Unrunnable)
 	}
-	return a, a.acts(ctx, s, url.Values{"queue": {id}, "type": {"worker.*," + losses}})
+	return a, a.acts(ctx, s, url.Values{"queue": {q.Queue}, "type": {"worker.*," + losses}})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -24,7 +25,7 @@ func whyTask(ctx context.Context, s *session, id string) (*account, error) {
 	if err := a.place(ctx, s, t); err != nil {
 		return nil, err
 	}
-	return a, a.acts(ctx, s, url.Values{"subject": {id}})
+	return a, a.acts(ctx, s, url.Values{"subject": {t.TaskID}})
 }
 
 // standing tells how a task is.
@@ -54,12 +55,8 @@ func (a *account) standing(s *session, t *v1.Task) {
 		}
 		a.say("It ended at %s%s.", s.at(t.FinishedAt), reason)
 	}
-	if done := percent(t.ProgressPct).Text; done != "" {
-		said := ""
-		if m := words(t.Message).Text; m != "" {
-			said = ", and said " + `"` + m + `"`
-		}
-		a.say("It had come to %s%s.", done, said)
+	if said := told(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); said != "" {
+		a.say("The last that it told was %s.", said)
 	}
 	if t.RetriesExhausted {
 		a.say("Another try might have helped, but its policy allows no more.")
@@ -113,8 +110,8 @@ func (a *account) attempt(s *session, h *v1.HistoryEntry) {
 	} else {
 		a.say("  Its worker ended it itself.")
 	}
-	if p := h.LastProgress; p != nil {
-		a.say(`  The last that it told was %s "%s".`, percent(p.ProgressPct).Text, words(p.Message).Text)
+	if said := told(h.LastProgress); said != "" {
+		a.say("  The last that it told was %s.", said)
 	}
 	if len(h.Error) > 0 && string(h.Error) != "null" {
 		a.say("  Its error: %s", output.Shorten(string(h.Error), 400))
@@ -191,4 +188,19 @@ func (a *account) queue(q *v1.Queue, t *v1.Task) {
 				of.Unrunnable)
 		}
 	}
+}
+
+// told is what an attempt said of its progress, as far as it did.
+func told(p *v1.Progress) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	if done := percent(p.ProgressPct).Text; done != "" {
+		parts = append(parts, done)
+	}
+	if said := words(p.Message).Text; said != "" {
+		parts = append(parts, `"`+said+`"`)
+	}
+	return strings.Join(parts, " ")
 }

@@ -141,7 +141,7 @@ func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 		a.say("It is drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", s.at(m.Drain.Since),
 			because(m.Drain.Reason, nil), m.MachineID)
 	}
-	p, err := workers.page(ctx, s, url.Values{"machineId": {id}, "sort": {"lastHeartbeat"}, "pageSize": {"20"}})
+	p, err := workers.page(ctx, s, url.Values{"machineId": {m.MachineID}, "sort": {"lastHeartbeat"}, "pageSize": {"20"}})
 	if err != nil {
 		return nil, err
 	}
@@ -154,5 +154,5 @@ func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 	if p.next != "" {
 		a.say("  (20 of them; lubdub worker ls -a --machine %s shows all)", m.MachineID)
 	}
-	return a, a.acts(ctx, s, url.Values{"machineId": {id}, "type": {"worker.*,machine.*"}})
+	return a, a.acts(ctx, s, url.Values{"machineId": {m.MachineID}, "type": {"worker.*,machine.*"}})
 }

@@ -156,7 +156,7 @@ func workerOf(ctx context.Context, s *session, id string) (json.RawMessage, *v1.
 	if ExitCode(err) != ExitNotFound {
 		return raw, w, err
 	}
-	named, failed := workers.page(ctx, s, url.Values{"name": {id}, "status": {"ONLINE"}, "pageSize": {"2"}})
+	named, failed := workers.page(ctx, s, url.Values{"name": {workers.named(id)}, "status": {"ONLINE"}, "pageSize": {"2"}})
 	if failed != nil || len(named.entries) != 1 {
 		return nil, nil, err
 	}
@@ -170,13 +170,14 @@ type workerTail struct {
 }
 
 func (c *workerTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{WorkerID: c.Worker}, c.After)
+	return tail(env, &c.Common, client.EventQuery{WorkerID: workers.named(c.Worker)}, c.After)
 }
 
 // workerActs is what acts on workers have in common.
 type workerActs struct {
 	Workers      []string `arg:"" optional:"" predictor:"worker" name:"id" help:"Workers; without any, filters say which."`
 	WorkerFilter `embed:""`
+	Explained    `embed:""`
 	Acting       `embed:""`
 	Common       `embed:""`
 }
