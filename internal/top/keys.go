@@ -170,7 +170,7 @@ func (m *model) read() tea.Cmd {
 	m.selected, m.mode, m.offset, m.details = id, reading, 0, []string{"…"}
 	return func() tea.Msg {
 		lines, err := m.o.Source.Details(m.ctx, view, id)
-		return told{id, lines, err}
+		return told{view, id, lines, err}
 	}
 }
 

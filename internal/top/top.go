@@ -124,6 +124,7 @@ type (
 		err     error
 	}
 	told struct {
+		view  int
 		id    string
 		lines []string
 		err   error
@@ -160,6 +161,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case looked:
 		return m, m.take(msg)
 	case told:
+		if m.mode != reading || m.view != msg.view || m.selected != msg.id {
+			break // asked for and left
+		}
 		if m.details = msg.lines; msg.err != nil {
 			m.details = []string{msg.err.Error()}
 		}

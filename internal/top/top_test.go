@@ -187,3 +187,13 @@ func TestCellsAreOrderedByWhatTheyMean(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What was asked for and left is not shown as what is read now.
+func TestDetailsThatComeLateAreOfNothingElse(t *testing.T) {
+	c := newScreen(t)
+	_, first := c.m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	late := first()
+	c.press("esc", "down", "enter").shows("all of id-0-01")
+	c.m.Update(late)
+	c.shows("all of id-0-01")
+}
