@@ -177,6 +177,9 @@ func saidTwice(field string) *refusal {
 }
 
 func wrongKind(field, got string, want reflect.Type) *refusal {
+	if want == timeOfDay && got == "string" {
+		return invalidField(field, field+" is not a time as RFC 3339 has it; write it like 2025-01-15T10:05:00Z")
+	}
 	return invalidField(field, fmt.Sprintf("%s is a JSON %s; it must be %s", field, got, kindName(want)))
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -48,6 +49,12 @@ func TestEmptyIDsAreRefused(t *testing.T) {
 		l.do("POST", "/v1/tasks:batch", dispatcher, `{"tasks":[{"queue":""}]}`).want(200).into(&batch)
 		if r := batch.Results[0]; r.Error != v1.CodeInvalidID || r.Field != "queue" {
 			t.Errorf("in a batch: %+v", r)
+		}
+		for _, at := range []string{"soon", "", "2025-01-15"} {
+			r := l.do("POST", "/v1/tasks", dispatcher, `{"queue":"q","deadline":"`+at+`"}`).refused(400, v1.CodeInvalidRequest)
+			if r.Field != "deadline" || strings.Contains(r.Message, "string") {
+				t.Errorf("%q: %+v", at, r)
+			}
 		}
 		for _, query := range []string{"runId=", "workerId=", "queue=", "type=", "tenantId="} {
 			l.do("GET", "/v1/tasks?"+query, viewer, "").refused(400, v1.CodeInvalidID)

@@ -70,6 +70,8 @@ func TestOperatorActsOnManyTasks(t *testing.T) {
 	d.is(d.run("task", "cancel", "t0002", "--reason", "mistake"), operator.ExitOK, "CANCELLED")
 	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued", "-y"), operator.ExitOK, "1,199 tasks: done.")
 	d.is(d.run("run", "get", "run-1", "-o", "json"), operator.ExitOK, `"CANCELLED": 600`)
+	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), operator.ExitOK, "This would cancel 0 tasks") // all have ended
+	d.is(d.run("task", "retry", "--queue", "mail", "-y"), operator.ExitOK, "No task matches {queue:mail}")      // none has FAILED
 	d.is(d.run("run", "wait", "run-0"), operator.ExitFailed, "600")
 	d.is(d.run("task", "wait", "t0002", "--for", "cancelled"), operator.ExitOK)
 	d.is(d.run("task", "wait", "t0002"), operator.ExitFailed)

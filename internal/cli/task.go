@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,6 +169,9 @@ func (c *taskCancel) Run(env *Env) error {
 	return c.act(s, "cancel", func(ctx context.Context, id string) (json.RawMessage, *v1.Task, error) {
 		return post[v1.Task](ctx, s, tasks.at(id)+"/cancel", body)
 	}, func(sel v1.TaskSelector, dry bool, from string) any {
+		if sel.State == "" && sel.Reason == "" && sel.FinishedAfter.IsZero() {
+			sel.State = "QUEUED,DISPATCHED,RUNNING" // what has ended is neither counted nor refused
+		}
 		return v1.CancelTasksRequest{CancelRequest: body, Selector: sel, DryRun: dry, PageToken: from}
 	})
 }
@@ -184,6 +188,7 @@ func (c *taskRetry) Run(env *Env) error {
 	return c.act(s, "retry", func(ctx context.Context, id string) (json.RawMessage, *v1.Task, error) {
 		return retryOne(ctx, s, id)
 	}, func(sel v1.TaskSelector, dry bool, from string) any {
+		sel.State = cmp.Or(sel.State, string(v1.Failed)) // no other is tried again, so no other is counted
 		return v1.RetryTasksRequest{Selector: sel, DryRun: dry, PageToken: from}
 	})
 }
