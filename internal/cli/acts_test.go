@@ -111,7 +111,8 @@ func TestRedeliveringGoesThroughAllParts(t *testing.T) {
 		}
 		answer := `{"queued":5}`
 		if asked = append(asked, body); len(asked) == 1 {
-			answer = `{"queued":1000,"nextPageToken":"more","gap":{"from":"2025-01-01T00:00:00.000Z","to":"2025-01-02T00:00:00.000Z","shards":[0]}}`
+			answer = `{"queued":1000,"nextPageToken":"more",` +
+				`"gap":{"from":"2025-01-01T00:00:00.000Z","to":"2025-01-02T00:00:00.000Z","shards":[0]}}`
 		}
 		_, _ = io.WriteString(w, answer)
 	}))
