@@ -126,7 +126,8 @@ func TestRedeliveringGoesThroughAllParts(t *testing.T) {
 	if len(asked) != 2 || asked[0].Since.IsZero() || asked[1] != (v1.RedeliverRequest{PageToken: "more"}) {
 		t.Errorf("a call says one thing: %+v", asked)
 	}
-	if !strings.Contains(out.String(), `"queued": 1005`) || !strings.Contains(errs.String(), "2025-01-02T00:00:00.000Z are not kept any more") {
+	if !strings.Contains(out.String(), `"queued": 1005`) ||
+		!strings.Contains(errs.String(), "2025-01-02T00:00:00.000Z are not kept any more") {
 		t.Errorf("%s\n%s", out.String(), errs.String())
 	}
 }
