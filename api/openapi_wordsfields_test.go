@@ -31,6 +31,8 @@ var queryParams = map[string]obj{
 	},
 	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
 		"default": defaultVerdictsMs}),
+	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
+		obj{"type": "integer", "minimum": 1, "maximum": tracker.StatsStepsKept}),
 	"sort": queryParam("sort", "Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither.",
 		obj{"type": "string", "enum": []any{"lastHeartbeat"}}),
 	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),

@@ -233,7 +233,7 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/tokens:revoke", op: opRevoke, access: forControl, needs: mayAdmin, handle: (*request).revokeTokens},
 
 	{method: "GET", pattern: "/v1/system", op: opSystem, access: forControl, needs: mayRead, handle: (*request).system},
-	{method: "GET", pattern: "/v1/stats", op: opStats, access: forControl, needs: mayRead, handle: (*request).stats},
+	{method: "GET", pattern: "/v1/stats", op: opStats, access: forControl, needs: mayRead, handle: (*request).stats, query: []string{"steps"}},
 	{
 		method: "GET", pattern: "/v1/stats/verdicts", op: opVerdicts, access: forControl, needs: mayRead, handle: (*request).verdicts,
 		query: []string{"by", "sinceMs", "reason", "queue", "type"},

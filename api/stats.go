@@ -22,6 +22,10 @@ func (req *request) stats() (int, any, error) {
 	if tenant == "" && workspace != "" {
 		return 0, nil, invalidField("tenantId", "tenantId is missing; workspaceId alone names no scope")
 	}
+	newest, err := req.newestSteps()
+	if err != nil {
+		return 0, nil, err
+	}
 	scope := tracker.Scope{Tenant: tenant, Workspace: workspace}
 	is, err := req.s.tracker.Stats(req.context(), scope)
 	if err != nil {
@@ -30,17 +34,32 @@ func (req *request) stats() (int, any, error) {
 	v := v1.Stats{
 		Time: v1.At(is.At), TenantID: orNull(tenant), WorkspaceID: orNull(workspace), Levels: *levelsView(is.Counts),
 		LastHour: v1.StatsCounts{Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}},
-		Series:   v1.StatsSeries{StepMs: tracker.StatsStepLength.Milliseconds(), Steps: make([]v1.StatsStep, len(is.Steps))},
+		Series:   v1.StatsSeries{StepMs: tracker.StatsStepLength.Milliseconds(), Steps: []v1.StatsStep{}},
 	}
 	all := req.who.claims.Tenant == token.Wildcard && req.who.claims.Workspace == token.Wildcard
 	for i, step := range is.Steps {
-		v.Series.Steps[i] = stepView(step, all || step.Levels != nil && step.Levels.Only == scope.String())
+		if i >= len(is.Steps)-newest {
+			v.Series.Steps = append(v.Series.Steps, stepView(step, all || step.Levels != nil && step.Levels.Only == scope.String()))
+		}
 		addStep(&v.LastHour, step)
 	}
 	if n := len(is.Steps); n > 0 {
 		v.Rates = ratesView(is.Steps[n-1])
 	}
 	return fasthttp.StatusOK, &v, nil
+}
+
+// newestSteps is how many steps of the series are asked for.
+func (req *request) newestSteps() (int, error) {
+	if !req.query.Has("steps") {
+		return tracker.StatsStepsKept, nil
+	}
+	text := req.query.Get("steps")
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > tracker.StatsStepsKept {
+		return 0, invalidField("steps", fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", clip(text), tracker.StatsStepsKept))
+	}
+	return n, nil
 }
 
 func levelsView(c *tracker.StatsCounts) *v1.Levels {

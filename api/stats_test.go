@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,38 @@ func TestContractStats(t *testing.T) {
 		}
 		l.do("GET", "/v1/stats?workspaceId=prod", everything, "").refused(400, v1.CodeInvalidRequest)
 		l.do("GET", "/v1/stats", l.control(roleSubmitter), "").refused(403, v1.CodeForbidden)
+	}, counts)
+}
+
+// Who follows the series asks for its newest steps only; the last hour is told whole.
+func TestContractStatsOfTheNewestSteps(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		var all, newest v1.Stats
+		for range 4 {
+			l.create(`{}`)
+			l.leave()
+		}
+		l.wait()
+		l.do("GET", "/v1/stats", l.control(roleViewer), "").want(200).into(&all)
+		n := len(all.Series.Steps)
+		if n < 3 {
+			t.Fatalf("%d steps: %+v", n, all.Series)
+		}
+		for asked, want := range map[int]int{1: 1, 2: 2, tracker.StatsStepsKept: n} {
+			l.do("GET", "/v1/stats?steps="+strconv.Itoa(asked), l.control(roleViewer), "").want(200).into(&newest)
+			if !reflect.DeepEqual(newest.Series.Steps, all.Series.Steps[n-want:]) {
+				t.Errorf("%d: %+v, of %+v", asked, newest.Series, all.Series)
+			}
+			if !reflect.DeepEqual(newest.LastHour, all.LastHour) || !reflect.DeepEqual(newest.Rates, all.Rates) {
+				t.Errorf("%d: %+v and %+v, not %+v and %+v", asked, newest.LastHour, newest.Rates, all.LastHour, all.Rates)
+			}
+		}
+		for _, wrong := range []string{"", "0", "-1", "361", "x", "1.5"} {
+			if e := l.do("GET", "/v1/stats?steps="+wrong, l.control(roleViewer), "").refused(400, v1.CodeInvalidRequest); e.Field != "steps" {
+				t.Errorf("%q: field %q", wrong, e.Field)
+			}
+		}
 	}, counts)
 }
 

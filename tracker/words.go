@@ -214,6 +214,7 @@ const (
 	ScheduleNotFound         = schedules.NotFound
 	StartTimeout             = model.StartTimeout
 	StatsStepLength          = stats.StepLength
+	StatsStepsKept           = stats.StepsKept
 	Succeeded                = model.Succeeded
 	Terminated               = model.Terminated
 	Unavailable              = model.Unavailable

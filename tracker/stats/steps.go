@@ -28,10 +28,12 @@ type Step struct {
 	BeatP99  time.Duration // of beats' requests; 0: there were none
 }
 
+// StepsKept is how many steps the series has: an hour.
+const StepsKept = 360
+
 const (
-	stepsKept  = 360 // an hour
-	stepsOpen  = 8   // the newest, to which somebody may still report
-	lateReport = 2   // steps after which one to which not all have reported is shown
+	stepsOpen  = 8 // the newest, to which somebody may still report
+	lateReport = 2 // steps after which one to which not all have reported is shown
 )
 
 type lastHour struct {
@@ -50,7 +52,7 @@ func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 	s.series.mu.Lock()
 	defer s.series.mu.Unlock()
 	var missing []int64
-	for step := newest - stepsKept + 1; step <= newest; step++ {
+	for step := newest - StepsKept + 1; step <= newest; step++ {
 		if _, known := s.series.steps[step]; !known || step > newest-stepsOpen {
 			missing = append(missing, step)
 		}
@@ -61,7 +63,7 @@ func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 	hour := &lastHour{now: now}
 	for step, is := range s.series.steps {
 		switch {
-		case step <= newest-stepsKept || step > newest:
+		case step <= newest-StepsKept || step > newest:
 			delete(s.series.steps, step)
 		case is != nil && (step <= newest-lateReport || is.Replicas >= live):
 			hour.steps = append(hour.steps, is)

@@ -6,6 +6,12 @@ import { theme } from './theme';
 
 const least = 600; // seconds that a chart shows at least
 
+// spanOf is what a chart shows of time. uPlot's own range of a single step is a day.
+function spanOf(times: ArrayLike<number>): [number, number] {
+  const last = times[times.length - 1] ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? last, last - least), last];
+}
+
 export interface Line { name: string; colour: string; values: (number | null)[] }
 
 // Chart draws lines over the same times. It is described in words beside it, and its newest values stand in its title.
@@ -24,7 +30,7 @@ export function Chart({ times, lines, label, unit }: { times: number[]; lines: L
     const height = 120;
     const p = new uPlot({
       width: el.clientWidth || 300, height, legend: { show: false }, cursor: { show: false }, padding: [8, 16, 0, 0],
-      scales: { x: { range: (_u, min, max) => [Math.min(min, max - least), max] }, y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] } },
+      scales: { x: { range: (u) => spanOf(u.data[0]) }, y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] } },
       axes: [{ ...axis, grid: { show: false }, space: 60, size: 22, values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, 16)) },
         { ...axis, size: 46, space: 30, values: (_u, at) => at.map((v) => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100))) }],
       series: [{}, ...lines.map((l) => ({ label: l.name, stroke: colour(l.colour), width: 1.5, fill: colour(l.colour) + '1c', points: { show: l.values.length < 3, size: 4 } }))],

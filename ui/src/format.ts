@@ -15,7 +15,7 @@ export const age = (ms: number): string => ms < 1000 ? 'now' : ms < 10_000 ? `${
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 }), some = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 export const number = (n: number): string => (Math.abs(n) < 100 ? some : whole).format(n);
-export const count = (n: number, one: string, many = one + 's'): string => `${whole.format(n)} ${n === 1 ? one : many}`;
+export const count = (n: number, one: string, many = one.replace(/y$/, 'ie') + 's'): string => `${whole.format(n)} ${n === 1 ? one : many}`;
 export const bytes = (n: number): string => n < 1 << 20 ? `${some.format(n / 1024)} KiB` : `${some.format(n / (1 << 20))} MiB`;
 
 const pad = (n: number, w = 2): string => String(n).padStart(w, '0');

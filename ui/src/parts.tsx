@@ -112,7 +112,15 @@ export function Title({ children, side, name }: { children: Kids; side?: Kids; n
   const h = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${name} · Lubdub`;
-    if (document.activeElement === document.body || document.activeElement?.closest('main')) h.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+    const at = document.querySelector<HTMLElement>('nav [aria-current]'), bar = at?.closest('ul');
+    if (at && bar) bar.scrollLeft = at.offsetLeft - (bar.clientWidth - at.offsetWidth) / 2; // where it is one row
+    if (!document.activeElement?.closest('header, dialog')) h.current?.focus({ preventScroll: true });
   }, [name]);
   return <div class="title"><h1 tabIndex={-1} ref={h}>{children}</h1>{side}</div>;
+}
+
+// More says that a list was cut, and where all of it is.
+export function More({ cut, to }: { cut: boolean; to: string }): JSX.Element | null {
+  return cut ? <p class="dim">There are more; <a href={to}>see all</a>.</p> : null;
 }

@@ -13,8 +13,8 @@ export const patience = 120_000;
 
 export const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
-export async function visit(browser, stage, token, { scope, width = 1024, height = 768, theme = 'light', bypassCSP = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, bypassCSP });
+export async function visit(browser, stage, token, { scope, width = 1024, height = 768, theme = 'light', watch } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const wrong = [];
@@ -34,6 +34,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
     window.violations = [];
     addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
   });
+  if (watch) await page.addInitScript(watch);
   page.wrong = async () => [...wrong, ...await page.evaluate(() => window.violations)];
   const fragment = new URLSearchParams({ token, ...(scope ? { tenantId: scope.tenantId, workspaceId: scope.workspaceId } : {}) });
   await page.goto(`${stage.base}/ui/#${fragment}`);
@@ -62,11 +63,27 @@ export async function judge(page) {
 }
 
 // press reaches a control by the keyboard alone: Tab until it has the focus, then the key.
-export async function press(page, name, key = 'Enter') {
+export async function press(page, name, key = 'Enter', tab = 'Tab') {
   for (let i = 0; i < 400; i++) {
-    await page.keyboard.press('Tab');
+    await page.keyboard.press(tab);
     const at = await page.evaluate(() => { const e = document.activeElement; return (e?.getAttribute('aria-label') ?? e?.textContent ?? '').trim(); });
     if (typeof name === 'string' ? at === name : name.test(at)) return page.keyboard.press(key);
   }
-  throw new Error(`Tab never came to ${name}`);
+  throw new Error(`${tab} never came to ${name}`);
+}
+
+// watched tells of a page's memory, and of its tasks above 50 ms, which keep it from answering.
+export async function watched(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await page.evaluate(() => {
+    window.long = [];
+    new PerformanceObserver((l) => window.long.push(...l.getEntries().map((e) => Math.round(e.duration)))).observe({ type: 'longtask' });
+  });
+  return {
+    heap: async () => {
+      await cdp.send('HeapProfiler.collectGarbage');
+      return (await page.evaluate(() => performance.memory.usedJSHeapSize)) / (1 << 20);
+    },
+    long: () => page.evaluate(() => window.long.splice(0).sort((a, b) => b - a)),
+  };
 }

@@ -1,6 +1,6 @@
 // A Redis, a server with its simulated fleet (lubdub dev) below a base path, and two tenants of our own. Nothing outlives the process.
 import { spawn, execFileSync } from 'node:child_process';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import http from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,30 @@ export function mint(role, tenant, workspace, subject = `${role}-of-tests`) {
     { env: { LUBDUB_SIGNING_KEYS: keys } }).toString().trim();
 }
 
-export async function open({ fleet = true, interval = '5s' } = {}) {
+// tell says commands to Redis, and waits until it has answered all.
+function tell(port, commands) {
+  const bulk = (words) => `*${words.length}\r\n` + words.map((w) => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join('');
+  return new Promise((done, failed) => {
+    let text = '';
+    const at = createConnection(port, '127.0.0.1', () => at.write(commands.map(bulk).join('') + bulk(['ECHO', 'told'])));
+    at.on('data', (d) => { text += d; if (/\r\n-|^-/.test(text)) failed(new Error(text)); else if (text.endsWith('told\r\n')) { at.end(); done(); } });
+    at.on('error', failed);
+  });
+}
+
+// anHour is what a replica would have left of the hour before now: its beats rose, and some were refused.
+function anHour() {
+  const now = Math.floor(Date.now() / 10_000);
+  return Array.from({ length: 358 }, (_, i) => {
+    const beats = Math.round(9000 + 2500 * Math.sin(i / 40) + 300 * Math.sin(i * 1.7));
+    return ['HSET', `lubdub:{0}:step:${now - 360 + i}`, 'r:earlier', 1, 'beats', beats, 'took:0.001', Math.round(beats * 0.98), 'took:0.005', Math.round(beats * 0.02), 'lag', 40 + i % 7,
+      'claimed', 1200, 'claims:tasks', 300, 'claims:nothing', 40, ...(i > 240 && i < 262 ? ['refused:overloaded', 30 * (262 - i)] : []), 'told', 1,
+      ...['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'].flatMap((s) => [`tasks:${s}`, 1000 + i]),
+      ...['ONLINE', 'DRAINING', 'OFFLINE'].flatMap((s) => [`workers:${s}`, 100, `machines:${s}`, 10]), ...['FRESH', 'LATE', 'LOST'].flatMap((s) => [`liveness:${s}`, 30])];
+  });
+}
+
+export async function open({ fleet = true, interval = '5s', tenants = ['acme', 'globex'], shards = 2 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'lubdub-ui-'));
   const children = [];
   const start = (command, args, env = process.env) => {
@@ -45,9 +68,10 @@ export async function open({ fleet = true, interval = '5s' } = {}) {
   const redisPort = await freePort();
   const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder]);
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
-  const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', '2', '--rate', '3',
+  await tell(redisPort, anHour());
+  const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', String(shards), '--rate', '3',
     '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval, '--webhook-allow-http', 'on',
-    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
+    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s', '--tenant-workers', '20000'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
   const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
   const origin = new URL(door).origin, base = origin + '/lubdub';
   const admin = mint('admin', '*', '*');
@@ -74,7 +98,7 @@ export async function open({ fleet = true, interval = '5s' } = {}) {
 
   const stage = { origin, base, door, admin, call, close, redis, server, scopes: {}, hook: `http://127.0.0.1:${receiver.address().port}/` };
   try {
-    for (const [tenant, workspace] of [['acme', 'prod'], ['globex', 'stage']]) stage.scopes[tenant] = await furnish(call, tenant, workspace, stage.hook);
+    await Promise.all(tenants.map(async (tenant) => { stage.scopes[tenant] = await furnish(call, tenant, tenant === 'globex' ? 'stage' : 'prod', stage.hook); }));
   } catch (e) { await close(); throw e; }
   const beat = () => Promise.all(Object.values(stage.scopes).flatMap((s) => s.beating.map((w) =>
     call('POST', `workers/${w.workerId}/heartbeat`, { activeCount: 0 }, w.workerToken).catch(() => undefined))));
@@ -83,15 +107,26 @@ export async function open({ fleet = true, interval = '5s' } = {}) {
 }
 
 // crowd registers many workers; those are returned.
-export async function crowd(stage, at, n, machines) {
+export async function crowd(stage, at, n, machines, more) {
   const all = [];
   const one = async () => {
     for (let i = all.push(null) - 1; i < n; i = all.push(null) - 1) {
-      all[i] = await stage.call('POST', `workers?${at}`, { queue: 'render', types: ['frame'], name: `node-${i}`, machineId: `rack-${String(i % machines).padStart(3, '0')}` });
+      all[i] = await stage.call('POST', `workers?${at}`, { queue: 'render', types: ['frame'], name: `node-${i}`, machineId: `rack-${String(i % machines).padStart(3, '0')}`, ...more?.(i) });
     }
   };
   await Promise.all(Array.from({ length: 32 }, one));
   return all.slice(0, n);
+}
+
+// die has a worker beat for a task for a while, and forget it. On a busy machine that may be found sooner.
+async function die(call, w, t) {
+  try {
+    await call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: w.workerId }, t.taskToken);
+    for (const progressPct of [12, 38, 61]) {
+      await call('POST', `tasks/${t.taskId}/heartbeat`, { attempt: t.attempt, progressPct, message: `frame ${progressPct * 120} of 12000` }, t.taskToken);
+      await new Promise((r) => setTimeout(r, 500));
+    }
+  } catch (e) { if (!/: 4\d\d /.test(e.message)) throw e; }
 }
 
 // furnish makes some of everything in a scope.
@@ -104,6 +139,10 @@ async function furnish(call, tenantId, workspaceId, url) {
     s.workers.push(w);
   }
   s.beating = s.workers.slice(0, 5);
+  s.zombie = (await call('POST', `tasks?${at}`, { queue: 'video', type: 'encode', runId: `run_nightly-${tenantId}`, heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 2000,
+    retry: { maxAttempts: 1, maxLosses: 0 }, payload: { title: 'The Long Goodbye' } })).taskId;
+  const { tasks: [doomed] } = await call('POST', 'queues/video/claim', { max: 1 }, s.workers[4].workerToken);
+  const dying = die(call, s.workers[4], doomed);
   for (let i = 0; i < 12; i++) {
     const t = await call('POST', `tasks?${at}`, { queue: i < 8 ? 'mail' : 'video', type: i < 8 ? 'send_email' : 'encode', runId: `run_nightly-${tenantId}`, payload: { to: `user-${i}` },
       heartbeatIntervalMs: 30_000, heartbeatTimeoutMs: 90_000, labels: { team: i % 2 ? 'growth' : 'core' } });
@@ -118,13 +157,11 @@ async function furnish(call, tenantId, workspaceId, url) {
     second.taskToken);
   s.running = first.taskId;
   s.failed = second.taskId;
-  const zombie = await call('POST', `tasks?${at}`, { type: 'lonely', runId: `run_nightly-${tenantId}`, heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 2000 });
-  await call('POST', `tasks/${zombie.taskId}/started`, { attempt: 1, workerId: 'me' }, zombie.taskToken);
-  s.zombie = zombie.taskId;
   await call('POST', `schedules?${at}`, { scheduleId: 'nightly', cron: '0 0 3 * * *', task: { queue: 'mail', type: 'send_email' } });
   await call('POST', `webhooks?${at}`, { webhookId: 'pager', url, events: ['task.*'] });
   await call('POST', `webhooks/pager/test?${at}`, {});
   await until('the test was delivered', async () => (await call('GET', `webhooks/pager/deliveries?${at}`)).deliveries.some((d) => d.status === 'DELIVERED'));
-  await until('the zombie was found', async () => (await call('GET', `tasks/${zombie.taskId}?${at}`)).state === 'FAILED');
+  await dying;
+  await until('the zombie was found', async () => (await call('GET', `tasks/${s.zombie}?${at}`)).state === 'FAILED');
   return s;
 }

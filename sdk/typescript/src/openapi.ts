@@ -4366,6 +4366,8 @@ export interface operations {
                 tenantId?: string;
                 /** @description The other half. */
                 workspaceId?: string;
+                /** @description Only so many of the newest steps of the series; the last hour is the sum of all. Default: all. */
+                steps?: number;
             };
             header?: never;
             path?: never;

@@ -3,7 +3,7 @@ import type { LubdubEvent } from '../api';
 import { paused } from '../data';
 import { clockTime, number } from '../format';
 import { Filters, useList } from '../lists';
-import { Id, kinds, Read, Section, Table, Title } from '../parts';
+import { Id, kinds, More, Read, Section, Table, Title } from '../parts';
 import { change } from '../route';
 import { streaming, told } from '../stream';
 import { use } from '../signal';
@@ -17,8 +17,10 @@ const brief = (data: unknown): string => {
   return text.length > 160 ? text.slice(0, 160) + ' …' : text;
 };
 
-export function EventTable({ events, label }: { events: LubdubEvent[]; label: string }): JSX.Element {
-  return <Table label={label} rows={events} id={(e) => e.id} none="No event is kept." columns={[
+export const beside = 50; // events on a page of something else
+
+export function EventTable({ events, label, all }: { events: LubdubEvent[]; label: string; all?: string }): JSX.Element {
+  return <><Table label={label} rows={events} id={(e) => e.id} none="No event is kept." columns={[
     { name: 'Time', cell: (e) => <time dateTime={e.time} title={e.time}>{clockTime(e.time)}</time> },
     { name: 'Event', cell: (e) => <span class={`ev ev-${e.type.replace('.', '-')}`}>{e.type}</span> },
     { name: 'About', cell: (e) => { const k = kindOf(e); return k && e.subject ? <Id kind={k} id={e.subject} /> : e.subject ?? <span class="dim">–</span>; } },
@@ -26,7 +28,7 @@ export function EventTable({ events, label }: { events: LubdubEvent[]; label: st
     { name: 'By', cell: (e) => e.by ?? <span class="dim">–</span> },
     { name: 'Cause', cell: (e) => e.cause ?? <span class="dim">–</span> },
     { name: 'More', cell: (e) => <span class="more">{brief(e.data)}</span> },
-  ]} />;
+  ]} />{all && <More cut={events.length >= beside} to={all} />}</>;
 }
 
 export const eventFields = ['type', 'subject', 'runId', 'queue', 'taskType', 'workerId', 'machineId'];

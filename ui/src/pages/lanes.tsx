@@ -6,17 +6,17 @@ import { use } from '../signal';
 
 const most = 20;
 
-interface Lane { attempt: number; from: number; started: number | null; beat: number | null; to: number; outcome: string; live: boolean }
+interface Lane { attempt: number; from: number; started: number | null; beat: number | null; to: number; outcome: string; live: boolean; silent: boolean }
 
 // Lanes shows a task's attempts below each other over one time: waiting to start, running, and the silence at the end.
 export function Lanes({ task }: { task: Task }): JSX.Element {
   use(second);
   const at = (s: string | null | undefined): number | null => s ? Date.parse(s) : null;
   const lanes: Lane[] = task.history.map((h) => ({ attempt: h.attempt, from: at(h.dispatchedAt) ?? at(h.startedAt) ?? at(h.endedAt) ?? 0, started: at(h.startedAt),
-    beat: at(h.lastHeartbeatAt), to: at(h.endedAt) ?? 0, outcome: h.outcome, live: false }));
+    beat: at(h.lastHeartbeatAt), to: at(h.endedAt) ?? 0, outcome: h.outcome, live: false, silent: ['ZOMBIE', 'LOST'].includes(h.outcome) }));
   if (['DISPATCHED', 'RUNNING'].includes(task.state)) {
     lanes.push({ attempt: task.attempt, from: at(task.dispatchedAt) ?? serverNow(), started: at(task.startedAt), beat: at(task.lastHeartbeatAt), to: serverNow(),
-      outcome: task.state, live: true });
+      outcome: task.state, live: true, silent: task.liveness !== null && task.liveness !== 'FRESH' });
   }
   if (!lanes.length) return <p class="none">It has not been handed out yet.</p>;
   const shown = lanes.slice(-most);
@@ -26,7 +26,7 @@ export function Lanes({ task }: { task: Task }): JSX.Element {
   return <div class="lanes" role="img" aria-label={told}>
     {lanes.length > most && <p class="dim">The newest {most} of {lanes.length} attempts.</p>}
     {shown.map((l) => {
-      const silent = l.beat !== null && l.to - l.beat > 1000 && !['SUCCEEDED', 'CANCELLED'].includes(l.outcome) ? l.beat : l.to;
+      const silent = l.beat !== null && l.silent ? l.beat : l.to;
       return <div class="lane" key={l.attempt}>
         <span class="n">#{l.attempt}</span>
         <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">

@@ -1,27 +1,32 @@
 import type { JSX } from 'preact';
-import { get, type Stats, type System, type Verdicts } from '../api';
+import { get, type Stats, type System, type Verdicts, type Worker } from '../api';
 import { Chart } from '../charts';
-import { useData } from '../data';
-import { count, number, span } from '../format';
-import { Age, Id, Read, Section, Table, Title, type kinds } from '../parts';
+import { useData, type Data } from '../data';
+import { count, list, number, span } from '../format';
+import { useHour } from '../hour';
+import { Age, Failed, Id, Liveness, Read, Section, Table, Title, type kinds } from '../parts';
 import { href } from '../route';
-import { banner } from '../words';
+import { banner, because } from '../words';
 
 const sum = (of: Record<string, number>): number => Object.values(of).reduce((a, b) => a + b, 0);
 
+const shown = 8; // rows of each list
+
 export function Overview(): JSX.Element {
   const data = useData('overview', async (signal) => {
-    const [stats, system] = await Promise.all([get<Stats>('v1/stats', {}, signal), get<System>('v1/system', {}, signal)]);
+    const [stats, system] = await Promise.all([get<Stats>('v1/stats', { steps: 1 }, signal), get<System>('v1/system', {}, signal)]);
     return { stats, system };
   });
+  const losses = useLosses();
   return <>
     <Title name="Overview">Overview</Title>
     <Read data={data} what="the state of the deployment">{({ stats, system }) => <>
       <Them stats={stats} system={system} />
-      <Numbers stats={stats} />
-      <Charts stats={stats} />
+      <Numbers stats={stats} lost={losses.value?.[0]?.total} />
+      {stats.workers.late + stats.workers.lost > 0 && <Silent of={stats.workers.late + stats.workers.lost} />}
+      <Charts rates={stats.rates} />
     </>}</Read>
-    <Losses />
+    <Losses data={losses} />
   </>;
 }
 
@@ -30,13 +35,12 @@ function Them({ stats, system }: { stats: Stats; system: System }): JSX.Element 
   return <section class={`banner b-${b.side}`} aria-label="Them or us" role="status"><h2>{b.title}</h2><p>{b.text}</p></section>;
 }
 
-function Numbers({ stats }: { stats: Stats }): JSX.Element {
-  const lost = sum(stats.lastHour.verdicts);
+function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): JSX.Element {
   const tiles: [string, string, string, string?][] = [
     ['Workers late', number(stats.workers.late), href('workers', { liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
     ['Workers lost', number(stats.workers.lost), href('workers', { liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
-    ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system'), stats.oldestOverdueMs >= 5000 ? 'lost' : ''],
-    ['Ended in the last hour, everywhere', number(lost), href('tasks', { state: 'FAILED' })],
+    ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system')],
+    ['Losses, last hour', lost === undefined ? '…' : number(lost), href('events', { type: 'task.zombie' })],
     ['Tasks running', number(stats.tasks.RUNNING ?? 0), href('tasks', { state: 'RUNNING' })],
     ['Tasks queued', number(stats.tasks.QUEUED ?? 0), href('tasks', { state: 'QUEUED' })],
     ['Workers online', number(stats.workers.online), href('workers', { status: 'ONLINE' })],
@@ -46,11 +50,30 @@ function Numbers({ stats }: { stats: Stats }): JSX.Element {
     <li key={name}><a href={to} class={tone ? `t-${tone}` : ''}><b>{n}</b><span>{name}</span></a></li>)}</ul>;
 }
 
-function Charts({ stats }: { stats: Stats }): JSX.Element {
-  const steps = stats.series.steps, per = stats.series.stepMs / 1000;
+// Silent names those that have been silent for longest, as far as the API judges them late or lost.
+function Silent({ of }: { of: number }): JSX.Element {
+  const data = useData('silent', (signal) => get<{ workers: Worker[] }>('v1/workers', { status: 'ONLINE', sort: 'lastHeartbeat', pageSize: 50 }, signal));
+  return <Section title="Silent now" side={<a href={href('pulse')}>All, by machine</a>}>
+    <Read data={data} what="the silent workers">{({ workers }) => {
+      const silent = workers.filter((w) => w.liveness !== 'FRESH').slice(0, shown);
+      return <><Table label="Silent workers" rows={silent} id={(w) => w.workerId} none="They have been heard again." columns={[
+        { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
+        { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Last beat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
+        { name: 'Holds', num: true, cell: (w) => number(w.heldCount) }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+        { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Version', cell: (w) => w.version ?? <span class="dim">–</span> }]} />
+      {of > silent.length && silent.length > 0 && <p class="dim">and {number(of - silent.length)} more</p>}</>;
+    }}</Read>
+  </Section>;
+}
+
+// Charts read the hour when the rest is shown: it is the largest of what is read.
+function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
+  const hour = useHour();
+  const steps = hour.value ?? [], per = 10; // seconds of a step
   const times = steps.map((s) => Date.parse(s.at ?? '') / 1000);
-  const r = stats.rates;
-  return <div class="charts">
+  return <>
+  {hour.error && <Failed error={hour.error} what="the last hour" at={hour.at} retry={hour.refresh} />}
+  <div class={hour.error ? 'charts old' : 'charts'}>
     <Section title="Beats" side={<b>{number(r.beatsPerSecond)} / s</b>}>
       <Chart label="Accepted beats a second" unit="a second" times={times} lines={[{ name: 'beats', colour: '--c-beats', values: steps.map((s) => s.beats / per) }]} />
     </Section>
@@ -61,25 +84,30 @@ function Charts({ stats }: { stats: Stats }): JSX.Element {
       <Chart label="Refused beats a second" unit="a second" times={times}
         lines={[{ name: 'refusals', colour: '--c-refused', values: steps.map((s) => sum(s.refused) / per) }]} />
     </Section>
-  </div>;
+  </div></>;
 }
 
 const groups: [string, string, keyof typeof kinds | null][] = [['machineId', 'Machine', 'machine'], ['version', 'Version', null], ['queue', 'Queue', 'queue'],
   ['type', 'Type', null]];
 
-function Losses(): JSX.Element {
-  const data = useData('losses', (signal) =>
-    Promise.all(groups.map(([by]) => get<Verdicts>('v1/stats/verdicts', { by, sinceMs: 3_600_000 }, signal))), 15_000);
+// useLosses counts what Lubdub ended, by each group and, last, by the reason.
+function useLosses(): Data<Verdicts[]> {
+  return useData('losses', (signal) =>
+    Promise.all([...groups.map(([by]) => by), 'reason'].map((by) => get<Verdicts>('v1/stats/verdicts', { by, sinceMs: 3_600_000 }, signal))), 15_000);
+}
+
+function Losses({ data }: { data: Data<Verdicts[]> }): JSX.Element {
+  const why = (of: Verdicts | undefined): string => list((of?.groups ?? []).map((g) => `${number(g.count)} because ${because(g.reason ?? '')}`));
   return <Section title="Losses of the last hour">
     <Read data={data} what="the losses">{(all) => <>
-      <p class="dim">{count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? ', of which the oldest are left out' : ''}.</p>
-      <div class="grid4">{groups.map(([by, name, kind], i) => <div key={by}><h3>By {name.toLowerCase()}</h3>
-        <Table label={`Losses by ${name.toLowerCase()}`} rows={(all[i]?.groups ?? []).slice(0, 8)} id={(g) => String(g[by as 'type'] ?? '')}
+      <p>{count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? ', of which the oldest are left out' : ''}{all[0]?.total ? `: ${why(all[groups.length])}` : ''}.</p>
+      {!!all[0]?.total && <div class="grid4">{groups.map(([by, name, kind], i) => <div key={by}><h3>By {name.toLowerCase()}</h3>
+        <Table label={`Losses by ${name.toLowerCase()}`} rows={(all[i]?.groups ?? []).slice(0, shown)} id={(g) => String(g[by as 'type'] ?? '')}
           none="None in the last hour." columns={[
             { name, cell: (g) => { const v = g[by as 'type']; return v ? kind ? <Id kind={kind} id={v} /> : v : <span class="dim">none</span>; } },
             { name: 'Lost', num: true, cell: (g) => number(g.count) },
             { name: 'Last', cell: (g) => <Age at={g.lastAt} /> },
-          ]} /></div>)}</div>
+          ]} />{(all[i]?.groups.length ?? 0) > shown && <p class="dim">and {number((all[i]?.groups.length ?? 0) - shown)} more</p>}</div>)}</div>}
     </>}</Read>
   </Section>;
 }

@@ -4,7 +4,7 @@ import { get, type Queue, type Run, type Task } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, number, span } from '../format';
-import { Facts, Id, Read, Section, State, Table, Title } from '../parts';
+import { Facts, Id, More, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
 import { taskColumns } from './tasks';
 
@@ -50,7 +50,8 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
       </div>
     </>}</Read>
     <Section title="Tasks that wait" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>
-      <Read data={tasks} what="its tasks">{(v) => <Table label="Tasks that wait" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="Nothing waits." />}</Read></Section>
+      <Read data={tasks} what="its tasks">{(v) => <><Table label="Tasks that wait" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="Nothing waits." />
+        <More cut={!!v.nextPageToken} to={href('tasks', { queue: id, state: 'QUEUED' })} /></>}</Read></Section>
   </>;
 }
 
@@ -87,6 +88,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
     <Read data={run} what="the run">{(v) => <ul class="tiles">{Object.entries(v.counts).map(([state, n]) =>
       <li key={state}><a href={href('tasks', { runId: id, state })}><b>{number(n)}</b><span><State of={state} /></span></a></li>)}</ul>}</Read>
     <Section title="Tasks" side={<a href={href('tasks', { runId: id })}>All of them</a>}>
-      <Read data={tasks} what="its tasks">{(v) => <Table label="Tasks of this run" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="It has no tasks any more." />}</Read></Section>
+      <Read data={tasks} what="its tasks">{(v) => <><Table label="Tasks of this run" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="It has no tasks any more." />
+        <More cut={!!v.nextPageToken} to={href('tasks', { runId: id })} /></>}</Read></Section>
   </>;
 }

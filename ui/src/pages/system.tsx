@@ -8,7 +8,7 @@ import { banner } from '../words';
 
 export function SystemPage(): JSX.Element {
   const data = useData('system', async (signal) => {
-    const [system, stats] = await Promise.all([get<System>('v1/system', {}, signal), get<Stats>('v1/stats', {}, signal)]);
+    const [system, stats] = await Promise.all([get<System>('v1/system', {}, signal), get<Stats>('v1/stats', { steps: 1 }, signal)]);
     return { system, stats };
   }, 3000);
   return <>

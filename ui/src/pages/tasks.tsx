@@ -6,9 +6,9 @@ import { useData } from '../data';
 import { number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Bar, Facts, Id, Json, Liveness, Moment, Read, Section, State, Table, Title } from '../parts';
-import { useRoute } from '../route';
+import { href, useRoute } from '../route';
 import { ended, evidence, outlook } from '../words';
-import { EventTable } from './events';
+import { beside, EventTable } from './events';
 import { Lanes } from './lanes';
 
 const fields = ['state', 'liveness', 'queue', 'type', 'runId', 'workerId', 'machineId', 'label', 'reason'];
@@ -16,9 +16,9 @@ const states = ['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCE
 const causes = ['HEARTBEAT_TIMEOUT', 'CANCEL_TIMEOUT', 'DEADLINE_EXCEEDED', 'RUN_TIMEOUT', 'START_TIMEOUT', 'WORKER_LOST', 'WORKER_REPORTED', 'TERMINATED'];
 
 export const taskColumns = [
-  { name: 'Task', cell: (t: Task) => <Id kind="task" id={t.taskId} /> },
   { name: 'State', cell: (t: Task) => <State of={t.state} /> },
   { name: 'Liveness', cell: (t: Task) => <Liveness of={t.liveness} /> },
+  { name: 'Task', cell: (t: Task) => <Id kind="task" id={t.taskId} /> },
   { name: 'Queue', cell: (t: Task) => <Id kind="queue" id={t.queue} /> },
   { name: 'Type', cell: (t: Task) => t.type ?? <span class="dim">–</span> },
   { name: 'Attempt', num: true, cell: (t: Task) => t.attempt },
@@ -57,14 +57,14 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
   useRoute();
   const task = useData('task/' + id, (signal) => get<Task>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal), 3000);
   const events = useData('task-events/' + id, (signal) => forbidden('listEvents') ? Promise.resolve({ events: [] })
-    : get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: 50 }, signal), 10_000);
+    : get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const t = task.value;
   const over = t && ['SUCCEEDED', 'CANCELLED'].includes(t.state);
   return <>
     <Title name={id} side={t && <Acts names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : ['cancelTask', 'retryTask']} on={{ ids: [id] }}
       note={over ? 'It is over: there is nothing to cancel or to retry.' : ''} />}>Task <span class="id">{id}</span></Title>
     <Read data={task} what="the task">{(v) => <>
-      <p class="lead"><State of={v.state} /> <Liveness of={v.liveness} /> {outlook(v)}</p>
+      <p class="lead"><State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}</p>
       <Section title="Attempts"><Lanes task={v} /></Section>
       <Evidence task={v} />
       <div class="grid2">
@@ -84,7 +84,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
       {v.output !== null && v.output !== undefined && <Section title="Output"><Json of={v.output} label="Output" /></Section>}
       {v.payload !== null && v.payload !== undefined && <Section title="Payload"><Json of={v.payload} label="Payload" /></Section>}
     </>}</Read>
-    {!forbidden('listEvents') && <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this task" />}</Read></Section>}
+    {!forbidden('listEvents') && <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this task" all={href('events', { subject: id })} />}</Read></Section>}
   </>;
 }
 

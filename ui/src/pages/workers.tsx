@@ -5,18 +5,19 @@ import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
-import { Age, Facts, Id, Liveness, Moment, Read, Section, State, Table, Title } from '../parts';
+import { Age, Facts, Id, Liveness, Moment, More, Read, Section, State, Table, Title } from '../parts';
+import { href } from '../route';
 import { hindrances } from '../words';
-import { EventTable } from './events';
+import { beside, EventTable } from './events';
 import { taskColumns } from './tasks';
 
 const fields = ['status', 'liveness', 'schedulable', 'queue', 'type', 'machineId', 'name', 'version', 'label'];
 const enc = encodeURIComponent;
 
 export const workerColumns = [
-  { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
-  { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
   { name: 'Liveness', cell: (w: Worker) => w.status === 'OFFLINE' ? <span class="dim">–</span> : <Liveness of={w.liveness} /> },
+  { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
+  { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
   { name: 'Status', cell: (w: Worker) => <State of={w.status} /> },
   { name: 'Holds', num: true, cell: (w: Worker) => `${w.heldCount} / ${w.maxConcurrent}` },
   { name: 'Machine', cell: (w: Worker) => <Id kind="machine" id={w.machineId} /> },
@@ -59,7 +60,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
   const worker = useData('worker/' + id, (signal) => get<Worker>(`v1/workers/${enc(id)}`, {}, signal), 3000);
   const held = useData('held/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks',
     { workerId: id, state: 'DISPATCHED,RUNNING', pageSize: 50 }, signal));
-  const events = useData('worker-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: 50 }, signal), 10_000);
+  const events = useData('worker-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const w = worker.value;
   return <>
     <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status === 'OFFLINE' ? 'It is OFFLINE; it registers again by itself.' : ''}
@@ -82,8 +83,8 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
       </div>
     </>}</Read>
     <Section title="Held now"><Read data={held} what="what it holds">{(v) => <><Table label="Tasks that it holds" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId}
-      none="It holds nothing." />{v.nextPageToken && <p class="dim">There are more; <a href={`#/tasks?workerId=${enc(id)}`}>see all</a>.</p>}</>}</Read></Section>
-    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this worker" />}</Read></Section>
+      none="It holds nothing." /><More cut={!!v.nextPageToken} to={href('tasks', { workerId: id })} /></>}</Read></Section>
+    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this worker" all={href('events', { subject: id })} />}</Read></Section>
   </>;
 }
 
@@ -117,7 +118,7 @@ export function Machines(): JSX.Element {
 export function MachinePage({ id }: { id: string }): JSX.Element {
   const machine = useData('machine/' + id, (signal) => get<Machine>(`v1/machines/${enc(id)}`, {}, signal));
   const workers = useData('machine-workers/' + id, (signal) => get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { machineId: id, pageSize: 50 }, signal));
-  const events = useData('machine-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { machineId: id, order: 'desc', pageSize: 50 }, signal), 10_000);
+  const events = useData('machine-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { machineId: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const m = machine.value;
   return <>
     <Title name={id} side={m && <Acts names={m.drain ? ['resumeMachine'] : ['drainMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
@@ -129,7 +130,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
         ['Went stale, last 24 h', count(v.staleCount24h, 'time')], ['Drain deadline', <Moment at={v.drain?.deadline} />]]} /></Section>
     </>}</Read>
     <Section title="Workers"><Read data={workers} what="its workers">{(v) => <><Table label="Workers of this machine" rows={v.workers} columns={workerColumns}
-      id={(w) => w.workerId} none="No worker of it is known any more." />{v.nextPageToken && <p class="dim">There are more; <a href={`#/workers?machineId=${enc(id)}`}>see all</a>.</p>}</>}</Read></Section>
-    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this machine" />}</Read></Section>
+      id={(w) => w.workerId} none="No worker of it is known any more." /><More cut={!!v.nextPageToken} to={href('workers', { machineId: id })} /></>}</Read></Section>
+    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this machine" all={href('events', { machineId: id })} />}</Read></Section>
   </>;
 }

@@ -222,12 +222,12 @@ class Calls:
             if not token:
                 return
 
-    def get_stats(self) -> t.Stats:
+    def get_stats(self, *, steps: Optional[int] = None) -> t.Stats:
         """What there is, and what goes on. Levels are those of the scope: a token that opens all tenants need name none, and may
         name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten
         seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the
         only workspace that there is. At most a second old. Roles: viewer, operator, dispatcher, admin."""
-        return cast(t.Stats, self.ask("GET", "/v1/stats", scoped=True))
+        return cast(t.Stats, self.ask("GET", "/v1/stats", query={"steps": steps}, scoped=True))
 
     def count_verdicts(
         self, *, by: Optional[List[Literal["machineId", "version", "type", "queue", "reason", "workerId"]]] = None, since_ms:
