@@ -128,12 +128,12 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
 
   test(`${look}: on all tasks that match, as the server counts them`, async () => {
     const page = await as('dispatcher'), { stage, scope } = of();
-    const { tasks: made } = await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'bulk', type: 'resize' })) });
+    await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'bulk', type: 'resize' })) });
     await show(page, 'tasks?state=QUEUED&queue=bulk');
     await page.waitForSelector('tbody tr');
     const { count, cli } = await act(page, 'Cancel all that match');
     await page.waitForSelector('.toast:has-text("7 done")');
-    assert.equal(count, `The server counts ${made?.length ?? 7} tasks that match: nothing has been done yet.`);
+    assert.equal(count, `The server counts 7 tasks that match: nothing has been done yet.`);
     assert.equal(cli, 'lubdub task cancel --state QUEUED --queue bulk');
     assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=bulk`)).tasks.length, 0);
     await fine(page);

@@ -71,7 +71,7 @@ async function pages(all) {
       await settled(page);
       try {
         await page.waitForFunction((re) => new RegExp(re).test(document.querySelector('main').textContent + (document.querySelector('canvas')?.getAttribute('aria-label') ?? '')),
-          want.source, { timeout: 60_000 });
+          want.source);
       } catch { failed.push(`${path}: it does not say ${want}: ${(await page.textContent('main')).slice(0, 200)}`); }
       const broken = await page.locator('main .failed').allTextContents();
       if (broken.length) failed.push(`${path}: ${broken[0]}`);
