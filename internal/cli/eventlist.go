@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -17,45 +18,64 @@ func (c *eventLs) show(s *session, q url.Values) error {
 	if c.Limit < 1 {
 		return misuse("--limit %d shows nothing; `lubdub event tail` follows events", c.Limit)
 	}
-	rows, left := events.rows(s), c.Limit
+	rows := events.rows(s)
 	asked := []url.Values{{}}
 	for name, values := range q {
 		asked[0][name] = values
 	}
 	var all []json.RawMessage
-	next := ""
-	for first := true; left > 0; first = false {
-		q.Set("pageSize", strconv.Itoa(min(left, largestPage)))
-		raw, list, err := get[v1.EventList](s.env.Context, s, events.path, q)
+	next, cut, err := eventPages(s.env.Context, s, q, c.Limit, func(p *page[v1.Event]) error {
+		for _, e := range p.entries {
+			all = append(all, e.raw)
+		}
+		if s.Format == output.JSON || s.Format == output.YAML || len(p.entries) == 0 {
+			return nil
+		}
+		return events.showMore(s, rows, p.entries)
+	})
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		s.note("No event%s in %s.", described(asked), s.scope())
+	}
+	return c.end(s, all, next, cut)
+}
+
+// mostShort is how many pages of a list of events may be short: at 10,000 events each, all that 64 shards keep was read by then.
+const mostShort = 64
+
+// eventPages gives out pages until n events are there or no more are kept. A page is short, or empty, where a filter passes over
+// many events: its cursor goes on then. It returns the last cursor, and whether n was the end of it.
+func eventPages(ctx context.Context, s *session, q url.Values, n int, take func(*page[v1.Event]) error) (next string, cut bool, err error) {
+	for short := 0; short < mostShort; q.Set("after", next) {
+		size := min(n, largestPage)
+		q.Set("pageSize", strconv.Itoa(size))
+		raw, list, err := get[v1.EventList](ctx, s, events.path, q)
 		if err != nil {
-			return err
+			return "", false, err
 		}
 		if list.Gap != nil {
 			s.note("Events between %s and %s are not kept any more.", timeText(list.Gap.From), timeText(list.Gap.To))
 		}
 		p, err := events.read(raw, map[string]json.RawMessage{events.entries: field(raw, events.entries)})
-		if err != nil {
-			return err
+		if err == nil {
+			err = take(p)
 		}
-		if first && len(p.entries) == 0 {
-			s.note("No event%s in %s.", described(asked), s.scope())
+		if next = list.Next; err != nil {
+			return next, false, err
 		}
-		if s.Format == output.JSON || s.Format == output.YAML {
-			for _, e := range p.entries {
-				all = append(all, e.raw)
-			}
-		} else if len(p.entries) > 0 {
-			if err := events.showMore(s, rows, p.entries); err != nil {
-				return err
-			}
+		if n -= len(p.entries); n <= 0 {
+			return next, true, nil
 		}
-		left, next = left-len(p.entries), list.Next
-		if len(p.entries) < min(left+len(p.entries), largestPage) || next == "" {
-			return c.end(s, all, next, false)
+		if next == "" || next == q.Get("after") {
+			return next, false, nil
 		}
-		q.Set("after", next)
+		if len(p.entries) < size {
+			short++
+		}
 	}
-	return c.end(s, all, next, true)
+	return next, false, nil
 }
 
 func (c *eventLs) end(s *session, all []json.RawMessage, next string, cut bool) error {

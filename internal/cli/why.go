@@ -137,8 +137,7 @@ const mostEvents = 20
 // rest all the same.
 func (a *account) acts(ctx context.Context, s *session, q url.Values) error {
 	q.Set("order", "desc")
-	q.Set("pageSize", fmt.Sprint(mostEvents))
-	raw, list, err := get[v1.EventList](ctx, s, events.path, q)
+	all, raw, err := eventsOf(ctx, s, q, mostEvents)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
 		a.say("Its events are not told to this token's role.")
@@ -147,19 +146,34 @@ func (a *account) acts(ctx context.Context, s *session, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	a.parts["events"] = field(raw, events.entries)
-	if len(list.Events) == 0 {
+	a.parts["events"] = raw
+	if len(all) == 0 {
 		a.say("No events of it are kept.")
 		return nil
 	}
 	a.say("What happened to it:")
-	for i := len(list.Events) - 1; i >= 0; i-- {
-		a.sentences = append(a.sentences, "  "+eventText(&list.Events[i]))
+	for i := len(all) - 1; i >= 0; i-- {
+		a.sentences = append(a.sentences, "  "+eventText(all[i]))
 	}
-	if len(list.Events) == mostEvents {
+	if len(all) == mostEvents {
 		a.say("  (the newest %d events; lubdub event ls --subject shows more)", mostEvents)
 	}
 	return nil
+}
+
+// eventsOf returns up to n events, and them as a list of the API's own.
+func eventsOf(ctx context.Context, s *session, q url.Values, n int) (all []*v1.Event, raw json.RawMessage, err error) {
+	list := []json.RawMessage{}
+	if _, _, err = eventPages(ctx, s, q, n, func(p *page[v1.Event]) error {
+		for _, e := range p.entries {
+			all, list = append(all, e.T), append(list, e.raw)
+		}
+		return nil
+	}); err != nil {
+		return nil, nil, err
+	}
+	raw, err = json.Marshal(list)
+	return all, raw, err
 }
 
 // eventText is one event in a line.

@@ -101,17 +101,15 @@ func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 	if w.Status != v1.Offline {
 		return nil
 	}
-	_, lost, err := get[v1.EventList](ctx, s, events.path, url.Values{
-		"workerId": {w.WorkerID}, "type": {losses}, "order": {"desc"}, "pageSize": {"100"},
-	})
-	if missing(err) || err == nil && len(lost.Events) == 0 {
+	lost, _, err := eventsOf(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {losses}, "order": {"desc"}}, largestPage)
+	if missing(err) || err == nil && len(lost) == 0 {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	became := map[string]string{}
-	for _, e := range lost.Events { // newest first
+	for _, e := range lost { // newest first
 		if became[e.Subject] == "" {
 			became[e.Subject] = e.Type
 		}
