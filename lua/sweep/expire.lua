@@ -7,7 +7,7 @@
 --   for each attempt its member and, when runs are told, its run
 -- Reply: for each attempt two words: 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms; or 6 (not
 --   taken, ask again and tell its run) and the run
--- Cost: O(log n) for each; at most 16 a call. Most tasks have no run of another name than theirs, so a sweeper asks
+-- Cost: O(log n) for each; at most 32 a call. Most tasks have no run of another name than theirs, so a sweeper asks
 --   without runs first: that spares it reading every record.
 --#include lib/clock.lua
 --#include lib/shard.lua

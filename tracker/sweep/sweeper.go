@@ -48,7 +48,8 @@ const (
 	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
 	findLimit    = 500                    // of one sorted set, a round
 	workerLimit  = 25                     // the same of workers, whose records are read whole
-	verdictLimit = 16                     // the same of verdicts, of which there may be very many: a beat waits for one call
+	verdictLimit = 16                     // the same of verdicts: a beat waits for one call
+	zombieLimit  = 32                     // the same of those by silence, of which there may be very many and which cost less
 	verdictTrips = 3                      // such calls on their way at once, for the same reason
 )
 

@@ -138,7 +138,7 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 		}
 	}
 	names, resolve := t.service.tasks.NameCalls(refs)
-	zombies := t.verdictCalls(silent, false)
+	zombies := t.verdictCalls(silent, zombieLimit, false)
 	t.execBeside(ctx, r.node, apart(append(names, zombies.calls...)))
 	if err := store.FirstError(names); err != nil {
 		return err
@@ -148,12 +148,12 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	if err != nil {
 		return err
 	}
-	zombies = t.verdictCalls(again, true)
+	zombies = t.verdictCalls(again, zombieLimit, true)
 	t.execBeside(ctx, r.node, apart(zombies.calls))
 	if _, err := t.tally(r, zombies, done); err != nil {
 		return err
 	}
-	rest := t.verdictCalls(others, true)
+	rest := t.verdictCalls(others, verdictLimit, true)
 	t.execBeside(ctx, r.node, inTurn(rest.calls))
 	_, err = t.tally(r, rest, done)
 	return err
@@ -165,9 +165,9 @@ type verdicts struct {
 	of    [][]found
 }
 
-// verdictCalls makes the calls for items, at most verdictLimit a call; runs: the runs of their tasks are known.
-func (t *taskSweep) verdictCalls(items []found, runs bool) verdicts {
-	v := verdicts{of: bySet(items, verdictLimit)}
+// verdictCalls makes the calls for items, each for at most so many; runs: the runs of their tasks are known.
+func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts {
+	v := verdicts{of: bySet(items, atMost)}
 	s, retention := &t.service.scripts, t.service.opts.FinishedRetention
 	for _, part := range v.of {
 		var call *store.Call
