@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale
+.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -88,6 +88,9 @@ test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one
 
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
+
+bench-ls: deps build ## how long the first row of each 'lubdub … ls' takes among 100,000 tasks and 10,000 workers; a minute
+	go test -tags long -count=1 -timeout 20m -v -run '^TestLongFirstRowOfEachList$$' ./cmd/lubdub
 
 deps-node: deps # and what the tests beside Node need
 	@sh internal/ci/install-redis.sh node

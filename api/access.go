@@ -20,13 +20,16 @@ const (
 	mayAdmin
 )
 
+// anything is what every role may some of.
+const anything = ^permissions(0)
+
 const (
 	viewing     = mayReadTasks | mayRead
 	operating   = viewing | mayCancel | mayOperate
 	dispatching = operating | mayCreate | mayDispatch
 )
 
-// permitted says what each role may do. A route asks for one of the bits.
+// permitted says what each role may do. A route asks for one of some bits.
 var permitted = map[token.Role]permissions{
 	token.RoleViewer:     viewing,
 	token.RoleSubmitter:  mayCreate | mayReadTasks | mayCancel,
@@ -36,7 +39,7 @@ var permitted = map[token.Role]permissions{
 	token.RoleAdmin:      dispatching | mayEnroll | mayAdmin,
 }
 
-// rolesFor names the roles that have a bit.
+// rolesFor names the roles that have one of some bits.
 func rolesFor(needs permissions) string {
 	var names []string
 	for _, r := range token.Roles {

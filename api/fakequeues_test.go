@@ -55,6 +55,10 @@ func (f *fakeTracker) System(context.Context) (*tracker.System, error) {
 	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, nil
 }
 
+func (f *fakeTracker) QueuesNow(ctx context.Context, scope tracker.Scope) ([]*tracker.Queue, error) {
+	return f.Queues(ctx, scope)
+}
+
 func (f *fakeTracker) Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error) {
 	return &tracker.ScopePage{}, nil
 }

@@ -31,9 +31,18 @@ func (req *request) version() (int, any, error) {
 	return fasthttp.StatusOK, v1.Version{Name: "lubdub", Version: req.s.cfg.Version, Go: runtime.Version()}, nil
 }
 
+// health answers how this server is, and when to come again where it ends.
 func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
-	if s.draining.Load() {
+	status, is := s.standing()
+	if status != fasthttp.StatusOK {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
+	}
+	return status, is
+}
+
+// standing is how this server is.
+func (s *Server) standing() (int, v1.Health) {
+	if s.draining.Load() {
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
 			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
 	}
@@ -59,8 +68,8 @@ func nextOf(err error) string {
 	if errors.As(err, &e) {
 		return "Mend it as the message says, before Redis is full: what it evicts then is lost"
 	}
-	return "See which Redis server does not answer and why: GET /v1/system, the System page of the dashboard, or redis-cli ping. No task is " +
-		"judged silent meanwhile"
+	return "See from where this server runs which Redis does not answer: lubdub doctor --redis with its URL, or redis-cli ping. While " +
+		"others answer, GET /v1/system and the System page of the dashboard name it. No task is judged silent meanwhile"
 }
 
 const (

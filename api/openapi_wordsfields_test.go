@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -95,7 +96,16 @@ var enums = map[string][]any{
 	"Overlap":        {"allow", "skip"},
 	"DeliveryStatus": {"PENDING", "DELIVERED", "DEAD"},
 	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED"},
+	"Severity":       {"ok", "warn", "fail"},
+	"Party":          {"us", "them", "both", "none"},
 	"ErrorCategory":  {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
+}
+
+func roles() (words []any) {
+	for _, r := range token.Roles {
+		words = append(words, string(r))
+	}
+	return words
 }
 
 func verdictGroups() (words []any) {
@@ -120,7 +130,8 @@ var idFields = map[string]bool{
 
 // neverNull are times that are always there.
 var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenExpiresAt": true, "createdAt": true, "detectedAt": true,
-	"registeredAt": true, "time": true, "from": true, "to": true, "fireAt": true, "notedAt": true, "updatedAt": true, "last": true}
+	"registeredAt": true, "time": true, "expiresAt": true,
+	"from": true, "to": true, "fireAt": true, "notedAt": true, "updatedAt": true, "last": true}
 
 // noFields is the body of a call that takes none: {} or nothing.
 type noFields struct{}
@@ -134,7 +145,7 @@ var strictTypes = map[string]bool{
 	"SelectWorkerRequest": true, "WorkerSelector": true, "RevokeTokensRequest": true, "ReleaseRequest": true, "noFields": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
 	"RetryPolicy": true, "Placement": true,
-	"TaskSelector": true, "CancelTasksRequest": true, "RetryTasksRequest": true,
+	"CreateTokenRequest": true, "TaskSelector": true, "CancelTasksRequest": true, "RetryTasksRequest": true,
 }
 
 func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "maximum": hi} }
@@ -225,5 +236,7 @@ var fieldSchemas = map[string]obj{
 	"CancelTasksRequest.gracePeriodMs":      between(0, 86400000),
 	"CancelRequest.gracePeriodMs":           between(0, 86400000),
 	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
+	"CreateTokenRequest.ttlMs":              between(1000, int(maxExchangedLife.Milliseconds())),
+	"CreateTokenRequest.role":               {"type": "string", "enum": roles()},
 	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
 }

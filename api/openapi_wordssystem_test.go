@@ -15,7 +15,8 @@ var systemWords = map[string]words{
 		tag: "system", summary: "What there is, and what goes on",
 		description: "Levels are those of the scope: a token that opens all tenants need name none, and may name a tenant alone. Rates, the " +
 			"last hour and the series are of the whole deployment, counted by its replicas every ten seconds; one that has died drops out. " +
-			"The levels of the series are shown to a token that opens everything, and to the only workspace that there is. At most a second old.",
+			"The levels of the series are shown to a token that opens everything, and to the only workspace that there is. beatGapRatio is that " +
+			"of /metrics, of all replicas together. At most a second old.",
 		answers: map[int]any{200: v1.Stats{}},
 	},
 	opVerdicts: {
@@ -29,7 +30,10 @@ var systemWords = map[string]words{
 	opSystem: {
 		tag: "system", summary: "How the deployment does",
 		description: "Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server " +
-			"that does not answer has an error and nothing else.", answers: map[int]any{200: v1.System{}},
+			"that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub " +
+			"itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has " +
+			"a remedy. Codes stand for what was looked at; messages are for people, and change.",
+		answers: map[int]any{200: v1.System{}},
 	},
 	opScopes: {
 		tag: "system", summary: "List tenants and workspaces in use",
@@ -43,6 +47,15 @@ var systemWords = map[string]words{
 			"expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without a brake that holds it changes nothing.",
 		request: v1.ReleaseRequest{}, optionalBody: true, requestExamples: []example{{"half an hour", `{"durationMs":1800000}`}},
 		answers: map[int]any{200: v1.ReleaseResponse{}},
+	},
+	opCreateToken: {
+		tag: "system", summary: "Make a shorter token",
+		description: "From the request's control token another one of the same scope, queue and subject, whose role may nothing that its own " +
+			"may not, and which ends no later. It holds an hour, or for ttlMs, 12 hours at most. What takes the request's own token back takes " +
+			"this one back too, whenever it was made: it counts as issued when that one was.",
+		request: v1.CreateTokenRequest{}, optionalBody: true,
+		requestExamples: []example{{"for somebody who only looks", `{"role":"viewer","ttlMs":900000}`}},
+		answers:         map[int]any{201: v1.CreateTokenResponse{}},
 	},
 	opRevoke: {
 		tag: "system", summary: "Take tokens back",

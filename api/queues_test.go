@@ -167,3 +167,18 @@ func TestContractQueues(t *testing.T) {
 			"").want(200).contains(`{"queue":"none","paused":false,"depth":0,"oldestWaitMs":null,"types":[]}`)
 	})
 }
+
+// A queue all of whose tasks wait for their time has nothing to be claimed, and is there: whoever scales its workers asks again and again.
+func TestContractAQueueThatWaitsForItsTime(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"later","type":"x","notBefore":"2099-01-01T00:00:00Z"}`).want(201)
+		var q v1.Queue
+		l.do("GET", "/v1/queues/later", l.control(roleViewer), "").want(200).into(&q)
+		if q.Queue != "later" || q.Depth != 0 || q.Outstanding != 0 || q.OldestWaitMs != nil || q.TenantID != "acme" {
+			t.Errorf("%+v", q)
+		}
+		l.do("GET", "/v1/queues/latest", l.control(roleViewer), "").refused(404, "queue_not_found")
+		l.do("GET", "/v1/queues/later", l.controlFor(roleViewer, "other", "prod"), "").refused(404, "queue_not_found")
+	})
+}

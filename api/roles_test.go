@@ -25,7 +25,7 @@ var openedBy = map[string]string{
 	opDrainWorkers:   "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
 	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opResumeMachine: "oda",
 
-	opSweep: "a", opRelease: "oda", opRevoke: "a",
+	opSweep: "a", opRelease: "oda", opRevoke: "a", opCreateToken: "vsodea",
 
 	opStats: "voda", opVerdicts: "voda", opSystem: "voda", opScopes: "",
 

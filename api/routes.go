@@ -69,6 +69,7 @@ const (
 	opSweep           = "sweep"
 	opRelease         = "releaseBrake"
 	opRevoke          = "revokeTokens"
+	opCreateToken     = "createToken"
 
 	opCreateWebhook  = "createWebhook"
 	opListWebhooks   = "listWebhooks"
@@ -112,7 +113,7 @@ type route struct {
 	pattern string // a segment {…} takes an id
 	op      string
 	access  access
-	needs   permissions // one bit; with forControl
+	needs   permissions // one of these bits; with forControl
 	query   []string    // parameters that it takes besides the scope's
 	handle  func(*request) (status int, body any, err error)
 
@@ -230,6 +231,7 @@ var routes = []*route{
 	},
 	{method: "POST", pattern: "/v1/system:sweep", op: opSweep, access: forControl, needs: mayAdmin, handle: (*request).sweep},
 	{method: "POST", pattern: "/v1/system:release", op: opRelease, access: forControl, needs: mayOperate, handle: (*request).release},
+	{method: "POST", pattern: "/v1/tokens", op: opCreateToken, access: forControl, needs: anything, handle: (*request).createToken},
 	{method: "POST", pattern: "/v1/tokens:revoke", op: opRevoke, access: forControl, needs: mayAdmin, handle: (*request).revokeTokens},
 
 	{method: "GET", pattern: "/v1/system", op: opSystem, access: forControl, needs: mayRead, handle: (*request).system},

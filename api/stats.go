@@ -31,22 +31,30 @@ func (req *request) stats() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	v := v1.Stats{
-		Time: v1.At(is.At), TenantID: orNull(tenant), WorkspaceID: orNull(workspace), Levels: *levelsView(is.Counts),
+	all := req.who.claims.Tenant == token.Wildcard && req.who.claims.Workspace == token.Wildcard
+	return fasthttp.StatusOK, statsView(is, scope, newest, all), nil
+}
+
+// statsView shows so many steps of the series, and the levels of each where that is allowed, and where there is no scope but this one.
+func statsView(is *tracker.Stats, scope tracker.Scope, newest int, levels bool) *v1.Stats {
+	v := &v1.Stats{
+		Time: v1.At(is.At), TenantID: orNull(scope.Tenant), WorkspaceID: orNull(scope.Workspace), Levels: *levelsView(is.Counts),
 		LastHour: v1.StatsCounts{Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}},
 		Series:   v1.StatsSeries{StepMs: tracker.StatsStepLength.Milliseconds(), Steps: []v1.StatsStep{}},
 	}
-	all := req.who.claims.Tenant == token.Wildcard && req.who.claims.Workspace == token.Wildcard
 	for i, step := range is.Steps {
 		if i >= len(is.Steps)-newest {
-			v.Series.Steps = append(v.Series.Steps, stepView(step, all || step.Levels != nil && step.Levels.Only == scope.String()))
+			v.Series.Steps = append(v.Series.Steps, stepView(step, levels || step.Levels != nil && step.Levels.Only == scope.String()))
 		}
 		addStep(&v.LastHour, step)
 	}
 	if n := len(is.Steps); n > 0 {
 		v.Rates = ratesView(is.Steps[n-1])
 	}
-	return fasthttp.StatusOK, &v, nil
+	if g := is.Gaps; g.Samples > 0 {
+		v.BeatGapRatio = &v1.BeatGapRatio{P50: g.P50, P99: g.P99, Max: g.Most, Samples: g.Samples}
+	}
+	return v
 }
 
 // newestSteps is how many steps of the series are asked for.

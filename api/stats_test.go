@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -196,6 +197,92 @@ func TestContractVerdicts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is found of workers and queues is of the scope alone that is asked for, or that the token opens; what is found of Lubdub
+// everybody is told.
+func TestContractFindings(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.leave()
+		l.sweep()
+		l.register(`{"queue":"mail","types":["x"],"machineId":"host-1"}`)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"mail","type":"nobody-runs-it"}`).want(201)
+		l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "zeta", "prod"), `{"queue":"secret-of-zeta","type":"x"}`).want(201)
+		read := func(token, query string) (s v1.System, told string) {
+			t.Helper()
+			l.wait()
+			a := l.do("GET", "/v1/system"+query, token, "").want(200)
+			a.into(&s)
+			return s, a.body
+		}
+		codes := func(s *v1.System, about v1.Party) (found []string) {
+			for _, f := range s.Findings {
+				if f.About == about && f.Severity != v1.SeverityOK {
+					found = append(found, f.Code)
+				}
+				if (f.Remedy == "") != (f.Severity == v1.SeverityOK) || f.Message == "" {
+					t.Errorf("%+v", f)
+				}
+			}
+			return found
+		}
+		mine, told := read(l.control(roleViewer), "")
+		if got := codes(&mine, v1.Them); !slices.Equal(got, []string{"queue"}) || mine.Summary.About != v1.Both || // it has no sweeper
+			mine.Summary.Severity != v1.SeverityFail || !strings.Contains(mine.Summary.Message, "1 task in the queue mail") {
+			t.Errorf("%v %+v", got, mine.Summary)
+		}
+		if strings.Contains(told, "zeta") {
+			t.Errorf("a token of acme is told of zeta: %s", told)
+		}
+		theirs, _ := read(l.controlFor(roleViewer, "zeta", "prod"), "")
+		if !strings.Contains(theirs.Summary.Message, "secret-of-zeta") || strings.Contains(theirs.Summary.Message, "mail") {
+			t.Errorf("%+v", theirs.Summary)
+		}
+		all := l.controlFor(roleViewer, token.Wildcard, token.Wildcard)
+		for query, want := range map[string]int{"": 0, "?tenantId=zeta": 0, "?tenantId=zeta&workspaceId=prod": 1, "?workspaceId=prod": 0} {
+			if of, _ := read(all, query); len(codes(&of, v1.Them)) != want || len(of.Findings) == 0 {
+				t.Errorf("%q: %+v", query, of.Findings)
+			}
+		}
+		l.do("GET", "/v1/system?tenantId=zeta", l.control(roleViewer), "").refused(403, v1.CodeForbidden)
+		l.pass(16 * time.Second)
+		l.sweep()
+		late, _ := read(l.control(roleViewer), "")
+		if got := codes(&late, v1.Them); !slices.Equal(got, []string{"workers", "queue"}) {
+			t.Errorf("%v", got)
+		}
+		none, _ := read(l.controlFor(roleViewer, "nobody", "prod"), "")
+		if got := codes(&none, v1.Them); len(got) != 0 {
+			t.Errorf("of a scope without anything: %v", got)
+		}
+	}, counts)
+}
+
+// How close tasks come to their timeouts is told of all replicas' last hour together; of nothing, nothing.
+func TestContractGapsBetweenBeats(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.leave()
+		var s v1.Stats
+		l.do("GET", "/v1/stats", l.control(roleViewer), "").want(200).into(&s)
+		if s.BeatGapRatio != nil {
+			t.Errorf("%+v", s.BeatGapRatio)
+		}
+		e := l.create(`{"heartbeatTimeoutMs":10000,"heartbeatIntervalMs":1000}`)
+		l.call(e, "started", `{"attempt":1}`).want(200)
+		for range 65 { // one flush in 64 is sampled
+			l.pass(200 * time.Millisecond)
+			l.call(e, "heartbeat", `{"attempt":1}`).want(200)
+		}
+		l.leave()
+		l.leave()
+		l.wait()
+		l.do("GET", "/v1/stats", l.control(roleViewer), "").want(200).into(&s)
+		if g := s.BeatGapRatio; g == nil || g.Samples == 0 || g.Max != 0.1 || g.P99 <= 0 || g.P99 > 0.1 || g.P50 > g.P99 {
+			t.Errorf("%+v", s.BeatGapRatio)
+		}
+	}, counts)
 }
 
 // Replicas, shards and Redis are told, and who lists scopes opens them.

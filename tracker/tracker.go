@@ -61,11 +61,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, store.Options{
-		URL: o.RedisURL, TLS: o.RedisTLS, Timeout: o.RedisTimeout, Shards: o.Shards, MaxPending: o.MaxPendingCalls,
-		Durability: o.Durability, DurableReplicas: o.DurableReplicas,
-		ReplicaID: o.ReplicaID, Scripts: o.Scripts, EventsPerShard: o.EventsPerShard, Logger: o.Logger, Registerer: o.Registerer,
-	})
+	s, err := store.Open(ctx, o.ofStore())
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +75,15 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// ofStore are the options of the store.
+func (o *Options) ofStore() store.Options {
+	return store.Options{
+		URL: o.RedisURL, TLS: o.RedisTLS, Timeout: o.RedisTimeout, Shards: o.Shards, MaxPending: o.MaxPendingCalls,
+		Durability: o.Durability, DurableReplicas: o.DurableReplicas,
+		ReplicaID: o.ReplicaID, Scripts: o.Scripts, EventsPerShard: o.EventsPerShard, Logger: o.Logger, Registerer: o.Registerer,
+	}
 }
 
 // furnish makes the rooms above the store, each from those below it that it needs.

@@ -78,6 +78,20 @@ func (k *Keyring) MintControl(c Control, now time.Time) (token string, expires t
 	return token, exp, err
 }
 
+// Exchange returns a control token of the same scope, queue and subject as another one that holds, of a role that its caller has
+// judged to be no more than the other's, and its end, which is no later than the other's. It says that it was issued when the other
+// one was: what takes that one back takes this one back too, also where a replica hears of it only after it has made this one.
+func (k *Keyring) Exchange(of *Claims, role Role, life time.Duration, now time.Time) (token string, expires time.Time, err error) {
+	claims := &Claims{Kind: KindControl, Role: role, Tenant: of.Tenant, Workspace: of.Workspace, Queue: of.Queue}
+	claims.Subject = of.Subject
+	exp := now.Truncate(time.Second).Add(life.Truncate(time.Second))
+	if exp.After(of.ExpiresAt.Time) {
+		exp = of.ExpiresAt.Time
+	}
+	token, err = k.sign(claims, of.IssuedAt.Time, exp)
+	return token, exp, err
+}
+
 func roleNames() string {
 	names := make([]string, len(Roles))
 	for i, r := range Roles {

@@ -126,7 +126,8 @@ func (a *app) run(args []string) (code int) {
 
 // env is what the operator's commands see of the outside world.
 func (a *app) env() *operator.Env {
-	return &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ}
+	return &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ,
+		CheckRedis: a.checkRedis}
 }
 
 // perform runs the command that was selected. The operator's have a context that ends when they are interrupted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -59,8 +61,8 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.environ = append(d.environ, "BROWSER="+browser, "PATH="+os.Getenv("PATH"))
-	quiet := d.ok(d.run("ui"))
-	printed := strings.TrimSpace(d.ok(d.run("ui", "--print", "--tenant", "default", "--workspace", "default")).out)
+	quiet := d.ok(d.run("ui", "--for", "5m"))
+	printed := strings.TrimSpace(d.ok(d.run("ui", "--for", "5m", "--print", "--tenant", "default", "--workspace", "default")).out)
 	at, err := url.Parse(printed)
 	if err != nil || printed[:strings.Index(printed, "#")] != d.api+"/ui/" {
 		t.Fatalf("%q %v", printed, err)
@@ -74,8 +76,21 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	if asked, err = os.ReadFile(led + ".asked"); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(to), d.api+"/ui/#") || !strings.Contains(string(to), signIn.Get("token")) {
+	address, signed, _ := strings.Cut(string(to), "#")
+	given, err := url.ParseQuery(signed)
+	if err != nil || address != d.api+"/ui/" || given.Get("token") == "" {
 		t.Errorf("the browser is led to %q", to)
+	}
+	for _, of := range []url.Values{signIn, given} {
+		told := d.ok(d.with(of.Get("token"), "token", "inspect", "--stdin", "-o", "json")).out
+		var claims struct {
+			Role token.Role `json:"rol"`
+			Ends int64      `json:"exp"`
+		}
+		if err := json.Unmarshal([]byte(told), &claims); err != nil || claims.Role != token.RoleViewer ||
+			time.Until(time.Unix(claims.Ends, 0)) > 5*time.Minute {
+			t.Errorf("the page has the token %s", told)
+		}
 	}
 	for _, said := range []string{quiet.out, quiet.err, string(asked)} {
 		if strings.Contains(said, "eyJ") {

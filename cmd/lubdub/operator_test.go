@@ -27,6 +27,7 @@ type desk struct {
 	api     string
 	home    string
 	server  *running
+	redis   string
 	environ []string
 }
 
@@ -37,7 +38,7 @@ func newDesk(t *testing.T, role token.Role) *desk {
 	redis := redistest.StartServer(t)
 	server := launch(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_LISTEN=127.0.0.1:0",
 		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...), "serve")
-	d := &desk{t: t, home: t.TempDir(), server: server}
+	d := &desk{t: t, home: t.TempDir(), server: server, redis: redis.URL()}
 	d.api, _ = server.urls()
 	d.environ = []string{"XDG_CONFIG_HOME=" + d.home}
 	d.ok(d.with(bearer(t, role, time.Now()), "context", "set", "test", "--server", d.api, "--token", "-"))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	operator "github.com/lubdub-io/lubdub/internal/cli"
-	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -58,17 +57,18 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
-	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "1 task in the queue mail that no ONLINE worker can run", "is paused",
+	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "NOT HEALTHY") })
+	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "It is them.", "1 task in the queue mail that no ONLINE worker can run", "is paused",
 		"lubdub queue resume mail")
 	var told struct {
 		Healthy  bool
-		Findings []judge.Finding
+		Findings []v1.Finding
 		System   *v1.System
 		Stats    *v1.Stats
 	}
 	a := d.is(d.run("status", "-o", "json"), operator.ExitFailed)
 	if err := json.Unmarshal([]byte(a.out), &told); err != nil || told.Healthy || told.System == nil || told.Stats == nil ||
-		judge.Worst(told.Findings) != judge.Fail {
+		v1.Worst(told.Findings) != v1.SeverityFail {
 		t.Errorf("%v: %s", err, a.out)
 	}
 	if a := d.is(d.run("status", "-o", "name"), operator.ExitFailed); strings.TrimSpace(a.out) != "fail" {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Commands are the operator's, as kong reads them.
@@ -64,6 +66,8 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string
+	// CheckRedis looks at a Redis itself, as a server with these settings would use it. Without a URL it is that of the settings.
+	CheckRedis func(ctx context.Context, url, configFile string) ([]v1.Finding, error)
 }
 
 // Getenv finds a variable; the last one wins.

@@ -2,26 +2,35 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 type doctorCmd struct {
+	Redis  string `placeholder:"URL" help:"Check this Redis from here, as a server would use it, without any server; the other settings are those of the environment and of --config."`
+	Config string `short:"c" placeholder:"FILE" help:"With --redis, or instead of it: YAML file with the server's settings (LUBDUB_CONFIG)."`
 	Common `embed:""`
 }
 
 func (*doctorCmd) Help() string {
 	return "Checks the way to the server, the token, the replicas, each Redis that they use and the shards, and says of each whether " +
-		"it is well and what to do where it is not. Exits with 1 when a check fails."
+		"it is well and what to do where it is not. With --redis it asks Redis itself, from this machine, with the settings that a server " +
+		"here would have: version, policy, persistence, what its user may do, round trip, clock, scripts, and what keeps keys there. It " +
+		"writes nothing. Exits with 1 when a check fails."
 }
 
 func (c *doctorCmd) Run(env *Env) error {
+	if c.Redis != "" || c.Config != "" {
+		all, err := env.CheckRedis(env.Context, c.Redis, c.Config)
+		if err != nil {
+			return err
+		}
+		return report(&output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}, all)
+	}
 	s, err := c.open(env)
 	if err != nil {
 		return err
@@ -30,95 +39,79 @@ func (c *doctorCmd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if !s.Format.ForPeople() {
-		raw, err := json.Marshal(map[string]any{"healthy": judge.Worst(all) != judge.Fail, "checks": all})
-		if err != nil {
-			return err
-		}
-		if err := s.Raw(raw); err != nil {
-			return err
-		}
-	} else {
-		for _, f := range all {
-			fmt.Fprintf(s.W, "%s %-18s %s\n", s.Paint(levelMoods[f.Level], fmt.Sprintf("%-4s", f.Level)), f.Check, output.Clean(f.Says))
-			if f.Do != "" {
-				fmt.Fprintf(s.W, "     %-18s -> %s\n", "", f.Do)
-			}
-		}
-	}
-	if judge.Worst(all) == judge.Fail {
-		return silent{}
-	}
-	return nil
+	return report(s.Printer, all)
 }
 
-// diagnose checks one thing after the other, each behind those that it needs.
-func diagnose(ctx context.Context, s *session) (all []judge.Finding, err error) {
+// diagnose checks one thing after the other, each behind those that it needs. What the server can see it judges itself.
+func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 	began := time.Now()
 	running, err := s.client.ServerVersion(ctx)
 	if err != nil {
 		return nil, s.explain(err)
 	}
 	took := time.Since(began)
-	all = append(all, judge.Finding{Check: "server", Level: judge.OK, Says: fmt.Sprintf("%s answers in %s; it is Lubdub %s.", s.where(),
-		output.Duration(took), running.Version)}, s.skew(), s.certificate())
+	all = append(all, finding("server", v1.SeverityOK, fmt.Sprintf("%s answers in %s; it is Lubdub %s.", s.where(), output.Duration(took),
+		running.Version), ""), s.skew(), s.certificate())
 	health, err := s.health(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, s.tokenFinding())
-	known := judge.Known{Health: health}
-	if _, known.System, err = get[v1.System](ctx, s, "/v1/system", nil); err != nil {
+	_, system, err := get[v1.System](ctx, s, "/v1/system", nil)
+	if err != nil {
 		if code := ExitCode(err); code != ExitNotAllowed && code != ExitUnavailable {
 			return nil, err
 		}
-		return append(append(all, judge.Us(known)...), judge.Finding{Check: "system", Level: judge.Fail, Says: err.Error(),
-			Do: "with a token of role viewer, and a store that answers, the rest can be checked"}), nil
+		if health.Status != "ok" {
+			all = append(all, notReady(health))
+		}
+		return append(all, finding("system", v1.SeverityFail, err.Error(),
+			"with a token of role viewer, and a store that answers, the rest can be checked; lubdub doctor --redis asks the store itself")), nil
 	}
-	all = append(all, judge.Us(known)...)
-	all = append(all, judge.Finding{Check: "scripts", Level: judge.OK,
-		Says: fmt.Sprintf("%d shards were read by scripts just now.", len(known.System.Shards))})
-	return all, nil
+	us, _ := parties(system)
+	return append(append(all, us...), finding("scripts", v1.SeverityOK,
+		fmt.Sprintf("%d shards were read by scripts just now.", len(system.Shards)), "")), nil
 }
 
 // skew compares this machine's clock with the server's.
-func (s *session) skew() judge.Finding {
-	ahead := time.Duration(s.ahead.Load()).Round(time.Second)
-	if ahead != 0 {
-		return judge.Finding{Check: "clock-here", Level: judge.Warn, Says: fmt.Sprintf("The server's clock is %v ahead of this machine's.",
-			ahead),
-			Do: "run NTP here; ages that the CLI shows go by the server's clock"}
+func (s *session) skew() v1.Finding {
+	if ahead := time.Duration(s.ahead.Load()).Round(time.Second); ahead != 0 {
+		return finding("clock-here", v1.SeverityWarn, fmt.Sprintf("The server's clock is %v ahead of this machine's.", ahead),
+			"run NTP here; ages that the CLI shows go by the server's clock")
 	}
-	return judge.Finding{Check: "clock-here", Level: judge.OK, Says: "This machine's clock and the server's agree to a second or two."}
+	return finding("clock-here", v1.SeverityOK, "This machine's clock and the server's agree to a second or two.", "")
 }
 
+// certificateEnds is how long before the end of a certificate it is told; the alert of deploy/observability has the same.
+const certificateEnds = 7 * 24 * time.Hour
+
 // certificate says how the server's addresses are secured.
-func (s *session) certificate() judge.Finding {
+func (s *session) certificate() v1.Finding {
 	left := time.Until(time.Unix(s.ends.Load(), 0))
 	switch {
 	case s.ends.Load() == 0 && strings.Contains(s.server, "http://"):
-		return judge.Finding{Check: "tls", Level: judge.OK, Says: "The way to the server is not encrypted: " + s.server + "."}
-	case left < 7*24*time.Hour:
-		return judge.Finding{Check: "tls", Level: judge.Warn, Says: "The server's certificate ends in " + output.Duration(left) + ".",
-			Do: "put a new one where the old one is; it is read within a second"}
+		return finding("tls", v1.SeverityOK, "The way to the server is not encrypted: "+s.server+".", "")
+	case left < certificateEnds:
+		return finding("tls", v1.SeverityWarn, "The server's certificate ends in "+output.Duration(left)+".",
+			"put a new one where the old one is; it is read within a second")
 	}
-	return judge.Finding{Check: "tls", Level: judge.OK, Says: "The server's certificate holds for another " + output.Duration(left) + "."}
+	return finding("tls", v1.SeverityOK, "The server's certificate holds for another "+output.Duration(left)+".", "")
 }
 
 // tokenFinding says how long the token still holds.
-func (s *session) tokenFinding() judge.Finding {
+func (s *session) tokenFinding() v1.Finding {
 	_, claims, err := readClaims(s.token.text)
 	if err != nil {
-		return judge.Finding{Check: "token", Level: judge.Fail, Says: "There is no token that can be read.", Do: s.token.next()}
+		return finding("token", v1.SeverityFail, "There is no token that can be read.", s.token.next())
 	}
 	left := time.Unix(claims.ExpiresAt, 0).Sub(s.now())
 	says := fmt.Sprintf("The token has the role %s in %s/%s and holds for another %s.", claims.Role, claims.Tenant, claims.Workspace,
 		output.Duration(left))
 	switch {
 	case left <= 0:
-		return judge.Finding{Check: "token", Level: judge.Fail, Says: "The token has ended.", Do: s.token.next()}
+		return finding("token", v1.SeverityFail, "The token has ended.", s.token.next())
 	case left < 10*time.Minute:
-		return judge.Finding{Check: "token", Level: judge.Warn, Says: says, Do: s.token.next()}
+		return finding("token", v1.SeverityWarn, says, s.token.next())
 	}
-	return judge.Finding{Check: "token", Level: judge.OK, Says: says}
+	return finding("token", v1.SeverityOK, says, "")
 }

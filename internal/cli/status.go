@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -29,7 +28,10 @@ func (*statusCmd) Help() string {
 
 // state is what status asks for.
 type state struct {
-	judge.Known
+	Health *v1.Health
+	System *v1.System
+	Stats  *v1.Stats
+
 	silent   []entry[v1.Worker]
 	more     int // silent ones that are not in it
 	verdicts *v1.VerdictCounts
@@ -49,21 +51,32 @@ func (c *statusCmd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	us, them := judge.Us(st.Known), judge.Them(st.Known)
-	if st.unread != nil {
-		us = append(us, judge.Finding{Check: "answers", Level: judge.Fail, Says: "Not all that is asked for is answered: " + st.unread.Error(),
-			Do: "ask again; see Redis in `lubdub doctor`, and docs/runbooks.md"})
-	}
+	us, them := st.judged()
 	all := append(slices.Clone(us), them...)
 	if s.Format.ForPeople() {
 		st.show(s, us, them)
 	} else if err := st.whole(s, all); err != nil {
 		return err
 	}
-	if judge.Worst(all) == judge.Fail {
+	if v1.Worst(all) == v1.SeverityFail {
 		return silent{}
 	}
 	return nil
+}
+
+// judged is what the server finds. Here only that is judged which a server cannot tell: that it has not told.
+func (st *state) judged() (us, them []v1.Finding) {
+	switch {
+	case st.System != nil:
+		us, them = parties(st.System)
+	case st.Health != nil && st.Health.Status != "ok":
+		us = append(us, notReady(st.Health))
+	}
+	if st.unread != nil {
+		us = append(us, finding("answers", v1.SeverityFail, "Not all that is asked for is answered: "+st.unread.Error(),
+			"ask again; see Redis in `lubdub doctor`, and docs/runbooks.md"))
+	}
+	return us, them
 }
 
 // readState asks for all of it at once.
@@ -78,14 +91,7 @@ func readState(ctx context.Context, s *session) (*state, error) {
 			by := url.Values{"by": {"reason,machineId,version,queue"}}
 			return st.part(ctx, s, "verdicts", "/v1/stats/verdicts", by, &st.verdicts)
 		},
-		func() error {
-			var list *v1.QueueList
-			err := st.part(ctx, s, "queues", queues.path, nil, &list)
-			if list != nil {
-				st.Queues = list.Queues
-			}
-			return err
-		},
+		func() error { return st.part(ctx, s, "queues", queues.path, nil, new(v1.QueueList)) },
 		func() (err error) { lost, err = silentWorkers(ctx, s, "LOST"); return err },
 		func() (err error) { late, err = silentWorkers(ctx, s, "LATE"); return err },
 	}
@@ -148,9 +154,9 @@ func silentWorkers(ctx context.Context, s *session, liveness string) (*page[v1.W
 }
 
 // whole writes the answer for programs: what was found, and the API's own answers that it was found in.
-func (st *state) whole(s *session, all []judge.Finding) error {
+func (st *state) whole(s *session, all []v1.Finding) error {
 	if s.Format == output.Name {
-		_, err := fmt.Fprintln(s.W, judge.Worst(all))
+		_, err := fmt.Fprintln(s.W, v1.Worst(all))
 		return err
 	}
 	silent := []json.RawMessage{}
@@ -158,7 +164,7 @@ func (st *state) whole(s *session, all []judge.Finding) error {
 		silent = append(silent, e.raw)
 	}
 	answer := map[string]any{
-		"healthy": judge.Worst(all) != judge.Fail, "findings": all, "silent": silent, "health": st.Health,
+		"healthy": v1.Worst(all) != v1.SeverityFail, "findings": all, "silent": silent, "health": st.Health,
 	}
 	for name, raw := range st.raw {
 		answer[name] = raw
@@ -171,19 +177,22 @@ func (st *state) whole(s *session, all []judge.Finding) error {
 }
 
 // show answers people.
-func (st *state) show(s *session, us, them []judge.Finding) {
+func (st *state) show(s *session, us, them []v1.Finding) {
 	all := append(slices.Clone(us), them...)
 	headline := s.Paint(output.Good, "HEALTHY")
-	switch judge.Worst(all) {
-	case judge.Fail:
+	switch v1.Worst(all) {
+	case v1.SeverityFail:
 		headline = s.Paint(output.Bad, "NOT HEALTHY")
-	case judge.Warn:
+	case v1.SeverityWarn:
 		headline = s.Paint(output.Doubtful, "HEALTHY, with doubts")
 	}
 	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.scope(), timeText(v1.At(s.now())))
 	s.question("Who is silent?")
 	st.showSilent(s)
 	s.question("Is it them or us?")
+	if st.System != nil && st.System.Summary.Title != "" {
+		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
+	}
 	s.findings("us", us)
 	s.findings("them", them)
 	s.question("What was lost, and why? (last hour)")
@@ -224,15 +233,15 @@ func called(name *string) string {
 	return " (" + output.Clean(*name) + ")"
 }
 
-var levelMoods = map[judge.Level]output.Mood{judge.OK: output.Good, judge.Warn: output.Doubtful, judge.Fail: output.Bad}
+var levelMoods = map[v1.Severity]output.Mood{v1.SeverityOK: output.Good, v1.SeverityWarn: output.Doubtful, v1.SeverityFail: output.Bad}
 
 // findings tells what is not well, and where all is well, that.
-func (s *session) findings(who string, all []judge.Finding) {
+func (s *session) findings(who string, all []v1.Finding) {
 	bad := 0
 	for _, f := range all {
-		if f.Level != judge.OK {
+		if f.Severity != v1.SeverityOK {
 			bad++
-			fmt.Fprintf(s.W, "  %-5s %s %s\n", who+":", s.Paint(levelMoods[f.Level], fmt.Sprintf("%-4s", f.Level)), output.Clean(f.Says))
+			fmt.Fprintf(s.W, "  %-5s %s %s\n", who+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)), output.Clean(f.Message))
 		}
 	}
 	if bad > 0 {
@@ -240,8 +249,8 @@ func (s *session) findings(who string, all []judge.Finding) {
 	}
 	fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
 	for _, f := range all {
-		if f.Check == "replicas" || f.Check == "shards" || f.Check == "shard-time" || f.Check == "redis-round-trip" {
-			fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Says), "."))
+		if f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip" {
+			fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
 		}
 	}
 	fmt.Fprintln(s.W)
@@ -279,12 +288,12 @@ func (st *state) showLost(s *session) {
 	}
 }
 
-func (st *state) showWhatToDo(s *session, all []judge.Finding) {
+func (st *state) showWhatToDo(s *session, all []v1.Finding) {
 	told := 0
 	for _, f := range all {
-		if f.Do != "" {
+		if f.Remedy != "" {
 			told++
-			fmt.Fprintf(s.W, "  - %s: %s\n", f.Check, f.Do)
+			fmt.Fprintf(s.W, "  - %s: %s\n", f.Code, f.Remedy)
 		}
 	}
 	if len(st.silent) > 0 {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
 	"github.com/lubdub-io/lubdub/internal/top"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -110,7 +110,8 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 	if st.unread != nil {
 		return nil, st.unread
 	}
-	p := &top.Picture{Where: s.scope(), Findings: append(judge.Them(st.Known), judge.Us(st.Known)...), Numbers: numbers(st.Stats)}
+	us, them := st.judged()
+	p := &top.Picture{Where: s.scope(), Findings: append(slices.Clone(them), us...), Numbers: numbers(st.Stats)}
 	if p.Heading, p.Rows, p.More, err = topTables[view].rows(ctx, s); err != nil {
 		return nil, err
 	}

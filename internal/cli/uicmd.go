@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,16 +13,21 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 type uiCmd struct {
-	Print  bool `help:"Print the address, which holds the token, instead of opening it."`
+	Print  bool          `help:"Print the address, which holds the token, instead of opening it."`
+	For    time.Duration `default:"1h" help:"How long the page's token holds, 12h at most, and no longer than the context's own."`
+	Role   string        `placeholder:"ROLE" help:"Role of the page's token, one that may no more than the context's own; unless told that one."`
 	Common `embed:""`
 }
 
 // Help tells where the token goes.
 func (*uiCmd) Help() string {
-	return "Opens the dashboard with the context's token in the address's fragment, which browsers send to nobody. The browser is told an " +
+	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which browsers " +
+		"send to nobody. A server that is older makes none: then the page gets the context's own token, which is said. The browser is told an " +
 		"address on this machine that leads there once, so that the token stands in no list of processes. BROWSER names another browser."
 }
 
@@ -30,12 +36,9 @@ func (c *uiCmd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	text, err := s.tokenText(env.Context)
+	text, err := c.pageToken(env.Context, s)
 	if err != nil {
 		return err
-	}
-	if text == "" {
-		return misuse("%s", s.token.next())
 	}
 	address := DashboardURL(s.server, text, cmp.Or(c.Tenant, s.token.tenant), cmp.Or(c.Workspace, s.token.workspace))
 	if c.Print {
@@ -44,6 +47,35 @@ func (c *uiCmd) Run(env *Env) error {
 	}
 	s.note("Opening the dashboard of %s", s.where())
 	return handOver(env, address)
+}
+
+// pageToken returns what the page is signed in with.
+func (c *uiCmd) pageToken(ctx context.Context, s *session) (string, error) {
+	own, err := s.tokenText(ctx)
+	if err != nil {
+		return "", err
+	}
+	if own == "" {
+		return "", misuse("%s", s.token.next())
+	}
+	life := c.For.Milliseconds()
+	_, made, err := post[v1.CreateTokenResponse](ctx, s, "/v1/tokens", v1.CreateTokenRequest{Role: c.Role, TTLMs: &life})
+	switch {
+	case err == nil:
+		return made.Token, nil
+	case ExitCode(err) != ExitNotFound:
+		return "", err
+	}
+	if c.Role != "" {
+		return "", fmt.Errorf("the server is older than this command and makes no tokens, so the page cannot have the role %s; "+
+			"without --role it gets the context's own token", c.Role)
+	}
+	until := "for as long as it does"
+	if _, claims, err := readClaims(own); err == nil {
+		until = "until " + time.Unix(claims.ExpiresAt, 0).UTC().Format(time.RFC3339)
+	}
+	s.note("The server is older than this command and makes no shorter token: the page gets the context's own, which holds %s", until)
+	return own, nil
 }
 
 // DashboardURL is the address of a server's dashboard, with what signs its user in. That stands in the fragment, which browsers

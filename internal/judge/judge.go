@@ -1,5 +1,6 @@
-// Package judge says in words how a deployment is, from what its API tells and nothing else: whether it is us (Redis, replicas,
-// shards) or them (workers, machines, queues), and what to do. Every surface that answers operators takes its words from here.
+// Package judge says how a deployment is: whether it is us (Redis, replicas, shards) or them (workers, machines, queues), and what
+// to do. The server judges with it, from nothing but what its API tells, and answers with what it finds; whoever shows that to
+// people shows these words and has no limits of its own. `lubdub doctor --redis` judges a Redis by it where no server runs.
 package judge
 
 import (
@@ -12,70 +13,84 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Level is how bad a finding is.
-type Level string
-
-const (
-	OK   Level = "ok"
-	Warn Level = "warn" // will do harm, or has done some
-	Fail Level = "fail" // does harm now
-)
-
-// Finding is one thing that was looked at.
-type Finding struct {
-	// Check is what was looked at, such as redis-policy.
-	Check string `json:"check"`
-	Level Level  `json:"level"`
-	// Says is what was found, in a sentence.
-	Says string `json:"says"`
-	// Do is what to do about it; empty when all is well.
-	Do string `json:"do,omitempty"`
-}
-
-// Known is what the API tells. What is nil is not known and not judged.
+// Known is what is to be judged. What is nil is not known and not judged.
 type Known struct {
 	Health *v1.Health
 	System *v1.System
 	Stats  *v1.Stats
 	Queues []v1.Queue
+	// Unread says why some of it is not known, though it was asked for; empty: all is.
+	Unread string
 }
 
-// Worst is the worst level of findings.
-func Worst(all []Finding) Level {
-	worst := OK
-	for _, f := range all {
-		if f.Level == Fail || f.Level == Warn && worst == OK {
-			worst = f.Level
-		}
-	}
-	return worst
-}
+// Limits of what is well. Where an alert of deploy/observability asks the same, a test holds it to the same number.
+const (
+	lagAllowed  = time.Second            // for which something overdue may wait
+	lagForLong  = 250 * time.Millisecond // the same, throughout the last minute
+	longLag     = time.Minute
+	stopAllowed = time.Second // for which a shard's time may stand: a moment of it is ordinary
+
+	refusedShare     = 0.01 // of the beats that are accepted
+	refusedPerSecond = 0.1  // beyond that
+
+	gapsAtLeast = 100 // samples, before they say anything
+	tightGap    = 0.8 // of the timeout: p99 of who lives is above it
+	amplePart   = 0.1 // p99 below it: the timeout could be shorter
+)
+
+// StepsLookedAt is how many of the newest steps of the series are judged.
+const StepsLookedAt = 6
+
+// All judges all that is known: first us, then them.
+func All(k Known) []v1.Finding { return append(Us(k), Them(k)...) }
 
 // Us judges Lubdub itself and what it stands on.
-func Us(k Known) (all []Finding) {
-	all = append(all, health(k.Health)...)
-	if k.System == nil {
-		return all
+func Us(k Known) []v1.Finding {
+	all := verdict{about: v1.Us, where: "the replica that answers"}
+	all.health(k.Health)
+	if k.Unread != "" {
+		all.fail("answers", "Not all that is asked for is answered: "+k.Unread, "ask again; see what is said of Redis, and docs/runbooks.md")
 	}
-	all = append(all, replicas(k.System)...)
-	for i := range k.System.Redis {
-		all = append(all, redis(&k.System.Redis[i])...)
+	if k.System != nil {
+		all.replicas(k.System)
+		for i := range k.System.Redis {
+			all.redis(&k.System.Redis[i])
+		}
+		all.shards(k.System)
 	}
-	return append(all, shards(k.System)...)
+	if k.Stats != nil {
+		all.lag(k.Stats)
+		all.refusals(k.Stats)
+	}
+	return all.found
 }
 
-func health(h *v1.Health) []Finding {
+// verdict collects what was found of one party.
+type verdict struct {
+	about v1.Party
+	where string // from where Redis was asked
+	found []v1.Finding
+}
+
+func (v *verdict) add(code string, how v1.Severity, message, remedy string) {
+	v.found = append(v.found, v1.Finding{Code: code, Severity: how, About: v.about, Message: message, Remedy: remedy})
+}
+
+func (v *verdict) ok(code, message string)           { v.add(code, v1.SeverityOK, message, "") }
+func (v *verdict) warn(code, message, remedy string) { v.add(code, v1.SeverityWarn, message, remedy) }
+func (v *verdict) fail(code, message, remedy string) { v.add(code, v1.SeverityFail, message, remedy) }
+
+func (v *verdict) health(h *v1.Health) {
 	switch {
 	case h == nil:
-		return nil
 	case h.Status != "ok":
-		return []Finding{{"ready", Fail, "The server that answers is " + h.Status + ": " + h.Message,
-			cmp.Or(h.Next, "see its log, and the store below")}}
+		v.fail("ready", "The server that answers is "+h.Status+": "+h.Message, cmp.Or(h.Next, "see its log, and the store below"))
+	default:
+		v.ok("ready", "The server that answers is ready.")
 	}
-	return []Finding{{"ready", OK, "The server that answers is ready.", ""}}
 }
 
-func replicas(s *v1.System) (all []Finding) {
+func (v *verdict) replicas(s *v1.System) {
 	versions, sweepers := map[string]bool{}, 0
 	for _, r := range s.Replicas {
 		versions[r.Version] = true
@@ -86,96 +101,95 @@ func replicas(s *v1.System) (all []Finding) {
 	says := fmt.Sprintf("%s, %d of them with the role sweeper.", count(len(s.Replicas), "replica"), sweepers)
 	switch {
 	case sweepers == 0:
-		all = append(all, Finding{"replicas", Fail, says + " Nobody looks for the dead.", "start one with --roles sweeper"})
+		v.fail("replicas", says+" Nobody looks for the dead.", "start one with --roles sweeper")
 	case len(versions) > 1:
-		all = append(all, Finding{"replicas", Warn, says + " They run " + count(len(versions), "version") + ".", "finish the upgrade"})
+		v.warn("replicas", says+" They run "+count(len(versions), "version")+".", "finish the upgrade")
 	default:
-		all = append(all, Finding{"replicas", OK, says, ""})
+		v.ok("replicas", says)
 	}
 	if len(s.DifferingSettings) > 0 {
-		all = append(all, Finding{"settings", Warn, "Replicas differ in " + strings.Join(s.DifferingSettings, ", ") + ".",
-			"give all replicas the same; signing keys that differ refuse each other's tokens"})
+		v.warn("settings", "Replicas differ in "+strings.Join(s.DifferingSettings, ", ")+".",
+			"give all replicas the same; signing keys that differ refuse each other's tokens")
 	} else {
-		all = append(all, Finding{"settings", OK, "Replicas have the same keys and settings where they must.", ""})
+		v.ok("settings", "Replicas have the same keys and settings where they must.")
 	}
 	if s.Brake.Held > 0 {
-		all = append(all, Finding{"brake", Warn, fmt.Sprintf("The mass expiry brake remembers %d: so many went silent together that Lubdub "+
-			"suspects itself or the network.", s.Brake.Held),
-			"look at one of their machines; if they are dead, lubdub system release"})
+		v.warn("brake", fmt.Sprintf("The mass expiry brake remembers %d: so many went silent together that Lubdub suspects itself or the "+
+			"network.", s.Brake.Held), "look at one of their machines; if they are dead, lubdub system release")
 	}
-	return all
 }
 
-// What a shard may be behind, and still be well.
-const lagAllowed = time.Second
-
-func shards(s *v1.System) []Finding {
+func (v *verdict) shards(s *v1.System) {
 	var orphans, stopped []string
 	var lag, credit int64
 	for _, h := range s.Shards {
 		if h.Sweeper == nil {
 			orphans = append(orphans, fmt.Sprint(h.Shard))
 		}
-		if h.StoppedMs > 0 {
+		if milliseconds(h.StoppedMs) >= stopAllowed {
 			stopped = append(stopped, fmt.Sprintf("%d (for %v)", h.Shard, milliseconds(h.StoppedMs)))
 		}
 		lag, credit = max(lag, h.LagMs), max(credit, h.OutageCreditMs)
 	}
-	swept := Finding{"shards", OK, fmt.Sprintf("All %d shards are swept, the last %v behind.", len(s.Shards), milliseconds(lag)), ""}
 	switch {
 	case len(orphans) > 0:
-		swept = Finding{"shards", Fail, "Nobody sweeps " + some("shard", orphans) + ": who dies there is not found.",
-			"start a replica with --roles sweeper, and see the log of those that run"}
+		v.fail("shards", "Nobody sweeps "+some("shard", orphans)+": who dies there is not found.",
+			"start a replica with --roles sweeper, and see the log of those that run")
 	case milliseconds(lag) > lagAllowed:
-		swept = Finding{"shards", Warn, fmt.Sprintf("What is overdue waits up to %v to be judged.", milliseconds(lag)),
-			"see Redis below; very many deaths at once take seconds; else add a sweeper"}
+		v.warn("shards", fmt.Sprintf("What is overdue waits up to %v to be judged.", milliseconds(lag)),
+			"see what is said of Redis; very many deaths at once take seconds; else add a sweeper")
+	default:
+		v.ok("shards", fmt.Sprintf("All %d shards are swept, the last %v behind.", len(s.Shards), milliseconds(lag)))
 	}
-	clock := Finding{"shard-time", OK, "Shard time runs: the silent are judged.", ""}
 	switch {
 	case len(stopped) > 0:
-		clock = Finding{"shard-time", Fail, "Time stands in " + some("shard",
-			stopped) + ": beats cannot land there, and nobody is judged silent.",
-			"see Redis and the refusals of beats; it runs again by itself"}
+		v.fail("shard-time", "Time stands in "+some("shard", stopped)+": beats cannot land there, and nobody is judged silent.",
+			"see Redis and the refusals of beats; it runs again by itself")
 	case credit > 0:
-		clock = Finding{"shard-time", Warn, fmt.Sprintf("Outages of the last hour took up to %v out of everyone's silence; nobody died of them.",
-			milliseconds(credit)), "find what stopped: lubdub event ls --type system.*"}
+		v.warn("shard-time", fmt.Sprintf("Outages of the last hour took up to %v out of everyone's silence; nobody died of them.",
+			milliseconds(credit)), "find what stopped: lubdub event ls --type system.*")
+	default:
+		v.ok("shard-time", "Shard time runs: the silent are judged.")
 	}
-	return []Finding{swept, clock}
 }
 
-// Them judges what works for Lubdub.
-func Them(k Known) (all []Finding) {
-	if k.Stats != nil {
-		w := k.Stats.Workers
-		all = append(all, Finding{"workers", OK, fmt.Sprintf("%s fresh, %d late, %d lost; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost,
-			w.Draining), ""})
-		switch f := &all[len(all)-1]; {
-		case w.Lost > 0:
-			f.Level, f.Do = Fail, "lubdub worker ls --liveness lost --silent, then lubdub why of one of them"
-		case w.Late > 0:
-			f.Level, f.Do = Warn, "lubdub worker ls --liveness late --silent"
-		}
+// lag judges how late sweepers were in every step of the last minute; the shards tell of now.
+func (v *verdict) lag(s *v1.Stats) {
+	steps := s.Series.Steps
+	n := int(longLag.Milliseconds() / max(1, s.Series.StepMs))
+	if len(steps) < n || n == 0 {
+		return
 	}
-	for i := range k.Queues {
-		all = append(all, queue(&k.Queues[i])...)
+	least := time.Duration(steps[len(steps)-1].SweepLagMs) * time.Millisecond
+	for _, step := range steps[len(steps)-n:] {
+		least = min(least, milliseconds(step.SweepLagMs))
 	}
-	return all
+	if least > lagForLong {
+		v.warn("sweep-lag", fmt.Sprintf("Throughout the last minute, sweepers have been %v late or more.", least),
+			"add a sweeper, or see what slows Redis: docs/runbooks.md#sweep-lag")
+	}
 }
 
-func queue(q *v1.Queue) (all []Finding) {
-	stuck := 0
-	for _, t := range q.Types {
-		stuck += t.Unrunnable
+// ours are refusals that say something of the server; the others tell a worker that its attempt is over.
+var ours = []string{v1.CodeOverloaded, v1.CodeStoreUnavailable}
+
+// refusals judges what the newest step has turned away.
+func (v *verdict) refusals(s *v1.Stats) {
+	steps := s.Series.Steps
+	if len(steps) == 0 || s.Series.StepMs <= 0 {
+		return
 	}
-	if stuck > 0 {
-		all = append(all, Finding{"queue", Fail, fmt.Sprintf("%s in the queue %s that no ONLINE worker can run.", count(stuck, "task"), q.Queue),
-			"start workers with those types, runtimes and labels: lubdub queue get " + q.Queue + " -o wide"})
+	var refused int64
+	last := steps[len(steps)-1]
+	for _, code := range ours {
+		refused += last.Refused[code]
 	}
-	if q.Paused && q.Depth > 0 {
-		all = append(all, Finding{"queue", Warn, fmt.Sprintf("The queue %s is paused, and %s wait in it.", q.Queue, count(q.Depth, "task")),
-			"lubdub queue resume " + q.Queue})
+	seconds := milliseconds(s.Series.StepMs).Seconds()
+	rate, accepted := float64(refused)/seconds, float64(last.Beats)/seconds
+	if rate > refusedShare*accepted+refusedPerSecond {
+		v.fail("refusals", fmt.Sprintf("%.1f beats a second are turned away, beside %.1f that land.", rate, accepted),
+			"see what is said of Redis and replicas; nobody is judged silent for it: docs/runbooks.md#beats-are-refused")
 	}
-	return all
 }
 
 func some(noun string, all []string) string {

@@ -27,61 +27,162 @@ func well() Known {
 
 func TestWhatIsWellIsFoundWell(t *testing.T) {
 	k := well()
-	for _, f := range append(Us(k), Them(k)...) {
-		if f.Level != OK || f.Do != "" || f.Says == "" {
+	for _, f := range All(k) {
+		if f.Severity != v1.SeverityOK || f.Remedy != "" || f.Message == "" {
 			t.Errorf("%+v", f)
 		}
 	}
-	if all := Us(Known{}); len(all) != 0 || Worst(all) != OK {
+	if all := All(Known{}); len(all) != 0 || v1.Worst(all) != v1.SeverityOK {
 		t.Errorf("what is not known was judged: %+v", all)
 	}
+}
+
+// series is so many steps like one.
+func series(n int, step v1.StatsStep) v1.StatsSeries {
+	return v1.StatsSeries{StepMs: 10_000, Steps: slices.Repeat([]v1.StatsStep{step}, n)}
 }
 
 func TestEachTroubleIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm  func(*Known)
 		check string
-		level Level
+		level v1.Severity
 		says  string
 	}{
-		"degraded":   {func(k *Known) { k.Health = &v1.Health{Status: "degraded", Message: "no Redis"} }, "ready", Fail, "no Redis"},
-		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", Fail, "Nobody looks"},
-		"two versions": {func(k *Known) { k.System.Replicas = append(k.System.Replicas, v1.SystemReplica{Version: "2"}) }, "replicas", Warn,
+		"degraded":   {func(k *Known) { k.Health = &v1.Health{Status: "degraded", Message: "no Redis"} }, "ready", v1.SeverityFail, "no Redis"},
+		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", v1.SeverityFail, "Nobody looks"},
+		"two versions": {func(k *Known) { k.System.Replicas = append(k.System.Replicas, v1.SystemReplica{Version: "2"}) }, "replicas",
+			v1.SeverityWarn,
 			"2 versions"},
-		"other keys":     {func(k *Known) { k.System.DifferingSettings = []string{"signing-keys"} }, "settings", Warn, "signing-keys"},
-		"brake":          {func(k *Known) { k.System.Brake.Held = 7 }, "brake", Warn, "7"},
-		"orphan":         {func(k *Known) { k.System.Shards[1].Sweeper = nil }, "shards", Fail, "shard 1"},
-		"lag":            {func(k *Known) { k.System.Shards[1].LagMs = 4000 }, "shards", Warn, "4s"},
-		"stopped":        {func(k *Known) { k.System.Shards[0].StoppedMs = 1500 }, "shard-time", Fail, "shard 0 (for 1.5s)"},
-		"credit":         {func(k *Known) { k.System.Shards[0].OutageCreditMs = 2000 }, "shard-time", Warn, "2s"},
-		"down":           {func(k *Known) { k.System.Redis[0].Error = text("timeout") }, "redis", Fail, "10.0.0.1:6379 does not answer: timeout"},
-		"old":            {func(k *Known) { k.System.Redis[0].Version = text("6.2.1") }, "redis-version", Warn, "6.2.1"},
-		"no version":     {func(k *Known) { k.System.Redis[0].Version = nil }, "redis-version", Warn, "not tell"},
-		"embedded":       {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", Warn, "for trying"},
-		"evicts":         {func(k *Known) { k.System.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, "redis-policy", Fail, "allkeys-lru"},
-		"full":           {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", Warn, "4992 MiB of 4096"},
-		"no persistence": {func(k *Known) { k.System.Redis[0].AppendOnly = false }, "redis-persistence", Warn, "crash loses"},
-		"far":            {func(k *Known) { k.System.Redis[0].RoundTripMs = 80 }, "redis-round-trip", Warn, "80.0 ms"},
-		"clock":          {func(k *Known) { k.System.Redis[0].ClockOffsetMs = -3000 }, "clock", Warn, "-3000 ms"},
-		"lost":           {func(k *Known) { k.Stats.Workers.Lost = 1 }, "workers", Fail, "1 lost"},
-		"late":           {func(k *Known) { k.Stats.Workers.Late = 1 }, "workers", Warn, "1 late"},
-		"stuck":          {func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} }, "queue", Fail, "2 tasks in the queue mail"},
-		"paused":         {func(k *Known) { k.Queues[0].Paused = true }, "queue", Warn, "paused"},
+		"other keys": {func(k *Known) { k.System.DifferingSettings = []string{"signing-keys"} }, "settings",
+			v1.SeverityWarn, "signing-keys"},
+		"brake":   {func(k *Known) { k.System.Brake.Held = 7 }, "brake", v1.SeverityWarn, "7"},
+		"orphan":  {func(k *Known) { k.System.Shards[1].Sweeper = nil }, "shards", v1.SeverityFail, "shard 1"},
+		"lag":     {func(k *Known) { k.System.Shards[1].LagMs = 4000 }, "shards", v1.SeverityWarn, "4s"},
+		"stopped": {func(k *Known) { k.System.Shards[0].StoppedMs = 1500 }, "shard-time", v1.SeverityFail, "shard 0 (for 1.5s)"},
+		"credit":  {func(k *Known) { k.System.Shards[0].OutageCreditMs = 2000 }, "shard-time", v1.SeverityWarn, "2s"},
+		"down": {func(k *Known) { k.System.Redis[0].Error = text("timeout") }, "redis",
+			v1.SeverityFail, "10.0.0.1:6379 does not answer: timeout"},
+		"old":        {func(k *Known) { k.System.Redis[0].Version = text("6.2.1") }, "redis-version", v1.SeverityWarn, "6.2.1"},
+		"no version": {func(k *Known) { k.System.Redis[0].Version = nil }, "redis-version", v1.SeverityWarn, "not tell"},
+		"embedded":   {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", v1.SeverityWarn, "for trying"},
+		"evicts": {func(k *Known) { k.System.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, "redis-policy",
+			v1.SeverityFail, "allkeys-lru"},
+		"full":           {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityWarn, "4992 MiB of 4096"},
+		"no persistence": {func(k *Known) { k.System.Redis[0].AppendOnly = false }, "redis-persistence", v1.SeverityWarn, "crash loses"},
+		"far":            {func(k *Known) { k.System.Redis[0].RoundTripMs = 80 }, "redis-round-trip", v1.SeverityWarn, "80.0 ms"},
+		"clock":          {func(k *Known) { k.System.Redis[0].ClockOffsetMs = -3000 }, "clock", v1.SeverityWarn, "-3000 ms"},
+		"lost":           {func(k *Known) { k.Stats.Workers.Lost = 1 }, "workers", v1.SeverityFail, "1 lost"},
+		"late":           {func(k *Known) { k.Stats.Workers.Late = 1 }, "workers", v1.SeverityWarn, "1 late"},
+		"stuck": {func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} }, "queue",
+			v1.SeverityFail, "2 tasks in the queue mail"},
+		"stood a moment": {func(k *Known) { k.System.Shards[0].StoppedMs, k.System.Shards[0].OutageCreditMs = 999, 300 }, "shard-time",
+			v1.SeverityWarn, "300ms"},
+		"long lag": {func(k *Known) { k.Stats.Series = series(6, v1.StatsStep{SweepLagMs: 300}) }, "sweep-lag", v1.SeverityWarn, "300ms"},
+		"refused": {func(k *Known) {
+			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Beats: 1000, Refused: map[string]int64{"overloaded": 20}}})
+		}, "refusals", v1.SeverityFail, "2.0 beats a second are turned away, beside 100.0"},
+		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
+		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
+			"p99 of live tasks come to 85 % of their timeout"},
+		"paused": {func(k *Known) { k.Queues[0].Paused = true }, "queue", v1.SeverityWarn, "paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := well()
 			c.harm(&k)
-			all := append(Us(k), Them(k)...)
-			at := slices.IndexFunc(all, func(f Finding) bool { return f.Level != OK })
+			all := All(k)
+			at := slices.IndexFunc(all, func(f v1.Finding) bool { return f.Severity != v1.SeverityOK })
 			if at < 0 {
 				t.Fatal("nothing was found")
 			}
-			if f := all[at]; f.Check != c.check || f.Level != c.level || !strings.Contains(f.Says, c.says) || f.Do == "" {
+			if f := all[at]; f.Code != c.check || f.Severity != c.level || !strings.Contains(f.Message, c.says) || f.Remedy == "" {
 				t.Errorf("%+v", f)
 			}
-			if Worst(all) != c.level {
-				t.Errorf("the worst is %s", Worst(all))
+			if s := Summarise(all); s.Severity != c.level || s.About != all[at].About || s.Title == "" ||
+				!strings.HasPrefix(s.Message, all[at].Message) {
+				t.Errorf("the summary is %+v", s)
 			}
 		})
+	}
+}
+
+// What is ordinary is not told as trouble.
+func TestWhatIsOrdinaryIsWell(t *testing.T) {
+	for name, change := range map[string]func(*Known){
+		"valkey":            func(k *Known) { k.System.Redis[0].Version = text("valkey 8.0.1") },
+		"stood for moments": func(k *Known) { k.System.Shards[0].StoppedMs = 999 },
+		"a lag that passed": func(k *Known) {
+			k.Stats.Series = series(6, v1.StatsStep{SweepLagMs: 900})
+			k.Stats.Series.Steps[5].SweepLagMs = 10
+		},
+		"a lag that began": func(k *Known) { k.Stats.Series = series(5, v1.StatsStep{SweepLagMs: 900}) },
+		"refusals that concern their workers": func(k *Known) {
+			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Refused: map[string]int64{v1.CodeTaskExpired: 1000}}})
+		},
+		"one that was refused": func(k *Known) {
+			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Refused: map[string]int64{v1.CodeOverloaded: 1}}})
+		},
+		"gaps of a few":    func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.99, Samples: 100} },
+		"gaps as meant":    func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.8, Samples: 1000} },
+		"ample timeouts":   func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.05, Samples: 1000} },
+		"paused and empty": func(k *Known) { k.Queues[0].Paused, k.Queues[0].Depth = true, 0 },
+	} {
+		k := well()
+		change(&k)
+		for _, f := range All(k) {
+			if f.Severity != v1.SeverityOK || f.Remedy != "" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
+
+// A summary answers whether it is them or us, by the worst that was found; what else is wrong comes after it.
+func TestASummaryAnswersThemOrUs(t *testing.T) {
+	us := func(how v1.Severity) v1.Finding {
+		return v1.Finding{Code: "a", Severity: how, About: v1.Us, Message: "Ours."}
+	}
+	them := func(how v1.Severity) v1.Finding {
+		return v1.Finding{Code: "b", Severity: how, About: v1.Them, Message: "Theirs."}
+	}
+	stands := v1.Finding{Code: "shards", Severity: v1.SeverityOK, About: v1.Us, Message: "Swept."}
+	for _, c := range []struct {
+		all  []v1.Finding
+		want v1.Summary
+	}{
+		{nil, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All is well", Message: "Nothing is wrong."}},
+		{[]v1.Finding{stands}, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All is well", Message: "Nothing is wrong. Swept."}},
+		{[]v1.Finding{us(v1.SeverityFail), them(v1.SeverityFail), stands},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "It is us, and perhaps them", Message: "Ours. Theirs. Swept."}},
+		{[]v1.Finding{us(v1.SeverityWarn), them(v1.SeverityFail)},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "It is them", Message: "Theirs. Ours."}},
+		{[]v1.Finding{us(v1.SeverityWarn)},
+			v1.Summary{Severity: v1.SeverityWarn, About: v1.Us, Title: "It works; see to Lubdub", Message: "Ours."}},
+		{slices.Repeat([]v1.Finding{us(v1.SeverityFail)}, 9),
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Us, Title: "It is us", Message: "Ours. Ours. Ours. And 6 more."}},
+	} {
+		if got := Summarise(c.all); got != c.want {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+	for _, how := range []v1.Severity{v1.SeverityWarn, v1.SeverityFail} {
+		for _, about := range []v1.Party{v1.Us, v1.Them, v1.Both} {
+			if titles[how][about] == "" {
+				t.Errorf("%s about %s has no title", how, about)
+			}
+		}
+	}
+}
+
+// However many queues there are, the findings are few.
+func TestManyQueuesAreFewFindings(t *testing.T) {
+	var k Known
+	for range 1000 {
+		k.Queues = append(k.Queues, v1.Queue{Queue: "q", Paused: true, Depth: 1, Types: []v1.QueueType{{Unrunnable: 1}}})
+	}
+	all := Them(k)
+	if len(all) != 2*(queuesTold+1) || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
+		!strings.HasPrefix(all[len(all)-1].Message, "990 queues more are paused") {
+		t.Errorf("%d findings: %+v", len(all), all[len(all)-1])
 	}
 }

@@ -20,78 +20,93 @@ const (
 const embedded = "embedded"
 
 // redis judges one server by what it says of itself.
-func redis(r *v1.SystemRedis) []Finding {
+func (v *verdict) redis(r *v1.SystemRedis) {
 	name := "Redis"
 	if r.Address != nil {
 		name = "Redis " + *r.Address
 	}
-	if r.Error != nil {
-		return []Finding{{"redis", Fail, name + " does not answer: " + *r.Error,
-			"see that it runs and can be reached; its shards go on by themselves when it is back"}}
+	switch {
+	case r.Error != nil:
+		v.fail("redis", name+" does not answer: "+*r.Error, "see that it runs and can be reached; its shards go on by themselves when it is back")
+		return
+	case r.Version != nil && *r.Version == embedded:
+		v.warn("redis", "Redis is embedded: for trying only. Nothing outlives the process.", "name a real one with --redis")
+		return
 	}
-	if r.Version != nil && *r.Version == embedded {
-		return []Finding{{"redis", Warn, "Redis is embedded: for trying only. Nothing outlives the process.", "name a real one with --redis"}}
-	}
-	return []Finding{version(name, r), policy(name, r), memory(name, r), persistence(name, r), roundTrip(name, r), clock(name, r)}
+	v.version(name, r)
+	v.policy(name, r)
+	v.memory(name, r)
+	v.persistence(name, r)
+	v.roundTrip(name, r)
+	v.clock(name, r)
 }
 
-func version(name string, r *v1.SystemRedis) Finding {
+func (v *verdict) version(name string, r *v1.SystemRedis) {
 	if r.Version == nil {
-		return Finding{"redis-version", Warn, name + " does not tell its version.", "allow INFO to its user: deploy/redis/users.acl"}
+		v.warn("redis-version", name+" does not tell its version.", "allow INFO to its user: deploy/redis/users.acl")
+		return
 	}
-	major, _, _ := strings.Cut(*r.Version, ".")
+	number := strings.TrimPrefix(*r.Version, "valkey ") // whose numbers go on from Redis 7.2
+	major, _, _ := strings.Cut(number, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldestMajor {
-		return Finding{"redis-version", Warn, name + " is version " + *r.Version + "; Lubdub is tested on 7 and later.", "upgrade it"}
+		v.warn("redis-version", name+" is version "+*r.Version+"; Lubdub is tested on 7 and later.", "upgrade it")
+		return
 	}
-	return Finding{"redis-version", OK, name + " is version " + *r.Version + ".", ""}
+	v.ok("redis-version", name+" is version "+*r.Version+".")
 }
 
-func policy(name string, r *v1.SystemRedis) Finding {
+func (v *verdict) policy(name string, r *v1.SystemRedis) {
 	switch {
 	case r.MaxMemoryPolicy == nil:
-		return Finding{"redis-policy", Warn, name + " does not tell its maxmemory-policy.", "allow INFO to its user: deploy/redis/users.acl"}
+		v.warn("redis-policy", name+" does not tell its maxmemory-policy.", "allow INFO to its user: deploy/redis/users.acl")
 	case *r.MaxMemoryPolicy != "noeviction":
-		return Finding{"redis-policy", Fail, name + " may throw tasks away: its maxmemory-policy is " + *r.MaxMemoryPolicy + ".",
-			"redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"}
+		v.fail("redis-policy", name+" may throw tasks away: its maxmemory-policy is "+*r.MaxMemoryPolicy+".",
+			"redis-cli CONFIG SET maxmemory-policy noeviction, and in its file")
+	default:
+		v.ok("redis-policy", name+" evicts nothing.")
 	}
-	return Finding{"redis-policy", OK, name + " evicts nothing.", ""}
 }
 
-func memory(name string, r *v1.SystemRedis) Finding {
+func (v *verdict) memory(name string, r *v1.SystemRedis) {
 	used := fmt.Sprintf("%s uses %d MiB", name, r.MemoryBytes>>20)
 	if r.MaxMemoryBytes == 0 {
-		return Finding{"redis-memory", OK, used + ", and may use all that there is.", ""}
+		v.ok("redis-memory", used+", and may use all that there is.")
+		return
 	}
 	used += fmt.Sprintf(" of %d.", r.MaxMemoryBytes>>20)
 	if float64(r.MemoryBytes) > memoryShare*float64(r.MaxMemoryBytes) {
-		return Finding{"redis-memory", Warn, used, "raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention"}
+		v.warn("redis-memory", used, "raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention")
+		return
 	}
-	return Finding{"redis-memory", OK, used, ""}
+	v.ok("redis-memory", used)
 }
 
-func persistence(name string, r *v1.SystemRedis) Finding {
+func (v *verdict) persistence(name string, r *v1.SystemRedis) {
 	switch {
 	case r.AppendOnly:
-		return Finding{"redis-persistence", OK, name + " keeps an append-only file.", ""}
+		v.ok("redis-persistence", name+" keeps an append-only file.")
 	case r.Replicas > 0:
-		return Finding{"redis-persistence", OK, fmt.Sprintf("%s has %s, and no append-only file.", name, count(r.Replicas, "replica")), ""}
+		v.ok("redis-persistence", fmt.Sprintf("%s has %s, and no append-only file.", name, count(r.Replicas, "replica")))
+	default:
+		v.warn("redis-persistence", name+" has neither an append-only file nor a replica: a crash loses what was since its last snapshot.",
+			"redis-cli CONFIG SET appendonly yes, and in its file; or give it a replica")
 	}
-	return Finding{"redis-persistence", Warn, name + " has neither an append-only file nor a replica: a crash loses what was since its last " +
-		"snapshot.", "redis-cli CONFIG SET appendonly yes, and in its file; or give it a replica"}
 }
 
-func roundTrip(name string, r *v1.SystemRedis) Finding {
+func (v *verdict) roundTrip(name string, r *v1.SystemRedis) {
 	says := fmt.Sprintf("%s answers in %.1f ms.", name, r.RoundTripMs)
 	if r.RoundTripMs > roundTripMs {
-		return Finding{"redis-round-trip", Warn, says, "put it nearer; SLOWLOG GET and INFO commandstats tell who keeps it busy"}
+		v.warn("redis-round-trip", says, "put it nearer; SLOWLOG GET and INFO commandstats tell who keeps it busy")
+		return
 	}
-	return Finding{"redis-round-trip", OK, says, ""}
+	v.ok("redis-round-trip", says)
 }
 
-func clock(name string, r *v1.SystemRedis) Finding {
-	says := fmt.Sprintf("%s is %+.0f ms ahead of the replica that answers.", name, r.ClockOffsetMs)
+func (v *verdict) clock(name string, r *v1.SystemRedis) {
+	says := fmt.Sprintf("%s is %+.0f ms ahead of %s.", name, r.ClockOffsetMs, v.where)
 	if r.ClockOffsetMs > clockAheadMs || r.ClockOffsetMs < -clockAheadMs {
-		return Finding{"clock", Warn, says, "run NTP on both; deadlines go by Redis's clock"}
+		v.warn("clock", says, "run NTP on both; deadlines go by Redis's clock")
+		return
 	}
-	return Finding{"clock", OK, says, ""}
+	v.ok("clock", says)
 }

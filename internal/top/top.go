@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Source is what the view shows and acts on.
@@ -41,7 +41,7 @@ type Act struct {
 // Picture is what was there at a moment.
 type Picture struct {
 	Where    string
-	Findings []judge.Finding
+	Findings []v1.Finding
 	// Numbers are the deployment's, in one line.
 	Numbers string
 	Heading []string

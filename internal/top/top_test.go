@@ -14,7 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // stand is a Source in memory.
@@ -28,7 +28,7 @@ func (s *stand) Look(_ context.Context, view int) (*Picture, error) {
 		return nil, s.err
 	}
 	p := &Picture{Where: "a/b of here", Heading: []string{"ID", "STATE", "BEAT"}, At: time.Now(), Numbers: "numbers",
-		Findings: []judge.Finding{{Check: "x", Level: judge.Fail, Says: "Nobody sweeps.", Do: "start one"}}}
+		Findings: []v1.Finding{{Code: "x", Severity: v1.SeverityFail, Message: "Nobody sweeps.", Remedy: "start one"}}}
 	for i := range 40 {
 		p.Rows = append(p.Rows, Row{fmt.Sprintf("id-%d-%02d", view, i), []output.Cell{
 			output.Text(fmt.Sprintf("id-%d-%02d", view, i)), output.Word("RUNNING"), output.Text(fmt.Sprintf("%ds", (i*7)%40)),

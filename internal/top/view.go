@@ -9,7 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/judge"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 var (
@@ -20,7 +20,7 @@ var (
 		output.Good: lipgloss.NewStyle().Foreground(lipgloss.Green), output.Doubtful: lipgloss.NewStyle().Foreground(lipgloss.Yellow),
 		output.Bad: lipgloss.NewStyle().Foreground(lipgloss.Red), output.Faint: faint,
 	}
-	levels = map[judge.Level]output.Mood{judge.OK: output.Good, judge.Warn: output.Doubtful, judge.Fail: output.Bad}
+	levels = map[v1.Severity]output.Mood{v1.SeverityOK: output.Good, v1.SeverityWarn: output.Doubtful, v1.SeverityFail: output.Bad}
 )
 
 // Lines above and below the table.
@@ -79,14 +79,14 @@ func (m *model) live() string {
 }
 
 // sentence is the worst of what was found, or that all is well.
-func sentence(all []judge.Finding) string {
-	worst := judge.Worst(all)
+func sentence(all []v1.Finding) string {
+	worst := v1.Worst(all)
 	n := 0
 	first := ""
 	for _, f := range all {
-		if f.Level == worst && worst != judge.OK {
+		if f.Severity == worst && worst != v1.SeverityOK {
 			if n++; n == 1 {
-				first = output.Clean(f.Says)
+				first = output.Clean(f.Message)
 			}
 		}
 	}

@@ -57,7 +57,9 @@ func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, erro
 	return s.queues(ctx, "queues", scope, "")
 }
 
-// Queue returns one queue. A queue that has no waiting or running tasks and no workers, and is not paused, is unknown.
+// Queue returns one queue. A queue that has no tasks that wait or run and no workers, and is not paused, is unknown. One all of whose
+// tasks wait for their time is looked for among the newest that are QUEUED, as many as a page of a list looks at: whoever polls it
+// is to learn that nothing can be claimed now, and not that its name is wrong.
 func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := s.queues(ctx, "queue", scope, name)
@@ -65,6 +67,15 @@ func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Q
 		return nil, err
 	}
 	if len(found) == 0 {
+		waiting, err := s.tasks.List(ctx, model.TaskFilter{
+			Scope: scope, States: []model.State{model.Queued}, Queue: name, Descending: true, PageSize: 1,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(waiting.Tasks) > 0 {
+			return &Queue{Name: name, Workers: map[model.WorkerStatus]int{}}, nil
+		}
 		return nil, &model.Error{Code: QueueNotFound, Op: "queue", Message: "nothing is known of this queue in this tenant and workspace: " +
 			"no task waits in it or runs, it has no workers and is not paused; check the name"}
 	}

@@ -19,6 +19,7 @@ const (
 	examinedName = "examined"
 	repairedName = "repaired"
 	tookName     = "took:" // beats answered within so many seconds, those of faster ones not included
+	gapsName     = "gap:"  // gaps between beats of up to such a part of their timeouts, likewise
 )
 
 // counters are the families that are read, and the label that is kept of each.
@@ -34,6 +35,7 @@ var counters = map[string]struct{ name, label string }{
 
 const (
 	requestSeconds = "lubdub_http_request_seconds"
+	gapRatio       = "lubdub_beat_gap_ratio"
 	sweepLag       = "lubdub_sweep_lag_seconds"
 	beatRoute      = "heartbeat" // with which the routes of beats end, apart from a plural
 )
@@ -62,7 +64,13 @@ func gather(g prometheus.Gatherer) (*counted, error) {
 			}
 		case f.GetName() == requestSeconds:
 			for _, m := range f.GetMetric() {
-				c.addBuckets(m)
+				if strings.HasSuffix(strings.TrimSuffix(labelOf(m, "route"), "s"), beatRoute) {
+					c.addBuckets(tookName, m)
+				}
+			}
+		case f.GetName() == gapRatio:
+			for _, m := range f.GetMetric() {
+				c.addBuckets(gapsName, m)
 			}
 		case f.GetName() == sweepLag:
 			for _, m := range f.GetMetric() {
@@ -82,17 +90,14 @@ func labelOf(m *dto.Metric, name string) string {
 	return ""
 }
 
-// addBuckets adds how many beats took how long.
-func (c *counted) addBuckets(m *dto.Metric) {
-	if !strings.HasSuffix(strings.TrimSuffix(labelOf(m, "route"), "s"), beatRoute) {
-		return
-	}
+// addBuckets adds how many lie up to each bound and above the one before it.
+func (c *counted) addBuckets(name string, m *dto.Metric) {
 	before := uint64(0)
 	for _, b := range m.GetHistogram().GetBucket() {
-		c.counts[tookName+strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)] += int64(b.GetCumulativeCount() - before)
+		c.counts[name+strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)] += int64(b.GetCumulativeCount() - before)
 		before = b.GetCumulativeCount()
 	}
-	c.counts[tookName+"+Inf"] += int64(m.GetHistogram().GetSampleCount() - before)
+	c.counts[name+"+Inf"] += int64(m.GetHistogram().GetSampleCount() - before)
 }
 
 // since returns what has been counted since then. Counters of a process only rise.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestOneAsksForAll(t *testing.T) {
 
 // A percentile lies where that share of the requests ends.
 func TestPercentiles(t *testing.T) {
-	inf := 1e300
+	inf := math.Inf(1)
 	for _, c := range []struct {
 		took map[float64]int64
 		want time.Duration
@@ -62,8 +63,22 @@ func TestPercentiles(t *testing.T) {
 		{map[float64]int64{0.001: 50, 0.01: 50, inf: 0}, 9820 * time.Microsecond},
 		{map[float64]int64{0.001: 10, 0.01: 0, inf: 90}, 10 * time.Millisecond},
 	} {
-		if got := percentile(c.took, 0.99); got.Round(time.Microsecond) != c.want {
+		if got := time.Duration(quantile(c.took, 0.99) * float64(time.Second)); got.Round(time.Microsecond) != c.want {
 			t.Errorf("%v: %v, want %v", c.took, got, c.want)
 		}
+	}
+}
+
+// How close tasks come to their timeouts is told of all steps together, and nobody who lives was silent for longer than that.
+func TestGapsOfAllStepsAreOne(t *testing.T) {
+	if g := gapsOf([]*Step{{}, {gaps: map[float64]int64{0.1: 0}}}); g != (Gaps{}) {
+		t.Errorf("of nothing: %+v", g)
+	}
+	g := gapsOf([]*Step{{gaps: map[float64]int64{0.4: 90}}, {gaps: map[float64]int64{0.4: 6, 0.9: 4}}})
+	if g.Samples != 100 || g.Most != 0.9 || g.P50 < 0.3 || g.P50 > 0.4 || g.P99 < 0.8 || g.P99 > 0.9 {
+		t.Errorf("%+v", g)
+	}
+	if g := gapsOf([]*Step{{gaps: map[float64]int64{0.5: 1, math.Inf(1): 1}}}); g.Most != 1 || g.Samples != 2 {
+		t.Errorf("%+v", g)
 	}
 }

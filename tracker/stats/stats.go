@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
 // Stats are what there is in a scope, and what has gone on in the deployment in the last hour.
@@ -12,6 +13,7 @@ type Stats struct {
 	At     time.Time
 	Counts *Counts // of the scope
 	Steps  []*Step // of the last hour, oldest first, without those in which nobody reported
+	Gaps   Gaps    // of the last hour
 }
 
 // Stats answers about one scope, about all of a tenant where the workspace is empty, or about all for the zero Scope. The
@@ -31,7 +33,17 @@ func (s *Service) Stats(ctx context.Context, scope model.Scope) (*Stats, error) 
 	if err != nil {
 		return nil, s.refused(err)
 	}
-	return &Stats{At: steps.now, Counts: counts, Steps: steps.steps}, nil
+	return &Stats{At: steps.now, Counts: counts, Steps: steps.steps, Gaps: steps.gaps}, nil
+}
+
+// QueuesNow lists the queues of a scope as Queues does. The answer may be a second old, and is shared: nobody changes it.
+func (s *Service) QueuesNow(ctx context.Context, scope model.Scope) ([]*queues.Queue, error) {
+	ctx = s.store.Within(ctx, 0)
+	found, err := answer(ctx, s.snapshots, "queues "+scope.String(), func() ([]*queues.Queue, error) { return s.queues.Queues(ctx, scope) })
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	return found, nil
 }
 
 // refused is an error as callers know it: one whose time is over while it waits for another's answer is too late.

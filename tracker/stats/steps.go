@@ -26,6 +26,8 @@ type Step struct {
 	Repaired int64
 	SweepLag time.Duration
 	BeatP99  time.Duration // of beats' requests; 0: there were none
+
+	gaps map[float64]int64 // between beats, by the upper bound of their part of the timeout
 }
 
 // StepsKept is how many steps the series has: an hour.
@@ -39,6 +41,7 @@ const (
 type lastHour struct {
 	now   time.Time
 	steps []*Step
+	gaps  Gaps
 }
 
 // readHour reads the steps of the last hour. Those to which nobody reports any more are remembered.
@@ -70,6 +73,7 @@ func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 		}
 	}
 	slices.SortFunc(hour.steps, func(a, b *Step) int { return a.Began.Compare(b.Began) })
+	hour.gaps = gapsOf(hour.steps)
 	return hour, nil
 }
 
@@ -97,7 +101,7 @@ func newStep(number int64, fields map[string]string) *Step {
 		return nil
 	}
 	s := &Step{Began: time.UnixMilli(number * stepMillis).UTC(), Refused: map[string]int64{}, Verdicts: map[string]int64{},
-		Claims: map[string]int64{}}
+		Claims: map[string]int64{}, gaps: map[float64]int64{}}
 	took := map[float64]int64{}
 	for name, text := range fields {
 		n := schema.ParseInt(text)
@@ -112,6 +116,9 @@ func newStep(number int64, fields map[string]string) *Step {
 		case tookName:
 			bound, _ := strconv.ParseFloat(of, 64)
 			took[bound] = n
+		case gapsName:
+			bound, _ := strconv.ParseFloat(of, 64)
+			s.gaps[bound] = n
 		case "r:":
 			s.Replicas++
 		case "beats:":
@@ -128,7 +135,7 @@ func newStep(number int64, fields map[string]string) *Step {
 			s.Levels = levelsOf(fields)
 		}
 	}
-	s.BeatP99 = percentile(took, 0.99)
+	s.BeatP99 = time.Duration(quantile(took, 0.99) * float64(time.Second))
 	return s
 }
 
@@ -148,30 +155,4 @@ func levelsOf(fields map[string]string) *Counts {
 	c.Only = fields[onlyLevel]
 	c.OldestOverdue = millis(schema.ParseInt(fields[overdueLevel]))
 	return c
-}
-
-// percentile estimates below which time a share of the requests lies, by how many lie below each bound in seconds and above the
-// one before it. Within a bucket they are taken to be spread evenly; beyond the last bound it is that bound.
-func percentile(took map[float64]int64, share float64) time.Duration {
-	bounds, all := make([]float64, 0, len(took)), int64(0)
-	for bound, n := range took {
-		bounds, all = append(bounds, bound), all+n
-	}
-	slices.Sort(bounds)
-	wanted, below, last := share*float64(all), 0.0, 0.0
-	for _, bound := range bounds {
-		n := float64(took[bound])
-		if bound > 1e9 { // it is infinite
-			break
-		}
-		if n > 0 && below+n >= wanted {
-			last += (bound - last) * (wanted - below) / n
-			break
-		}
-		below, last = below+n, bound
-	}
-	if all == 0 {
-		return 0
-	}
-	return time.Duration(last * float64(time.Second))
 }

@@ -126,6 +126,19 @@ func differing(replicas []Replica) (names []string) {
 	return names
 }
 
+// Compare holds what a process says of itself, before it runs, against what those that run have said, as they left it: how many
+// these are, and which settings are not the same on all.
+func Compare(own Facts, said []json.RawMessage) (others int, differ []string) {
+	all := []Replica{{Facts: own}}
+	for _, text := range said {
+		var r Replica
+		if json.Unmarshal(text, &r.Facts) == nil {
+			all = append(all, r)
+		}
+	}
+	return len(all) - 1, differing(all)
+}
+
 // readShards asks all shards. away: a node is known not to answer, so its shards are left out; there must be others.
 func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 	groups := s.store.AllTogether()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // NodeHealth is what a Redis server says of itself. What it does not say is zero.
@@ -47,15 +49,19 @@ func (s *Store) NodesHealth(ctx context.Context) []NodeHealth {
 }
 
 func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
-	h := NodeHealth{Address: n.client.Options().Addr}
 	if n.silent.Load() {
-		h.Err = s.Late()
-		return h
+		return NodeHealth{Address: n.client.Options().Addr, Err: s.Late()}
 	}
+	return s.healthOf(ctx, n.client)
+}
+
+// healthOf asks a server whether or not it is known to answer.
+func (s *Store) healthOf(ctx context.Context, client *redis.Client) NodeHealth {
+	h := NodeHealth{Address: client.Options().Addr}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	asked := time.Now()
-	now, err := n.client.Time(ctx).Result()
+	now, err := client.Time(ctx).Result()
 	if err != nil {
 		h.Err = err
 		return h
@@ -66,7 +72,7 @@ func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
 		h.Address, h.Version, h.Role = "", "embedded", "master"
 		return h
 	}
-	text, err := n.client.Info(ctx, "server", "memory", "replication", "persistence").Result()
+	text, err := client.Info(ctx, "server", "memory", "replication", "persistence").Result()
 	if err != nil {
 		h.Err = err
 		return h

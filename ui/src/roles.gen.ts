@@ -11,6 +11,7 @@ export const rolesOf: Record<string, readonly string[]> = {
   createSchedule: ['operator', 'dispatcher', 'admin'],
   createTask: ['submitter', 'dispatcher', 'admin'],
   createTasks: ['submitter', 'dispatcher', 'admin'],
+  createToken: ['viewer', 'submitter', 'operator', 'dispatcher', 'enroll', 'admin'],
   createWebhook: ['operator', 'dispatcher', 'admin'],
   deleteSchedule: ['operator', 'dispatcher', 'admin'],
   deleteWebhook: ['operator', 'dispatcher', 'admin'],

@@ -12,7 +12,22 @@ type Stats struct {
 	Rates StatsRates `json:"rates"`
 	// LastHour is the sum of the steps, of the whole deployment.
 	LastHour StatsCounts `json:"lastHour"`
-	Series   StatsSeries `json:"series"`
+	// BeatGapRatio is how close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not
+	// sampled.
+	BeatGapRatio *BeatGapRatio `json:"beatGapRatio"`
+	Series       StatsSeries   `json:"series"`
+}
+
+// BeatGapRatio is the time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been
+// their end. It is estimated from a histogram.
+type BeatGapRatio struct {
+	// P50 is what half of the gaps stay below, P99 what all but one in a hundred do.
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	// Max is what all stay below, to a tenth.
+	Max float64 `json:"max"`
+	// Samples is how many gaps were looked at.
+	Samples int64 `json:"samples"`
 }
 
 // Levels are how many there are at a moment.
@@ -121,6 +136,10 @@ type System struct {
 	Reconciler SystemReconciler `json:"reconciler"`
 	// DifferingSettings names the settings that are not the same on all replicas and should be.
 	DifferingSettings []string `json:"differingSettings"`
+	// Summary is whether it is them or us, in a sentence.
+	Summary Summary `json:"summary"`
+	// Findings are what it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
+	Findings []Finding `json:"findings"`
 }
 
 // SystemReplica is one Lubdub process.

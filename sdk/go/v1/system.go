@@ -52,6 +52,28 @@ type ReleaseResponse struct {
 	ReleasedUntil   Time `json:"releasedUntil"`
 }
 
+// CreateTokenRequest is the body of POST /v1/tokens.
+type CreateTokenRequest struct {
+	// Role may nothing that the request's own token may not; absent: the same role.
+	Role string `json:"role,omitempty"`
+	// TTLMs is how long the token holds, in whole seconds, and no longer than the request's own; absent: an hour.
+	TTLMs *int64 `json:"ttlMs,omitempty"`
+}
+
+// CreateTokenResponse is the answer to POST /v1/tokens.
+type CreateTokenResponse struct {
+	Token string `json:"token"`
+	Role  string `json:"role"`
+	// TenantID and WorkspaceID are those of the request's own token; * is all.
+	TenantID    string `json:"tenantId"`
+	WorkspaceID string `json:"workspaceId"`
+	// Queue is the only one for which an enroll token registers workers.
+	Queue string `json:"queue,omitempty"`
+	// Subject is who bears it, as the request's own token says.
+	Subject   string `json:"subject,omitempty"`
+	ExpiresAt Time   `json:"expiresAt"`
+}
+
 // RevokeTokensRequest is the body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId.
 type RevokeTokensRequest struct {
 	// Subject is whose control tokens do not hold any more, in the tenant and workspace of the request; with a token for all of

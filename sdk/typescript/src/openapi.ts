@@ -543,7 +543,7 @@ export interface paths {
         };
         /**
          * What there is, and what goes on
-         * @description Levels are those of the scope: a token that opens all tenants need name none, and may name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the only workspace that there is. At most a second old. Roles: viewer, operator, dispatcher, admin.
+         * @description Levels are those of the scope: a token that opens all tenants need name none, and may name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the only workspace that there is. beatGapRatio is that of /metrics, of all replicas together. At most a second old. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getStats"];
         put?: never;
@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * How the deployment does
-         * @description Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server that does not answer has an error and nothing else. Roles: viewer, operator, dispatcher, admin.
+         * @description Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and change. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getSystem"];
         put?: never;
@@ -832,6 +832,26 @@ export interface paths {
          * @description As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew meanwhile. Roles: dispatcher, admin.
          */
         post: operations["retryTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a shorter token
+         * @description From the request's control token another one of the same scope, queue and subject, whose role may nothing that its own may not, and which ends no later. It holds an hour, or for ttlMs, 12 hours at most. What takes the request's own token back takes this one back too, whenever it was made: it counts as issued when that one was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
+         */
+        post: operations["createToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1374,6 +1394,16 @@ export interface components {
              */
             to: string;
         };
+        /** @description The time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been their end. It is estimated from a histogram. */
+        BeatGapRatio: {
+            /** @description What all stay below, to a tenth. */
+            max: number;
+            /** @description What half of the gaps stay below, P99 what all but one in a hundred do. */
+            p50: number;
+            p99: number;
+            /** @description How many gaps were looked at. */
+            samples: number;
+        };
         /** @description The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel. */
         CancelRequest: {
             /** @description How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts. */
@@ -1638,6 +1668,30 @@ export interface components {
                 status: number;
             } | components["schemas"]["TaskEnvelope"] | components["schemas"]["Task"] | components["schemas"]["Error"])[];
         };
+        /** @description The body of POST /v1/tokens. */
+        CreateTokenRequest: {
+            /**
+             * @description Role may nothing that the request's own token may not; absent: the same role.
+             * @enum {string|null}
+             */
+            role?: "viewer" | "submitter" | "operator" | "dispatcher" | "enroll" | "admin" | null;
+            /** @description How long the token holds, in whole seconds, and no longer than the request's own; absent: an hour. */
+            ttlMs?: number | null;
+        };
+        /** @description The answer to POST /v1/tokens. */
+        CreateTokenResponse: {
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description The only one for which an enroll token registers workers. */
+            queue?: string;
+            role: string;
+            /** @description Who bears it, as the request's own token says. */
+            subject?: string;
+            /** @description TenantID and WorkspaceID are those of the request's own token; * is all. */
+            tenantId: string;
+            token: string;
+            workspaceId: string;
+        };
         /** @description The body of POST /v1/webhooks. */
         CreateWebhookRequest: {
             description?: string | null;
@@ -1814,6 +1868,19 @@ export interface components {
             timeoutMs: number;
             /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
             workerReason?: string;
+        };
+        /** @description One thing that was looked at, and how it was found. It is for people to read: messages may change, codes do not. */
+        Finding: {
+            /** @enum {string} */
+            about: "us" | "them" | "both" | "none";
+            /** @description Code names what was looked at, such as redis-policy. */
+            code: string;
+            /** @description What was found, in a sentence. */
+            message: string;
+            /** @description What to do about it; absent where nothing is wrong. */
+            remedy?: string;
+            /** @enum {string} */
+            severity: "ok" | "warn" | "fail";
         };
         /** @description The answer of POST /v1/schedules/{scheduleId}/fire. */
         FiredResponse: {
@@ -2445,6 +2512,8 @@ export interface components {
         };
         /** @description The answer of GET /v1/stats. */
         Stats: {
+            /** @description How close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not sampled. */
+            beatGapRatio: components["schemas"]["BeatGapRatio"] | null;
             /** @description The sum of the steps, of the whole deployment. */
             lastHour: components["schemas"]["StatsCounts"];
             machines: components["schemas"]["MachineCounts"];
@@ -2533,6 +2602,22 @@ export interface components {
                 [key: string]: number;
             };
         };
+        /** @description All findings in one. */
+        Summary: {
+            /**
+             * @description Says whom the worst are about.
+             * @enum {string}
+             */
+            about: "us" | "them" | "both" | "none";
+            /** @description What is wrong, the worst first, and then how the deployment stands. */
+            message: string;
+            /**
+             * @description That of the worst.
+             * @enum {string}
+             */
+            severity: "ok" | "warn" | "fail";
+            title: string;
+        };
         /** @description The answer to POST /v1/system:sweep. */
         SweepResponse: {
             results: components["schemas"]["SweepResults"];
@@ -2576,11 +2661,15 @@ export interface components {
             brake: components["schemas"]["SystemBrake"];
             /** @description DifferingSettings names the settings that are not the same on all replicas and should be. */
             differingSettings: string[];
+            /** @description What it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope. */
+            findings: components["schemas"]["Finding"][];
             reconciler: components["schemas"]["SystemReconciler"];
             /** @description The servers that have shards. */
             redis: components["schemas"]["SystemRedis"][];
             replicas: components["schemas"]["SystemReplica"][];
             shards: components["schemas"]["SystemShard"][];
+            /** @description Whether it is them or us, in a sentence. */
+            summary: components["schemas"]["Summary"];
             /**
              * Format: date-time
              * @description When it was read, at most a second ago.
@@ -5017,6 +5106,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActOnTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateTokenResponse"];
                 };
             };
             400: components["responses"]["Error400"];

@@ -6,7 +6,8 @@ import { count, list, number, span } from '../format';
 import { useHour } from '../hour';
 import { Age, Failed, Id, Liveness, Read, Section, Table, Title, type kinds } from '../parts';
 import { href } from '../route';
-import { banner, because } from '../words';
+import { Verdict } from '../verdict';
+import { because } from '../words';
 
 const sum = (of: Record<string, number>): number => Object.values(of).reduce((a, b) => a + b, 0);
 
@@ -21,18 +22,13 @@ export function Overview(): JSX.Element {
   return <>
     <Title name="Overview">Overview</Title>
     <Read data={data} what="the state of the deployment">{({ stats, system }) => <>
-      <Them stats={stats} system={system} />
+      <Verdict system={system} />
       <Numbers stats={stats} lost={losses.value?.[0]?.total} />
       {stats.workers.late + stats.workers.lost > 0 && <Silent of={stats.workers.late + stats.workers.lost} />}
       <Charts rates={stats.rates} />
     </>}</Read>
     <Losses data={losses} />
   </>;
-}
-
-function Them({ stats, system }: { stats: Stats; system: System }): JSX.Element {
-  const b = banner(system, stats);
-  return <section class={`banner b-${b.side}`} aria-label="Them or us" role="status"><h2>{b.title}</h2><p>{b.text}</p></section>;
 }
 
 function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): JSX.Element {

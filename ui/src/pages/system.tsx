@@ -1,23 +1,17 @@
 import type { JSX } from 'preact';
-import { get, type Stats, type System } from '../api';
+import { get, type System } from '../api';
 import { Acts } from '../acts';
 import { useData } from '../data';
 import { bytes, number, span } from '../format';
 import { Age, Facts, Moment, Read, Section, Table, Title } from '../parts';
-import { banner } from '../words';
+import { Verdict } from '../verdict';
 
 export function SystemPage(): JSX.Element {
-  const data = useData('system', async (signal) => {
-    const [system, stats] = await Promise.all([get<System>('v1/system', {}, signal), get<Stats>('v1/stats', { steps: 1 }, signal)]);
-    return { system, stats };
-  }, 3000);
+  const data = useData('system', (signal) => get<System>('v1/system', {}, signal), 3000);
   return <>
     <Title name="System" side={<Acts names={['release', 'sweep']} on={{ ids: ['now'] }} />}>System</Title>
-    <Read data={data} what="the state of the deployment">{({ system: s, stats }) => {
-      const b = banner(s, stats);
-      return <>
-        <section class={`banner b-${b.side}`} aria-label="Them or us" role="status"><h2>{b.title}</h2><p>{b.text}</p></section>
-        {s.differingSettings.length > 0 && <p class="failed">These settings differ between replicas and should not: {s.differingSettings.join(', ')}.</p>}
+    <Read data={data} what="the state of the deployment">{(s) => <>
+        <Verdict system={s} />
         <Section title="Redis"><Table label="Redis servers" rows={s.redis} id={(r) => r.address ?? 'inside'} none="No server is known." columns={[
           { name: 'Server', cell: (r) => r.address ?? 'inside this process' }, { name: 'State', cell: (r) => r.error ? <b class="bad">{r.error}</b> : 'answers' },
           { name: 'Version', cell: (r) => r.version ?? <span class="dim">–</span> }, { name: 'Role', cell: (r) => r.role ?? <span class="dim">–</span> },
@@ -27,8 +21,8 @@ export function SystemPage(): JSX.Element {
           { name: 'Replicas', num: true, cell: (r) => r.replicas }, { name: 'Clock ahead', num: true, cell: (r) => `${number(r.clockOffsetMs)} ms` }]} /></Section>
         <Section title="Shards"><Table label="Shards" rows={s.shards} id={(h) => String(h.shard)} none="No shard is known." columns={[
           { name: 'Shard', num: true, cell: (h) => h.shard }, { name: 'Swept by', cell: (h) => h.sweeper ?? <b class="bad">nobody</b> },
-          { name: 'Lag', num: true, cell: (h) => h.lagMs >= 1000 ? <b class="bad">{span(h.lagMs)}</b> : span(h.lagMs) },
-          { name: 'Time stands still', num: true, cell: (h) => h.stoppedMs >= 1000 ? <b class="bad">{span(h.stoppedMs)}</b> : 'no' },
+          { name: 'Lag', num: true, cell: (h) => span(h.lagMs) },
+          { name: 'Time stands still', num: true, cell: (h) => h.stoppedMs ? span(h.stoppedMs) : 'no' },
           { name: 'Outage credit, last hour', num: true, cell: (h) => h.outageCreditMs ? span(h.outageCreditMs) : <span class="dim">–</span> },
           { name: 'Recoveries', num: true, cell: (h) => number(h.recoveries) }, { name: 'Events kept', num: true, cell: (h) => number(h.events) },
           { name: 'For', num: true, cell: (h) => span(h.eventsAgeMs) }]} /></Section>
@@ -38,7 +32,6 @@ export function SystemPage(): JSX.Element {
         <Section title="Brake and reconciler"><Facts of={[['Mass expiry brake', s.brake.enabled ? `holds from ${s.brake.sharePct} %` : 'off'],
           ['It remembers', number(s.brake.held)], ['Reconciler', s.reconciler.ratePerSecond ? `${number(s.reconciler.ratePerSecond)} entries / s` : 'off'],
           ['Examined, last hour', number(s.reconciler.examinedLastHour)], ['Repaired, last hour', number(s.reconciler.repairedLastHour)]]} /></Section>
-      </>;
-    }}</Read>
+      </>}</Read>
   </>;
 }

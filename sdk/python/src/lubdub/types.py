@@ -71,6 +71,19 @@ class AskedFires(TypedDict):
 BackfillRequest = TypedDict("BackfillRequest", {"from": 'str', "to": 'str'}, total=True)
 
 
+class BeatGapRatio(TypedDict):
+    """The time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been their end.
+    It is estimated from a histogram."""
+
+    # What all stay below, to a tenth.
+    max: float
+    # What half of the gaps stay below, P99 what all but one in a hundred do.
+    p50: float
+    p99: float
+    # How many gaps were looked at.
+    samples: int
+
+
 class CancelRequest(TypedDict, total=False):
     """The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel."""
 
@@ -345,6 +358,33 @@ class CreateTasksResponse(TypedDict):
     results: List[Union[TaskEnvelope, Task, Error]]
 
 
+class CreateTokenRequest(TypedDict, total=False):
+    """The body of POST /v1/tokens."""
+
+    # Role may nothing that the request's own token may not; absent: the same role.
+    role: Optional[Literal["viewer", "submitter", "operator", "dispatcher", "enroll", "admin"]]
+    # How long the token holds, in whole seconds, and no longer than the request's own; absent: an hour.
+    ttlMs: Optional[int]
+
+
+class _CreateTokenResponse(TypedDict):
+    expiresAt: str
+    role: str
+    # TenantID and WorkspaceID are those of the request's own token; * is all.
+    tenantId: str
+    token: str
+    workspaceId: str
+
+
+class CreateTokenResponse(_CreateTokenResponse, total=False):
+    """The answer to POST /v1/tokens."""
+
+    # The only one for which an enroll token registers workers.
+    queue: str
+    # Who bears it, as the request's own token says.
+    subject: str
+
+
 class _CreateWebhookRequest(TypedDict):
     events: List[str]
     # Where messages are posted to: https, and http where the deployment allows it.
@@ -540,6 +580,22 @@ class Evidence(_Evidence, total=False):
     # Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and two of its
     # inventories in a row did not list the attempt. The times above are then the worker's.
     workerReason: str
+
+
+class _Finding(TypedDict):
+    about: Literal["us", "them", "both", "none"]
+    # Code names what was looked at, such as redis-policy.
+    code: str
+    # What was found, in a sentence.
+    message: str
+    severity: Literal["ok", "warn", "fail"]
+
+
+class Finding(_Finding, total=False):
+    """One thing that was looked at, and how it was found. It is for people to read: messages may change, codes do not."""
+
+    # What to do about it; absent where nothing is wrong.
+    remedy: str
 
 
 class FiredResponse(TypedDict):
@@ -1252,6 +1308,8 @@ class StartedResponse(_StartedResponse, total=False):
 class Stats(TypedDict):
     """The answer of GET /v1/stats."""
 
+    # How close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not sampled.
+    beatGapRatio: Optional[BeatGapRatio]
     # The sum of the steps, of the whole deployment.
     lastHour: StatsCounts
     machines: MachineCounts
@@ -1330,6 +1388,18 @@ class StatsStep(TypedDict):
     verdicts: Dict[str, int]
 
 
+class Summary(TypedDict):
+    """All findings in one."""
+
+    # Says whom the worst are about.
+    about: Literal["us", "them", "both", "none"]
+    # What is wrong, the worst first, and then how the deployment stands.
+    message: str
+    # That of the worst.
+    severity: Literal["ok", "warn", "fail"]
+    title: str
+
+
 class SweepResponse(TypedDict):
     """The answer to POST /v1/system:sweep."""
 
@@ -1382,11 +1452,15 @@ class System(TypedDict):
     brake: SystemBrake
     # DifferingSettings names the settings that are not the same on all replicas and should be.
     differingSettings: List[str]
+    # What it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
+    findings: List[Finding]
     reconciler: SystemReconciler
     # The servers that have shards.
     redis: List[SystemRedis]
     replicas: List[SystemReplica]
     shards: List[SystemShard]
+    # Whether it is them or us, in a sentence.
+    summary: Summary
     # When it was read, at most a second ago.
     time: str
 

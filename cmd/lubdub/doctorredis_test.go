@@ -1,0 +1,45 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/redistest"
+
+	operator "github.com/lubdub-io/lubdub/internal/cli"
+)
+
+// A Redis is checked where no server runs and no context is known, and beside one that runs; what is wrong has a remedy.
+func TestDoctorAsksRedisItself(t *testing.T) {
+	t.Parallel()
+	skipIfShort(t)
+	redis := redistest.StartServer(t)
+	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
+	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitOK, "ok   redis-version", "ok   redis-policy", "warn redis-persistence",
+		"-> redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this machine",
+		"No deployment has started there yet", "No replica runs there")
+	serving := newDesk(t, token.RoleViewer)
+	url := serving.redis
+	alike := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error",
+		"LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
+	until(t, "the replica has said that it is there", func() bool {
+		return strings.Contains(alike.ok(alike.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
+	})
+	d.is(d.run("doctor", "--redis", url), operator.ExitOK, "1 replica there differ in", "signing-keys", "The deployment there has 2 shards")
+	other := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_SHARDS=9")}
+	other.is(other.run("doctor", "--redis", url), operator.ExitFailed, "fail shards", "set shards to 2")
+	other.is(other.run("doctor", "--redis", url, "-o", "json"), operator.ExitFailed, `"healthy":`, `"code":`, `"acl"`)
+	if err := redis.Client().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitFailed, "fail redis-policy",
+		"-> redis-cli CONFIG SET maxmemory-policy noeviction")
+	a := d.is(d.run("doctor", "--redis", "redis://ann:verysecret@127.0.0.1:1"), operator.ExitFailed, "fail redis ", "cannot reach Redis")
+	if strings.Contains(a.out+a.err, "verysecret") {
+		t.Error("the password is told")
+	}
+	d.is(d.run("doctor", "--redis", "embedded"), operator.ExitMisuse, "lives in its server's process")
+	d.is(d.run("doctor", "--redis", "nonsense"), operator.ExitMisuse, "redis")
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// finding is one of what only this end of the line can see: the way to the server, the token, this machine's clock.
+func finding(code string, how v1.Severity, message, remedy string) v1.Finding {
+	return v1.Finding{Code: code, Severity: how, About: v1.Us, Message: message, Remedy: remedy}
+}
+
+// parties are what the server finds, of itself and of who works for it.
+func parties(of *v1.System) (us, them []v1.Finding) {
+	if of.Findings == nil {
+		return []v1.Finding{finding("findings", v1.SeverityFail,
+			"The server is older than this command: it tells its numbers, and not what they mean.",
+			"update the server, or use the lubdub of its version; the numbers stand in -o json")}, nil
+	}
+	for _, f := range of.Findings {
+		if f.About == v1.Them {
+			them = append(them, f)
+		} else {
+			us = append(us, f)
+		}
+	}
+	return us, them
+}
+
+// notReady is what a server says of itself that cannot say more.
+func notReady(h *v1.Health) v1.Finding {
+	return finding("ready", v1.SeverityFail, "The server that answers is "+h.Status+": "+h.Message, cmp.Or(h.Next, "see its log"))
+}
+
+// report writes findings one by one, each with its remedy. It fails where one does.
+func report(p *output.Printer, all []v1.Finding) error {
+	if !p.Format.ForPeople() {
+		raw, err := json.Marshal(map[string]any{"healthy": v1.Worst(all) != v1.SeverityFail, "checks": all})
+		if err != nil {
+			return err
+		}
+		if err := p.Raw(raw); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range all {
+			fmt.Fprintf(p.W, "%s %-18s %s\n", p.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)), f.Code, output.Clean(f.Message))
+			if f.Remedy != "" {
+				fmt.Fprintf(p.W, "     %-18s -> %s\n", "", output.Clean(f.Remedy))
+			}
+		}
+	}
+	if v1.Worst(all) == v1.SeverityFail {
+		return silent{}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package judge
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Alerts and findings ask the same where they ask the same thing: whoever is woken by one reads the other.
+func TestAlertsHaveTheSameLimits(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/observability/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr, For string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	expr, lasts := map[string]string{}, map[string]string{}
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			expr[r.Alert], lasts[r.Alert] = strings.Join(strings.Fields(r.Expr), " "), r.For
+		}
+	}
+	for alert, parts := range map[string][]string{
+		"LubdubSweepLag": {fmt.Sprintf("max(lubdub_sweep_lag_seconds) > %g", lagForLong.Seconds())},
+		"LubdubTimeoutsTight": {fmt.Sprintf(`lubdub_beat_gap_ratio_bucket{le="%g"}`, tightGap), "< 0.99 *",
+			fmt.Sprintf("> %d", gapsAtLeast)},
+		"LubdubBeatsRefused": {`code=~"` + strings.Join(ours, "|") + `"`, fmt.Sprintf("> %g *", refusedShare),
+			fmt.Sprintf("+ %g", refusedPerSecond)},
+		"LubdubShardTimeStopped": {"> 0.1"}, // of the last minute: a shard that stands for seconds is above it
+	} {
+		for _, part := range parts {
+			if !strings.Contains(expr[alert], part) {
+				t.Errorf("%s asks %q, and not %q, which findings ask", alert, expr[alert], part)
+			}
+		}
+	}
+	if lasts["LubdubSweepLag"] != fmt.Sprintf("%.0fm", longLag.Minutes()) {
+		t.Errorf("LubdubSweepLag waits %s, findings %v", lasts["LubdubSweepLag"], longLag)
+	}
+}

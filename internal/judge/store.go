@@ -1,0 +1,79 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Store is what a Redis is found to be by who would run a server with it. An error is why something could not be done; empty: it
+// could be.
+type Store struct {
+	Redis                []v1.SystemRedis
+	Denied               []string // commands that its user needs and may not give
+	DeniedError          string
+	Scripts              int // that were loaded
+	ScriptsError         string
+	DurabilityError      string
+	Shards, WantedShards int // 0: no deployment has started there; 0: whatever there are
+	StoredError          string
+	Replicas             int      // that run there
+	Differing            []string // settings that these and the ones here do not have in common
+}
+
+const aclRemedy = "give its user what deploy/redis/users.acl has"
+
+// OfStore judges a Redis itself.
+func OfStore(s Store) []v1.Finding {
+	v := verdict{about: v1.Us, where: "this machine"}
+	for i := range s.Redis {
+		v.redis(&s.Redis[i])
+	}
+	switch {
+	case s.DeniedError != "":
+		v.warn("acl", "What its user may do cannot be found out: "+s.DeniedError, aclRemedy)
+	case len(s.Denied) > 0:
+		v.fail("acl", "Its user may not give "+strings.Join(s.Denied, ", ")+", or not to keys of Lubdub.", aclRemedy)
+	default:
+		v.ok("acl", "Its user may do all that scripts do.")
+	}
+	if s.ScriptsError != "" {
+		v.fail("scripts", "Scripts cannot be loaded: "+s.ScriptsError, aclRemedy+", and see that it is Redis 7 or Valkey")
+	} else {
+		v.ok("scripts", fmt.Sprintf("All %d scripts are loaded.", s.Scripts))
+	}
+	if s.DurabilityError != "" {
+		v.fail("durability", s.DurabilityError, "configure Redis for it, or choose another durability: docs/operations.md")
+	} else {
+		v.ok("durability", "What durability asks for can be had.")
+	}
+	v.stored(s)
+	return v.found
+}
+
+// stored judges what a deployment has left there.
+func (v *verdict) stored(s Store) {
+	switch {
+	case s.StoredError != "":
+		v.fail("shards", "What is stored cannot be read: "+s.StoredError, aclRemedy)
+		return
+	case s.Shards == 0:
+		v.ok("shards", "No deployment has started there yet.")
+	case s.WantedShards != 0 && s.WantedShards != s.Shards:
+		v.fail("shards", fmt.Sprintf("The deployment there has %d shards for its life, and the setting here is %d.", s.Shards, s.WantedShards),
+			fmt.Sprintf("set shards to %d, or to 0, or name another Redis", s.Shards))
+	default:
+		v.ok("shards", fmt.Sprintf("The deployment there has %d shards.", s.Shards))
+	}
+	switch {
+	case s.Replicas == 0:
+		v.ok("settings", "No replica runs there now.")
+	case len(s.Differing) > 0:
+		v.warn("settings", fmt.Sprintf("The settings here and those of %s there differ in %s.", count(s.Replicas, "replica"),
+			strings.Join(s.Differing, ", ")), "give a server here the same; signing keys that differ refuse each other's tokens")
+	default:
+		v.ok("settings", fmt.Sprintf("The settings here and those of %s there are the same where they must be, keys included.",
+			count(s.Replicas, "replica")))
+	}
+}

@@ -1,0 +1,86 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// queuesTold is how many queues are told of one by one.
+const queuesTold = 10
+
+// Them judges what works for Lubdub.
+func Them(k Known) []v1.Finding {
+	all := verdict{about: v1.Them}
+	if k.Stats != nil {
+		all.workers(&k.Stats.Workers)
+		all.timeouts(k.Stats.BeatGapRatio)
+	}
+	all.queues(k.Queues)
+	return all.found
+}
+
+func (v *verdict) workers(w *v1.WorkerLevels) {
+	says := fmt.Sprintf("%s fresh, %d late, %d lost; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
+	switch {
+	case w.Lost > 0:
+		v.fail("workers", says, "lubdub worker ls --liveness lost --silent, then lubdub why of one of them")
+	case w.Late > 0:
+		v.warn("workers", says, "lubdub worker ls --liveness late --silent")
+	default:
+		v.ok("workers", says)
+	}
+}
+
+// timeouts judges how close who lives came to its timeout.
+func (v *verdict) timeouts(g *v1.BeatGapRatio) {
+	if g == nil || g.Samples <= gapsAtLeast {
+		return
+	}
+	percent := int(math.Round(100 * g.P99))
+	switch {
+	case g.P99 > tightGap:
+		v.warn("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout: a busier moment would kill them.", percent),
+			"raise it or beat more often: docs/timeouts.md")
+	case g.P99 < amplePart:
+		v.ok("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout: it may be shorter, and the dead be found sooner.",
+			percent))
+	default:
+		v.ok("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout.", percent))
+	}
+}
+
+// queues tells of each queue that something is wrong with: first of those without workers, then of those that are paused.
+func (v *verdict) queues(all []v1.Queue) {
+	var stuck, paused []v1.Queue
+	for _, q := range all {
+		if unrunnable(&q) > 0 {
+			stuck = append(stuck, q)
+		}
+		if q.Paused && q.Depth > 0 {
+			paused = append(paused, q)
+		}
+	}
+	for _, q := range stuck[:min(queuesTold, len(stuck))] {
+		v.fail("queue", fmt.Sprintf("%s in the queue %s that no ONLINE worker can run.", count(unrunnable(&q), "task"), q.Queue),
+			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
+	}
+	if more := len(stuck) - queuesTold; more > 0 {
+		v.fail("queue", fmt.Sprintf("%s more have tasks that no ONLINE worker can run.", count(more, "queue")), "lubdub queue ls")
+	}
+	for _, q := range paused[:min(queuesTold, len(paused))] {
+		v.warn("queue", fmt.Sprintf("The queue %s is paused, and %s wait in it.", q.Queue, count(q.Depth, "task")),
+			"lubdub queue resume "+q.Queue)
+	}
+	if more := len(paused) - queuesTold; more > 0 {
+		v.warn("queue", fmt.Sprintf("%s more are paused while tasks wait in them.", count(more, "queue")), "lubdub queue ls")
+	}
+}
+
+func unrunnable(q *v1.Queue) (n int) {
+	for _, t := range q.Types {
+		n += t.Unrunnable
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// Examination is what a store is found to be by who has not begun to use it. An error is what could not be done, and why; nil:
+// it could be.
+type Examination struct {
+	Nodes []NodeHealth // that have shards or may get some
+	// Denied are the commands that the user may not give of those that scripts do, in their order.
+	Denied    []string
+	DeniedErr error
+	// Scripts is how many were loaded.
+	Scripts    int
+	ScriptsErr error
+	// Durability is why what is set cannot be had.
+	DurabilityErr error
+	// Shards is into how many the keyspace was cut when a deployment first started there; 0: none has.
+	Shards    int
+	StoredErr error
+	// Replicas are what those that run have said of themselves, as JSON.
+	Replicas []json.RawMessage
+}
+
+// Examine looks at the store that the options name, as Open would use it, and changes nothing there. What of it cannot be reached
+// at all is an error.
+func Examine(ctx context.Context, o Options) (*Examination, error) {
+	s := &Store{opts: o, broken: newBreakdown(), Scripts: o.Scripts, metrics: newMetrics(nil)}
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }()
+	if s.embedded {
+		return nil, errors.New("an embedded Redis lives in its server's process, and cannot be asked from here")
+	}
+	info, err := s.info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if info["redis_mode"] == "cluster" && s.single != nil {
+		s.becomeCluster()
+	}
+	e := &Examination{DurabilityErr: s.checkDurability(ctx, info)}
+	e.Nodes = s.everyNode(ctx)
+	e.Denied, e.DeniedErr = s.denied(ctx)
+	e.Scripts, e.ScriptsErr = s.loadAll(ctx)
+	e.Shards, e.Replicas, e.StoredErr = s.stored(ctx)
+	return e, nil
+}
+
+// everyNode asks the primaries, in the order of their addresses.
+func (s *Store) everyNode(ctx context.Context) (found []NodeHealth) {
+	var mu sync.Mutex
+	err := s.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+		h := s.healthOf(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, h)
+		return nil
+	})
+	if err != nil {
+		found = append(found, NodeHealth{Address: redactURL(s.opts.URL), Err: err})
+	}
+	slices.SortFunc(found, func(a, b NodeHealth) int { return strings.Compare(a.Address, b.Address) })
+	return found
+}
+
+// commandCall is how scripts give a command.
+var commandCall = regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+
+// commandsOfScripts are those that scripts give, in their order.
+func (s *Store) commandsOfScripts() []string {
+	known := map[string]bool{}
+	for _, name := range s.Scripts.Names() {
+		for _, m := range commandCall.FindAllStringSubmatch(s.Scripts.Get(name).Source, -1) {
+			known[strings.ToLower(m[1])] = true
+		}
+	}
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// probe gives commands in a script that Redis lets write nothing: what the user may not do is refused for that reason before what
+// writes is for the other one. It is for servers only, which know the first line; a key of Lubdub's stands for all of them.
+const probe = `#!lua flags=no-writes
+local denied = {}
+for i = 1, #ARGV, 2 do
+  local args = {ARGV[i], ARGV[i] == 'publish' and 'lubdub:wake:doctor' or KEYS[1]}
+  for j = 3, math.abs(tonumber(ARGV[i + 1])) do args[j] = '0' end
+  if ARGV[i + 1] == '1' then args = {ARGV[i]} end
+  local reply = redis.pcall(unpack(args))
+  local why = type(reply) == 'table' and reply.err
+  if why and (string.find(why, 'NOPERM') or string.find(why, "can't run this command") or string.find(why, "can't access")) then
+    denied[#denied + 1] = ARGV[i]
+  end
+end
+return denied`
+
+// probeKey is one that nothing has.
+const probeKey = "lubdub:{0}:doctor"
+
+// denied are the commands of scripts that the user may not give.
+func (s *Store) denied(ctx context.Context) ([]string, error) {
+	known, err := s.client().Command(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("it does not let itself be asked for its commands: %w", err)
+	}
+	var args []any
+	for _, name := range s.commandsOfScripts() {
+		if c := known[name]; c != nil {
+			args = append(args, name, strconv.Itoa(int(c.Arity)))
+		}
+	}
+	return s.client().Eval(ctx, probe, []string{probeKey}, args...).StringSlice()
+}
+
+// loadAll loads every script, as whoever runs one does sooner or later.
+func (s *Store) loadAll(ctx context.Context) (loaded int, err error) {
+	names := s.Scripts.Names()
+	return len(names), s.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+		for _, name := range names {
+			if err := c.ScriptLoad(ctx, s.Scripts.Get(name).Source).Err(); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// mostReplicas is how many replicas are read of; more are refused when they say that they are there.
+const mostReplicas = 1000
+
+// stored reads what a deployment has left there.
+func (s *Store) stored(ctx context.Context) (shards int, replicas []json.RawMessage, err error) {
+	run := s.client()
+	shards, err = run.HGet(ctx, schema.MetaKey, "shards").Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, nil, err
+	}
+	ids, err := run.ZRange(ctx, schema.FleetKey, 0, mostReplicas-1).Result()
+	if err != nil {
+		return shards, nil, err
+	}
+	for _, id := range ids {
+		switch text, err := run.Get(ctx, schema.ReplicaKey(id)).Bytes(); {
+		case err == nil:
+			replicas = append(replicas, text)
+		case !errors.Is(err, redis.Nil): // one that has ended since
+			return shards, replicas, err
+		}
+	}
+	return shards, replicas, nil
+}
