@@ -198,6 +198,11 @@ func answersWhileRedisIsAway(t *testing.T, end func(s *redistest.Server) error) 
 					t.Errorf("%s: %d", r, a.status)
 				}
 				return
+			case opCreateToken: // which asks nobody
+				if a.status != 201 {
+					t.Errorf("%s: %d", r, a.status)
+				}
+				return
 			case "readyz", "healthz":
 				return
 			}

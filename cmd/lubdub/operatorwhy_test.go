@@ -58,8 +58,8 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "NOT HEALTHY") })
-	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "It is them.", "1 task in the queue mail that no ONLINE worker can run", "is paused",
-		"lubdub queue resume mail")
+	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "It is them.", "1 task in the queue mail that no ONLINE worker can run",
+		"is paused", "lubdub queue resume mail")
 	var told struct {
 		Healthy  bool
 		Findings []v1.Finding

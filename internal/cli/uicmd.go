@@ -26,9 +26,10 @@ type uiCmd struct {
 
 // Help tells where the token goes.
 func (*uiCmd) Help() string {
-	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which browsers " +
-		"send to nobody. A server that is older makes none: then the page gets the context's own token, which is said. The browser is told an " +
-		"address on this machine that leads there once, so that the token stands in no list of processes. BROWSER names another browser."
+	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which " +
+		"browsers send to nobody. A server that is older makes none: then the page gets the context's own token, which is said. The " +
+		"browser is told an address on this machine that leads there once, so that the token stands in no list of processes. BROWSER " +
+		"names another browser."
 }
 
 func (c *uiCmd) Run(env *Env) error {

@@ -76,7 +76,7 @@ func TestAnExaminationNamesWhatTheUserMayNot(t *testing.T) {
 		t.Helper()
 		args := []any{"ACL", "SETUSER", "limited", "reset", "on", ">secret"}
 		for _, rule := range strings.Fields(rules) {
-			if rule != "on" && !strings.HasPrefix(rule, "#") && !strings.HasPrefix(rule, ">") {
+			if rule != "user" && rule != "lubdub" && rule != "on" && !strings.HasPrefix(rule, "#") && !strings.HasPrefix(rule, ">") {
 				args = append(args, rule)
 			}
 		}
@@ -94,7 +94,7 @@ func TestAnExaminationNamesWhatTheUserMayNot(t *testing.T) {
 			t.Errorf("without %s: %v %v", command, is.Denied, is.DeniedErr)
 		}
 	}
-	if is := examine(t, allow(strings.ReplaceAll(rules, "~lubdub:*", "~other:*"))); len(is.Denied) < 20 {
+	if is := examine(t, allow(strings.ReplaceAll(rules, "~lubdub:*", "~other:*"))); !slices.Equal(is.Denied, []string{"eval"}) {
 		t.Errorf("without the keys: %v", is.Denied)
 	}
 	if is := examine(t, allow(strings.ReplaceAll(rules, "+script|load", ""))); is.ScriptsErr == nil {
@@ -109,7 +109,8 @@ func TestAnExaminationNamesWhatTheUserMayNot(t *testing.T) {
 func TestAnExaminationOfNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
-	for _, url := range []string{"redis://ann:verysecret@127.0.0.1:1/0", "redis://ann:verysecret@" + s.Client().Options().Addr + "/0", "redsi://x"} {
+	for _, at := range []string{"redis://ann:verysecret@127.0.0.1:1", "redis://ann:verysecret@" + s.Client().Options().Addr, "redsi://x"} {
+		url := at + "/0"
 		is, err := tracker.Examine(t.Context(), tracker.Options{RedisURL: url, RedisTimeout: time.Second})
 		if err == nil || strings.Contains(err.Error(), "verysecret") {
 			t.Errorf("%s: %v %v", url, is, err)
