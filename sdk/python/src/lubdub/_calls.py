@@ -226,7 +226,8 @@ class Calls:
         """What there is, and what goes on. Levels are those of the scope: a token that opens all tenants need name none, and may
         name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten
         seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the
-        only workspace that there is. At most a second old. Roles: viewer, operator, dispatcher, admin."""
+        only workspace that there is. beatGapRatio is that of /metrics, of all replicas together. At most a second old. Roles:
+        viewer, operator, dispatcher, admin."""
         return cast(t.Stats, self.ask("GET", "/v1/stats", query={"steps": steps}, scoped=True))
 
     def count_verdicts(
@@ -245,7 +246,10 @@ class Calls:
 
     def get_system(self) -> t.System:
         """How the deployment does. Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second
-        old. A Redis server that does not answer has an error and nothing else. Roles: viewer, operator, dispatcher, admin."""
+        old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every
+        surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one
+        workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and
+        change. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.System, self.ask("GET", "/v1/system", scoped=True))
 
     def release_brake(self, body: Optional[t.ReleaseRequest] = None) -> t.ReleaseResponse:
@@ -358,6 +362,13 @@ class Calls:
         of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew
         meanwhile. Roles: dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:retry", body=body, scoped=True))
+
+    def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
+        """Make a shorter token. From the request's control token another one of the same scope, queue and subject, whose role may
+        nothing that its own may not, and which ends no later. It holds an hour, or for ttlMs, 12 hours at most. What takes the
+        request's own token back takes this one back too, whenever it was made: it counts as issued when that one was. Roles:
+        viewer, submitter, operator, dispatcher, enroll, admin."""
+        return cast(t.CreateTokenResponse, self.ask("POST", "/v1/tokens", body=body or {}, scoped=True))
 
     def revoke_tokens(self, body: Optional[t.RevokeTokensRequest] = None) -> t.RevokeTokensResponse:
         """Take tokens back. Those that were issued until now, or until issuedBefore, are answered 401 by this server at once and by
