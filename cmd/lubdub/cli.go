@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -137,7 +138,7 @@ func (a *app) perform(k *kong.Context) error {
 	}
 	env := a.env()
 	if operator.Has(k.Selected()) {
-		ctx, stop := lifecycle.Signals(env.Context, a.force)
+		ctx, stop := lifecycle.Signals(env.Context, func(os.Signal) { os.Exit(exitFailed) })
 		defer stop()
 		env.Context = ctx
 	}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -78,6 +79,32 @@ func (e *Env) Getenv(name string) (value string) {
 		}
 	}
 	return value
+}
+
+// input is standard input, of which a read ends when the command is interrupted: what is typed may never come.
+func (e *Env) input() io.Reader { return interruptible{e.Context, e.Stdin} }
+
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	type read struct {
+		n   int
+		err error
+	}
+	own, came := make([]byte, len(p)), make(chan read, 1) // p is the caller's again when nobody waits any more
+	go func() {
+		n, err := i.in.Read(own)
+		came <- read{n, err}
+	}()
+	select {
+	case r := <-came:
+		return copy(p, own[:r.n]), r.err
+	case <-i.ctx.Done():
+		return 0, errors.New("interrupted; nothing was done")
+	}
 }
 
 func isTerminal(stream any) bool {

@@ -197,7 +197,7 @@ func readToken(env *Env, from string) (string, error) {
 	if from != "-" {
 		return "", misuse("a token on the command line is seen by others on this machine; write --token - and give it on standard input")
 	}
-	line, err := bufio.NewReader(io.LimitReader(env.Stdin, 64<<10)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(env.input(), 64<<10)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}

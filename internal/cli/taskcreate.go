@@ -113,7 +113,7 @@ func readJSON(env *Env, file string, into any) error {
 	if file == "" {
 		return nil
 	}
-	in := env.Stdin
+	in := env.input()
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
