@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale
+.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -105,9 +105,6 @@ test-ui: deps-ui build ## the dashboard: its types against openapi.json, and a b
 
 test-ui-flood: deps-ui build ## Events, Overview, Tasks and Pulse under 5,000 events a second for FLOOD (60) seconds each, the Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)
-
-test-ui-scale: deps-ui build ## each page among 100,000 tasks and 10,000 workers: how long its calls take, when it answers first, what 100 open dashboards cost; 8 minutes
-	cd ui && node test/scale.mjs $(or $(ROUNDS),5)
 
 test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; a minute
 	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
