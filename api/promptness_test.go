@@ -23,7 +23,6 @@ const promptTimeout = time.Second // redis-timeout
 // prompt is an API on a real Redis that can be made to hang or be slow, with a worker and tasks.
 type prompt struct {
 	*env
-	tr     *tracker.Tracker
 	server *redistest.Server
 	proxy  *faultproxy.Proxy
 
@@ -35,24 +34,38 @@ func newPrompt(t *testing.T) *prompt {
 	t.Helper()
 	p := &prompt{server: redistest.StartServer(t)}
 	p.proxy = faultproxy.Start(t, p.server.Addr)
-	p.env = newEnv(t, func(c *Config) {
-		var err error
-		o := tracker.Options{RedisURL: "redis://" + redistest.As(p.proxy.Addr) + "/0", Shards: 8, Logger: c.Logger, RedisTimeout: promptTimeout,
-			WebhookPoster: &outside{status: 200}}
-		if p.tr, err = tracker.Open(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = p.tr.Close(t.Context()) })
-		c.Tracker = p.tr
-	})
-	p.readClock = time.Now
+	p.open(t, p.server.Addr, time.Minute) // so that all is there, however busy the machine is
 	p.do("POST", "/v1/workers", p.control(roleAdmin), `{"queue":"q","types":["t"],"machineId":"m1"}`).want(201).into(&p.worker)
 	p.do("POST", "/v1/tasks", p.control(roleAdmin), `{"taskId":"t1","runId":"r1"}`).want(201).into(&p.task)
 	p.do("POST", "/v1/schedules", p.control(roleAdmin), `{"scheduleId":"s1","cron":"0 0 0 1 1 *","task":{"queue":"q"}}`).want(201)
 	for i := range 20 {
 		p.do("POST", "/v1/tasks", p.control(roleAdmin), fmt.Sprintf(`{"taskId":"q%d","queue":"q","type":"t"}`, i)).want(201)
 	}
+	p.open(t, p.proxy.Addr, promptTimeout)
+	ready := func() bool { return p.do("GET", "/v1/tasks/t1", p.control(roleAdmin), "").status == 200 }
+	until(t, ready, func() string { return "it is not ready" })
 	return p
+}
+
+// open opens the API on a tracker with this redis-timeout.
+func (p *prompt) open(t *testing.T, redis string, timeout time.Duration) {
+	t.Helper()
+	p.env = newEnv(t, func(c *Config) {
+		o := tracker.Options{RedisURL: "redis://" + redistest.As(redis) + "/0", Shards: 8, Logger: c.Logger, RedisTimeout: timeout,
+			WebhookPoster: &outside{status: 200}}
+		var tr *tracker.Tracker
+		var err error
+		until(t, func() bool {
+			tr, err = tracker.Open(t.Context(), o)
+			return err == nil || tracker.CodeOf(err) == ""
+		}, func() string { return "the store does not answer" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close(t.Context()) })
+		c.Tracker = tr
+	})
+	p.readClock = time.Now
 }
 
 // request is one of every route, such that it needs the store.

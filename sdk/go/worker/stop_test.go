@@ -152,7 +152,7 @@ func TestTheDrainsDeadlineIsInTheContext(t *testing.T) {
 func TestAStopAtAnyMoment(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // on one processor hardly anything falls between two steps
-		for i := range 1000 {
+		for i := range 300 {
 			s := newSite(t)
 			s.worker.Handle("job", untilDone)
 			began := time.Now()
