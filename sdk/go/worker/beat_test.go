@@ -259,6 +259,30 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 	})
 }
 
+// A worker that has registered anew sends inventories, though a completion waits: the new one does not hold what that is of.
+func TestANewRegistrationListsAnew(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, worker.TaskTimeout(0))
+		s.run(forPayload)
+		s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("10")})
+		s.server.Intercept(func(r *http.Request, _ []byte) (int, any, bool) {
+			return 503, v1.Error{Error: v1.CodeStoreUnavailable}, strings.HasSuffix(r.URL.Path, "/completed")
+		})
+		time.Sleep(time.Minute)
+		s.server.Forget(s.worker.WorkerID())
+		time.Sleep(20 * time.Second)
+		before := len(s.paths("/heartbeat"))
+		time.Sleep(time.Minute)
+		for i, r := range s.paths("/heartbeat")[before:] {
+			if !strings.Contains(string(r.Body), `"tasks":[`) {
+				t.Errorf("no inventory: beat %d of the new worker: %s", i+1, r.Body)
+			}
+		}
+		s.worker.Kill()
+		<-s.ended
+	})
+}
+
 // forPayload is a handler that works for as many seconds as the payload says.
 func forPayload(ctx context.Context, task *worker.Task) (any, error) {
 	var seconds int

@@ -25,6 +25,9 @@ func slowSite(t *testing.T, suffix string, opts ...worker.Option) *site {
 	server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Minute, 3*time.Minute))
 	slow := carrier(func(r *http.Request) (*http.Response, error) {
 		calm := r.WithContext(context.WithoutCancel(r.Context()))
+		if strings.HasSuffix(r.URL.Path, "/deregister") {
+			time.Sleep(time.Second) // so that what is begun has the time for it
+		}
 		res, err := server.RoundTrip(calm)
 		if strings.HasSuffix(r.URL.Path, suffix) {
 			time.Sleep(time.Minute)
