@@ -134,3 +134,57 @@ class Stops(TestCase):
             chance.choice((run.worker.close, run.worker.kill))()
             run.server.until(f"worker {number} ends", lambda run=run: run.ended, MOST)
             self.assertIsInstance(run.ended[0], (type(None), lubdub.Unfinished), number)
+
+
+class Late(TestCase):
+    """What is answered only after the worker was told to stop."""
+
+    def late(self, run: Run, path: str, nth: int, deed: Callable[[], None]) -> List[str]:
+        """Has the nth request to a path be answered 3 s late, after a deed; the paths in the order of their answers."""
+        answered: List[str] = []
+        seen: List[str] = []
+
+        def intercept(request: Any) -> None:
+            if request.path.endswith(path):
+                seen.append(path)
+                if len(seen) == nth:
+                    deed()
+                    Event(run.server.clock).wait(3)
+            answered.append(request.path.rsplit("/", 1)[1])
+
+        run.server.intercept = intercept
+        run.server.hand.spawn(run.run, "test-worker")
+        return answered
+
+    def ended(self, run: Run) -> None:
+        run.server.until("the worker ends", lambda: run.ended, MOST)
+        sent = len(run.server.requests)
+        run.server.advance(MOST)
+        self.assertEqual([r.path for r in run.server.requests[sent:]], [])
+        self.assertFalse(run.worker.registered)
+
+    def test_a_claim_brings_nothing_that_is_begun_after_the_hard_stop(self) -> None:
+        run = Run("a claim", 0)
+        run.server.enqueue("t", "waits")
+        answered = self.late(run, "/claim", 1, run.worker.kill)
+        self.ended(run)
+        self.assertNotIn("started", answered)
+
+    def test_a_registration_that_comes_back_is_left_too(self) -> None:
+        run = Run("a registration", 0)
+        self.late(run, "/v1/workers", 2, run.worker.close)
+        run.server.until("it is registered", lambda: run.worker.registered)
+        run.server.forget()
+        self.ended(run)
+        self.assertEqual([w.status for w in run.server.store.workers.values()], ["OFFLINE"])
+
+    def test_it_leaves_after_the_drain_was_told(self) -> None:
+        run = Run("the drain", 0)
+        for _ in range(2):
+            run.server.enqueue("t", "waits")  # so that no place is free, and no claim waits
+        answered = self.late(run, "/drain", 1, lambda: None)
+        run.server.until("they run", lambda: run.worker.active_count == 2)
+        run.server.advance(4)
+        run.worker.close()
+        self.ended(run)
+        self.assertEqual(answered[-2:], ["drain", "deregister"])
