@@ -306,6 +306,9 @@ func (b *openAPIBuilder) fieldSchema(owner, name string, t reflect.Type, request
 		}
 	case t.Kind() == reflect.Slice:
 		s = obj{"type": "array", "items": b.itemSchema(t.Elem())}
+		if most := mostEntries[owner+"."+name]; most > 0 {
+			s["minItems"], s["maxItems"] = 1, most
+		}
 	case t.Kind() == reflect.Struct:
 		if !nullable {
 			return b.ref(t)

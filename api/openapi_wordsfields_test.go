@@ -227,6 +227,20 @@ var fieldSchemas = map[string]obj{
 	"SelectWorkerRequest.strategy":          {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"Placement.strategy":                    {"type": "string", "enum": []any{"leastLoaded", "roundRobin", "random"}},
 	"CreateTasksItem.idempotencyKey":        {"type": "string", "minLength": 1, "maxLength": 255},
+	"CreateScheduleRequest.scheduleId":      idSchema(false),
+	"CreateScheduleRequest.maxCatchup":      between(0, 1000),
+	"ChangeScheduleRequest.maxCatchup":      between(0, 1000),
+	"CreateWebhookRequest.webhookId":        idSchema(false),
+	"WebhookSettingsItem.description":       {"type": "string", "maxLength": 256},
+	"RegisterWorkerRequest.hostname":        {"type": "string", "maxLength": 255},
+	"DeregisterRequest.reason":              {"type": "string", "maxLength": 512},
+	"TaskSelector.queue":                    idSchema(false),
+	"TaskSelector.type":                     idSchema(false),
+	"TaskSelector.runId":                    idSchema(false),
+	"TaskSelector.workerId":                 idSchema(false),
+	"TaskSelector.machineId":                idSchema(false),
+	"WorkerSelector.queue":                  idSchema(false),
+	"WorkerSelector.machineId":              idSchema(false),
 	"TaskSelector.state":                    {"type": "string", "minLength": 1},
 	"TaskSelector.reason":                   {"type": "string", "minLength": 1},
 	"WorkerSelector.version":                {"type": "string", "minLength": 1},
@@ -239,4 +253,9 @@ var fieldSchemas = map[string]obj{
 	"CreateTokenRequest.ttlMs":              between(1000, int(maxExchangedLife.Milliseconds())),
 	"CreateTokenRequest.role":               {"type": "string", "enum": roles()},
 	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
+}
+
+// mostEntries is how many entries arrays have at most that may not be empty.
+var mostEntries = map[string]int{
+	"CreateTasksRequest.tasks": 1000, "HeartbeatsRequest.heartbeats": 1000,
 }
