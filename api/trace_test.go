@@ -22,7 +22,8 @@ func (l *live) traces(task string) string {
 		}
 		for _, e := range entries {
 			if e.Values["subject"] == task {
-				seen[fmt.Sprint(e.Values["trace"])] = true
+				trace, _ := e.Values["trace"].(string) // what is empty is left out of events of pushed tasks
+				seen[trace] = true
 			}
 		}
 	}
