@@ -65,33 +65,6 @@ test('what is shown first is small, however much of an hour there is to chart', 
   await fine(page);
 });
 
-test('whether it is them or us is said in the server\'s words, and by an older server not at all', async () => {
-  const page = await as('viewer');
-  let told = (system) => {
-    system.summary = { severity: 'fail', about: 'us', title: 'It is the moon', message: 'The moon is full.' };
-    system.findings = [{ code: 'moon', severity: 'fail', about: 'us', message: 'The moon is full.', remedy: 'wait for the sun' }];
-  };
-  await page.route('**/v1/system?*', async (route) => {
-    const response = await route.fetch(), json = await response.json();
-    told(json);
-    await route.fulfill({ response, json });
-  });
-  const banner = page.getByRole('status', { name: 'Them or us' });
-  for (const path of ['', 'system']) {
-    await show(page, path);
-    await banner.getByText('It is the moon').waitFor();
-    assert.equal(await banner.textContent(), 'It is the moonThe moon is full.moon wait for the sun', path);
-    assert.deepEqual(await judge(page), [], path);
-  }
-  told = (system) => { delete system.summary; delete system.findings; };
-  for (const path of ['', 'system']) {
-    await show(page, path);
-    await banner.getByText('Not judged').waitFor();
-  }
-  await page.unrouteAll({ behavior: 'ignoreErrors' });
-  await fine(page);
-});
-
 describe('acts by the keyboard alone', { concurrency: 4 }, () => {
   looks.forEach((look, mine) => acts(() => ({ stage, browser, scope: stage.scopes[look.tenant] }), { ...look, mine, share: everywhere ? 1 : looks.length }));
 });
