@@ -147,7 +147,7 @@ func (v *verdict) shards(s *v1.System) {
 			"see Redis and the refusals of beats; it runs again by itself")
 	case credit > 0:
 		v.warn("shard-time", fmt.Sprintf("Outages of the last hour took up to %v out of everyone's silence; nobody died of them.",
-			milliseconds(credit)), "find what stopped: lubdub event ls --type system.*")
+			milliseconds(credit)), "find what stopped: lubdub event ls --type 'system.*'")
 	default:
 		v.ok("shard-time", "Shard time runs: the silent are judged.")
 	}

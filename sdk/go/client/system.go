@@ -60,6 +60,11 @@ func (c *Client) ReleaseBrake(ctx context.Context, r v1.ReleaseRequest) (*v1.Rel
 	return post[v1.ReleaseResponse](ctx, c, "/v1/system:release", r)
 }
 
+// CreateToken makes a token that may no more than the client's own, and ends no later.
+func (c *Client) CreateToken(ctx context.Context, r v1.CreateTokenRequest) (*v1.CreateTokenResponse, error) {
+	return post[v1.CreateTokenResponse](ctx, c, "/v1/tokens", r)
+}
+
 // RevokeTokens takes tokens back.
 func (c *Client) RevokeTokens(ctx context.Context, r v1.RevokeTokensRequest) (*v1.RevokeTokensResponse, error) {
 	return post[v1.RevokeTokensResponse](ctx, c, "/v1/tokens:revoke", r)

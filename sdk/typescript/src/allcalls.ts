@@ -4,7 +4,8 @@ import { pages } from './query.js';
 import type {
   Index,
   AskedFires, BackfillRequest, ChangeScheduleRequest, CompletedRequest, CompletedResponse, CreateScheduleRequest,
-  CreateWebhookRequest, DeleteWebhookResponse, DeletedSchedule, DeliveryQuery, FiredResponse, Health, HeartbeatRequest,
+  CreateTokenRequest, CreateTokenResponse, CreateWebhookRequest, DeleteWebhookResponse, DeletedSchedule, DeliveryQuery,
+  FiredResponse, Health, HeartbeatRequest,
   HeartbeatResponse, HeartbeatsRequest, HeartbeatsResponse, NextFires, RedeliverRequest, RedeliverResponse, ReleaseRequest,
   ReleaseResponse, RevokeTokensRequest, RevokeTokensResponse, RotateSecretRequest, Schedule, ScheduleList, ScheduleQuery, Scope,
   ScopeList, ScopeQuery, StartedRequest, StartedResponse, Stats, SweepResponse, System, UpdateWebhookRequest, VerdictCounts,
@@ -166,6 +167,11 @@ export abstract class AllCalls extends WorkCalls {
   /** Lets expire what the mass expiry brake has spared. */
   releaseBrake(request: ReleaseRequest = {}, options?: CallOptions): Promise<ReleaseResponse> {
     return this.post('/v1/system:release', request, options);
+  }
+
+  /** Makes a token that may no more than the client's own, and ends no later. */
+  createToken(request: CreateTokenRequest = {}, options?: CallOptions): Promise<CreateTokenResponse> {
+    return this.post('/v1/tokens', request, options);
   }
 
   /** Takes tokens back. */
