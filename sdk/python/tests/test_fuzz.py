@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import lubdub
 from lubdub import errors
+from lubdub._answers import envelopes, interval_of, seconds, timeout_of
 from lubdub._clock import Event
 from lubdub._http import Response
 from lubdub.testing import Server
@@ -243,3 +244,17 @@ class Beats(TestCase):
                 worker.close()
                 server.until("the worker ends", lambda ended=ended: ended, 180)
                 self.assertIsInstance(ended[0], (type(None), errors.LubdubError))
+
+
+class Answers(TestCase):
+    def test_what_cannot_be_meant_is_not_taken(self) -> None:
+        strange: List[Any] = [None, True, "5", float("nan"), float("inf"), -1, 0, 10**400, [], {}]
+        for one in strange:
+            self.assertEqual((seconds(one), interval_of(one, 30, 7), timeout_of(one, 9)), (0, 7, 9), one)
+        self.assertEqual([interval_of(ms, 30, 7) for ms in (5000, 86_400_000, 0.001)], [5, 15, 0.01])
+        claims: List[Any] = [5, "x", {}, [None], [[]], [{"taskId": "a", "attempt": 1}], [{"taskId": "a", "attempt": "1", "taskToken": "x"}],
+                             [{"taskId": "a", "attempt": 1, "taskToken": "a\r\nb: c"}]]
+        for tasks in claims:
+            with self.assertRaises(errors.AnswerError):
+                envelopes({"tasks": tasks})
+        self.assertEqual(envelopes({"tasks": None}), [])

@@ -152,10 +152,14 @@ class IsolatedBatch:
 
     def hear(self, child: "subprocess.Popen[bytes]", outbox: Outbox) -> None:
         """Hears what the child tells, until it ends."""
-        listen(cast(IO[bytes], child.stdout), self.take)
-        outbox.close()
-        child.kill()  # should only its output have ended
-        child.wait()
+        over = _exit.blocked(child.kill)
+        try:
+            listen(cast(IO[bytes], child.stdout), self.take)
+            outbox.close()
+            child.kill()  # should only its output have ended
+            child.wait()
+        finally:
+            over()
         cast(IO[bytes], child.stdout).close()
         _exit.check()
         with self.cond:
