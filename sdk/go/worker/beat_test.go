@@ -196,11 +196,11 @@ func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
 					s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), beats), worker.TaskTimeout(0))
 					s.run(forPayload)
 					held := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("7200")})
-					for range 15 {
+					for range 4 {
 						id := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("10")})
 						time.Sleep(5 * time.Second)
 						fail(s.server)
-						time.Sleep(time.Minute)
+						time.Sleep(20 * time.Second)
 						s.server.Up()
 						time.Sleep(20 * time.Second)
 						if got := s.server.Task(id); got.State != v1.Succeeded || got.Attempt != 1 || got.Lost != 0 {
