@@ -156,3 +156,19 @@ for (const [deed, act] of Object.entries(deeds)) {
     }
   });
 }
+
+test('a completion that is away holds the hard stop up for a while only, and is not sent after the end', async () => {
+  const s = await site(() => 1);
+  s.server.intercept((r) => (r.path.endsWith('/completed') ? { status: 503, body: { error: 'store_unavailable', message: 'no' } } : undefined));
+  const id = s.server.enqueue({ type: 'work' });
+  await s.server.until('its completion is away', () => s.server.requests.some((r) => r.path.endsWith('/completed')));
+  const start = s.server.clock.now();
+  s.worker.kill();
+  const end = await s.server.finish(s.over);
+  assert.ok(end instanceof UnfinishedError && end.taskIds.includes(id));
+  assert.ok(s.server.clock.now() - start < 15_000, `after ${s.server.clock.now() - start} ms`);
+  const sent = s.server.requests.length;
+  await s.server.clock.advance(most);
+  assert.deepEqual(s.server.requests.slice(sent).map((r) => r.path), []);
+  s.client.close();
+});
