@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
@@ -99,10 +100,10 @@ func (s *Store) commandsOfScripts() []string {
 
 // probe gives commands in a script that Redis lets write nothing: what the user may not do is refused for that reason before what
 // writes is for the other one. It is for servers only, which know the first line; a key of Lubdub's stands for all of them.
-const probe = `#!lua flags=no-writes
+var probe = `#!lua flags=no-writes
 local denied = {}
 for i = 1, #ARGV, 2 do
-  local args = {ARGV[i], ARGV[i] == 'publish' and 'lubdub:wake:doctor' or KEYS[1]}
+  local args = {ARGV[i], ARGV[i] == 'publish' and '` + lua.WakeChannel(0) + `:doctor' or KEYS[1]}
   for j = 3, math.abs(tonumber(ARGV[i + 1])) do args[j] = '0' end
   if ARGV[i + 1] == '1' then args = {ARGV[i]} end
   local reply = redis.pcall(unpack(args))
