@@ -4,6 +4,7 @@ import { type CallOptions, ControlCalls } from './calls.js';
 import { AnswerError, ApiError, type ErrorFields } from './errors.js';
 import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
+import { objects } from './sane.js';
 import type {
   ActOnTasksResponse, ActOnWorkersRequest, ActOnWorkersResponse, CancelRequest, CancelTasksRequest, ClaimRequest, ClaimResponse,
   CreateTaskRequest, CreateTasksItem, CreateTasksResponse, DeregisterRequest, DrainRequest, DrainWorkersRequest,
@@ -47,10 +48,11 @@ export abstract class WorkCalls extends ControlCalls {
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
     const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey ?? randomUUID() }));
     const answer = await this.post<CreateTasksResponse>('/v1/tasks:batch', { tasks: keyed }, options);
-    if (answer.results.length !== tasks.length) {
-      throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${answer.results.length} results for ${tasks.length} tasks`);
+    const results = objects(answer.results);
+    if (results.length !== tasks.length) {
+      throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${results.length} results for ${tasks.length} tasks`);
     }
-    return answer.results.map((result, i) => readResult(result as Record<string, unknown>, Boolean(tasks[i]?.queue)));
+    return results.map((result, i) => readResult(result, Boolean(tasks[i]?.queue)));
   }
 
   /** A task. */

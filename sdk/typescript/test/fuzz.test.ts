@@ -113,7 +113,7 @@ test('whatever bytes are answered, every call ends with a typed error or an obje
       if (end.status === 'fulfilled') continue;
       const error: unknown = end.reason;
       const typed = error instanceof ApiError || error instanceof AnswerError || error instanceof UnansweredError || error instanceof UsageError;
-      assert.ok(typed, `round ${round}: ${String(error)}`);
+      assert.ok(typed, `round ${round}: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
 });
