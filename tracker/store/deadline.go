@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -36,7 +37,23 @@ type arrivalKey struct{}
 // ArrivedAt returns a context for the calls of one request, which arrived at `at`: together they wait for Redis no longer than
 // one may. Without it each method counts from when it is called.
 func ArrivedAt(ctx context.Context, at time.Time) context.Context {
-	return context.WithValue(ctx, arrivalKey{}, at)
+	return noting(context.WithValue(ctx, arrivalKey{}, at))
+}
+
+type changedKey struct{}
+
+// noting has ctx note whether its request has changed anything, or may have: from then on nothing says that it was not begun.
+func noting(ctx context.Context) context.Context {
+	if changed(ctx) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, changedKey{}, new(atomic.Bool))
+}
+
+// changed is what noting has put there; nil: nothing.
+func changed(ctx context.Context) *atomic.Bool {
+	b, _ := ctx.Value(changedKey{}).(*atomic.Bool)
+	return b
 }
 
 type untilKey struct{}
@@ -57,7 +74,7 @@ func (s *Store) Within(ctx context.Context, more time.Duration) context.Context 
 	if !ok {
 		at = time.Now()
 	}
-	return By(ctx, at.Add(s.Patience()+more))
+	return By(noting(ctx), at.Add(s.Patience()+more))
 }
 
 // By returns ctx for what must have its answers by then.
@@ -116,6 +133,15 @@ func (s *Store) Late() *model.Error {
 		Code: model.Overloaded, RetryAfter: time.Second,
 		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; " +
 			"wait as Retry-After says, then send it again",
+	}
+}
+
+// unconfirmed is the error of what was not sent for a request that has changed something before, or may have.
+func unconfirmed(op string) *model.Error {
+	return &model.Error{
+		Code: model.Unavailable, Op: op, RetryAfter: time.Second,
+		Message: "Redis answers too slowly: a part of this may have been done, and the rest was not begun, which is no verdict " +
+			"about what it names: send it again",
 	}
 }
 

@@ -79,8 +79,24 @@ func (s *Store) doAllIn(ctx context.Context, op string, calls []*Call, in func(*
 		left = again
 	}
 	w.Wait()
+	settle(ctx, op, calls)
+}
+
+// settle makes errors those of the domain. What is refused unseen was not begun, which is said of the whole request only as long as
+// nothing before it can have changed anything.
+func settle(ctx context.Context, op string, calls []*Call) {
+	note := changed(ctx)
+	before := note != nil && note.Load()
 	for _, c := range calls {
 		c.Err = AsUnavailable(op, c.Err)
+		var e *model.Error
+		unseen := errors.As(c.Err, &e) && e.Code == model.Overloaded
+		switch {
+		case unseen && before:
+			c.Err = unconfirmed(op)
+		case !unseen && note != nil && c.Script.Events: // those that change what others see tell of it
+			note.Store(true)
+		}
 	}
 }
 
