@@ -78,10 +78,16 @@ func (r *nodeReceiver) hear(line string) {
 	r.ids[subject+" "+kind][id] = true
 }
 
-func (r *nodeReceiver) subjects() int {
+// whole counts the subjects of which at least so many kinds of events were told.
+func (r *nodeReceiver) whole(kinds int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.told)
+	for _, told := range r.told {
+		if len(told) >= kinds {
+			n++
+		}
+	}
+	return n
 }
 
 // Sweepers are killed again and again while shards keep few events, and the secret is rotated meanwhile: every event of every task
@@ -131,7 +137,15 @@ func TestLongWebhooks(t *testing.T) {
 	}
 	killing.Wait()
 	close(stop)
-	until(t, "every task was told", func() bool { return r.subjects() >= batches*each })
+	defer func() {
+		if t.Failed() {
+			for _, status := range []string{"pending", "retrying", "failed"} {
+				_, answer := ask("GET", url+"/v1/webhooks/w/deliveries?pageSize=5&status="+status, admin, "")
+				t.Logf("%s: %s", status, answer)
+			}
+		}
+	}()
+	until(t, "every event of every task was told", func() bool { return r.whole(3) >= batches*each })
 	until(t, "nothing waits", func() bool {
 		_, answer := ask("GET", url+"/v1/webhooks/w", admin, "")
 		return strings.Contains(answer, `"pending":0`)
