@@ -18,6 +18,7 @@ def left():  # was registered before the SDK's own, and so is called after it
 atexit.register(left)
 import logging
 logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+logging.getLogger("asyncio").setLevel(logging.INFO)  # it tells, for those who debug it, of a loop that was woken as it closed
 import lubdub
 from lubdub import _exit
 
