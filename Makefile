@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood
+.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -50,7 +50,12 @@ check: lint ## the quick loop: lint, and on miniredis alone the tests of what ha
 test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
 	go test -race -vet=off -count=1 -timeout 15m $(PACKAGES)
 
-test-long: test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+VALKEY_PACKAGES ?= ./lua ./tracker/... ./api/... ./cmd/lubdub ./internal/redistest
+test-valkey: ## VALKEY_PACKAGES on Valkey instead of Redis (installed if it is missing); about 8 minutes
+	@sh internal/ci/install-redis.sh valkey
+	LUBDUB_TEST_REDIS_SERVER=valkey-server go test -vet=off -count=1 -timeout 30m $(VALKEY_PACKAGES)
+
+test-long: test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
@@ -65,7 +70,8 @@ test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and h
 test-durability: deps ## kill -9 of the primary 100 times each with durability replicated and fsync, and what memory loses; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker/store
 
-test-hostile: ## every fuzz target for LONGFUZZTIME (2m)
+test-hostile: deps ## every fuzz target for LONGFUZZTIME (2m), and odd clients beside outages, with the event loop and without it
+	go test -tags long -count=1 -timeout 20m -v -run '^TestLongOddClients$$' ./api
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONGFUZZTIME)
 
 # One model in each of two processes, so that two cores are at work.
@@ -101,10 +107,13 @@ deps-ui: deps # and what the dashboard's tests need
 
 test-ui: deps-ui build ## the dashboard: its types against openapi.json, and a browser against server, Redis and fleet; a minute; EVERYWHERE=1: each act at each width in each theme
 	cd ui && node_modules/.bin/openapi-typescript ../api/openapi.json -o src/api.gen.ts && node_modules/.bin/tsc -p .
-	cd ui && node --test --test-reporter=spec test/dashboard.test.mjs
+	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs
 
 test-ui-flood: deps-ui build ## Events, Overview, Tasks and Pulse under 5,000 events a second for FLOOD (60) seconds each, the Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)
+
+test-ui-scale: deps-ui build ## each page among 100,000 tasks and 10,000 workers that beat: how long each of its calls takes; and what 100 open dashboards cost; 5 minutes
+	cd ui && node test/scale.mjs
 
 test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; a minute
 	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
@@ -193,6 +202,13 @@ bench: build baselines deps ## the whole benchmark, beside its baselines, about 
 
 bench-quick: build baselines deps ## the same with small counts, a minute or two
 	bin/lubdub bench --quick --report bin/report/quick $(BENCHFLAGS)
+
+bench-sdks: build deps-node deps-python ## what the SDKs cost the processes that use them: beats of what is tracked or held, reports of progress, tasks with nothing to do; 6 minutes
+	go test -run '^$$' -bench 'NoOp/worker-to-bare|BeatOfTenThousand' ./sdk/go/worker
+	go test -run '^$$' -bench TenThousandTracked -benchtime 20x ./sdk/go/worker
+	go test -run '^$$' -bench Progress ./sdk/go/client
+	python3 sdk/python/tools/speed.py
+	cd sdk/typescript && npm ci --loglevel error --no-audit --no-fund && npm run build && npm run bench
 
 results: ## keep the report of 'make bench' in bench/results; README, costs and docs/capacity.md take their figures from it
 	@result=$$(go run ./bench/publish $(RESULTSFLAGS) bin/report/bench) && \

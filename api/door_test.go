@@ -104,7 +104,15 @@ func (e *env) waiting(n int) {
 
 func (e *env) waitingOf(w *conn.Watch, n int) {
 	e.t.Helper()
-	until(e.t, func() bool { return len(w.Waiting()) == n }, func() string {
+	good := func() bool {
+		for range 2 { // an event loop looks at all that had come at the first look before it answers the second
+			if len(w.Waiting()) != n {
+				return false
+			}
+		}
+		return true
+	}
+	until(e.t, good, func() string {
 		return fmt.Sprintf("%d connections wait for bytes, want %d", len(w.Waiting()), n)
 	})
 }

@@ -36,7 +36,7 @@ func (req *request) eventPage(p *parameters, filter tracker.EventFilter) (int, a
 	if err != nil {
 		return 0, nil, err
 	}
-	list := eventList{Events: make([]json.RawMessage, len(page.Events)), Next: page.Next, Gap: gapView(page.Gap)}
+	list := eventList{Events: make([]json.RawMessage, len(page.Events)), Next: page.Next, More: page.More, Gap: gapView(page.Gap)}
 	for i, e := range page.Events {
 		list.Events[i] = e.AppendJSON(nil)
 	}
@@ -47,6 +47,7 @@ func (req *request) eventPage(p *parameters, filter tracker.EventFilter) (int, a
 type eventList struct {
 	Events []json.RawMessage `json:"events"`
 	Next   string            `json:"next"`
+	More   bool              `json:"more"`
 	Gap    *v1.EventGap      `json:"gap,omitempty"`
 }
 

@@ -316,7 +316,7 @@ func TestWhatIsToldIsShared(t *testing.T) {
 	}
 	for _, size := range []int{1, 7, 4096} {
 		s, p, got := &eventStream{over: true}, make([]byte, size), make([]byte, 0, want.Len())
-		allocs := testing.AllocsPerRun(1, func() {
+		read := func() {
 			s.told, got = told, got[:0]
 			for {
 				n, err := s.Read(p)
@@ -324,7 +324,11 @@ func TestWhatIsToldIsShared(t *testing.T) {
 					return
 				}
 			}
-		})
+		}
+		allocs := testing.AllocsPerRun(1, read)
+		for range 9 { // what the whole process allocates is counted, and others may be at work
+			allocs = min(allocs, testing.AllocsPerRun(1, read))
+		}
 		if string(got) != want.String() {
 			t.Errorf("in reads of %d bytes another text is told", size)
 		}
@@ -388,7 +392,7 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("cut off", func(t *testing.T) {
 		s := redistest.Miniredis(t)
-		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.DiscardHandler)}
+		o := tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 2, Logger: slog.New(slog.DiscardHandler), RedisTimeout: time.Minute}
 		tr, err := tracker.Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

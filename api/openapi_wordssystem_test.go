@@ -71,9 +71,9 @@ var systemWords = map[string]words{
 		tag: "events", summary: "What has happened",
 		description: "A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: " +
 			"nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, " +
-			"and a stream an event of that name. Pages may be short where little passes the filter. A stream says every 15 s that it is " +
-			"alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, " +
-			"with a reason: draining, token_expired or token_revoked.",
+			"and a stream an event of that name. Pages may be short, or empty, where little passes the filter: more says whether there " +
+			"may be more. A stream says every 15 s that it is alive, and where it is. It ends with an event and the cursor to go on from: " +
+			"lagged, when its client does not keep up, or end, with a reason: draining, token_expired or token_revoked.",
 		answers: map[int]any{200: v1.EventList{}},
 	},
 	"index": {tag: "system", summary: "Where things are", description: "Of a browser, which asks for text/html, it is the way to /ui/, the " +

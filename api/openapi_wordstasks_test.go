@@ -74,7 +74,8 @@ var taskWords = map[string]words{
 		tag: "tasks", summary: "Cancel all tasks that a selector names",
 		description: "A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with nextPageToken " +
 			"until there is none. Each is cancelled as by a call of its own; finished ones that match are refused. A call that failed, or whose " +
-			"answer was lost, may be repeated with its pageToken.",
+			"answer was lost, may be repeated with its pageToken. With dryRun nothing is done: wouldDo says of how many that match anything " +
+			"would be.",
 		request: v1.CancelTasksRequest{}, requestExamples: []example{{"run of a worker",
 			`{"selector":{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000","state":"RUNNING"},"gracePeriodMs":0}`}},
 		answers: map[int]any{200: v1.ActOnTasksResponse{}},
@@ -119,6 +120,8 @@ var taskWords = map[string]words{
 	opPauseQueue: {tag: "queues", summary: "Stop claims from a queue",
 		description: "New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be paused: one more is " +
 			"answered 429.", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
-	opResumeQueue: {tag: "queues", summary: "Let claims go on", description: "Those that wait are woken.", request: noFields{},
-		optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
+	opResumeQueue: {tag: "queues", summary: "Let claims go on",
+		description: "Those that wait are woken. " +
+			"A queue that is not paused, or of which nothing is known, goes on as well: the answer is the same.",
+		request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.Queue{}}},
 }

@@ -91,9 +91,8 @@ func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
 		for _, id := range []string{"t1", "t2", "t3"} {
 			l.queue(`,"taskId":"` + id + `"`)
 		}
-		for n := 0; n < 3; {
-			n += len(l.claim(w, `{"max":3}`))
-		}
+		n := 0
+		until(t, func() bool { n += len(l.claim(w, `{"max":3}`)); return n == 3 }, func() string { return "its tasks are not claimed" })
 		l.mine(w, "heartbeat", `{"tasks":[{"taskId":"t1","attempt":1,"progressPct":12.5,"message":"on `+
 			`it"},{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1},{"taskId":"t9","attempt":1}]}`).
 			want(200).contains(`{"cancelTasks":[],"lostTasks":[]}`)
@@ -105,13 +104,11 @@ func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
 		l.sweep()
 		l.mine(w, "heartbeat", "").want(200).contains(`{"cancelTasks":[{"taskId":"t1","attempt":1,"reason":"why"}],"lostTasks":[{"taskId":"t2",` +
 			`"attempt":1,"error":"attempt_mismatch"}]}`)
-		for { // its delivery is recorded in the background
+		until(t, func() bool { // its delivery is recorded in the background
 			var r v1.WorkerHeartbeatResponse
 			l.mine(w, "heartbeat", "").want(200).into(&r)
-			if len(r.CancelTasks) == 0 && len(r.LostTasks) == 0 {
-				break
-			}
-		}
+			return len(r.CancelTasks) == 0 && len(r.LostTasks) == 0
+		}, func() string { return "the delivery of what the worker was told is not recorded" })
 		for range 2 {
 			l.mine(w, "heartbeat", `{"tasks":[{"taskId":"t1","attempt":1}]}`).want(200)
 			l.pass(10 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -46,11 +47,17 @@ func (req *request) parseQuery(raw string) error {
 	return nil
 }
 
+// clip shortens what a refusal tells of a request, to whole characters.
 func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64]
+	const most = 64 // bytes
+	if len(s) <= most {
+		return s
 	}
-	return s
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }
 
 // parameters reads a query and keeps its first refusal.
@@ -213,7 +220,7 @@ func pageToken(filter any, after string) string {
 // afterOf returns the id after which the page of a token begins.
 func afterOf(filter any, token string) (string, *refusal) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) <= filterHashBytes || !isName(b[filterHashBytes:]) {
+	if err != nil || strings.ContainsAny(token, "\r\n") || len(b) <= filterHashBytes || !isName(b[filterHashBytes:]) {
 		return "", invalidField("pageToken", "pageToken is not one of ours; use the nextPageToken of the page before, unchanged")
 	}
 	if string(b[:filterHashBytes]) != string(filterHash(filter)) {

@@ -46,6 +46,9 @@ func (req *request) actedOnTasks(token func(next string) string, dryRun bool) fu
 		}
 		req.many = &many{dryRun, a.Matched, a.Done}
 		r := &v1.ActOnTasksResponse{Matched: a.Matched, Done: a.Done, Refused: map[string]int{}, NextPageToken: token(a.Next)}
+		if dryRun {
+			r.WouldDo = &a.WouldDo
+		}
 		for code, n := range a.Refused {
 			r.Refused[string(code)] = n
 		}

@@ -12,12 +12,15 @@ func TestContractActsOnManyTasks(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		op, dispatcher := l.control(roleOperator), l.control(roleDispatcher)
-		act := func(what, body string, matched, done int, refused map[string]int) {
+		act := func(what, body string, matched, done int, refused map[string]int, wouldDo ...int) {
 			t.Helper()
 			var r v1.ActOnTasksResponse
 			l.do("POST", "/v1/tasks:"+what, dispatcher, body).want(200).into(&r)
 			if r.Matched != matched || r.Done != done || !maps.Equal(r.Refused, refused) || r.NextPageToken != "" {
 				t.Fatalf("%s %s: %+v", what, body, r)
+			}
+			if told := r.WouldDo != nil; told != (len(wouldDo) == 1) || told && *r.WouldDo != wouldDo[0] {
+				t.Fatalf("%s %s would do %v", what, body, r.WouldDo)
 			}
 		}
 		failed := l.create(`{"taskId":"failed","type":"a"}`)
@@ -27,7 +30,8 @@ func TestContractActsOnManyTasks(t *testing.T) {
 		l.call(runs, "started", `{"attempt":1}`).want(200)
 		l.do("POST", "/v1/tasks", dispatcher, `{"taskId":"waits","queue":"q","type":"a"}`).want(201)
 
-		act("retry", `{"selector":{"type":"a"},"dryRun":true}`, 3, 0, map[string]int{})
+		act("retry", `{"selector":{"type":"a"},"dryRun":true}`, 3, 0, map[string]int{}, 1)
+		act("cancel", `{"selector":{"type":"a"},"dryRun":true}`, 3, 0, map[string]int{}, 2)
 		act("retry", `{"selector":{"type":"a"}}`, 3, 1, map[string]int{"task_not_failed": 2})
 		act("retry", `{"selector":{"state":"FAILED"}}`, 0, 0, map[string]int{})
 		act("retry", `{"selector":{"finishedAfter":"2020-01-01T00:00:00.000Z","reason":"WORKER_REPORTED","state":"FAILED,CANCELLED"}}`, 0, 0,
@@ -41,6 +45,7 @@ func TestContractActsOnManyTasks(t *testing.T) {
 		}
 		act("cancel", `{"selector":{"state":"QUEUED,DISPATCHED","type":"a"}}`, 2, 2, map[string]int{})
 		act("retry", `{"selector":{"type":"a"}}`, 3, 0, map[string]int{"task_already_terminal": 3})
+		act("cancel", `{"selector":{"type":"a"},"dryRun":true}`, 3, 0, map[string]int{}, 0)
 
 		for _, what := range []string{"cancel", "retry"} {
 			for body, field := range map[string]string{

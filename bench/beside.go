@@ -49,7 +49,7 @@ func runBeside(ctx context.Context, b *bench, s *report.Scenario) error {
 			return f.listMeanwhile(ctx)
 		}},
 	}
-	for round := 1; round <= b.Rounds; round++ {
+	for round := 1; round <= b.pairs(); round++ {
 		for _, other := range others {
 			// Each has its own run alone just before, since what a machine does otherwise changes within seconds.
 			alone, err := b.withAnother(ctx, f, s, round, rate, "before "+other.what, nil)
@@ -66,6 +66,15 @@ func runBeside(ctx context.Context, b *bench, s *report.Scenario) error {
 		}
 	}
 	return nil
+}
+
+// pairs is how often beats are driven alone and then beside something. A p99 of some seconds is the work of a few pauses of the machine,
+// alone too: only the median of many says what the others do.
+func (b *bench) pairs() int {
+	if b.Quick {
+		return b.Rounds
+	}
+	return 3 * b.Rounds
 }
 
 // withAnother drives beats while something else goes on.

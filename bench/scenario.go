@@ -61,6 +61,8 @@ func init() { // the functions look into the list
 			"one; then 1,000 workers beat.", aRedis, runWorkerBeat},
 		{"claims", "Claims", "Closed loop: 1, 10 and 100 workers claim one task a request from a queue that was filled before.", aRedis,
 			runClaims},
+		{"noops", "Tasks with nothing to do", "A client that does no more than this, in turns with a worker of the Go SDK, claims, starts and " +
+			"completes tasks, 1, 10 and 100 at a time.", aRedis, runNoOps},
 		{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
 		{"streams", "Streams of events", "Tasks come and go at 5,000 transitions a second, and listeners tell how long each event takes; " +
 			"then beats at half of the top rate without and beside 10,000 clients that listen.", aRedis, runStreams},

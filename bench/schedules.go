@@ -38,7 +38,7 @@ func runSchedules(ctx context.Context, b *bench, s *report.Scenario) error {
 		})
 	}()
 	fired := 0
-	for round := 1; round <= b.Rounds; round++ {
+	for round := 1; round <= b.pairs(); round++ {
 		alone, err := b.withAnother(ctx, f, s, round, rate, "before schedules catch up", nil)
 		if err != nil {
 			return err

@@ -117,15 +117,16 @@ func newHistories(t *testing.T) *histories {
 	}
 	// What Redis has answered is on its disk: a kill loses nothing that was acknowledged.
 	h.redis = redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
-	set := redistest.Scripts()
-	for _, name := range set.Names() {
-		h.scripts[set.Get(name).SHA] = name
-	}
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
 		h.proxies = append(h.proxies, p)
 		h.replicas = append(h.replicas, trackertest.Open(t,
-			tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: set, RedisTimeout: 500 * time.Millisecond, Shards: 2}))
+			tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: redistest.Scripts(), RedisTimeout: 500 * time.Millisecond,
+				Shards: 2}))
+	}
+	set := h.replicas[0].Scripts // as this deployment runs them
+	for _, name := range set.Names() {
+		h.scripts[set.Get(name).SHA] = name
 	}
 	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)
@@ -173,9 +174,12 @@ func (h *histories) run(d time.Duration, kills int) {
 	stop()
 	beside.Wait()
 	for _, r := range h.replicas {
-		for deadline := time.Now().Add(30 * time.Second); r.Ready(context.Background()) != nil && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(trackertest.Patience); r.Ready(context.Background()) != nil && time.Now().Before(deadline); {
 			<-time.After(20 * time.Millisecond)
 		}
+	}
+	if n := h.lost[""] + h.requests[""]; n > 0 {
+		h.Errorf("%d replies and requests of scripts were lost whose names are not known: what is lost on purpose is not what was meant", n)
 	}
 	for _, k := range h.tasks { // the last word
 		h.get(0, h.replicas[0], k)

@@ -147,12 +147,12 @@ func TestCancel(t *testing.T) {
 			h.Fatalf("%+v %+v", b, b.Cancel)
 		}
 		h.CancelDelivered(a)
-		h.MustGet("t1") // the lane is in order per flush: by the next round trips the delivery is recorded
-		for b.Cancel == nil || !b.Cancel.Delivered {
+		trackertest.Eventually(h, "the delivery is recorded", func() bool { // in the background
 			if b = h.MustBeat(a, ""); b.Err != nil {
 				h.Fatal(b.Err)
 			}
-		}
+			return b.Cancel != nil && b.Cancel.Delivered
+		})
 		for range 3 {
 			h.Advance(time.Second)
 			h.CancelDelivered(a) // told again: the grace period does not begin anew

@@ -133,10 +133,12 @@ func (m *machine) Beat(rt *rapid.T) {
 	}
 	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
 		m.tr.CancelDelivered(a)
-		for delivered := false; !delivered; { // recorded in the background: ask until it is
+		for until := time.Now().Add(trackertest.Patience); !b.Cancel.Delivered; { // recorded in the background: ask until it is
+			if time.Now().After(until) {
+				rt.Fatalf("the delivery of the cancel was not recorded within %v", trackertest.Patience)
+			}
 			m.tr.Beat(b)
 			m.must(rt, b.Err)
-			delivered = b.Cancel.Delivered
 		}
 		k.told = m.L
 	}

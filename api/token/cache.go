@@ -45,7 +45,7 @@ func NewCache[T any](n int) *Cache[T] {
 	return &Cache[T]{sets: make([]set[T], sets), mask: sets - 1}
 }
 
-// Len returns how many tokens are remembered, expired ones included until their place is taken.
+// Len returns how many tokens are remembered, expired ones included until another comes to their set.
 func (c *Cache[T]) Len() int64 { return c.size.Load() }
 
 // Evictions returns how many tokens have lost their place while they still held.
@@ -85,8 +85,8 @@ func (c *Cache[T]) Get(token []byte, now int64) *T {
 	return nil
 }
 
-// Put remembers a token. In a full set it takes the place of an expired one, else of the one that expires
-// first.
+// Put remembers a token. In a full set it takes the place of the one that expires first. What has expired in the set is forgotten:
+// tokens that come and go would fill the cache otherwise, however few hold at a time.
 func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	i, tag, ok := c.place([]byte(e.Token))
 	if !ok {
@@ -100,21 +100,21 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	var soonest int64
 	for w := range ways {
 		old := set.entries[w].Load()
-		if old == nil {
+		switch {
+		case old == nil:
 			victim, soonest = w, -1
-			break
-		}
-		if old.Token == e.Token {
+		case old.Token == e.Token:
 			return // a neighbour was faster
-		}
-		if w == 0 || old.Expires < soonest {
+		case old.Expires <= now:
+			c.forget(set, w)
+			victim, soonest = w, -1
+		case w == 0 || old.Expires < soonest:
 			victim, soonest = w, old.Expires
 		}
 	}
-	switch {
-	case soonest < 0:
+	if soonest < 0 {
 		c.size.Add(1)
-	case soonest > now:
+	} else {
 		c.evictions.Add(1)
 	}
 	// A reader in between finds a tag without its token, or a token that is not the one it looks for: a miss.
@@ -138,11 +138,16 @@ func (c *Cache[T]) dropFrom(i int, is func(*T) bool) (dropped int) {
 	set := &c.sets[i]
 	for w := range ways {
 		if e := set.entries[w].Load(); e != nil && is(&e.Value) {
-			set.entries[w].Store(nil)
-			set.tags[w].Store(0)
-			c.size.Add(-1)
+			c.forget(set, w)
 			dropped++
 		}
 	}
 	return dropped
+}
+
+// forget empties a place of a set whose lock is held.
+func (c *Cache[T]) forget(set *set[T], way int) {
+	set.entries[way].Store(nil)
+	set.tags[way].Store(0)
+	c.size.Add(-1)
 }

@@ -56,6 +56,30 @@ func TestTokenCacheNeverFindsAnExpiredToken(t *testing.T) {
 	}
 }
 
+// Tokens of tasks that are over would keep their memory for as long as the process runs.
+func TestTokenCacheForgetsWhatHasExpired(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](8)
+	var over *Entry[string]
+	for i := range 6 {
+		over = cached(t, k, fmt.Sprintf("task_%d", i), time.Hour)
+		c.Put(over, testTime.UnixMilli())
+	}
+	holds := cached(t, k, "holds", 2*time.Hour)
+	c.Put(holds, testTime.UnixMilli())
+	next := cached(t, k, "next", 2*time.Hour)
+	c.Put(next, over.Expires)
+	c.Put(next, over.Expires) // by a neighbour
+	if size, evicted := c.Len(), c.Evictions(); size != 2 || evicted != 0 {
+		t.Errorf("%d tokens are remembered and %d were evicted, want the 2 that hold and none", size, evicted)
+	}
+	for _, e := range []*Entry[string]{holds, next} {
+		if c.Get([]byte(e.Token), over.Expires) != &e.Value {
+			t.Errorf("%s is not found", e.Value)
+		}
+	}
+}
+
 func TestTokenCacheComparesTheWholeToken(t *testing.T) {
 	k := testKeys(t)
 	c := NewCache[string](8)

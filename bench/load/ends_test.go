@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A connection that the server closes is counted and opened again.
@@ -87,6 +88,19 @@ func TestUntil(t *testing.T) {
 		})
 		r, err := dial(t, address, 1).Run(t.Context(), Load{Source: sources(1 << 30), Until: until})
 		if err != nil || r.Beats < 10 || r.Beats != r.Requests || len(r.NotOK) != 0 {
+			t.Errorf("%v %+v", err, r.Tally)
+		}
+	})
+}
+
+// Each connection of a closed loop sends one request at least, even where its run is over before it comes to it.
+func TestARunThatBeginsLate(t *testing.T) {
+	both(t, func(t *testing.T, dial dialer) {
+		address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })
+		clock := &fakeClock{}
+		clock.at.Store(int64(time.Minute))
+		r, err := dial(t, address, 3).Run(t.Context(), Load{Source: sources(5), For: time.Second, clock: clock})
+		if err != nil || r.Beats != 3 || len(r.NotOK) != 0 {
 			t.Errorf("%v %+v", err, r.Tally)
 		}
 	})

@@ -62,7 +62,7 @@ func (p *lightRun) serve() error {
 			p.redial(c)
 		}
 		if p.plan == nil {
-			p.proceed(c)
+			p.begin(c)
 		}
 	}
 	for p.failed == nil && !p.done() {
@@ -185,9 +185,19 @@ func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, er
 	return 0, errno
 }
 
+// begin sends the first request of a closed loop's connection, however late that is: a run on a busy machine has some, too.
+func (p *lightRun) begin(c *lightConn) {
+	if !p.halted() {
+		p.ask(c, p.clock.now())
+	}
+}
+
+// halted reports whether nothing more is to be sent, whatever the time.
+func (p *lightRun) halted() bool { return p.stop.Load() || p.failed != nil || p.ctx.Err() != nil }
+
 // proceed goes on with a connection that has nothing under way.
 func (p *lightRun) proceed(c *lightConn) {
-	if p.stop.Load() || p.failed != nil || p.ctx.Err() != nil {
+	if p.halted() {
 		return
 	}
 	if p.plan == nil {

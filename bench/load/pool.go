@@ -102,13 +102,13 @@ func (p *Pool) drive(r *run, i int, t *Tally) error {
 	if r.PerSecond > 0 {
 		plan = newSchedule(i, n, r.PerSecond, r.Poisson)
 	}
-	for !r.stop.Load() {
+	for first := true; !r.stop.Load(); first = false {
 		free := r.clock.now()
 		intended := free
 		if plan != nil {
 			intended = plan.take()
 		}
-		if r.For > 0 && intended >= r.For {
+		if r.For > 0 && intended >= r.For && (plan != nil || !first) { // a closed loop sends its first one however late that is
 			return nil
 		}
 		if plan != nil && !r.clock.sleepUntil(r.ctx, intended) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,26 +66,19 @@ func TestBenchMistakes(t *testing.T) {
 }
 
 // The whole benchmark with next to no load: every scenario comes to its end, every number that needs no baseline is
-// there, and nothing was refused.
+// there, and nothing was refused. On a busy machine a stretch may be over before anything came of it: then all is played again, longer.
 func TestBenchRuns(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "bench")
 	if err := os.WriteFile(prefix+".svg", []byte("of an earlier run"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := launch(t, nil, "bench", "--quick", "--for", "100ms", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report",
-		prefix)
-	<-r.exited
-	if r.code != 0 {
-		t.Fatalf("it ended with %d", r.code)
-	}
-	f, err := os.Open(prefix + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	got, err := report.ReadJSON(f)
-	if err != nil {
-		t.Fatal(err)
+	length := 100 * time.Millisecond
+	got := benched(t, prefix, length)
+	if slices.ContainsFunc(got.Scenarios, func(s report.Scenario) bool {
+		return slices.ContainsFunc(s.Runs, func(r report.Run) bool { return r.Beats == 0 && len(r.NotOK) == 0 })
+	}) {
+		length = time.Second
+		got = benched(t, prefix, length)
 	}
 	if !got.Complete || got.Redis.Version == "" || !got.Redis.Private || len(got.Scenarios) < 10 {
 		t.Errorf("complete %v, Redis %+v, %d scenarios", got.Complete, got.Redis, len(got.Scenarios))
@@ -106,7 +100,7 @@ func TestBenchRuns(t *testing.T) {
 	if missing := strings.Join(got.Notes, "\n"); !strings.Contains(missing, "naive is missing") {
 		t.Errorf("the notes do not tell of missing baselines: %s", missing)
 	}
-	if want := "lubdub bench --quick --for 100ms"; !strings.HasPrefix(got.Command, want) {
+	if want := "lubdub bench --quick --for " + length.String(); !strings.HasPrefix(got.Command, want) {
 		t.Errorf("the command is told as %q", got.Command)
 	}
 	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to draw beside
@@ -115,6 +109,27 @@ func TestBenchRuns(t *testing.T) {
 	if page, err := os.ReadFile(prefix + ".html"); err != nil || !strings.Contains(string(page), "</html>") {
 		t.Errorf("no page: %v", err)
 	}
+}
+
+// benched runs it with stretches of some length.
+func benched(t *testing.T, prefix string, length time.Duration) *report.Report {
+	t.Helper()
+	r := launch(t, nil, "bench", "--quick", "--for", length.String(), "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(),
+		"--report", prefix)
+	<-r.exited
+	if r.code != 0 {
+		t.Fatalf("it ended with %d", r.code)
+	}
+	f, err := os.Open(prefix + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := report.ReadJSON(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 func TestBenchWritesItsPicture(t *testing.T) {
@@ -151,20 +166,13 @@ func TestCommandsAreToldWithoutSecrets(t *testing.T) {
 func TestBenchIsInterrupted(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "bench")
 	r := launch(t, nil, "bench", "--for", "1h", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report", prefix)
-	for !strings.Contains(r.errs.String(), "warming up") {
-		select {
-		case <-r.exited:
-			t.Fatalf("it ended with %d", r.code)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	r.said("warming up")
 	children := childrenOf(t, r.cmd.Process.Pid)
 	if len(children) < 2 {
 		t.Fatalf("a server and a Redis should run, and there are %v", children)
 	}
 	_ = r.cmd.Process.Signal(syscall.SIGINT)
-	<-r.exited
-	if r.code != exitFailed || !strings.Contains(r.errs.String(), "interrupted") {
+	if r.wait(); r.code != exitFailed || !strings.Contains(r.errs.String(), "interrupted") {
 		t.Errorf("%d %s", r.code, r.errs)
 	}
 	for _, pid := range children {

@@ -107,7 +107,7 @@ func (a *app) run(args []string) (code int) {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	k, err := a.parse(parser, args)
+	k, err := a.parse(parser, operator.FlagsBehind(args))
 	if err == nil {
 		if err = a.perform(k); err == nil {
 			return exitOK
@@ -117,6 +117,9 @@ func (a *app) run(args []string) (code int) {
 	}
 	a.complain(err)
 	if k == nil || len(a.strays) > 0 {
+		if command := nounFirst(args, parser.Model); command != "" {
+			fmt.Fprintf(a.stderr, "lubdub: the noun comes first: 'lubdub %s'\n", command)
+		}
 		fmt.Fprintf(a.stderr, "lubdub: 'lubdub %s' tells what there is\n", helpFor(args, parser.Model))
 	}
 	if errors.As(err, new(*mistake)) {
@@ -138,11 +141,17 @@ func (a *app) perform(k *kong.Context) error {
 	}
 	env := a.env()
 	if operator.Has(k.Selected()) {
-		ctx, stop := lifecycle.Signals(env.Context, func(os.Signal) { os.Exit(exitFailed) })
+		ctx, stop := lifecycle.Signals(env.Context, a.leave)
 		defer stop()
 		env.Context = ctx
 	}
 	return k.Run(a, env)
+}
+
+// leave ends an operator's command at once.
+func (a *app) leave(s os.Signal) {
+	fmt.Fprintf(a.stderr, "lubdub: %v again: ended at once; what was asked for last may have been done\n", s)
+	os.Exit(exitFailed)
 }
 
 // leaveEnums lets the configuration judge which words a setting may have: kong would stop at the first wrong one.
@@ -243,6 +252,21 @@ func (a *app) complain(err error) {
 	for _, line := range config.Problems(err) {
 		fmt.Fprintf(a.stderr, "lubdub: %s\n", line)
 	}
+}
+
+// nounFirst turns around what begins with a verb, as kubectl has it: "get workers" is meant as "worker get".
+func nounFirst(args []string, model *kong.Application) string {
+	if len(args) < 2 {
+		return ""
+	}
+	for _, noun := range model.Children {
+		for _, verb := range noun.Children {
+			if noun.Name == strings.TrimSuffix(args[1], "s") && (verb.Name == args[0] || slices.Contains(verb.Aliases, args[0])) {
+				return noun.Name + " " + verb.Name
+			}
+		}
+	}
+	return ""
 }
 
 // helpFor is the help command for what was meant: that of the command, when one was named.

@@ -34,6 +34,8 @@ func TestCommandLine(t *testing.T) {
 		{"help for a command", nil, "help config check", exitOK, "Usage: lubdub config check", ""},
 		{"help for no command", nil, "help srve", exitMistake, "", `did you mean "serve"`},
 		{"no such command", nil, "srve", exitMistake, "", `did you mean "serve"`},
+		{"the verb first", nil, "drain workers --queue mail", exitMistake, "", "the noun comes first: 'lubdub worker drain'"},
+		{"the verb alone", nil, "drain", exitMistake, "", "'lubdub --help' tells"},
 		{"no such flag", nil, "serve --lisen :1", exitMistake, "", "unknown flag --lisen"},
 		{"keys are no flag", nil, "serve --signing-keys k=x", exitMistake, "", "unknown flag --signing-keys"},
 		{"bad flag", nil, "serve --shutdown-timeout 30", exitMistake, "", `"30" has no unit; write for example 30s`},

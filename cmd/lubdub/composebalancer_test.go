@@ -75,7 +75,7 @@ func TestBalancerOfCompose(t *testing.T) {
 	var replicas []*running
 	var urls []string
 	for range 2 {
-		r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "2s"}, anyPort...)...)
+		r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "4s"}, anyPort...)...)
 		url, _ := r.urls()
 		replicas, urls = append(replicas, r), append(urls, url)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -47,6 +49,28 @@ func TestDevCheck(t *testing.T) {
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+// A machine that was too busy is asked again, and not for ever; a verdict that was wrong is not.
+func TestACheckThatProvesNothingIsPlayedAgain(t *testing.T) {
+	busy, wrong := fmt.Errorf("late: %w", fleet.ErrTooBusy), errors.New("a verdict was wrong")
+	for name, c := range map[string]struct {
+		ends  []error
+		want  error
+		plays int
+	}{
+		"right":           {[]error{nil}, nil, 1},
+		"wrong":           {[]error{wrong, nil}, wrong, 1},
+		"busy, and right": {[]error{busy, nil}, nil, 2},
+		"busy, and wrong": {[]error{busy, busy, wrong}, wrong, 3},
+		"always busy":     {[]error{busy, busy, busy, nil}, busy, 3},
+	} {
+		plays, told := 0, 0
+		err := proved(func() error { plays++; return c.ends[plays-1] }, func(string) { told++ })
+		if err != c.want || plays != c.plays || told != plays-1 {
+			t.Errorf("%s: %v after %d plays, of which %d were told to come again", name, err, plays, told)
 		}
 	}
 }

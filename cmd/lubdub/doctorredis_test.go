@@ -23,7 +23,7 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 	serving := newDesk(t, token.RoleViewer)
 	url := serving.redis
 	alike := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error", patientRedis,
-		"LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
+		"LUBDUB_WORKER_HEARTBEAT_INTERVAL=10m", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
 	until(t, "the replica has said that it is there", func() bool {
 		return strings.Contains(alike.ok(alike.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
 	})

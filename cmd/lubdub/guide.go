@@ -56,7 +56,7 @@ curl -sS "$LUBDUB/v1/tasks?state=CANCELLED" -H "$ADMIN"; echo
 # Make a zombie: a task that must beat every second, and does not. Its history tells why it was failed.
 ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"zombie-{id}","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}')
 TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"
-curl -sS $LUBDUB/v1/tasks/zombie-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 3
+curl -sS $LUBDUB/v1/tasks/zombie-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 4
 curl -sS $LUBDUB/v1/tasks/zombie-{id} -H "$ADMIN"; echo
 curl -sS $LUBDUB/v1/tasks/zombie-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
 `

@@ -64,7 +64,11 @@ func (c *healthCmd) Run(a *app) error {
 		return fmt.Errorf("%s: %s", page, strings.Join(strings.Fields(res.Status+" "+health.Status+" "+health.Message+". "+
 			cmp.Or(health.Next, "Name the base URL of a server of Lubdub with --url")), " "))
 	}
-	_, err = fmt.Fprintln(a.stdout, strings.Join(strings.Fields(cmp.Or(health.Status, "ok")+" "+health.Message+" "+health.Next), " "))
+	text := cmp.Or(health.Status, "ok")
+	if health.Message != "" {
+		text += ": " + strings.TrimSuffix(health.Message, ".") + "."
+	}
+	_, err = fmt.Fprintln(a.stdout, strings.Join(strings.Fields(text+" "+health.Next), " "))
 	return err
 }
 

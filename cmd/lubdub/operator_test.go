@@ -37,7 +37,9 @@ func newDesk(t *testing.T, role token.Role) *desk {
 	skipIfShort(t)
 	redis := redistest.StartServer(t)
 	server := launch(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_LISTEN=127.0.0.1:0",
-		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error"}, withKey...), "serve")
+		"LUBDUB_ADMIN_LISTEN=127.0.0.1:0", "LUBDUB_LOG_LEVEL=error",
+		"LUBDUB_WORKER_HEARTBEAT_INTERVAL=10m", // workers of these tests never beat
+	}, withKey...), "serve")
 	d := &desk{t: t, home: t.TempDir(), server: server, redis: redis.URL()}
 	d.api, _ = server.urls()
 	d.environ = []string{"XDG_CONFIG_HOME=" + d.home}
@@ -186,6 +188,8 @@ func TestOperatorContexts(t *testing.T) {
 	}
 	d.is(d.run("context", "set", "other", "--server", d.api, "--token", secret), operator.ExitMisuse, "--token -")
 	d.is(d.run("context", "set", "other", "--server", "http://lubdub.example.com"), operator.ExitOK)
+	d.is(d.run("context", "set", "other", "--server", "lubdub:8080"), operator.ExitMisuse,
+		"lubdub: the server's address is not like https://host:port")
 	d.is(d.with(secret, "context", "set", "other", "--token", "-"), operator.ExitMisuse, "would show the token")
 	d.is(d.run("context", "set", "new", "--tenant", "a"), operator.ExitMisuse, "say where it is with --server")
 	d.ok(d.run("context", "set", "printed", "--server", d.api, "--token-command", "printf '%s' "+secret, "--use"))
@@ -262,6 +266,9 @@ func TestOperatorOutput(t *testing.T) {
 		t.Errorf("%q", a.out)
 	}
 	d.is(d.run("task", "ls", "-l", "to"), operator.ExitMisuse, "not like key=value")
+	d.is(d.run("-o", "name", "--context=test", "task", "ls", "-l", "to=b"), operator.ExitOK, "task/b\n") // as kubectl has it
+	d.is(d.run("--context", "tset", "task", "ls"), operator.ExitMisuse, "did you mean test?")
+	d.is(d.run("status", "--timeout", "0s"), operator.ExitMisuse, "leaves no time for an answer")
 	d.is(d.run("event", "ls", "--type", "task.created", "--limit", "2"), operator.ExitOK, "task.created", "tester", "2 events are shown")
 	d.is(d.run("event", "ls", "--oldest", "-o", "jsonl", "--limit", "1"), operator.ExitOK, `"subject":"a"`)
 	var part v1.EventList

@@ -71,7 +71,9 @@ func TestOperatorActsOnManyTasks(t *testing.T) {
 	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued", "-y"), operator.ExitOK, "1,199 tasks: done.")
 	d.is(d.run("run", "get", "run-1", "-o", "json"), operator.ExitOK, `"CANCELLED": 600`)
 	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), operator.ExitOK, "This would cancel 0 tasks") // all have ended
-	d.is(d.run("task", "retry", "--queue", "mail", "-y"), operator.ExitOK, "No task matches {queue:mail}")      // none has FAILED
+	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued,cancelled", "-y"), operator.ExitOK,
+		"There is nothing to do: this would cancel 0 tasks, not 1,200 that have ended, of those that match {state:QUEUED,CANCELLED,queue:mail}")
+	d.is(d.run("task", "retry", "--queue", "mail", "-y"), operator.ExitOK, "No task matches {queue:mail}") // none has FAILED
 	d.is(d.run("run", "wait", "run-0"), operator.ExitFailed, "600")
 	d.is(d.run("task", "wait", "t0002", "--for", "cancelled"), operator.ExitOK)
 	d.is(d.run("task", "wait", "t0002"), operator.ExitFailed)
@@ -99,7 +101,7 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("worker", "uncordon", "--queue", "mail"), operator.ExitMisuse, "uncordon 2 workers with queue:mail", "-y")
 	d.is(d.run("worker", "uncordon", "--queue", "mail", "-y"), operator.ExitOK, "2 of 2 workers: done.")
 	d.is(d.run("worker", "drain", "--machine", "host-bob", "-y", "--wait"), operator.ExitOK, "1 of 1 worker: done.", "Nothing is held")
-	d.is(d.run("worker", "resume", "ann", second.WorkerID), operator.ExitNotFound)
+	d.is(d.run("worker", "resume", "ann", second.WorkerID), operator.ExitNotFound, "that is the name of "+first.WorkerID)
 	d.is(d.run("worker", "offline", "--silent-for", "1h", "-y"), operator.ExitOK, "No worker that is ONLINE or DRAINING matches silentFor:1h")
 	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), operator.ExitOK, "OFFLINE")
 	d.is(d.run("worker", "ls"), operator.ExitOK, "OFFLINE are hidden; -a shows them.")
@@ -111,6 +113,10 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("machine", "get", "host-an"), operator.ExitNotFound, "did you mean host-ann?")
 	d.is(d.run("queue", "pause", "mail"), operator.ExitOK, "yes")
 	d.is(d.run("queue", "resume", "mail"), operator.ExitOK, "mail")
+	d.is(d.run("queue", "pause", "mial"), operator.ExitOK,
+		"Nothing was known of queue mial before; did you mean mail?", "lubdub queue resume mial")
+	d.is(d.run("queue", "resume", "mial"), operator.ExitOK, "mial")
+	d.is(d.run("queue", "resume", "mial"), operator.ExitNotFound, "did you mean mail?")
 	schedule := `{"scheduleId":"nightly","cron":"0 0 3 * * *","task":{"queue":"mail","type":"letter"}}`
 	d.is(d.with(schedule, "schedule", "create", "-f", "-"), operator.ExitOK, "nightly", "0 0 3 * * *")
 	d.is(d.run("schedule", "pause", "nightly"), operator.ExitOK, "yes")
@@ -205,15 +211,24 @@ func TestOperatorFollows(t *testing.T) {
 	tail := launch(t, d.environ, "event", "tail", "--type", "task.*", "--after", "1h", "-o", "jsonl")
 	wait := launch(t, d.environ, "task", "create", "--id", "slow", "--queue", "mail", "--wait")
 	tail.line(`"type":"task.created"`)
+	ann := d.worker(d.client(), "ann")
 	watch := launch(t, d.environ, "task", "ls", "--watch")
+	staff := launch(t, d.environ, "worker", "ls", "--watch")
+	staff.line(ann.WorkerID)
+	typo := launch(t, d.environ, "task", "tail", "slwo")
 	watch.line("slow ")
 	d.ok(d.run("task", "cancel", "slow"))
 	tail.line(`"type":"task.cancelled"`)
 	watch.line("CANCELLED")
+	d.ok(d.run("worker", "offline", ann.WorkerID))
+	staff.line("OFFLINE") // which the list has no more
+	until(t, "it is said that nothing is known of slwo", func() bool {
+		return strings.Contains(typo.errs.String(), "did you mean slow?\nIts events are followed")
+	})
 	if code := wait.wait(); code != operator.ExitFailed {
 		t.Errorf("a wait for what was cancelled ended with %d", code)
 	}
-	for _, r := range []*running{tail, watch} {
+	for _, r := range []*running{tail, watch, staff, typo} {
 		r.signal(syscall.SIGINT)
 		if code := r.wait(); code != operator.ExitOK {
 			t.Errorf("%v ended with %d: %s", r.cmd.Args, code, r.errs)

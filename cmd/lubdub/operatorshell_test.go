@@ -88,4 +88,9 @@ func TestCommandLineDocumentIsCurrent(t *testing.T) {
 	if code != exitOK || out != string(want) {
 		t.Error("docs/cli.md is not what `lubdub reference` prints; run make generate")
 	}
+	common, commands, _ := strings.Cut(out, "\n## serve\n")
+	if strings.Contains(common, "`--redis ") || !strings.Contains(common, "`--server URL`") ||
+		!strings.Contains(commands, "`--redis URL` | Check this Redis") {
+		t.Errorf("flags of one command are told as those of all:\n%s", common)
+	}
 }

@@ -14,12 +14,12 @@ import (
 func TestOperatorIsToldWhy(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
-	silent := createRunning(t, d.api, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}`)
-	id := silent.TaskID
-	d.is(d.run("why", id), operator.ExitOK, "Task "+id+" is RUNNING", "it may be silent for 2.0s and is to beat every 1.0s")
+	live := createRunning(t, d.api, `{"heartbeatIntervalMs":60000,"heartbeatTimeoutMs":600000}`).TaskID
+	d.is(d.run("why", live), operator.ExitOK, "Task "+live+" is RUNNING", "it may be silent for 10m and is to beat every 60s")
+	id := createRunning(t, d.api, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}`).TaskID
 	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
-		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "of a timeout of 2000 ms, and 0 ms of outages",
+		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "of a timeout of 2000 ms, and ", " ms of outages",
 			"judged so at", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var told struct {

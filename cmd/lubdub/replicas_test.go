@@ -31,6 +31,20 @@ func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
 // Every task must still become what it should, in time, and nothing may be lost or there twice.
 func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	t.Parallel()
+	fairly(t, replicasDie)
+}
+
+// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in onlyLate.
+func unclear(v fleet.Verdict) bool {
+	return v.Unclear != "" && !strings.Contains(v.Unclear, " by its own evidence")
+}
+
+// starved is true of a show on a machine that held it up, which may itself have made workers late.
+func starved(s fleet.Summary) bool {
+	return s.DelayMost > 500*time.Millisecond || s.Delay > s.Elapsed/5
+}
+
+func replicasDie(t *testing.T, last bool) (fair bool) {
 	redis := redistest.StartServer(t, "--appendonly", "yes")
 	role := func(role string) *running {
 		return launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--roles", role}, anyPort...)...)
@@ -45,10 +59,14 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 		b.urls()
 	}
 	var killed sync.Once
+	none := 0 // verdicts that say nothing
 	f := fleet.New(fleet.Options{
-		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 2 * time.Second,
+		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 3 * time.Second,
 		Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
 		Judged: func(v fleet.Verdict) {
+			if unclear(v) {
+				none++
+			}
 			if v.Zombies > 0 {
 				killed.Do(func() { // both roles are at work by now
 					fronts[0].signal(syscall.SIGKILL)
@@ -64,8 +82,11 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 		t.Error("nothing died in the middle of it")
 	}
 	onlyLate(t, s)
-	if s.Judged != s.Created || s.Unclear > s.Created/4 {
-		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Judged, s.Unclear)
+	if none > s.Created/4 && starved(s) && !last {
+		return false
+	}
+	if s.Judged != s.Created || none > s.Created/4 {
+		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Judged, none)
 	}
 	for _, r := range []*running{fronts[1], backs[1]} {
 		r.signal(syscall.SIGTERM)
@@ -73,6 +94,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 			t.Errorf("a survivor ended with %d: %s", code, r.errs)
 		}
 	}
+	return true
 }
 
 // onlyLate complains of every wrong verdict that is not merely late. How late one may be is `make demo`'s to say, on
@@ -92,16 +114,24 @@ func onlyLate(t *testing.T, s fleet.Summary) {
 // worker its life; the dead must be found all the same once it is over.
 func TestFrozenRedisKillsNobody(t *testing.T) {
 	t.Parallel()
+	fairly(t, frozenRedis)
+}
+
+func frozenRedis(t *testing.T, last bool) (fair bool) {
 	redis := redistest.StartServer(t)
-	r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "200ms"}, anyPort...)...)
+	r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "1s"}, anyPort...)...)
 	url, _ := r.urls()
 	var frozen sync.Once
+	none := 0 // verdicts that say nothing
 	thawed := make(chan error, 1)
 	f := fleet.New(fleet.Options{
 		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
 		Timeout: 3 * time.Second,                                                 // so that a busy machine makes nobody late by itself
 		Only:    func(name string) bool { return name != "misses its deadline" }, // goes by the wall clock, which an outage does not stop
 		Judged: func(v fleet.Verdict) {
+			if unclear(v) {
+				none++
+			}
 			if v.Zombies > 0 {
 				frozen.Do(func() {
 					if err := redis.Freeze(); err != nil {
@@ -113,13 +143,22 @@ func TestFrozenRedisKillsNobody(t *testing.T) {
 		},
 	})
 	f.Run(t.Context(), 6*time.Second)
-	if err := <-thawed; err != nil {
-		t.Fatal(err)
-	}
 	s := f.Summary()
 	t.Logf("\n%s", s)
-	onlyLate(t, s)
-	if s.Unclear > 0 || s.Retries == 0 || s.Judged != s.Created {
-		t.Errorf("%d of %d judged, %d unclear: workers were failed for an outage", s.Judged, s.Created, s.Unclear)
+	select {
+	case err := <-thawed:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(long):
+		t.Fatal("nobody died, so Redis was not frozen")
 	}
+	onlyLate(t, s)
+	if none > 0 && starved(s) && !last {
+		return false
+	}
+	if none > 0 || s.Retries == 0 || s.Judged != s.Created {
+		t.Errorf("%d of %d judged, %d unclear: workers were failed for an outage", s.Judged, s.Created, none)
+	}
+	return true
 }

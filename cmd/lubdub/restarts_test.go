@@ -30,7 +30,7 @@ func TestRollingRestarts(t *testing.T) {
 	redis := redistest.StartServer(t, "--appendonly", "yes")
 	start := func(role, listen string) *running {
 		return launch(t, withKey, "serve", "--redis", redis.URL(), "--roles", role, "--listen", listen, "--admin-listen", "127.0.0.1:0",
-			"--public-url", "http://lubdub", "--worker-heartbeat-interval", "2s", "--log-level", "warn")
+			"--public-url", "http://lubdub", "--worker-heartbeat-interval", "10s", "--log-level", "warn")
 	}
 	balancer := &spread{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64}}
 	replicas := make([]*running, 4)

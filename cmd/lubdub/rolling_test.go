@@ -71,7 +71,7 @@ func (d *deployment) start(i int, listen string) {
 	d.Helper()
 	role := []string{"api", "sweeper"}[i%2]
 	d.replicas[i] = launch(d.T, withKey, "serve", "--redis", d.redis, "--roles", role, "--listen", listen, "--admin-listen", "127.0.0.1:0",
-		"--public-url", d.public, "--worker-heartbeat-interval", "2s", "--log-level", "warn", "--drain-delay", "2s",
+		"--public-url", d.public, "--worker-heartbeat-interval", "5s", "--log-level", "warn", "--drain-delay", "2s",
 		"--health-check-period", "2s")
 	url, admin := d.replicas[i].urls()
 	if d.admins[i] = admin; role == "api" && len(d.urls) <= i/2 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/bench/proc"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/sdkrunner"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
@@ -41,6 +42,7 @@ type sdkStage struct {
 	control  *client.Client
 	enrol    string
 	tasks    sdkTasks
+	held     int // tasks that each crew has at work while something is out
 	crews    []sdkCrew
 	workers  map[string][]*sdkWorker // by crew
 	past     []*sdkWorker            // who were killed
@@ -75,6 +77,24 @@ func TestLongSDKs(t *testing.T) {
 	s.judge()
 }
 
+// filesOfACall are those that a call of a worker's takes in this process: two of its way, two of the front end.
+const filesOfACall = 4
+
+// heldByEach is how many tasks a crew is to have at work: as many as were asked for, and no more than may all call at once.
+func (s *sdkStage) heldByEach() int {
+	quarters := 0 // strict crews have a quarter, see part
+	for _, of := range s.crews {
+		if quarters++; !of.strict() {
+			quarters += 3
+		}
+	}
+	fit := proc.FileLimit() * 3 / filesOfACall / quarters
+	if *sdkHeld > fit {
+		s.Logf("a crew has %d tasks at work instead of %d: this process may open %d files (ulimit -n)", fit, *sdkHeld, proc.FileLimit())
+	}
+	return min(*sdkHeld, fit)
+}
+
 func newSDKStage(t *testing.T) *sdkStage {
 	s := &sdkStage{
 		T: t, redis: redistest.StartServer(t), listen: []string{redistest.FreeAddr(), redistest.FreeAddr()}, workers: map[string][]*sdkWorker{},
@@ -90,8 +110,9 @@ func newSDKStage(t *testing.T) *sdkStage {
 			s.crews = append(s.crews, sdkCrew{r, "strict"})
 		}
 	}
+	s.held = s.heldByEach()
 	s.tasks = sdkTasks{
-		short: 200 * time.Millisecond, medium: 2 * sdkTimeout, long: 4 * sdkTimeout, concurrency: 10 + 2**sdkHeld/max(1, *sdkWorkers),
+		short: 200 * time.Millisecond, medium: 2 * sdkTimeout, long: 4 * sdkTimeout, concurrency: 10 + 2*s.held/max(1, *sdkWorkers),
 	}
 	t.Cleanup(s.front.Close)
 	s.front.hosts = s.listen
@@ -224,7 +245,7 @@ func (s *sdkStage) begun(ids []string) {
 // outages restarts replicas and freezes Redis: what is at work goes on.
 func (s *sdkStage) outages(round int) {
 	delay := redistest.OwnDelay()
-	all, held := s.create(*sdkHeld, "long")
+	all, held := s.create(s.held, "long")
 	s.begun(all)
 	for i, r := range s.replicas {
 		r.signal(syscall.SIGTERM)
@@ -261,7 +282,7 @@ func (s *sdkStage) must(err error) {
 
 // deaths kills the first worker of each crew, stops the second for longer than its timeout, and cuts the third off for as long.
 func (s *sdkStage) deaths(round int) {
-	held, _ := s.create(*sdkHeld, "medium")
+	held, _ := s.create(s.held, "medium")
 	s.begun(held)
 	for _, crew := range s.workers {
 		crew[0].signal(syscall.SIGKILL)

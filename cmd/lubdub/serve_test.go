@@ -39,7 +39,8 @@ func adminToken(t *testing.T) string {
 	return strings.TrimSpace(token)
 }
 
-const quickTask = `{"heartbeatIntervalMs":500,"heartbeatTimeoutMs":1000}`
+// quickTask is soon dead, and not before a busy machine has started it.
+const quickTask = `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":3000}`
 
 // createRunning makes a task and starts it; nobody will beat for it.
 func createRunning(t *testing.T, base string, task ...string) v1.TaskEnvelope {

@@ -40,7 +40,7 @@ func TestLongDemo(t *testing.T) {
 		r := launch(t, nil, "dev", "--for", "20s", "--check")
 		out := strings.Join(r.rest(), "\n")
 		_, summary, _ := strings.Cut(out, "\nsummary of run")
-		if kills := strings.Count(out, "\nkilled  wkr_"); r.code != exitOK || kills != 2 || !strings.HasSuffix(out, "\nevery verdict was right") {
+		if kills := strings.Count(out, "\nkilled  wkr_"); r.code != exitOK || kills < 2 || !strings.HasSuffix(out, "\nevery verdict was right") {
 			t.Fatalf("demo %d ended with %d after %d kills: %s\n%s", n+1, r.code, kills, r.errs, out)
 		}
 		t.Logf("demo %d: %s", n+1, summary)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -59,12 +60,13 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 	server := redistest.StartServer(t)
 	c := server.Client()
 	defer func() { _ = c.Close() }()
-	serve := func(role string) *running {
-		r := launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", fmt.Sprint(killShards),
-			"--worker-heartbeat-interval", "2s"}, anyPort...)...)
-		return r
+	slow := faultproxy.Start(t, server.Addr) // so that no recovery is over before a busy machine has looked at it
+	slow.Delay(20 * time.Millisecond)
+	serve := func(role, at string) *running {
+		return launch(t, withKey, append([]string{"serve", "--redis", "redis://" + redistest.As(at) + "/0", "--roles", role,
+			"--shards", fmt.Sprint(killShards), "--worker-heartbeat-interval", "2s"}, anyPort...)...)
 	}
-	front := serve("api")
+	front := serve("api", server.Addr)
 	url, _ := front.urls()
 	admin := adminToken(t)
 	for w := range workers {
@@ -89,7 +91,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 	// From here on none of them is heard.
 	halfway := 0
 	for kills := 0; halfway < 3; kills++ {
-		sweeper := serve("sweeper")
+		sweeper := serve("sweeper", slow.Addr)
 		sweeper.urls()
 		before, _ := heldIn(t, c)
 		until(t, "a recovery goes on", func() bool {
@@ -109,7 +111,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 	if halfway == 0 {
 		t.Error("no sweeper died in the middle of a recovery")
 	}
-	last := serve("sweeper")
+	last := serve("sweeper", server.Addr)
 	last.urls()
 	until(t, "all recoveries are done", func() bool {
 		held, recoveries := heldIn(t, c)

@@ -7,12 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 var (
 	named   = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9_]*)`")
 	defined = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9_]*)\(`)
-	linked  = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	linked  = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 )
 
 // Documents name tests as proofs and link to each other: both must be there.
@@ -50,11 +51,40 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 			}
 		}
 		for _, m := range linked.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s links to %s, which is not there", path, m[1])
+			}
+			if there, read := documents[to]; read && m[2] != "" && !anchors(there)[m[2]] {
+				t.Errorf("%s links to %s%s, and there is no such heading", path, m[1], m[2])
 			}
 		}
 	}
+}
+
+// anchors are where a document's headings can be linked to, as GitHub makes them.
+func anchors(text string) map[string]bool {
+	all, fenced := map[string]bool{}, false
+	for line := range strings.Lines(text) {
+		fenced = fenced != strings.HasPrefix(line, "```")
+		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if fenced || !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		all["#"+strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(title))] = true
+	}
+	return all
 }
 
 // A decision is cited by its number, so each number is one decision's, in the file's name and in its title.

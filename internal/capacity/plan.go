@@ -74,7 +74,8 @@ type Plan struct {
 	APIReplicas       int      `json:"apiReplicas"`
 	APIBoundBy        string   `json:"apiBoundBy"` // cpu, connections or failover
 	APIReplicaMemory  float64  `json:"apiReplicaMemoryBytes"`
-	TokensPerReplica  int64    `json:"tokensPerReplica"`
+	TokensPerReplica  int64    `json:"tokensPerReplica"` // of what runs
+	TokensRemembered  int64    `json:"tokensRememberedPerReplica"`
 	Connections       int64    `json:"connections"`
 	ConnectionsPerAPI int64    `json:"connectionsPerApiReplica"`
 	Sweepers          int      `json:"sweepers"`
@@ -116,6 +117,7 @@ const (
 	// What an idempotency key and a claim's id take, and for how long each is kept; measured with Redis 7.0.15.
 	keyBytes, claimIDBytes = 341, 277
 	keyLife, claimIDLife   = 24 * time.Hour, time.Hour
+	tokenLife              = time.Hour // of a task's, unless it asks for another
 
 	// What is told of a task that succeeds at once: that it was created, dispatched and started, and its end.
 	eventsOfALife       = 4
@@ -251,7 +253,10 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	if f.Way == Worker {
 		p.TokensPerReplica = p.ConnectionsPerAPI
 	}
-	p.APIReplicaMemory = c.ReplicaBytes + c.TokenBytes*float64(min(p.TokensPerReplica, mostTokens)) +
+	// Those of tasks that are over are forgotten when they expire.
+	over := int64(math.Ceil(p.LivesPerSecond * tokenLife.Seconds() / float64(p.APIReplicas)))
+	p.TokensRemembered = min(p.TokensPerReplica+over, max(p.TokensPerReplica, defaultTokens), mostTokens)
+	p.APIReplicaMemory = c.ReplicaBytes + c.TokenBytes*float64(p.TokensRemembered) +
 		c.ConnectionBytes*float64(p.ConnectionsPerAPI)
 	p.Sweepers = 2
 

@@ -50,6 +50,20 @@ func TestOneServerIsEnough(t *testing.T) {
 	}
 }
 
+// A replica remembers the tokens of tasks that are over until they expire, as far as its cache goes.
+func TestTokensOfTasksThatAreOverTakeMemory(t *testing.T) {
+	f := fleet(100_000)
+	for life, want := range map[time.Duration]int64{0: 50_000, 10 * time.Hour: 55_000, 10 * time.Minute: defaultTokens} {
+		f.Life = life
+		p := mustPlan(t, f)
+		if memory := 50<<20 + 1000*float64(want) + 10_000*50_000; p.TokensPerReplica != 50_000 || p.TokensRemembered != want ||
+			p.APIReplicaMemory != memory {
+			t.Errorf("a life of %v: %d tokens of %d, %v bytes; want %d, %v bytes", life, p.TokensRemembered, p.TokensPerReplica,
+				p.APIReplicaMemory, want, memory)
+		}
+	}
+}
+
 func TestCPUAsksForPrimaries(t *testing.T) {
 	p := mustPlan(t, fleet(10_000_000)) // 1,000,000 beats/s
 	if p.RedisBoundBy != "cpu" || p.RedisPrimaries < 8 || p.RedisBusiestShare > 0.5 {

@@ -3,7 +3,7 @@
 # replicas, tmux, in which they look at the live view, and a C compiler for the race detector. With the word node also node and npm,
 # whose packages some tests hold Lubdub against; with the word ui these and a chromium, which shows the dashboard;
 # with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
-# builds packages for it, and Node for the type checker.
+# builds packages for it, and Node for the type checker; with the word valkey a valkey-server.
 set -eu
 
 as_root() {
@@ -13,14 +13,19 @@ as_root() {
   fi
 }
 
+updated=
 install_package() { # name on apt, on dnf, on apk, on brew
   if command -v apt-get >/dev/null 2>&1; then
-    as_root apt-get update -qq
+    # shellcheck disable=SC2086 # words
+    [ "$updated" = "for ${apt_sources-}" ] || as_root apt-get -o Acquire::Retries=3 ${apt_sources-} update -qq
+    updated="for ${apt_sources-}"
     # Debian's packages start servers of their own; the tests use none but theirs, and policy-rc.d forbids it.
     policy=/usr/sbin/policy-rc.d
     if [ -e "$policy" ]; then policy=; else printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy"; fi
     installed=0
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null || installed=$?
+    # shellcheck disable=SC2086 # words
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 ${apt_sources-} install -y -qq --no-install-recommends "$1" \
+      >/dev/null || installed=$?
     [ -z "$policy" ] || as_root rm -f "$policy"
     return "$installed"
   elif command -v dnf >/dev/null 2>&1; then as_root dnf install -y -q "$2"
@@ -62,6 +67,21 @@ fi
 if [ "${1-}" = ui ]; then
   command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
     install_package chromium chromium chromium chromium
+fi
+if [ "${1-}" = valkey ] && ! command -v valkey-server >/dev/null 2>&1; then
+  apt_sources=
+  codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME-}") || codename=
+  if [ "$codename" = bookworm ]; then # which has it among its backports; the machine's own sources stay as they are
+    sources=$(mktemp)
+    trap 'rm -f "$sources"' EXIT
+    for suite in bookworm bookworm-updates bookworm-backports; do
+      echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
+    done >"$sources"
+    chmod 644 "$sources"
+    apt_sources="-o Dir::Etc::SourceList=$sources -o Dir::Etc::SourceParts=/dev/null"
+  fi
+  install_package valkey-server valkey valkey valkey
+  apt_sources=
 fi
 if [ "${1-}" = deploy ]; then
   command -v promtool >/dev/null 2>&1 || install_package prometheus golang-github-prometheus prometheus prometheus

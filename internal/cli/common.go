@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,6 +36,39 @@ type Common struct {
 	Timeout   time.Duration `default:"10s" help:"How long a server may take to answer."`
 }
 
+// FlagsBehind puts flags of Common that stand before the command, as kubectl takes them, to its end.
+func FlagsBehind(args []string) []string {
+	n := 0
+	for n < len(args) {
+		name, _, whole := strings.Cut(args[n], "=")
+		if !isCommon(name) {
+			break
+		}
+		if n++; !whole {
+			n++ // its value
+		}
+	}
+	if n >= len(args) {
+		return args
+	}
+	flags, rest := args[:n], args[n:]
+	end := slices.Index(rest, "--")
+	if end < 0 {
+		end = len(rest)
+	}
+	return slices.Concat(rest[:end], flags, rest[end:])
+}
+
+func isCommon(flag string) bool {
+	for field := range reflect.TypeFor[Common]().Fields() {
+		short := field.Tag.Get("short")
+		if flag == "--"+strings.ToLower(field.Name) || short != "" && flag == "-"+short {
+			return true
+		}
+	}
+	return false
+}
+
 // session is one command's work with one deployment.
 type session struct {
 	*output.Printer
@@ -54,8 +89,14 @@ const tries = 2
 
 // open finds the deployment that is meant and makes a client for it.
 func (c *Common) open(env *Env) (*session, error) {
+	if c.Timeout <= 0 {
+		return nil, misuse("--timeout %v leaves no time for an answer; without the flag it is 10s", c.Timeout)
+	}
 	name, at, err := c.find(env)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkServer(at.Server); err != nil {
 		return nil, err
 	}
 	s := &session{
@@ -67,7 +108,7 @@ func (c *Common) open(env *Env) (*session, error) {
 		return nil, err
 	}
 	opts := []client.Option{
-		client.Transport(carrier), client.Timeout(max(c.Timeout, time.Millisecond)), client.Tries(tries), client.UserAgent("lubdub-cli"),
+		client.Transport(carrier), client.Timeout(c.Timeout), client.Tries(tries), client.UserAgent("lubdub-cli"),
 		client.Scope(cmp.Or(c.Tenant, at.Tenant), cmp.Or(c.Workspace, at.Workspace)),
 	}
 	if at.AllowHTTP {
@@ -124,6 +165,17 @@ func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
 		at.Token, at.TokenCommand = token, ""
 	}
 	return name, at, nil
+}
+
+// checkServer refuses what is no address. It is not repeated, since it may hold a password.
+func checkServer(server string) error {
+	for one := range strings.SplitSeq(server, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return misuse("the server's address is not like https://host:port; see --server, %s or the context", client.EnvURL)
+		}
+	}
+	return nil
 }
 
 // where tells which deployment this is.
@@ -217,8 +269,9 @@ func (t *credential) source(env *Env, command string) func(context.Context) (str
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", command)
 		cmd.Env, cmd.Stderr, cmd.Stdin = env.Environ, env.Stderr, env.Stdin
+		cmd.WaitDelay = time.Second // what the command started may keep its output open
 		out, err := cmd.Output()
-		if err != nil {
+		if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 			return "", fmt.Errorf("the token command of the context %s failed: %w", t.context, err)
 		}
 		if t.text = strings.TrimSpace(string(out)); t.text == "" {

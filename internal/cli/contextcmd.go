@@ -177,6 +177,9 @@ func (c *contextSet) Run(env *Env) error {
 
 // checkContext asks the client whether it would take these.
 func checkContext(at contexts.Context) error {
+	if err := checkServer(at.Server); err != nil {
+		return err
+	}
 	opts := []client.Option{client.Token(at.Token)}
 	if at.TokenCommand != "" {
 		opts[0] = client.Token("a-token")

@@ -94,7 +94,13 @@ type eventTail struct {
 	Common      `embed:""`
 }
 
-func (c *eventTail) Run(env *Env) error { return tail(env, &c.Common, c.query(), c.After) }
+func (c *eventTail) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return s.tail(c.query(), c.After)
+}
 
 // after reads where to begin: how long ago becomes a time.
 func (s *session) after(text string) (string, error) {
@@ -104,12 +110,21 @@ func (s *session) after(text string) (string, error) {
 	return text, nil
 }
 
-// tail follows events until it is interrupted.
-func tail(env *Env, c *Common, q client.EventQuery, after string) error {
+// tail follows the events of one of a kind, also where it is not known: it may have been forgotten, or be made yet.
+func (k *kind[T]) tail(env *Env, c *Common, id string, q client.EventQuery, after string) error {
 	s, err := c.open(env)
 	if err != nil {
 		return err
 	}
+	if _, err := k.one(env.Context, s, id); ExitCode(err) == ExitNotFound {
+		s.note("%v\nIts events are followed all the same.", err)
+	}
+	return s.tail(q, after)
+}
+
+// tail follows events until it is interrupted.
+func (s *session) tail(q client.EventQuery, after string) error {
+	var err error
 	if q.After, err = s.after(after); err != nil {
 		return err
 	}
@@ -119,7 +134,7 @@ func tail(env *Env, c *Common, q client.EventQuery, after string) error {
 			return err
 		}
 	}
-	for e, err := range s.client.Events(q).All(env.Context) {
+	for e, err := range s.client.Events(q).All(s.env.Context) {
 		var gap *client.EventGap
 		if errors.As(err, &gap) {
 			s.note("%v", gap)

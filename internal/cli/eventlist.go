@@ -42,8 +42,8 @@ func (c *eventLs) show(s *session, q url.Values) error {
 	return c.end(s, all, next, cut)
 }
 
-// mostShort is how many pages of a list of events may be short: at 10,000 events each, all that 64 shards keep was read by then.
-const mostShort = 64
+// mostShort is how many pages of a list of events may be short: at 5,000 events each, all that 64 shards keep was read by then.
+const mostShort = 128
 
 // eventPages gives out pages until n events are there or no more are kept. A page is short, or empty, where a filter passes over
 // many events: its cursor goes on then. It returns the last cursor, and whether n was the end of it.

@@ -17,7 +17,7 @@ func TestReadingStandardInputEndsWithTheCommand(t *testing.T) {
 	t.Cleanup(func() { _ = keyboard.Close() })
 	dash, server := "-", "http://127.0.0.1:1"
 	create := &taskCreate{File: dash}
-	create.Server = server
+	create.Server, create.Timeout = server, time.Second
 	for name, cmd := range map[string]interface{ Run(*Env) error }{
 		"context set": &contextSet{Name: "c", Server: &server, Token: &dash}, "token inspect": &TokenInspect{Stdin: true}, "task create": create,
 	} {

@@ -17,7 +17,7 @@ import (
 // Listing are the flags of every list.
 type Listing struct {
 	Limit int  `default:"100" help:"How many to show at most; 0: all."`
-	Watch bool `short:"w" help:"Go on showing what is new or has changed, until Ctrl-C."`
+	Watch bool `short:"w" help:"Go on showing what is new, has changed or is in it no more, until Ctrl-C."`
 }
 
 // largestPage is how many entries a page of the API has at most.
@@ -199,13 +199,15 @@ func (s *session) scope() string {
 	return fmt.Sprintf("%s/%s of %s", tenant, workspace, s.where())
 }
 
-// watch shows a list, and then what is new in it or has changed.
+// watch shows a list, and then what is new in it, has changed, or is in it no more.
 func (k *kind[T]) watch(ctx context.Context, s *session, l Listing, queries []url.Values) error {
 	seen, rows, down := map[string]string{}, k.rows(s), false
 	for {
 		var fresh []entry[T]
+		there := map[string]bool{}
 		err := k.each(ctx, s, l.Limit, queries, func(p *page[T], _ int) error {
 			for _, e := range p.entries {
+				there[k.id(e.T)] = true
 				if print := k.print(s, e); seen[k.id(e.T)] != print {
 					seen[k.id(e.T)] = print
 					fresh = append(fresh, e)
@@ -213,6 +215,9 @@ func (k *kind[T]) watch(ctx context.Context, s *session, l Listing, queries []ur
 			}
 			return nil
 		})
+		if err == nil {
+			fresh = append(fresh, k.left(ctx, s, seen, there)...)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -233,6 +238,31 @@ func (k *kind[T]) watch(ctx context.Context, s *session, l Listing, queries []ur
 		case <-time.After(between):
 		}
 	}
+}
+
+// left looks for what was in a list that is watched and is so no more, such as a worker that is OFFLINE now, a page of it at a time.
+// What has not changed is only behind the limit.
+func (k *kind[T]) left(ctx context.Context, s *session, seen map[string]string, there map[string]bool) (changed []entry[T]) {
+	looked := 0
+	for _, id := range sortedKeys(seen) {
+		if there[id] {
+			continue
+		}
+		if looked++; looked > largestPage {
+			return changed
+		}
+		raw, t, err := get[T](ctx, s, k.at(id), nil)
+		switch {
+		case ctx.Err() != nil || ExitCode(err) == ExitUnavailable:
+			return changed
+		case err != nil:
+			s.note("%s %s is in this list no more.", k.noun, id)
+		case k.print(s, entry[T]{raw, t}) != seen[id]:
+			changed = append(changed, entry[T]{raw, t})
+		}
+		delete(seen, id)
+	}
+	return changed
 }
 
 // print is what a watch looks at to see whether an entry has changed.

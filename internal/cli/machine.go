@@ -14,7 +14,7 @@ import (
 type machineCmd struct {
 	Ls     machineLs     `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
 	Get    machineGet    `cmd:"" help:"Show machines."`
-	Why    machineWhy    `cmd:"" help:"Tell all that is known of a machine, in sentences."`
+	Why    machineWhy    `cmd:"" aliases:"describe" help:"Tell all that is known of a machine, in sentences."`
 	Drain  machineDrain  `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
 	Resume machineResume `cmd:"" help:"Take a machine's drain back."`
 	Tail   machineTail   `cmd:"" aliases:"watch" help:"Follow a machine's events."`
@@ -111,5 +111,5 @@ type machineTail struct {
 }
 
 func (c *machineTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{MachineID: machines.named(c.Machine)}, c.After)
+	return machines.tail(env, &c.Common, c.Machine, client.EventQuery{MachineID: machines.named(c.Machine)}, c.After)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
@@ -13,7 +14,7 @@ import (
 type queueCmd struct {
 	Ls     queueLs     `cmd:"" aliases:"list" help:"List queues."`
 	Get    queueGet    `cmd:"" help:"Show queues."`
-	Why    queueWhy    `cmd:"" help:"Tell what waits in a queue, and what hinders it, in sentences."`
+	Why    queueWhy    `cmd:"" aliases:"describe" help:"Tell what waits in a queue, and what hinders it, in sentences."`
 	Pause  queuePause  `cmd:"" help:"Hand out nothing more."`
 	Resume queueResume `cmd:"" help:"Take a pause back."`
 	Tail   queueTail   `cmd:"" aliases:"watch" help:"Follow a queue's events."`
@@ -83,14 +84,45 @@ type queuePause struct {
 	Common `embed:""`
 }
 
-func (c *queuePause) Run(env *Env) error { return queues.posted(env, &c.Common, c.Queues, "pause") }
+func (c *queuePause) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return onEach(s, queues, c.Queues, func(ctx context.Context, id string) (json.RawMessage, *v1.Queue, error) {
+		raw, q, err := post[v1.Queue](ctx, s, queues.at(id)+"/pause", nil)
+		if err == nil && q.Created {
+			s.noteCreated(ctx, q.Queue)
+		}
+		return raw, q, err
+	})
+}
+
+// noteCreated tells that nothing was known of a queue before it was paused: its name may be a mistake.
+func (s *session) noteCreated(ctx context.Context, queue string) {
+	known, _ := queues.ids(ctx, s) // without them there is no suggestion
+	known = slices.DeleteFunc(known, func(other string) bool { return other == queue })
+	s.note("Nothing was known of queue %s before%s; `lubdub queue resume %s` takes the pause back.", queue, didYouMean(queue, known), queue)
+}
 
 type queueResume struct {
 	Queues []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
 	Common `embed:""`
 }
 
-func (c *queueResume) Run(env *Env) error { return queues.posted(env, &c.Common, c.Queues, "resume") }
+// Run asks for the queue first: the server lets any go on, also one whose name is a mistake.
+func (c *queueResume) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return onEach(s, queues, c.Queues, func(ctx context.Context, id string) (json.RawMessage, *v1.Queue, error) {
+		if raw, q, err := get[v1.Queue](ctx, s, queues.at(id), nil); err != nil {
+			return raw, q, err
+		}
+		return post[v1.Queue](ctx, s, queues.at(id)+"/resume", nil)
+	})
+}
 
 // posted does to each that was named what takes no more than to say so.
 func (k *kind[T]) posted(env *Env, c *Common, ids []string, verb string) error {
@@ -110,5 +142,5 @@ type queueTail struct {
 }
 
 func (c *queueTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{Queue: queues.named(c.Queue)}, c.After)
+	return queues.tail(env, &c.Common, c.Queue, client.EventQuery{Queue: queues.named(c.Queue)}, c.After)
 }

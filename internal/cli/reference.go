@@ -72,7 +72,7 @@ func WriteReference(w io.Writer, model *kong.Application) error {
 // commonFlags are those of Common, as a command has them that has no others.
 func commonFlags(model *kong.Application) []*kong.Flag {
 	for _, node := range model.Children {
-		if node.Name == "doctor" {
+		if node.Name == "status" {
 			return node.Flags
 		}
 	}

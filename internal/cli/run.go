@@ -151,5 +151,5 @@ type runTail struct {
 }
 
 func (c *runTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{RunID: runs.named(c.ID)}, c.After)
+	return runs.tail(env, &c.Common, c.ID, client.EventQuery{RunID: runs.named(c.ID)}, c.After)
 }

@@ -194,7 +194,11 @@ func (st *state) show(s *session, us, them []v1.Finding) {
 		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
 	}
 	s.findings("us", us)
-	s.findings("them", them)
+	if st.System != nil {
+		s.findings("them", them)
+	} else {
+		fmt.Fprintln(s.W, "  them: not known now")
+	}
 	s.question("What was lost, and why? (last hour)")
 	st.showLost(s)
 	s.question("What do I do?")

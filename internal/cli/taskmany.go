@@ -40,12 +40,17 @@ func (c *taskActs) act(
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s %s that match %s in %s", verb, output.Count(counted.Matched, "task"), selectorText(sel), s.scope())
+	due, what := dueOf(verb, counted)
+	what += fmt.Sprintf(" that match %s in %s", selectorText(sel), s.scope())
 	if c.DryRun {
 		return s.counted(raw, "This would %s.", what)
 	}
-	if counted.Matched == 0 {
+	switch {
+	case counted.Matched == 0:
 		s.note("No task matches %s in %s.", selectorText(sel), s.scope())
+		return s.countedNothing(raw)
+	case due == 0:
+		s.note("There is nothing to do: this would %s.", what)
 		return s.countedNothing(raw)
 	}
 	if err := s.agreed(c.Acting, what); err != nil {
@@ -53,7 +58,7 @@ func (c *taskActs) act(
 	}
 	done, raw, err := actOnTasks(s.env.Context, s, path, func(from string) any { return body(sel, false, from) },
 		func(sum *v1.ActOnTasksResponse) {
-			s.note("%s of %s", output.Grouped(int64(sum.Done)), output.Grouped(int64(counted.Matched)))
+			s.note("%s of %s", output.Grouped(int64(sum.Done)), output.Grouped(int64(due)))
 		})
 	if err != nil {
 		return fmt.Errorf("%w\n%s done so far; the same command goes on with the rest", err, output.Count(done.Done, "task"))
@@ -67,6 +72,21 @@ func (c *taskActs) act(
 	return nil
 }
 
+// whyNot says of tasks that match an act, and that it would not change, why.
+var whyNot = map[string]string{"cancel": "have ended", "retry": "have not failed"}
+
+// dueOf is how many of the tasks that were counted an act would change, and what it would do, as far as "… that match".
+func dueOf(verb string, counted *v1.ActOnTasksResponse) (due int, what string) {
+	if due = counted.Matched; counted.WouldDo != nil { // an older server does not tell
+		due = *counted.WouldDo
+	}
+	what = verb + " " + output.Count(due, "task")
+	if others := counted.Matched - due; others > 0 {
+		what += fmt.Sprintf(", not %s that %s, of those", output.Grouped(int64(others)), whyNot[verb])
+	}
+	return due, what
+}
+
 // actOnTasks goes through all parts of an act on many tasks and sums them up.
 func actOnTasks(
 	ctx context.Context, s *session, path string, body func(from string) any, progress func(*v1.ActOnTasksResponse),
@@ -78,6 +98,12 @@ func actOnTasks(
 			return sum, nil, err
 		}
 		sum.Matched, sum.Done = sum.Matched+part.Matched, sum.Done+part.Done
+		if part.WouldDo != nil {
+			if sum.WouldDo == nil {
+				sum.WouldDo = new(int)
+			}
+			*sum.WouldDo += *part.WouldDo
+		}
 		for code, n := range part.Refused {
 			sum.Refused[code] += n
 		}

@@ -137,5 +137,5 @@ type taskTail struct {
 }
 
 func (c *taskTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{Subject: tasks.named(c.Task)}, c.After)
+	return tasks.tail(env, &c.Common, c.Task, client.EventQuery{Subject: tasks.named(c.Task)}, c.After)
 }

@@ -16,7 +16,7 @@ import (
 type workerCmd struct {
 	Ls       workerLs       `cmd:"" aliases:"list" help:"List workers; those that are OFFLINE with -a."`
 	Get      workerGet      `cmd:"" help:"Show workers."`
-	Why      workerWhy      `cmd:"" help:"Tell all that is known of a worker, in sentences."`
+	Why      workerWhy      `cmd:"" aliases:"describe" help:"Tell all that is known of a worker, in sentences."`
 	Drain    workerDrain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
 	Resume   workerResume   `cmd:"" help:"Take a drain back."`
 	Cordon   workerCordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`
@@ -163,6 +163,22 @@ func workerOf(ctx context.Context, s *session, id string) (json.RawMessage, *v1.
 	return named.entries[0].raw, named.entries[0].T, nil
 }
 
+// byName adds to the error that no worker has an id which workers have this name.
+func byName(ctx context.Context, s *session, name string, err error) error {
+	if ExitCode(err) != ExitNotFound {
+		return err
+	}
+	found, failed := workers.page(ctx, s, url.Values{"name": {workers.named(name)}, "status": {"ONLINE"}, "pageSize": {"2"}})
+	if failed != nil || len(found.entries) == 0 {
+		return err
+	}
+	var ids []string
+	for _, e := range found.entries {
+		ids = append(ids, e.T.WorkerID)
+	}
+	return hinted{err, "; that is the name of " + strings.Join(ids, " and of ")}
+}
+
 type workerTail struct {
 	Worker string `arg:"" predictor:"worker" name:"id" help:"Worker."`
 	After  string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
@@ -170,7 +186,7 @@ type workerTail struct {
 }
 
 func (c *workerTail) Run(env *Env) error {
-	return tail(env, &c.Common, client.EventQuery{WorkerID: workers.named(c.Worker)}, c.After)
+	return workers.tail(env, &c.Common, c.Worker, client.EventQuery{WorkerID: workers.named(c.Worker)}, c.After)
 }
 
 // workerActs is what acts on workers have in common.
@@ -200,7 +216,8 @@ func (c *workerActs) act(s *session, verb string, one any, many func(sel v1.Work
 		return nil, workers.get(s.env, &c.Common, c.Workers)
 	case len(c.Workers) > 0:
 		return c.Workers, onEach(s, workers, c.Workers, func(ctx context.Context, id string) (json.RawMessage, *v1.Worker, error) {
-			return post[v1.Worker](ctx, s, workers.at(id)+"/"+verb, one)
+			raw, w, err := post[v1.Worker](ctx, s, workers.at(id)+"/"+verb, one)
+			return raw, w, byName(ctx, s, id, err)
 		})
 	}
 	ctx, path := s.env.Context, workers.path+":"+verb

@@ -33,7 +33,7 @@ func newSDK(t *testing.T) *sdk {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	s := &sdk{T: t, ctx: ctx, root: root, run: "run_sdk"}
-	s.url = serve(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0", "--worker-heartbeat-interval", "1s")
+	s.url = serve(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0", "--worker-heartbeat-interval", "8s")
 	s.client = s.connect("admin")
 	return s
 }
@@ -93,6 +93,10 @@ func over(t *v1.Task) bool {
 	return t.State == v1.Succeeded || t.State == v1.Failed || t.State == v1.Cancelled
 }
 
+// shortLife is for so long an attempt may be silent that beats by itself: less than a worker's beats are apart, and more than a busy
+// machine keeps anybody from beating.
+const shortLife = 6 * time.Second
+
 func milliseconds(n int64) *int64 { return &n }
 
 // The worker against the server itself: what is claimed is done, lives, is cancelled, fails and is tried again as it should, and
@@ -138,8 +142,8 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 	if _, err := s.client.CreateTasks(s.ctx, quick); err != nil {
 		t.Fatal(err)
 	}
-	short := s.create(v1.CreateTaskRequest{Queue: "default", Type: "lives", HeartbeatIntervalMs: milliseconds(500),
-		HeartbeatTimeoutMs: milliseconds(1000)}).TaskID() // shorter than its worker's beat
+	short := s.create(v1.CreateTaskRequest{Queue: "default", Type: "lives", HeartbeatIntervalMs: milliseconds(shortLife.Milliseconds() / 3),
+		HeartbeatTimeoutMs: milliseconds(shortLife.Milliseconds())}).TaskID()
 	long := s.create(v1.CreateTaskRequest{Queue: "default", Type: "lives"}).TaskID() // lives by it
 	cancel := s.create(v1.CreateTaskRequest{Queue: "default", Type: "cancelled"}).TaskID()
 	flaky := s.create(v1.CreateTaskRequest{Queue: "default", Type: "flaky",
@@ -171,9 +175,9 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 			}
 		}
 	}
-	// Several timeouts of its own later.
+	// Two timeouts of its own later.
 	heard := s.await(short, func(t *v1.Task) bool { return t.State == v1.Running }).LastHeartbeatAt
-	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 4*time.Second })
+	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 2*shortLife })
 	close(lives)
 	for _, id := range []string{short, long} {
 		if got := s.await(id, over); got.State != v1.Succeeded || got.Attempt != 1 {
@@ -197,7 +201,8 @@ func TestTheGoClientAgainstTheServer(t *testing.T) {
 	s := newSDK(t)
 	stream := s.client.Events(client.EventQuery{RunID: s.run, Types: []string{"task.*"},
 		After: v1.At(time.Now().Add(-time.Minute)).Format(v1.TimeLayout)})
-	r := v1.CreateTaskRequest{HeartbeatIntervalMs: milliseconds(500), HeartbeatTimeoutMs: milliseconds(1000)}
+	r := v1.CreateTaskRequest{HeartbeatIntervalMs: milliseconds(shortLife.Milliseconds() / 3),
+		HeartbeatTimeoutMs: milliseconds(shortLife.Milliseconds())}
 	var attempts []*client.Attempt
 	for range 50 {
 		_, a, err := s.client.Track(s.ctx, s.create(r).Envelope)
@@ -215,7 +220,7 @@ func TestTheGoClientAgainstTheServer(t *testing.T) {
 		t.Errorf("%s %s", seen.ProgressPct, seen.Message)
 	}
 	heard := seen.LastHeartbeatAt
-	s.await(first.TaskID(), func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 3*time.Second })
+	s.await(first.TaskID(), func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 2*shortLife })
 	if _, err := s.client.NextAttempt(s.ctx, first.TaskID(), v1.NextAttemptRequest{FromAttempt: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -102,8 +103,12 @@ func (p *Proxy) Refuse() {
 func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // such as too many open files: whoever has connected waits for the next one that is closed
+			time.Sleep(10 * time.Millisecond)
+			continue
 		}
 		p.running.Go(func() { p.carry(c) })
 	}

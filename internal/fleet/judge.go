@@ -228,6 +228,9 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
 	case reckoned < -early || told < 0:
 		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
+	case b.heldBack(w, told, lag, delay):
+		v.Unclear = fmt.Sprintf("%s came %v late, %v by its own evidence, and this process was held up for %v of it", w.Reason,
+			lag.Round(time.Millisecond), told, delay.Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
 		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was "+
 			"held up",
@@ -239,6 +242,13 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 	if w.Outcome == "ZOMBIE" && e.SilentMs < e.TimeoutMs {
 		v.wrongf("attempt %d: failed after %d ms of silence, and %d are allowed", h.Attempt, e.SilentMs, e.TimeoutMs)
 	}
+}
+
+// heldBack excuses a start, run or cancel timeout that is late by the fleet's reckoning alone, on a machine that held the process up for
+// a good part of that. Such a machine holds back shard time too, by which these go, and their evidence does not tell of what was held
+// back before the last beat.
+func (b Bounds) heldBack(w ExpectAttempt, told, lag, delay time.Duration) bool {
+	return w.Outcome == "TIMED_OUT" && w.Timeout > 0 && told <= b.MaxLag && lag-delay > b.MaxLag && delay > lag/4
 }
 
 // lateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a machine that

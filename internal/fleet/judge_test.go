@@ -104,6 +104,30 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A run timeout that only the fleet's reckoning says is late proves nothing where the machine held the process up, and so shard time.
+func TestJudgeTimeThatWasHeldBack(t *testing.T) {
+	for _, c := range []struct {
+		name, outcome string
+		delay, told   time.Duration
+		wrong         bool
+	}{
+		{"held up", "TIMED_OUT", 300 * time.Millisecond, 0, false},
+		{"held up too little to say so", "TIMED_OUT", 250 * time.Millisecond, 0, true},
+		{"not held up", "TIMED_OUT", 0, 0, true},
+		{"late by its own evidence", "TIMED_OUT", 300 * time.Millisecond, 251 * time.Millisecond, true},
+		{"of silence, whose evidence tells what was held back", "ZOMBIE", 300 * time.Millisecond, 0, true},
+	} {
+		want, seen := rightZombie()
+		e := seen.Task.History[0].Evidence
+		want.Attempts[0].Outcome, seen.Task.History[0].Outcome = c.outcome, c.outcome
+		e.DetectedAt, e.DetectionLagMs = v1.At(want.Attempts[0].Due.Add(time.Second)), c.told.Milliseconds()
+		seen.Delay = held(c.delay)
+		if v := DefaultBounds.Judge(want, seen); (len(v.Wrong) > 0) != c.wrong || (v.Unclear != "") == c.wrong {
+			t.Errorf("%s: %+v", c.name, v)
+		}
+	}
+}
+
 // Whether a live worker was killed, or was late itself, hangs on its silence alone.
 func TestJudgeLiveOrLate(t *testing.T) {
 	_, seen := rightZombie()

@@ -14,6 +14,9 @@ import (
 // maxUnclear is the share of tasks that may say nothing before the whole check says nothing.
 const maxUnclear = 0.05
 
+// ErrTooBusy is what a check says of a machine that shows too little.
+var ErrTooBusy = errors.New("this machine is too busy to prove anything")
+
 // Check is nil when everything that was seen was right, and enough was seen to say so.
 func (s Summary) Check() error {
 	switch {
@@ -24,8 +27,7 @@ func (s Summary) Check() error {
 	case s.Judged < s.Created:
 		return fmt.Errorf("only %d of %d tasks were judged", s.Judged, s.Created)
 	case float64(s.Unclear+s.Mishaps) > max(1, maxUnclear*float64(s.Judged)):
-		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: this machine is too busy to prove anything",
-			s.Judged, s.Unclear+s.Mishaps)
+		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: %w", s.Judged, s.Unclear+s.Mishaps, ErrTooBusy)
 	}
 	return nil
 }
@@ -69,7 +71,7 @@ func (s Summary) Write(w io.Writer) error {
 		row("calls made again", "%d", s.Retries)
 	}
 	if s.Unclear > 0 {
-		row("unclear", "%d, whose worker was late itself", s.Unclear)
+		row("unclear", "%d, whose worker was late itself or whose time was held back", s.Unclear)
 	}
 	if s.Mishaps > 0 {
 		row("mishaps", "%d, of a worker or call that was late itself", s.Mishaps)

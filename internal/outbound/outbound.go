@@ -25,6 +25,7 @@ const (
 	Timeout    = 15 * time.Second // from its first byte to the end of the answer's headers
 	MaxExcerpt = 1 << 10          // of the answer's body, that are kept
 	maxDrained = 16 << 10         // of it, that are read so that the connection can be used again
+	bodyTime   = 2 * time.Second  // in which these must come: the status has been said by then, and counts without them
 	maxURL     = 2 << 10
 	lookUp     = 3 * time.Second // for the name's addresses, when a URL is saved
 )
@@ -139,8 +140,11 @@ func endsInNumber(host string) bool {
 }
 
 // Post posts a body, and returns the status of the answer and the beginning of its body, which is at most MaxExcerpt. The error
-// says why there was no answer, and holds nothing of the URL.
+// says why there was no answer, and holds nothing of the URL. An answer counts once its headers are there: what becomes of its body,
+// as when the connection is cut, does not take it back.
 func (p *Poster) Post(ctx context.Context, to string, header map[string]string, body []byte) (status int, excerpt []byte, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, errors.New("the URL cannot be used any more")
@@ -153,10 +157,8 @@ func (p *Poster) Post(ctx context.Context, to string, header map[string]string, 
 		return 0, nil, plain(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	excerpt, err = io.ReadAll(io.LimitReader(res.Body, MaxExcerpt))
-	if err != nil {
-		return 0, nil, plain(err)
-	}
+	defer time.AfterFunc(bodyTime, cancel).Stop()
+	excerpt, _ = io.ReadAll(io.LimitReader(res.Body, MaxExcerpt))
 	_, _ = io.CopyN(io.Discard, res.Body, maxDrained)
 	return res.StatusCode, excerpt, nil
 }

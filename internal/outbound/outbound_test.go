@@ -3,6 +3,7 @@ package outbound
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -130,6 +131,17 @@ func TestWhatIsPosted(t *testing.T) {
 		case "/endless":
 			for _, err := w.Write(make([]byte, 1<<20)); err == nil; _, err = w.Write(make([]byte, 1<<20)) {
 			}
+		case "/cut", "/hangs":
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = c.Write([]byte("HTTP/1.1 410 Gone\r\nContent-Length: 100\r\n\r\npart"))
+			if r.URL.Path == "/hangs" {
+				_, _ = io.Copy(io.Discard, c) // until the caller has gone
+			}
+			_ = c.Close()
 		case "/target":
 			t.Error("a redirect was followed")
 		default:
@@ -149,6 +161,12 @@ func TestWhatIsPosted(t *testing.T) {
 	}
 	if _, excerpt, err := p.Post(t.Context(), s.URL+"/endless", nil, nil); len(excerpt) != MaxExcerpt || err != nil {
 		t.Errorf("endless: %d bytes, %v", len(excerpt), err)
+	}
+	for _, path := range []string{"/cut", "/hangs"} { // the status counts
+		status, excerpt, err := p.Post(t.Context(), s.URL+path, nil, nil)
+		if status != http.StatusGone || string(excerpt) != "part" || err != nil {
+			t.Errorf("%s: %d %q %v", path, status, excerpt, err)
+		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

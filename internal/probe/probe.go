@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -23,11 +25,11 @@ var ErrAddress = errors.New("the address is not public; allow private ones with 
 type Prober struct{ client *http.Client }
 
 // New makes a prober. Unless private is set it refuses every address that is not public: loopback, private,
-// link-local (cloud metadata among them), multicast and the like.
+// link-local, multicast and the like. What answers for the machine itself in clouds it asks neither way.
 func New(private bool) *Prober {
-	dialer := &net.Dialer{Timeout: Timeout}
-	if !private {
-		dialer.Control = refusePrivate
+	dialer := &net.Dialer{Timeout: Timeout, Control: refusePrivate}
+	if private {
+		dialer.Control = refuseMetadata
 	}
 	return &Prober{client: &http.Client{
 		Timeout: Timeout,
@@ -39,22 +41,31 @@ func New(private bool) *Prober {
 	}}
 }
 
-// Probe asks one URL. Nil: it answered with a 2xx status.
-func (p *Prober) Probe(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// Probe asks one URL. Nil: it answered with a 2xx status. The error holds nothing of the URL but its host.
+func (p *Prober) Probe(ctx context.Context, to string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
-		return err
+		return errors.New("the URL cannot be asked")
 	}
 	req.Header.Set("User-Agent", "lubdub-probe")
 	res, err := p.client.Do(req)
 	if err != nil {
-		return err
+		return withoutURL(err)
 	}
 	_ = res.Body.Close() // what it says does not matter
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("the probe was answered with %s", res.Status)
+		return fmt.Errorf("the probe was answered with %d", res.StatusCode) // not what else it says, which is as long as it likes
 	}
 	return nil
+}
+
+// withoutURL is an error of a request without its URL, whose query may be a secret.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 // ErrPort is the cause of a refusal to dial.
@@ -77,24 +88,58 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+// ErrMetadata is the cause of a refusal to dial, whatever else is allowed.
+var ErrMetadata = errors.New("the address is link-local or a cloud's own, where machines get credentials from; it is never asked")
+
+// refuseMetadata judges an address that is about to be dialled where all others are allowed.
+func refuseMetadata(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err == nil && isMetadata(at.Addr()) {
+		err = fmt.Errorf("%s: %w", at.Addr(), ErrMetadata)
+	}
+	return err
+}
+
+// metadata is what answers for the machine itself in clouds, besides link-local addresses.
+var metadata = prefixes("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128")
+
+func isMetadata(a netip.Addr) bool {
+	a = carried(a)
+	return a.IsLinkLocalUnicast() || slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// carried is the IPv4 address that an IPv6 one stands for, where it does so: mapped, NAT64 and their like (all in ::/8), 6to4.
+func carried(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	switch b := a.As16(); {
+	case a.Is6() && b[0] == 0:
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case a.Is6() && b[0] == 0x20 && b[1] == 0x02:
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return a
+}
+
 // global6 is what IPv6 has for hosts of the open Internet. Everything else is special: loopback, link-local, unique
 // local, multicast, and the ways to write an IPv4 address (::/96, NAT64), which may be a private one.
 var global6 = netip.MustParsePrefix("2000::/3")
 
 // notPublic are ranges that look public and are not.
-var notPublic = func() (list []netip.Prefix) {
-	for _, p := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"240.0.0.0/4",
-		"168.63.129.16/32", // what answers for the machine's own host on Azure
-		"2001::/23",        // Teredo among others, which carries IPv4 addresses
-		"2001:db8::/32", "3fff::/20",
-		"2002::/16", // 6to4, which carries IPv4 addresses
-	} {
+var notPublic = prefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+	"240.0.0.0/4",
+	"168.63.129.16/32", // what answers for the machine's own host on Azure
+	"2001::/23",        // Teredo among others, which carries IPv4 addresses
+	"2001:db8::/32", "3fff::/20",
+	"2002::/16", // 6to4, which carries IPv4 addresses
+)
+
+func prefixes(of ...string) (list []netip.Prefix) {
+	for _, p := range of {
 		list = append(list, netip.MustParsePrefix(p))
 	}
 	return list
-}()
+}
 
 // Public reports whether an address is one of the open Internet.
 func Public(a netip.Addr) bool {

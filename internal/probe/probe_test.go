@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -75,8 +76,45 @@ func TestWhatIsDialledIsJudged(t *testing.T) {
 			t.Errorf("%s: %v, want %v", address, err, want)
 		}
 	}
-	if err := refusePrivate("tcp", "name.example:80", nil); err == nil {
-		t.Error("a name was let through unresolved")
+	for name, judge := range map[string]func(string, string, syscall.RawConn) error{"public": refusePrivate, "any": refuseMetadata} {
+		if judge("tcp", "name.example:80", nil) == nil {
+			t.Errorf("%s: a name was let through unresolved", name)
+		}
+	}
+}
+
+// Where private addresses are asked too, those that give out a machine's credentials are not, however they are written.
+func TestMetadataIsNeverAsked(t *testing.T) {
+	for _, a := range []string{
+		"169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
+		"fe80::a9fe:a9fe", "fe80::1%eth0", "fd00:ec2::254", "fd00:ec2::254%eth0", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42",
+		"::ffff:169.254.169.254", "::169.254.169.254", "::ffff:0:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe",
+		"2002:a9fe:a9fe::1", "::ffff:168.63.129.16", "64:ff9b::6464:64c8",
+	} {
+		if err := refuseMetadata("tcp", net.JoinHostPort(a, "80"), nil); !errors.Is(err, ErrMetadata) {
+			t.Errorf("%s: %v, want it refused", a, err)
+		}
+	}
+	if err := New(true).Probe(t.Context(), "http://[::ffff:169.254.169.254]:1/latest"); !errors.Is(err, ErrMetadata) {
+		t.Errorf("%v, want it refused at dialling", err)
+	}
+	for _, a := range []string{"127.0.0.1", "10.0.0.7", "192.168.1.1", "100.64.0.1", "8.8.8.8", "::1", "fd12:3456::7", "::ffff:10.0.0.7",
+		"2606:4700:4700::1111", "64:ff9b::a00:7"} {
+		if err := refuseMetadata("tcp", net.JoinHostPort(a, "22"), nil); err != nil {
+			t.Errorf("%s: %v", a, err)
+		}
+	}
+}
+
+// What is said of a failure goes to a log, and a URL may hold a secret.
+func TestFailuresDoNotTellTheURL(t *testing.T) {
+	for _, url := range []string{"http://127.0.0.1:1/?key=abc", "http://169.254.169.254/?key=abc", "http://name.invalid/?key=abc",
+		"://?key=abc"} {
+		for _, p := range []*Prober{New(true), New(false)} {
+			if err := p.Probe(t.Context(), url); err == nil || strings.Contains(err.Error(), "abc") {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Every server's scripts run as the user that deploy/redis/users.acl gives Lubdub, so that every test shows that its
@@ -28,11 +30,38 @@ func Credentials() string {
 
 var hashed = regexp.MustCompile(`#\S+`)
 
-// aclFile is the ACL of deployments with the password of tests, and with a default user that may do everything.
+// HasWAITAOF reports whether the tests' server knows WAITAOF, which Redis has since 7.2 and Valkey always had.
+var HasWAITAOF = sync.OnceValues(func() (bool, error) {
+	path, err := binary()
+	if err != nil {
+		return false, err
+	}
+	text, err := exec.Command(path, "--version").Output() // Redis server v=7.0.15 …
+	if err != nil {
+		return false, fmt.Errorf("%s --version: %w", path, err)
+	}
+	version := versioned.FindStringSubmatch(string(text))
+	if version == nil {
+		return false, fmt.Errorf("%s --version says no version: %s", path, text)
+	}
+	return version[1] > "7" || version[1] == "7" && version[2] >= "2", nil
+})
+
+var versioned = regexp.MustCompile(` v=(\d)\.(\d)`)
+
+// aclFile is the ACL of deployments with the password of tests, and with a default user that may do everything. As
+// deploy/redis/README.md has it, WAITAOF is added where there is one.
 func aclFile() (string, error) {
 	rules, err := DeployedACL()
 	if err != nil {
 		return "", err
+	}
+	has, err := HasWAITAOF()
+	if err != nil {
+		return "", err
+	}
+	if has {
+		rules += " +waitaof"
 	}
 	return "user default on nopass sanitize-payload ~* &* +@all\n" + hashed.ReplaceAllString(rules, ">"+password) + "\n", nil
 }

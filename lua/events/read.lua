@@ -2,10 +2,12 @@
 -- Guarantees: writes nothing. A shard is read from the entry that the reader has seen last, which comes first where it is
 --   still there; so the reader sees that nothing is missing in between.
 -- KEYS: lubdub:{shard}:events of each shard. On Cluster a call is about one shard only
--- ARGV: 1 how many entries to read at most, 2 the same of one shard, then for each shard where to begin: '' at its first
+-- ARGV: 1 how many entries to read at most, 2 the same of one shard, 3 a field that is asked for, or '' for all entries, 4 what it
+--   must be, 5 another field, or '': what has that one is asked for too; then for each shard where to begin: '' at its first
 --   entry, an entry's id at that one, '>' and an id at the first that is not before it, '<' and an id backwards from the
 --   first that is not behind it, '<+' from the newest
--- Reply: wall ms, then for each shard {how it goes on, {entries}, 1 where there may be more}: 0 as asked; 1 there are no
+-- Reply: wall ms, then for each shard {how it goes on, {the first entry that was read, those asked for, and the last}, 1 where
+--   there may be more, how many were read}: 0 as asked; 1 there are no
 --   entries from there any more, since they were trimmed, so these are the first that are left; 2 that entry is not there
 --   though older ones are, since the store has lost writes, so these are the first that are left; 3 it was not read, since
 --   there was enough before it
@@ -14,6 +16,7 @@
 --#include lib/streamid.lua
 local CONTINUED, TRIMMED, LOST, UNREAD = 0, 1, 2, 3
 local left, each = tonumber(ARGV[1]), tonumber(ARGV[2])
+local FIELD, TEXT, OTHER = ARGV[3], ARGV[4], ARGV[5]
 
 local function range(key, from, count) return redis.call('XRANGE', key, from, '+', 'COUNT', count) end
 
@@ -37,13 +40,30 @@ local function read(key, from, count)
   return told(LOST, range(key, '-', count))
 end
 
+local function asked_for(words)
+  for j = 1, #words, 2 do
+    local name = words[j]
+    if name == FIELD and words[j + 1] == TEXT or name == OTHER and words[j + 1] ~= '' then return true end
+  end
+  return false
+end
+
+local function chosen(entries)
+  if FIELD == '' then return entries end
+  local some = {}
+  for j, entry in ipairs(entries) do
+    if j == 1 or j == #entries or asked_for(entry[2]) then some[#some + 1] = entry end
+  end
+  return some
+end
+
 local reply = {now}
 for i, key in ipairs(KEYS) do
   local how, entries, more = UNREAD, {}, 1
   if left > 0 then
-    how, entries, more = read(key, ARGV[2 + i], math.min(left, each))
+    how, entries, more = read(key, ARGV[5 + i], math.min(left, each))
     left = left - #entries
   end
-  reply[#reply + 1] = {how, entries, more}
+  reply[#reply + 1] = {how, chosen(entries), more, #entries}
 end
 return reply

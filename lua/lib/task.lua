@@ -12,23 +12,13 @@
 --   to be claimed; r why it failed or was put back; bh score that the mass expiry brake gave the attempt, shard time;
 --   bb its last beat before that, shard time; z class and bytes of its documents and history.
 --#include lib/event.lua
+--#include lib/record.lua
 --#include lib/queue.lua
 --#include lib/queueentry.lua
 --#include lib/history.lua
 --#include lib/report.lua
 local KEYS_PER_TASK = 5
 local MAX_HISTORY = 100
-
--- Reads the record at a task's key: its fields, or nil when there is none.
-local function fields_at(key)
-  local raw = redis.call('HGETALL', key)
-  if #raw == 0 then return nil end
-  -- Most records have so many fields: a table that grows with each of them takes twice as long.
-  local f = {s = nil, a = nil, f = nil, c = nil, t = nil, i = nil, d = nil, b = nil, q = nil}
-  for i = 1, #raw, 2 do f[raw[i]] = raw[i + 1] end
-  f.a = tonumber(f.a) or 0
-  return f
-end
 
 -- Opens the task whose keys begin at KEYS[first]; its fields are nil when there is no record.
 local function open_task(first, scope, id)
@@ -109,12 +99,6 @@ local function move(task, state, ...)
   else
     redis.call('HSET', task.key, 's', state, ...)
   end
-end
-
--- The last beat that a score stands for, in shard time: it is not the score itself while the brake spares the attempt.
-local function beat_of(task, score)
-  local f = task.f
-  return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
 
 -- Reports whether the brake has spared the attempt since that beat.

@@ -1,37 +1,86 @@
--- Purpose: everything about one task as it is at this moment, or that part of it which somebody looks at. Needs clock,
--- shard, task and ending.
-local GLANCED = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e'} -- fields of the record that filters of lists look at
+-- Purpose: everything about a task as it is at this moment, or that part of it which somebody looks at. Needs clock, record, member
+-- and credit, and the keys CLOCK and PROGRESS of its shard.
+-- Fields of the record: so many that filters of lists look at, and those that tell of the beat.
+local GLANCED, SHOWN = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'f', 'bh', 'bb'}, 10
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
+local LABELS = {'labels'}
 
--- The named fields that there are, as HGETALL returns all of them.
-local function some(key, names)
-  local values, pairs_of = redis.call('HMGET', key, unpack(names)), {}
-  for i, name in ipairs(names) do
-    if values[i] then
-      pairs_of[#pairs_of + 1] = name
-      pairs_of[#pairs_of + 1] = values[i]
+-- The first of some fields, as far as there are values of them, as HGETALL returns all of them; and how long these are.
+local function in_turns(names, values, last)
+  local found, n, bytes = {}, 0, 0
+  for i = 1, last do
+    local value = values[i]
+    if value then
+      found[n + 1], found[n + 2] = names[i], value
+      n, bytes = n + 2, bytes + #value
     end
   end
-  return pairs_of
+  return found, bytes
+end
+
+-- Reads of the record what the part shows, and leaves in task.f what this script needs of it; nil when there is none.
+local function read_record(task, part)
+  local shown
+  if part == 'glance' or part == 'labels' then
+    local values = redis.call('HMGET', task.key, unpack(GLANCED))
+    shown = in_turns(GLANCED, values, SHOWN)
+    task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[11], bh = values[12], bb = values[13]}
+    return shown[1] and shown
+  end
+  task.f, shown = fields_at(task.key)
+  return shown
+end
+
+-- Reports whether there is room for what a list shows of the task, as far as its record knows how much that is (z, lib/task.lua).
+local function fits(task, room)
+  local bytes = tonumber(string.sub(task.f.z or '', 2)) or 0
+  return bytes <= room
+    or bytes - redis.call('HSTRLEN', task.doc, 'payload') - redis.call('HSTRLEN', task.doc, 'resources') <= room
+end
+
+-- Reads of the document what the part shows; and how long that is, unless it is all of it.
+local function read_document(task, part)
+  if part == 'glance' then return {}, 0 end
+  if part == 'all' then return redis.call('HGETALL', task.doc), 0 end
+  local names = part == 'labels' and LABELS or LISTED
+  return in_turns(names, redis.call('HMGET', task.doc, unpack(names)), #names)
+end
+
+-- Reads the history where the part shows it and an attempt has ended; and how long it is.
+local function read_history(task, part)
+  local f, bytes = task.f, 0
+  local first = (f.s == 'D' or f.s == 'R') and f.a <= 1 or f.s == 'Q' and f.a == 0
+  if first or part == 'glance' or part == 'labels' then return {}, 0 end
+  local history = redis.call('LRANGE', task.history, 0, -1)
+  for i = 1, #history do bytes = bytes + #history[i] end
+  return history, bytes
+end
+
+local view_L -- shard time as of now, once it was asked for
+
+-- Returns the packed report or '', silent ms or '', and the outage credit in ms since the last beat. Only what runs has them.
+local function read_beat(task)
+  if task.f.s ~= 'R' then return '', '', 0 end
+  local member = member_of(task)
+  local report = redis.call('HGET', PROGRESS, member) or ''
+  local score = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member)))
+  if not score then return report, '', 0 end
+  view_L = view_L or shard_time(CLOCK)
+  return report, string.format('%.0f', view_L - score), outage_credit(score)
 end
 
 -- `part`: all of it, list (payload and resources, which may be a megabyte, are left out), glance (what filters look at)
 -- or labels (that and the labels). Returns {wall ms, {record fields}, {document fields}, {history}, packed report or
--- '', silent ms or '', outage credit ms since the last beat}; the record has no fields when there is no such task.
-local function view(task, part)
-  if not task.f then return {now, {}, {}, {}, '', '', 0} end
-  local member = member_of(task)
-  local score = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member)))
-  local silent, credit = '', 0
-  if score then
-    silent, credit = string.format('%.0f', shard_time(CLOCK) - score), outage_credit(score)
-  end
-  local report = redis.call('HGET', PROGRESS, member) or ''
-  if part == 'glance' or part == 'labels' then
-    local doc = part == 'labels' and some(task.doc, {'labels'}) or {}
-    return {now, some(task.key, GLANCED), doc, {}, report, silent, credit}
-  end
-  return {now, redis.call('HGETALL', task.key),
-    part == 'list' and some(task.doc, LISTED) or redis.call('HGETALL', task.doc),
-    redis.call('LRANGE', task.history, 0, -1), report, silent, credit}
+-- '', silent ms or '', outage credit ms since the last beat}; the record has no fields when there is no such task. nil: what a
+-- list shows of its document and history takes more than `room` (nil: as much as it likes). How long these are stands in
+-- task.bytes. Reads the record anew.
+local function view(task, part, room)
+  task.bytes = 0
+  local record = read_record(task, part)
+  if not record then return {now, {}, {}, {}, '', '', 0} end
+  if room and part == 'list' and not fits(task, room) then return nil end
+  local document, of_document = read_document(task, part)
+  local history, of_history = read_history(task, part)
+  task.bytes = of_document + of_history
+  return {now, record, document, history, read_beat(task)}
 end

@@ -1,13 +1,24 @@
--- Purpose: reads one task, or a part of it, at one moment.
+-- Purpose: reads tasks, or a part of each of them, at one moment.
 -- Guarantees: writes nothing.
--- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
---   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
--- ARGV: 1 scope, 2 id, 3 what of it: all, list, glance or labels (lib/view.lua)
--- Reply: the view of the task (lib/view.lua)
--- Cost: O(size of the part)
+-- KEYS: lubdub:{shard}:clock, …:outages, …:progress, then of each task lubdub:{shard}:task:<scope>/<id>, …:doc:<scope>/<id>,
+--   …:history:<scope>/<id>, …:beats:<timeoutMs>
+-- ARGV: 1 what of them: all, list, glance or labels (lib/view.lua), 2 how many bytes of documents and histories are read
+--   together, about, or '' for all, then of each task <scope>/<id>
+-- Reply: for each task its view (lib/view.lua), or 0 where there was no room for it
+-- Cost: O(size of the parts); at most 8 tasks a call, and one that takes more than there is room for
 --#include lib/clock.lua
---#include lib/shard.lua
---#include lib/task.lua
---#include lib/ending.lua
+--#include lib/digits.lua
+--#include lib/member.lua
+--#include lib/record.lua
+local CLOCK, OUTAGES, PROGRESS = KEYS[1], KEYS[2], KEYS[3]
+--#include lib/credit.lua
 --#include lib/view.lua
-return view(open_task(TASKS, ARGV[1], ARGV[2]), ARGV[3])
+local part, room, reply = ARGV[1], tonumber(ARGV[2]), {}
+for i = 3, #ARGV do
+  local first = 4 * i - 8
+  local task = {name = ARGV[i], key = KEYS[first], doc = KEYS[first + 1], history = KEYS[first + 2], beats = KEYS[first + 3]}
+  local seen = (not room or room > 0) and view(task, part, room)
+  if seen and room then room = room - task.bytes end
+  reply[i - 2] = seen or 0
+end
+return reply

@@ -1,6 +1,7 @@
 -- Purpose: takes what a webhook is to be sent now out of its queue, for one who delivers it.
 -- Guarantees: what is taken is under way until it is settled. What another one had under way goes back to where it was
---   before anything is taken: that one is dead, or does not know yet that it is not its turn.
+--   before anything is taken: that one is dead, or does not know yet that it is not its turn. Of a webhook that failed last,
+--   a turn begins with one.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
 -- ARGV: 1 <scope>/<id>, 2 who delivers, 3 how many to take
@@ -11,7 +12,7 @@
 --#include lib/codes.lua
 --#include lib/webhook.lua
 local name, who, most = unpack(ARGV, 1, 3)
-local on, says, secrets, owner = unpack(redis.call('HMGET', HOOK, 'e', 'd', 'ss', 'o'))
+local on, says, secrets, owner, failing = unpack(redis.call('HMGET', HOOK, 'e', 'd', 'ss', 'o', 'fs'))
 if not says then
   redis.call('ZREM', HOOK_DUE, name)
   return {NOT_FOUND}
@@ -22,6 +23,7 @@ if owner ~= who then
   for i = 1, #theirs, 2 do redis.call('ZADD', QUEUE, theirs[i + 1], theirs[i]) end
   redis.call('DEL', FLIGHT)
   redis.call('HSET', HOOK, 'o', who)
+  if failing then most = 1 end
 end
 local due = redis.call('ZRANGEBYSCORE', QUEUE, '-inf', NOW, 'WITHSCORES', 'LIMIT', 0, tonumber(most))
 local reply = {OK, says, secrets, now}

@@ -1,11 +1,11 @@
 -- Purpose: puts messages into a webhook's queue.
--- Guarantees: of events that one shard tells, each is put there once: those up to the last that was are left out, unless the
---   shard is read anew. A request of its own is done once, too. When the queue is full, one message stands for all that do
---   not fit, where they would have been.
+-- Guarantees: of events that one shard tells, each is put there once: those up to the last that was are left out. Where the
+--   shard is read anew that begins again, once for each such reading however often it is repeated. A request of its own is
+--   done once, too. When the queue is full, one message stands for all that do not fit, where they would have been.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
 -- ARGV: 1 <scope>/<id>, 2 most that may wait, 3 shard that tells, or '' for a request of its own, 4 that request, or the id of
---   the last event, 5 1 where the shard is read anew, else '', 6 how the message of a gap begins, 7 how it ends, with the
+--   the last event, 5 name of the reading where the shard is read anew, else '', 6 how the message of a gap begins, 7 how it ends, with the
 --   number of events in between, 8 how its id begins, 9 its type,
 --   then for each message: id of the event's entry, the event, its type
 --   and subject, the message's id and body
@@ -20,7 +20,9 @@ local name, most, shard, last, anew = unpack(ARGV, 1, 5)
 local on, request = unpack(redis.call('HMGET', HOOK, 'e', 'lp'))
 if not on then return {NOT_FOUND} end
 if on ~= '1' then return {REFUSED} end
-local seen = shard ~= '' and anew == '' and redis.call('HGET', SEEN, shard)
+local ANEW = shard .. ':anew'
+local goes_on = anew == '' or redis.call('HGET', SEEN, ANEW) == anew
+local seen = shard ~= '' and goes_on and redis.call('HGET', SEEN, shard)
 if shard == '' and request == last then return {OK, 0, tonumber(redis.call('HGET', HOOK, 'n')), 0} end
 
 local queue, kept, about, bodies, number = {}, {}, {}, {}, tonumber(redis.call('HGET', HOOK, 'n') or 0)
@@ -70,4 +72,5 @@ if shard == '' then
 elseif not seen or is_newer(last, seen) then
   redis.call('HSET', SEEN, shard, last)
 end
+if not goes_on then redis.call('HSET', SEEN, ANEW, anew) end
 return {OK, left_out, number, #bodies / 2}

@@ -30,6 +30,7 @@ type Case struct {
 type With struct {
 	URLs          []string `json:"urls"`
 	TokenFile     bool     `json:"tokenFile"`
+	TLS           bool     `json:"tls"`
 	Lease         string   `json:"lease"`
 	Concurrency   int      `json:"concurrency"`
 	SoftStopMs    int64    `json:"softStopMs"`

@@ -14,9 +14,10 @@ import (
 // play is a case that is played with a runner.
 type play struct {
 	*server
-	process   *process
-	late      <-chan time.Time
-	tokenFile string
+	process *process
+	late    <-chan time.Time
+
+	tokenFile, caFile string
 }
 
 // perform plays a case and returns what was wrong; fault: what is wrong with the runner.
@@ -25,7 +26,7 @@ func perform(c *Case, of sdkrunner.Runner, fault, dir string, limit time.Duratio
 	if err != nil {
 		return []string{err.Error()}
 	}
-	p := &play{server: s, late: time.After(limit), tokenFile: filepath.Join(dir, "token")}
+	p := &play{server: s, late: time.After(limit), tokenFile: filepath.Join(dir, "token"), caFile: filepath.Join(dir, "ca.pem")}
 	defer s.http.Close()
 	order, err := p.order(fault)
 	if err != nil {
@@ -85,6 +86,12 @@ func (p *play) order(fault string) (map[string]any, error) {
 		delete(o, "token")
 		o["tokenFile"] = p.tokenFile
 		if err := p.writeToken(); err != nil {
+			return nil, err
+		}
+	}
+	if p.authority != nil {
+		o["caFile"] = p.caFile
+		if err := os.WriteFile(p.caFile, p.authority, 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -45,8 +46,9 @@ type reply struct {
 // server plays the server in one case.
 type server struct {
 	*Case
-	contract *contract
-	http     *httptest.Server
+	contract  *contract
+	http      *httptest.Server
+	authority []byte // that of its certificate, as PEM; nil: it has none
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed with each change
@@ -90,7 +92,16 @@ func newServer(c *Case) (*server, error) {
 			s.queue = append(s.queue, id)
 		}
 	}
-	s.http = httptest.NewServer(s)
+	s.http = httptest.NewUnstartedServer(s)
+	if !c.With.TLS {
+		s.http.Start()
+		return s, nil
+	}
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of runners that do not trust it
+	if s.http.TLS, s.authority, err = newAuthority(); err != nil {
+		return nil, err
+	}
+	s.http.StartTLS()
 	return s, nil
 }
 

@@ -43,7 +43,8 @@ type batcher struct {
 	calls    []*beatCall // those in use come first
 	exec     []*store.Call
 	until    time.Time // when the first of a flush's callers must have its answer
-	flushed  int       // flushes of more than empty beats; each sampledFlushes-th is sampled
+	flushed  int       // flushes of more than empty beats
+	sampled  int       // each so many-th of them is asked for silences; 0: none
 	settling bool      // the order of the beats is fixed
 	settled  int       // how many have their fate, in that order
 
@@ -54,7 +55,7 @@ type batcher struct {
 func newBatcher(s *Service, n *store.Node) *batcher {
 	return &batcher{
 		s: s, n: n, script: s.scripts.beat, oneShard: s.store.OnCluster(),
-		first: make([]int, s.store.Shards()),
+		first: make([]int, s.store.Shards()), sampled: sampledFlushes,
 	}
 }
 
@@ -235,7 +236,7 @@ func (c *beatCall) build(b *batcher) {
 	}
 	for _, g := range c.groups {
 		g.sizes = len(g.full) + len(g.partial)<<10 + len(g.bare)<<20
-		if b.flushed%sampledFlushes == 0 {
+		if b.sampled > 0 && b.flushed%b.sampled == 0 {
 			g.sizes += asksSilence
 		}
 		argv = append(argv, &g.sizes)

@@ -33,7 +33,7 @@ type cutOff struct {
 	arrived atomic.Int64 // beats of clients since the last slot, whatever came of them
 	unheard atomic.Bool  // far fewer arrive than before the trouble
 	heard   time.Duration
-	lately  float64 // beats a second, over the last second or so
+	lately  float64 // beats a second, over the last second or so; in trouble no more than is normal
 	normal  float64 // the same over a period or so, while there is no trouble
 }
 
@@ -87,8 +87,16 @@ func (c *cutOff) listen() {
 	towards := func(mean *float64, over time.Duration) {
 		*mean += (rate - *mean) * (1 - math.Exp(-passed/over.Seconds()))
 	}
+	before := c.lately
 	towards(&c.lately, time.Second)
 	if int64(now) < c.trouble.Load() {
+		// There may not have been a period's time to learn what is normal, nor any at all.
+		if c.normal = max(c.normal, before); c.normal == 0 {
+			c.normal = c.lately
+		}
+		// What is more comes of those who were turned away and ask again, or to another replica before, and would hide for long that
+		// they all have gone.
+		c.lately = min(c.lately, c.normal)
 		c.unheard.Store(c.lately < c.normal/2)
 		return
 	}

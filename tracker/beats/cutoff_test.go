@@ -130,47 +130,80 @@ func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 	})
 }
 
+// crowd is ten tasks that run, of which some live in shard 0.
+type crowd struct {
+	*trackertest.Harness
+	attempts     []*tracker.Attempt
+	one          *tracker.Attempt // lives elsewhere
+	healthy, ill string           // tasks in shard 0, and where one lives
+}
+
+func newCrowd(h *trackertest.Harness) *crowd {
+	c := &crowd{Harness: h}
+	for i := 0; c.healthy == "" || c.ill == "" || i < 10; i++ {
+		id := fmt.Sprintf("t%d", i)
+		c.attempts = append(c.attempts, h.Running(func(n *tracker.NewTask) { n.TaskID = id }))
+		if h.ShardOf(trackertest.Scope, id) == 0 {
+			c.healthy = id
+		} else {
+			c.ill, c.one = id, c.attempts[i]
+		}
+	}
+	return c
+}
+
+func (c *crowd) everyone() {
+	for _, a := range c.attempts {
+		c.MustBeat(a, "")
+	}
+}
+
+// away is a balancer that lets somebody through now and then, who meets the trouble.
+func (c *crowd) away() { c.MustBeat(c.one, "") }
+
+func (c *crowd) ran(least, most, wall time.Duration, between func(), when string) {
+	c.Helper()
+	start := shardTime(c.Harness, c.healthy)
+	keepAll(c.Harness, wall, []*tracker.Tracker{c.Tracker}, between)
+	if moved := time.Duration(shardTime(c.Harness, c.healthy)-start) * time.Millisecond; moved < least || moved > most {
+		c.Errorf("%s: time ran %v in %v, want %v to %v", when, moved, wall, least, most)
+	}
+}
+
 // One part of the store is away. Balancers that count its 503s keep clients from the healthy part, too: its time is held
 // while clearly fewer of its clients are heard than before, and only then.
 func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
-		var attempts []*tracker.Attempt
-		var one *tracker.Attempt
-		healthy, ill := "", ""
-		for i := 0; healthy == "" || ill == "" || i < 10; i++ {
-			id := fmt.Sprintf("t%d", i)
-			attempts = append(attempts, h.Running(func(n *tracker.NewTask) { n.TaskID = id }))
-			if h.ShardOf(trackertest.Scope, id) == 0 {
-				healthy = id
-			} else {
-				ill, one = id, attempts[i]
-			}
-		}
-		us := []*tracker.Tracker{h.Tracker}
-		away := func() { h.MustBeat(one, "") } // a balancer lets somebody through now and then, who meets the trouble
-		everyone := func() {
-			for _, a := range attempts {
-				h.MustBeat(a, "")
-			}
-		}
-		keepAll(h, 2*checkPeriod, us, everyone)
-		ran := func(least, most, wall time.Duration, between func(), when string) {
-			h.Helper()
-			start := shardTime(h, healthy)
-			keepAll(h, wall, us, between)
-			if moved := time.Duration(shardTime(h, healthy)-start) * time.Millisecond; moved < least || moved > most {
-				h.Errorf("%s: time ran %v in %v, want %v to %v", when, moved, wall, least, most)
-			}
-		}
-		mend := spoil(h, ill, "beats:2000")
-		ran(3*time.Second, 3*time.Second, 3*time.Second, everyone, "clients are heard")
-		ran(0, 1500*time.Millisecond, 3*time.Second, away, "they are not") // which takes a moment to notice
-		ran(0, 200*time.Millisecond, 2*time.Second, away, "they still are not")
+		c := newCrowd(h)
+		c.ran(2*checkPeriod, 2*checkPeriod, 2*checkPeriod, c.everyone, "all is well")
+		mend := spoil(h, c.ill, "beats:2000")
+		c.ran(3*time.Second, 3*time.Second, 3*time.Second, c.everyone, "clients are heard")
+		c.ran(0, 1500*time.Millisecond, 3*time.Second, c.away, "they are not") // which takes a moment to notice
+		c.ran(0, 200*time.Millisecond, 2*time.Second, c.away, "they still are not")
 		mend()
-		ran(0, 150*time.Millisecond, checkPeriod-200*time.Millisecond, func() {}, "until balancers are back")
-		ran(time.Second, 2*time.Second, 2*time.Second, everyone, "they are heard again")
+		c.ran(0, 150*time.Millisecond, checkPeriod-200*time.Millisecond, func() {}, "until balancers are back")
+		c.ran(time.Second, 2*time.Second, 2*time.Second, c.everyone, "they are heard again")
 	})
+}
+
+// The same where the trouble comes when a replica has hardly begun to hear its clients, or before it has, and where many more
+// of them came right before they stay away: those of a replica that is cut off already, and who was turned away and asks again.
+func TestHealthyShardsAreHeldThoughMoreWereHeardJustBefore(t *testing.T) {
+	t.Parallel()
+	for _, heard := range []time.Duration{0, 500 * time.Millisecond, 10 * time.Second} {
+		withBalancers(t, func(h *trackertest.Harness) {
+			c := newCrowd(h)
+			c.ran(heard, heard, heard, c.everyone, "all is well")
+			spoil(h, c.ill, "beats:2000")
+			c.ran(2*time.Second, 2*time.Second, 2*time.Second, func() {
+				for range 4 {
+					c.everyone()
+				}
+			}, fmt.Sprintf("many are heard after %v", heard))
+			c.ran(0, 1600*time.Millisecond, 4*time.Second, c.away, fmt.Sprintf("they stay away after %v", heard))
+		})
+	}
 }
 
 // Who was heard in the middle of a hold is credited what was held after that, and no more.

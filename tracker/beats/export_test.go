@@ -37,12 +37,16 @@ func (s *Service) DueAt(at time.Time) int {
 }
 
 // Flusher returns the flush of a lane of its own to the node of a shard, which returns when each beat has its fate.
-func (s *Service) Flusher(shard int) func([]*Beat) {
+func (s *Service) Flusher(shard int) func([]*Beat) { return s.FlusherSampling(shard, sampledFlushes) }
+
+// FlusherSampling returns one that asks each so many-th flush for silences, or, with 0, none.
+func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	b := newBatcher(s, s.store.Node(shard))
+	b.sampled = each
 	return func(batch []*Beat) {
 		w := lane.NewWaiter(len(batch))
 		for _, beat := range batch {
-			beat.told = w
+			beat.told, beat.until = w, time.Now().Add(s.store.Patience())
 		}
 		b.flush(batch)
 		w.Wait()
@@ -51,3 +55,6 @@ func (s *Service) Flusher(shard int) func([]*Beat) {
 
 // ExplainLater does what a landing does with slow beats.
 func (s *Service) ExplainLater(slow []*Beat, landed func([]*Beat)) { s.explainLater(slow, landed) }
+
+// SampledFlushes is of how many flushes one is asked for silences.
+const SampledFlushes = sampledFlushes

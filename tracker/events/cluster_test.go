@@ -42,10 +42,8 @@ func toldAs(e *tracker.Event) string { return e.ID() + " " + e.Type + " " + e.Su
 func startApart(t *testing.T) *apart {
 	t.Helper()
 	c := &apart{Cluster: redistest.StartClusterApart(t, 3, 2*time.Second, 5*time.Second)}
-	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12})
-	if err := c.tr.Tick(); err != nil { // a shard begins with an event that says so
-		t.Fatal(err)
-	}
+	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12, RedisTimeout: time.Second})
+	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Tick() == nil }) // with an event that says so
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	t.Cleanup(c.end)

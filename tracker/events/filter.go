@@ -38,6 +38,25 @@ func (f *Filter) matchStored(e *Event) bool {
 		(f.WorkerID == "" || f.WorkerID == e.WorkerID) && (len(f.Types) == 0 || slices.ContainsFunc(f.Types, e.is))
 }
 
+// sought returns what Redis may look at, so that little is replied that does not match: one field that the filter asks for, that
+// which fewest events have. What a machine's workers do is known of their entries only once the workers were looked up, and a run
+// may be known by the name of its task alone.
+func (f *Filter) sought() sought {
+	kind := ""
+	if len(f.Types) == 1 && !strings.HasSuffix(f.Types[0], "*") {
+		kind = f.Types[0]
+	}
+	for _, of := range []sought{
+		{field: "subject", text: f.Subject}, {field: "worker", text: f.WorkerID}, {field: "machine", text: f.MachineID, other: "worker"},
+		{field: "type", text: kind}, {field: "kind", text: f.TaskType}, {field: "queue", text: f.Queue},
+	} {
+		if of.text != "" {
+			return of
+		}
+	}
+	return sought{}
+}
+
 // is reports whether the event has a type, or is of a family such as task.*.
 func (e *Event) is(kind string) bool {
 	family, whole := strings.CutSuffix(kind, "*")

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,18 +39,22 @@ func storedIDs(t testing.TB, c redis.Cmdable, shards int) (ids [][]string) {
 // pages follows a query to its end.
 func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*tracker.Event, gaps []*tracker.EventGap, next string) {
 	t.Helper()
-	for {
+	for more := true; ; {
 		p, err := tr.Events(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(p.Events) > 0 && !more {
+			t.Fatalf("%d events behind a page that knew of no more", len(p.Events))
+		}
+		more = p.More
 		if p.Gap != nil {
 			gaps = append(gaps, p.Gap)
 		}
 		if p.Next == "" {
 			t.Fatal("a page without a next")
 		}
-		if len(p.Events) == 0 {
+		if len(p.Events) == 0 && !more {
 			return all, gaps, p.Next
 		}
 		all, q.After = append(all, p.Events...), p.Next
@@ -121,13 +126,57 @@ func TestPagesTellEverything(t *testing.T) {
 	})
 }
 
-// Every filter finds what it says and nothing else.
+// A page looks at so many events and no more. What a filter asks for may stand behind them: the page is empty then, and says that there
+// may be more.
+func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
+	t.Parallel()
+	const others = 5_050
+	s := redistest.Real(t)
+	h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute })
+	add := func(p redis.Pipeliner, subject string) {
+		p.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0),
+			Values: []any{"type", "task.created", "time", "1", "scope", "acme/prod", "subject", subject}})
+	}
+	for _, crowd := range []bool{false, true, false} { // one stands before them, and one behind
+		if _, err := s.Client.Pipelined(h.Ctx, func(p redis.Pipeliner) error {
+			if !crowd {
+				add(p, "sought")
+			}
+			for i := range others {
+				if crowd {
+					add(p, fmt.Sprint(i))
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, back := range []bool{false, true} {
+		q := tracker.EventQuery{Filter: tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "sought"}, Size: 100, Back: back}
+		first, err := h.Tracker.Events(h.Ctx, q)
+		if err != nil || len(first.Events) != 1 || !first.More {
+			t.Fatalf("back %v: %+v %v", back, first, err)
+		}
+		if all, _, _ := pages(t, h.Tracker, q); len(all) != 2 {
+			t.Errorf("back %v: %d of 2 are found", back, len(all))
+		}
+	}
+}
+
+// inOrder is one order for all: that of time, and within a shard that of its stream.
+func inOrder(a, b *tracker.Event) int {
+	return cmp.Or(cmp.Compare(a.Ms, b.Ms), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.At.Ms, b.At.Ms), cmp.Compare(a.At.Seq, b.At.Seq))
+}
+
+// Every filter finds what it says and nothing else, page by page, forwards and backwards.
 func TestEventsAreFiltered(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		happenings(c)
 		w1 := c.IDs["w1"]
 		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100})
+		slices.SortFunc(all, inOrder)
 		for name, test := range map[string]struct {
 			filter tracker.EventFilter
 			wanted func(e *tracker.Event) bool
@@ -160,9 +209,16 @@ func TestEventsAreFiltered(t *testing.T) {
 					want = append(want, e.ID())
 				}
 			}
-			got, _, _ := pages(c, c.Tracker, tracker.EventQuery{Filter: test.filter, Size: 3})
-			if !slices.Equal(idsOf(got), want) || len(want) == 0 && name != "elsewhere" {
-				c.Errorf("%s: %d events, want %d", name, len(got), len(want))
+			if len(want) == 0 && name != "elsewhere" {
+				c.Errorf("%s: there is nothing to find", name)
+			}
+			for _, size := range []int{1, 3, 100} {
+				for _, back := range []bool{false, true} {
+					got, _, _ := pages(c, c.Tracker, tracker.EventQuery{Filter: test.filter, Size: size, Back: back})
+					if slices.SortFunc(got, inOrder); !slices.Equal(idsOf(got), want) {
+						c.Errorf("%s by %d, back %v: %d events, want %d", name, size, back, len(got), len(want))
+					}
+				}
 			}
 		}
 		_, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Filter: tracker.EventFilter{Types: []string{"task.made"}}, Size: 1})

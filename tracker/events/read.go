@@ -17,6 +17,7 @@ type Look struct {
 	Gap    *Gap     // what was next is not there any more; nil: nothing is missing
 	Lost   bool     // the store has lost writes that the reader had seen: it begins again with the first entry that is left
 	More   bool     // there may be more now
+	read   int      // entries, of which events may be a part
 }
 
 // Gap is what a reader misses: it was kept no longer than the settings say.
@@ -27,18 +28,20 @@ type Gap struct {
 
 // ReadNode reads shards of one node on in one round trip, past the lanes, each from where it stands. Events are not resolved.
 func (s *Service) ReadNode(ctx context.Context, n *store.Node, shards []int, at func(shard int) Position) ([]Look, error) {
-	r := s.newRead(shards, readOfEach, at, false)
+	r := s.newRead(shards, readOfEach, sought{}, at, false)
 	s.store.Exec(ctx, n, r.calls)
 	return r.looks(), store.FirstError(r.calls)
 }
 
 // Read reads some shards on in the lanes that give way to all others, each from where it stands. Events are not resolved.
 func (s *Service) Read(ctx context.Context, shards []int, at func(shard int) Position) ([]Look, error) {
-	return s.read(ctx, shards, readOfEach, at, false)
+	return s.read(ctx, shards, readOfEach, sought{}, at, false)
 }
 
-func (s *Service) read(ctx context.Context, shards []int, ofEach int, at func(shard int) Position, back bool) ([]Look, error) {
-	r := s.newRead(shards, ofEach, at, back)
+func (s *Service) read(
+	ctx context.Context, shards []int, ofEach int, of sought, at func(shard int) Position, back bool,
+) ([]Look, error) {
+	r := s.newRead(shards, ofEach, of, at, back)
 	s.store.DoBulk(ctx, "events", r.calls)
 	return r.looks(), store.FirstError(r.calls)
 }
@@ -51,10 +54,10 @@ type reading struct {
 	calls  []*store.Call
 }
 
-func (s *Service) newRead(shards []int, ofEach int, at func(shard int) Position, back bool) *reading {
+func (s *Service) newRead(shards []int, ofEach int, of sought, at func(shard int) Position, back bool) *reading {
 	r := &reading{back: back, at: at, groups: s.store.Together(shards)}
 	for _, group := range r.groups {
-		r.calls = append(r.calls, s.readCall(group, ofEach, func(shard int) string {
+		r.calls = append(r.calls, s.readCall(group, ofEach, of, func(shard int) string {
 			if back {
 				return at(shard).backwards()
 			}
@@ -79,7 +82,7 @@ func (r *reading) looks() (all []Look) {
 
 func (r *reading) look(shard int, reply readReply) Look {
 	from := r.at(shard)
-	l := Look{Shard: shard, From: from, At: from, More: reply.more, Lost: reply.how == lost}
+	l := Look{Shard: shard, From: from, At: from, More: reply.more, Lost: reply.how == lost, read: reply.read}
 	if reply.how == unread {
 		return l
 	}

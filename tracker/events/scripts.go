@@ -22,9 +22,13 @@ const (
 	readOfEach = 128 // of one shard, where it reads several
 )
 
+// sought is what entries must have that are replied: a field with this text or, where another is named, anything in that one.
+// The zero value is all entries.
+type sought struct{ field, text, other string }
+
 // readCall reads some shards of which one call may be, each from where a position says.
-func (s *Service) readCall(shards []int, ofEach int, from func(shard int) string) *store.Call {
-	keys, args := make([]string, len(shards)), []any{readAtOnce, ofEach}
+func (s *Service) readCall(shards []int, ofEach int, of sought, from func(shard int) string) *store.Call {
+	keys, args := make([]string, len(shards)), []any{readAtOnce, ofEach, of.field, of.text, of.other}
 	for i, shard := range shards {
 		keys[i] = s.store.Keys[shard].Events
 		args = append(args, from(shard))
@@ -48,18 +52,20 @@ type storedEvent struct {
 	words []string
 }
 
-// readReply is what read.lua answers of one shard. Where it goes on from an entry that entry is the first.
+// readReply is what read.lua answers of one shard. Where it goes on from an entry that entry is the first; the last is the last
+// that was read, also where it was not sought.
 type readReply struct {
 	how     continuity
 	entries []storedEvent
 	more    bool // there may be
+	read    int  // how many were read
 }
 
 // readRead returns what is said of the i-th shard of a call.
 func readRead(re store.Reply, i int) readReply {
 	of := re.List(1 + i)
 	entries := of.List(1)
-	reply := readReply{how: continuity(of.Int(0)), entries: make([]storedEvent, len(entries)), more: of.Int(2) == 1}
+	reply := readReply{how: continuity(of.Int(0)), entries: make([]storedEvent, len(entries)), more: of.Int(2) == 1, read: int(of.Int(3))}
 	for j := range entries {
 		entry := entries.List(j)
 		reply.entries[j] = storedEvent{id: entry.Str(0), words: entry.List(1).Strings()}

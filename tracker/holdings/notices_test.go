@@ -94,8 +94,7 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 		}
 		c.WantState(held[0].TaskID, tracker.Running, "")
 		c.Notified(c.MustBeatWorker(c.IDs["w1"]))
-		for len(c.MustBeatWorker(c.IDs["w1"]).Cancels) > 0 { // recorded in the background
-		}
+		trackertest.Eventually(c, "the delivery is recorded", func() bool { return len(c.MustBeatWorker(c.IDs["w1"]).Cancels) == 0 })
 		c.Pass(2 * time.Second)
 		c.MustSweep()
 		c.WantState(held[0].TaskID, tracker.Failed, tracker.CancelTimeout)
@@ -125,8 +124,7 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 		c.WantNotices(lost, tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.AttemptMismatch},
 			tracker.TaskNotice{TaskID: "unstarted", Attempt: 1, Error: tracker.AlreadyTerminal})
 		c.Notified(heard)
-		for len(c.MustBeatWorker(c.IDs["w1"]).Lost) > 0 { // recorded in the background
-		}
+		trackertest.Eventually(c, "the delivery is recorded", func() bool { return len(c.MustBeatWorker(c.IDs["w1"]).Lost) == 0 })
 		if _, err := c.Complete(c.Ctx, held[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
 			c.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestLaneGivesEachItemOneFate puts from many goroutines while the lane closes under them: what was let in is
@@ -150,8 +151,10 @@ func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
 	s.mu.Lock() // so that it stays where it counts what waits
 	began := make(chan bool)
 	go func() { began <- l.begin() }()
-	for l.running.Load() != 2 {
-		runtime.Gosched()
+	for until := time.Now().Add(time.Minute); l.running.Load() != 2; runtime.Gosched() {
+		if time.Now().After(until) {
+			t.Fatal("the second flusher has not begun within a minute")
+		}
 	}
 	l.running.Add(-1)
 	s.mu.Unlock()

@@ -1,6 +1,9 @@
 package model
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // CheckLabels refuses labels that are too many, too long, or contain what cannot be written in a list.
 func CheckLabels(field string, labels map[string]string) error {
@@ -8,7 +11,7 @@ func CheckLabels(field string, labels map[string]string) error {
 		return Invalidf(field, "has %d entries; use at most %d", len(labels), MaxLabels)
 	}
 	for k, v := range labels {
-		if !validLabelKey(k) {
+		if !ValidLabelKey(k) {
 			return Invalidf(field, "has the key %q; use 1 to %d letters, digits, dots, underscores, hyphens and slashes, "+
 				"beginning with a letter or digit", Clip(k), MaxLabelKeyBytes)
 		}
@@ -19,7 +22,8 @@ func CheckLabels(field string, labels map[string]string) error {
 	return nil
 }
 
-func validLabelKey(k string) bool {
+// ValidLabelKey reports whether labels may have the key.
+func ValidLabelKey(k string) bool {
 	if k == "" || len(k) > MaxLabelKeyBytes || !ValidID(k[:1]) {
 		return false
 	}
@@ -48,4 +52,9 @@ func PackLabels(labels map[string]string) string {
 	}
 	b, _ := json.Marshal(labels) // strings only: cannot fail
 	return string(b)
+}
+
+// PackLabel writes one label as PackLabels has it among others.
+func PackLabel(key, value string) string {
+	return strings.Trim(PackLabels(map[string]string{key: value}), "{}")
 }

@@ -74,10 +74,10 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 				h.Fatalf("%+v", r)
 			}
 		}
-		for delivered := false; !delivered; {
+		trackertest.Eventually(h, "the delivery is recorded", func() bool {
 			h.CancelDelivered(a)
-			delivered = h.MustBeat(a, "").Cancel.Delivered
-		}
+			return h.MustBeat(a, "").Cancel.Delivered
+		})
 		h.Advance(750 * time.Millisecond)
 		if r := h.MustSweep(); r.TimedOut != 0 {
 			h.Fatalf("too early: %+v", r)

@@ -99,7 +99,7 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 		refused := make(chan error)
 		go func() {
 			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1,
-				Wait: 300 * time.Millisecond})
+				Wait: 3 * time.Second})
 			refused <- err
 		}()
 		waiting(c, 1)
@@ -144,11 +144,12 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 				c.Fatal(err)
 			}
 		}
-		for c.FullClaims(c.IDs["w1"]) > 0 { // what was asked for and not needed is forgotten with the worker
+		trackertest.Eventually(c, "what was asked for and not needed is forgotten with the worker", func() bool {
 			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
 				c.Fatal(err)
 			}
-		}
+			return c.FullClaims(c.IDs["w1"]) == 0
+		})
 	})
 }
 

@@ -78,7 +78,6 @@ var keysOfFile = map[string]map[string]string{
 // ofGoOnly are fields that no script names: they pass through as arguments and come back with the whole record.
 var ofGoOnly = map[string][]string{
 	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal, TaskNotBefore},
-	ofDoc:    {DocPayload, DocResources},
 	ofWorker: {WorkerName, WorkerHostname, WorkerPID},
 }
 

@@ -77,12 +77,18 @@ func Duration(msText string, absent time.Duration) time.Duration {
 
 // Atoi reads a number; anything else is 0.
 func Atoi(s string) int {
+	if s == "" {
+		return 0 // without an error to make: most fields are absent
+	}
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
 // ParseInt does what Atoi does for longer numbers.
 func ParseInt(s string) int64 {
+	if s == "" {
+		return 0
+	}
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
 }

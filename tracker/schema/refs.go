@@ -42,6 +42,14 @@ func WorkersByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, workersAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
+// soughtAtOnce is of how many workers one script looks into what may be long, without a word of it in its reply: 800 KiB.
+const soughtAtOnce = 100
+
+// SoughtByShard groups refs of workers among which those are sought that have something in what may be long.
+func SoughtByShard(refs []*WorkerRef) [][]*WorkerRef {
+	return ByShard(refs, soughtAtOnce, func(r *WorkerRef) int { return r.Shard })
+}
+
 // shortAtOnce is of how many workers one script reads a few fields that are short.
 const shortAtOnce = 250
 

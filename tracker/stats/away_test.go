@@ -14,7 +14,7 @@ import (
 func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 500 * time.Millisecond, Shards: 12})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 2 * time.Second, Shards: 12})
 	first, err := c.Owner(c.Slot("0"), c.Servers[0])
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 	hired := make([]string, crew)
 	each(crew, func(i int) error {
 		w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: queue(i), Types: []string{"x"},
-			MachineID: fmt.Sprintf("host-%04d", i/10), Version: fmt.Sprint("1.", i%7), MaxConcurrent: 100})
+			MachineID: fmt.Sprintf("host-%04d", i/10), Version: fmt.Sprint("1.", i%7), MaxConcurrent: 100,
+			Labels: map[string]string{"region": []string{"eu", "us", "ap", "sa"}[i%4], "team": "core"}})
 		if err == nil {
 			hired[i] = w.WorkerID
 		}
@@ -77,6 +78,23 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		{"workers", func() error { _, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, PageSize: 100}); return err }},
 		{"workers of a version", func() error {
 			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Version: "1.3", PageSize: 100})
+			return err
+		}},
+		{"workers of a queue", func() error {
+			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Queue: queue(0), PageSize: 100})
+			return err
+		}},
+		{"workers with a label", func() error {
+			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Labels: map[string]string{"region": "us"}, PageSize: 100})
+			return err
+		}},
+		{"workers by liveness", func() error {
+			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Liveness: tracker.Fresh, PageSize: 100})
+			return err
+		}},
+		{"a worker's events", func() error {
+			of := tracker.EventFilter{Tenant: scope.Tenant, Workspace: scope.Workspace, Subject: hired[0]}
+			_, err := tr.Events(ctx, tracker.EventQuery{Filter: of, Back: true, Size: 50})
 			return err
 		}},
 		{"workers by last heartbeat", func() error {

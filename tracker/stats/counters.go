@@ -100,11 +100,12 @@ func (c *counted) addBuckets(name string, m *dto.Metric) {
 	c.counts[name+"+Inf"] += int64(m.GetHistogram().GetSampleCount() - before)
 }
 
-// since returns what has been counted since then. Counters of a process only rise.
+// since returns what has been counted since then. Counters of a process only rise. A bound up to which no beat took tells where the
+// one above it begins.
 func (c *counted) since(before map[string]int64) *counted {
 	d := &counted{counts: map[string]int64{}, sweepLag: c.sweepLag}
 	for name, n := range c.counts {
-		if n > before[name] {
+		if n > before[name] || strings.HasPrefix(name, tookName) {
 			d.counts[name] = n - before[name]
 		}
 	}

@@ -120,9 +120,7 @@ func (s *Service) reportCall(replica, facts string, step int64, c *counted) *sto
 	if step != 0 {
 		began, lag = strconv.FormatInt(step*stepMillis, 10), c.sweepLag.Milliseconds()
 		for name, n := range c.counts {
-			if n > 0 {
-				args = append(args, name, n)
-			}
+			args = append(args, name, n)
 		}
 	}
 	return store.NewCall(0, s.scripts.report,

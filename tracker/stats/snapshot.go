@@ -9,10 +9,10 @@ import (
 )
 
 // An answer is good for so long, or for so many times what it took where that is more: a hundred dashboards cost what one
-// does, and a costly answer never takes more than a twentieth of the time.
+// does, and a costly answer never takes more than a fiftieth of the time.
 const (
 	snapshotLife    = time.Second
-	snapshotShare   = 20
+	snapshotShare   = 50
 	longestSnapshot = 10 * time.Second
 )
 

@@ -29,11 +29,16 @@ func (s *Service) Stats(ctx context.Context, scope model.Scope) (*Stats, error) 
 	if err != nil {
 		return nil, s.refused(err)
 	}
-	steps, err := answer(ctx, s.snapshots, "steps", func() (*lastHour, error) { return s.readHour(ctx) })
+	steps, err := s.hour(ctx)
 	if err != nil {
 		return nil, s.refused(err)
 	}
 	return &Stats{At: steps.now, Counts: counts, Steps: steps.steps, Gaps: steps.gaps}, nil
+}
+
+// hour is the last hour, perhaps a second old, for all who show something of it.
+func (s *Service) hour(ctx context.Context) (*lastHour, error) {
+	return answer(ctx, s.snapshots, "steps", func() (*lastHour, error) { return s.readHour(ctx) })
 }
 
 // QueuesNow lists the queues of a scope as Queues does. The answer may be a second old, and is shared: nobody changes it.

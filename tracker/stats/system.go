@@ -58,7 +58,7 @@ func (s *Service) System(ctx context.Context) (*System, error) {
 }
 
 func (s *Service) readSystem(ctx context.Context) (*System, error) {
-	hour, err := s.readHour(ctx)
+	hour, err := s.hour(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -49,19 +49,35 @@ const (
 	maxVerdictGroups = 100
 )
 
-// Verdicts counts verdicts. The answer may be a second old, or twenty times as old as it took to count where that is more, and
-// is shared: nobody changes it.
+// Verdicts counts verdicts. The answer may be a second old, or fifty times as old as it took to count where that is more, and
+// is shared: nobody changes it. Those who ask by one group each share what is read.
 func (s *Service) Verdicts(ctx context.Context, q VerdictQuery) (*Verdicts, error) {
 	ctx = s.store.Within(ctx, 0)
-	name, _ := json.Marshal(q) // plain values
-	found, err := answer(ctx, s.snapshots, "verdicts "+string(name), func() (*Verdicts, error) { return s.countVerdicts(ctx, &q) })
+	groupings, of := [][]string{q.By}, 0
+	if i := slices.Index(VerdictGroups, strings.Join(q.By, ",")); i >= 0 {
+		groupings, of = singleGroups, i
+	}
+	question := q
+	question.By = groupings[0]
+	name, _ := json.Marshal(question) // plain values
+	ask := func() ([]*Verdicts, error) { return s.countVerdicts(ctx, &q, groupings) }
+	found, err := answer(ctx, s.snapshots, "verdicts "+string(name), ask)
 	if err != nil {
 		return nil, s.refused(err)
 	}
-	return found, nil
+	return found[of], nil
 }
 
-func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery) (*Verdicts, error) {
+// singleGroups are all groupings by one thing.
+var singleGroups = func() (all [][]string) {
+	for _, by := range VerdictGroups {
+		all = append(all, []string{by})
+	}
+	return all
+}()
+
+// countVerdicts reads once and counts by each grouping.
+func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery, groupings [][]string) (all []*Verdicts, err error) {
 	re, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
 	if err != nil {
 		return nil, err
@@ -71,16 +87,25 @@ func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery) (*Verdicts
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(q.By, "machineId") || slices.Contains(q.By, "version") {
+	named := func(by []string) bool { return slices.Contains(by, "machineId") || slices.Contains(by, "version") }
+	if slices.ContainsFunc(groupings, named) {
 		if err := s.learnHosts(ctx, q.Scope, entries); err != nil {
 			return nil, err
 		}
 	}
+	for _, by := range groupings {
+		all = append(all, &Verdicts{Since: since, Total: len(entries), Truncated: truncated, Groups: s.group(q.Scope, entries, by)})
+	}
+	return all, nil
+}
+
+// group counts entries by what they have in common, most first.
+func (s *Service) group(scope model.Scope, entries []schema.Verdict, by []string) (found []VerdictGroup) {
 	groups := map[string]*VerdictGroup{}
 	for _, v := range entries {
-		of := make([]string, len(q.By))
-		for i, by := range q.By {
-			of[i] = s.valueOf(q.Scope, &v, by)
+		of := make([]string, len(by))
+		for i, name := range by {
+			of[i] = s.valueOf(scope, &v, name)
 		}
 		key := strings.Join(of, "\t")
 		if groups[key] == nil {
@@ -92,13 +117,11 @@ func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery) (*Verdicts
 			g.Last = v.At
 		}
 	}
-	found := &Verdicts{Since: since, Total: len(entries), Truncated: truncated}
 	for _, g := range groups {
-		found.Groups = append(found.Groups, *g)
+		found = append(found, *g)
 	}
-	slices.SortFunc(found.Groups, func(a, b VerdictGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Of, b.Of)) })
-	found.Groups = found.Groups[:min(len(found.Groups), maxVerdictGroups)]
-	return found, nil
+	slices.SortFunc(found, func(a, b VerdictGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Of, b.Of)) })
+	return found[:min(len(found), maxVerdictGroups)]
 }
 
 // verdictsSince reads the verdicts of every shard page by page, newest first.

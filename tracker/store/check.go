@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -15,7 +16,7 @@ func (s *Store) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if info["redis_mode"] == "cluster" && s.single != nil {
+	if inCluster(info) && s.single != nil {
 		s.becomeCluster()
 	}
 	if err := s.checkDurability(ctx, info); err != nil {
@@ -36,6 +37,11 @@ func (s *Store) check(ctx context.Context) error {
 			"(running ones are adopted again by their beats); set appendonly yes")
 	}
 	return nil
+}
+
+// inCluster reports whether a server with such INFO is part of a Cluster. Valkey calls its mode the server's, not Redis's.
+func inCluster(info map[string]string) bool {
+	return cmp.Or(info["server_mode"], info["redis_mode"]) == "cluster"
 }
 
 // info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.

@@ -24,12 +24,12 @@ const nodeTimeout = 2 * time.Second
 func startClustered(t *testing.T) *clustered {
 	t.Helper()
 	c := &clustered{Cluster: redistest.StartCluster(t, 3, 1, nodeTimeout)}
-	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Durability: tracker.Replicated})
+	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Durability: tracker.Replicated, RedisTimeout: time.Second})
 	if c.tr.Shards() != 64 {
 		t.Errorf("%d shards on Cluster", c.tr.Shards())
 	}
 	life(t, trackertest.Open(t, tracker.Options{RedisURL: c.URL()}))
-	c.hearts = startHearts(t, c.tr, 192, 5*time.Second) // longer than twice the node timeout
+	c.hearts = startHearts(t, c.tr, 192)
 	c.load = startLoad(t, c.tr, 8)
 	return c
 }

@@ -20,7 +20,7 @@ func TestCrewOnCluster(t *testing.T) {
 func crewLife(t *testing.T, url string) {
 	t.Helper()
 	const tasks = 40
-	tr := trackertest.Open(t, tracker.Options{RedisURL: url, WorkerInterval: 1500 * time.Millisecond, RedisTimeout: 10 * time.Second})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: url, WorkerInterval: 5 * time.Second, RedisTimeout: 10 * time.Second})
 	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
 	register := func(machine string) string {
 		n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "crew", Types: []string{"x"}, MachineID: machine, MaxConcurrent: 2 * tasks}

@@ -192,8 +192,12 @@ func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
 		return nil // it is away; each flush asks again
 	}
 	if err := s.guarantee.confirmed(cmds); err != nil {
+		command := "CONFIG|GET"
+		if _, ok := s.guarantee.(waiting); ok {
+			command = "WAITAOF"
+		}
 		return fmt.Errorf("durability is fsync, but redis at %s does not give it: %w; set appendonly yes and appendfsync always "+
-			"in redis.conf (and by CONFIG SET), allow Lubdub's user CONFIG|GET, or use durability replicated or memory", redactURL(s.opts.URL), err)
+			"in redis.conf (and by CONFIG SET), allow Lubdub's user %s, or use durability replicated or memory", redactURL(s.opts.URL), err, command)
 	}
 	return nil
 }

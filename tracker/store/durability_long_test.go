@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -29,6 +30,7 @@ func kills(t *testing.T) int {
 // underKills kills a primary under load again and again.
 func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *trackertest.Load)) *trackertest.Load {
 	t.Helper()
+	o.RedisTimeout = time.Second
 	l := startLoad(t, trackertest.Open(t, o), 16)
 	for i := range n {
 		l.More(t, 100)

@@ -40,7 +40,8 @@ func (l *logged) String() string {
 func openLogged(t *testing.T, url string) (*tracker.Tracker, *logged, *prometheus.Registry) {
 	t.Helper()
 	log, registry := &logged{}, prometheus.NewRegistry()
-	tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, Registerer: registry, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, Registerer: registry, RedisTimeout: trackertest.PatientRedis,
+		Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 	if err := c.Do(t.Context(), "acl", "setuser", redistest.User, "-info").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Logger: trackertest.Quiet})
+	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Logger: trackertest.Quiet, RedisTimeout: trackertest.PatientRedis})
 	if err == nil || !strings.Contains(err.Error(), "+info") {
 		t.Errorf("opened: %v", err)
 	}
@@ -130,7 +131,7 @@ func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 	}
 	for i, s := range c.Servers {
 		set(s, "allkeys-random")
-		_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
+		_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet, RedisTimeout: trackertest.PatientRedis})
 		if err == nil || !strings.Contains(err.Error(), "maxmemory-policy allkeys-random") || !strings.Contains(err.Error(), s.Addr) {
 			t.Errorf("node %d evicts: %v", i, err)
 		}
@@ -146,7 +147,7 @@ func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	primary.Kill()
-	for deadline := time.Now().Add(30 * time.Second); !toldOf(tr, replica) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(trackertest.Patience); !toldOf(tr, replica) && time.Now().Before(deadline); {
 		_ = tr.Tick() // finds the new primary, and with it that there is something to look at
 		<-time.After(20 * time.Millisecond)
 	}

@@ -51,7 +51,7 @@ func Examine(ctx context.Context, o Options) (*Examination, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info["redis_mode"] == "cluster" && s.single != nil {
+	if inCluster(info) && s.single != nil {
 		s.becomeCluster()
 	}
 	e := &Examination{DurabilityErr: s.checkDurability(ctx, info)}
@@ -108,7 +108,8 @@ for i = 1, #ARGV, 2 do
   if ARGV[i + 1] == '1' then args = {ARGV[i]} end
   local reply = redis.pcall(unpack(args))
   local why = type(reply) == 'table' and reply.err
-  if why and (string.find(why, 'NOPERM') or string.find(why, "can't run this command") or string.find(why, "can't access")) then
+  if why and (string.find(why, 'NOPERM') or string.find(why, 'ACL failure') or string.find(why, "can't run this command") or
+    string.find(why, "can't access")) then
     denied[#denied + 1] = ARGV[i]
   end
 end

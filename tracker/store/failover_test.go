@@ -114,9 +114,10 @@ type failover struct {
 // acknowledged completion is lost.
 func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 	t.Helper()
-	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: replicas})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: replicas,
+		RedisTimeout: time.Second})
 	life(t, trackertest.Open(t, tracker.Options{RedisURL: w.url()}))
-	h := startHearts(t, tr, 64, 5*time.Second)
+	h := startHearts(t, tr, 64)
 	l := startLoad(t, tr, 8)
 	for _, event := range events {
 		l.More(t, 50)

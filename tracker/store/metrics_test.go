@@ -16,7 +16,7 @@ func TestRoundTripsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
 	registry := prometheus.NewRegistry()
-	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), RedisTimeout: time.Second, Registerer: registry})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), RedisTimeout: 5 * time.Second, Registerer: registry})
 	counted := func() (trips uint64, kinds map[string]float64) {
 		families, err := registry.Gather()
 		if err != nil {

@@ -119,7 +119,7 @@ func backAgain(t *testing.T, tr *tracker.Tracker) {
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), MaxPendingBeats: 8})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), MaxPendingBeats: 8, RedisTimeout: 4 * time.Second})
 	a := trackertest.NewTask(t, tr, "t1")
 	if b := (&tracker.Beat{Attempt: a}); true {
 		tr.Beat(b)
@@ -159,14 +159,15 @@ func TestStartUpChecks(t *testing.T) {
 	if tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL()}); tr.Shards() != 4 {
 		t.Errorf("%d shards, want the stored 4", tr.Shards())
 	}
-	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Shards: 8, Logger: trackertest.Quiet})
+	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Shards: 8, Logger: trackertest.Quiet,
+		RedisTimeout: trackertest.PatientRedis})
 	if err == nil || !strings.Contains(err.Error(), "4 shards") {
 		t.Errorf("another shard count: %v", err)
 	}
 	c := s.Client()
 	defer func() { _ = c.Close() }()
 	c.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru")
-	_, err = tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Logger: trackertest.Quiet})
+	_, err = tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Logger: trackertest.Quiet, RedisTimeout: trackertest.PatientRedis})
 	if err == nil || !strings.Contains(err.Error(), "noeviction") {
 		t.Errorf("an evicting policy: %v", err)
 	}

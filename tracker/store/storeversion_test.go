@@ -273,7 +273,8 @@ func TestANewerStoreIsRefused(t *testing.T) {
 		}
 		refused := func(before map[string]any, words ...string) {
 			t.Helper()
-			_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Logger: trackertest.Quiet})
+			_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Logger: trackertest.Quiet,
+				RedisTimeout: trackertest.PatientRedis})
 			for _, w := range words {
 				if err == nil || !strings.Contains(err.Error(), w) {
 					t.Errorf("refused with %q, want %q in it", err, w)
@@ -381,7 +382,7 @@ func TestTheVersionOfACluster(t *testing.T) {
 	if got := strings.Join(ran, ", "); got != "step 4, step 5" {
 		t.Errorf("ran %q", got)
 	}
-	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet})
+	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: c.URL(), Logger: trackertest.Quiet, RedisTimeout: trackertest.PatientRedis})
 	if err == nil || !strings.Contains(err.Error(), "version 5 of the stored format") {
 		t.Errorf("opened: %v", err)
 	}

@@ -69,7 +69,7 @@ func startDriven(t *testing.T, url string) *driven {
 	t.Helper()
 	d := &driven{told: map[string]bool{}}
 	d.Tracker = trackertest.Open(t, tracker.Options{RedisURL: url, Shards: 12, Durability: tracker.Replicated, DurableReplicas: 1,
-		WebhookPoster: d})
+		RedisTimeout: time.Second, WebhookPoster: d})
 	ctx, stop := context.WithCancel(t.Context())
 	var sweeping sync.WaitGroup
 	for range 2 {
@@ -167,11 +167,13 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 func (d *driven) tasksOf(t *testing.T, schedule string) (n int64) {
 	t.Helper()
 	for after := ""; ; {
-		page, err := d.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after,
-			Labels: map[string]string{"of": schedule}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var page *tracker.TaskPage
+		trackertest.Eventually(t, "its tasks are read", func() (read bool) {
+			var err error
+			page, err = d.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after,
+				Labels: map[string]string{"of": schedule}})
+			return err == nil
+		})
 		n += int64(len(page.Tasks))
 		if after = page.Next; after == "" {
 			return n

@@ -25,7 +25,10 @@ func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load
 	return l
 }
 
-func startHearts(t *testing.T, tr *tracker.Tracker, n int, timeout time.Duration) *trackertest.Hearts {
+// heartLife is for so long a heart may be silent: longer than a failover takes, and than a busy machine keeps anybody from beating.
+const heartLife = 15 * time.Second
+
+func startHearts(t *testing.T, tr *tracker.Tracker, n int) *trackertest.Hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*tracker.Attempt, n), Fresh: make([]atomic.Int64, n),
@@ -36,8 +39,8 @@ func startHearts(t *testing.T, tr *tracker.Tracker, n int, timeout time.Duration
 	t.Cleanup(h.End)
 	for i := range n {
 		id := fmt.Sprintf("heart-%d", i)
-		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: timeout / 2,
-			HeartbeatTimeout: timeout}
+		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: heartLife / 2,
+			HeartbeatTimeout: heartLife}
 		if err := task.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}

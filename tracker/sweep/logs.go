@@ -8,8 +8,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// verdictLines are how many verdicts upon tasks are logged in a second; the others are only counted.
-const verdictLines = 10
+// How many lines of a kind are logged in a second; the others are only counted.
+const (
+	verdictLines = 10 // upon tasks
+	probeLines   = 10
+)
 
 // logVerdict writes down that an attempt, or a task, was ended.
 func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
@@ -26,6 +29,14 @@ func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
 		f.ref.Scope.LogAttr(), slog.String("taskId", f.ref.ID), slog.Int("attempt", attempt),
 		slog.String("reason", string(f.reason())), slog.Bool("requeued", took.what == schema.TookRequeued),
 		slog.Duration("detectionLag", took.lag), slog.String("by", string(by)), slog.Int64("moreNotLogged", suppressed))
+}
+
+// logUnanswered writes down why a late worker's probe was not answered: the worker may be dead, or nobody is let through to it.
+func (s *Service) logUnanswered(r *schema.WorkerRef, cause error) {
+	if suppressed, ok := s.logProbes.Allow(time.Now()); ok {
+		s.log.LogAttrs(context.Background(), slog.LevelWarn, "the probe of a late worker was not answered",
+			r.Scope.LogAttr(), slog.String("workerId", r.ID), slog.String("error", cause.Error()), slog.Int64("moreNotLogged", suppressed))
+	}
 }
 
 // logStale writes down that a worker has ended by its silence.

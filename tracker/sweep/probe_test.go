@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,6 +91,42 @@ func TestProbe(t *testing.T) {
 		h.Advance(10 * time.Second)
 		h.MustSweep()
 		h.WantWorker(beating, tracker.Offline, tracker.WorkerStale)
+	})
+}
+
+// Why a probe was not answered is told, and of very many no more than some lines.
+func TestProbesThatAreNotAnsweredLeaveLines(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused: allow it")
+	log := &lines{}
+	withOptions(t, func(o *tracker.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(log, nil))
+		o.Probe = func(context.Context, string) error { return refused }
+	}, func(h *trackertest.Harness) {
+		asked := 0
+		hire := func(n *tracker.NewWorker) {
+			asked++
+			n.ProbeURL, n.MachineID = "http://10.0.0.7/healthz?key=abc", "host-"+strconv.Itoa(asked)
+		}
+		first := h.MustRegister(hire).WorkerID
+		h.Advance(15 * time.Second)
+		h.MustSweep()
+		if got := log.with("level=WARN", "the probe of a late worker was not answered", "tenantId=acme", "workerId="+first,
+			refused.Error()); len(got) != 1 {
+			h.Errorf("%q", log.with("probe"))
+		}
+		for range 50 {
+			h.MustRegister(hire)
+		}
+		began := time.Now().Unix()
+		h.Advance(15 * time.Second)
+		h.MustSweep()
+		if n, most := len(log.with("not answered")), int(10*(time.Now().Unix()-began+1))+1; n > most || len(log.with("abc")) > 0 {
+			h.Errorf("%d lines, at most %d: %q", n, most, log.with("abc"))
+		}
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		log.b.Reset()
 	})
 }
 

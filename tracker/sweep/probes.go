@@ -37,6 +37,7 @@ func (p *probes) ask(r *schema.WorkerRef, url string) {
 		s := p.service
 		if err := s.opts.Probe(ctx, url); err != nil {
 			s.metrics.probes.WithLabelValues("failed").Inc()
+			s.logUnanswered(r, err)
 			return
 		}
 		s.metrics.probes.WithLabelValues("answered").Inc()

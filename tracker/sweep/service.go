@@ -47,6 +47,7 @@ type Service struct {
 	metrics   *metrics
 
 	logVerdicts *logs.Limiter // upon tasks
+	logProbes   *logs.Limiter
 }
 
 // New makes the service.
@@ -57,7 +58,7 @@ func New(
 	return &Service{
 		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh,
 		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
-		metrics: newMetrics(o.Registerer), logVerdicts: &logs.Limiter{Lines: verdictLines},
+		metrics: newMetrics(o.Registerer), logVerdicts: &logs.Limiter{Lines: verdictLines}, logProbes: &logs.Limiter{Lines: probeLines},
 	}
 }
 

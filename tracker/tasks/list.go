@@ -13,12 +13,8 @@ import (
 // maxScan bounds how many tasks one page of a filtered list may examine, scanStep at a time, however small the page is.
 const maxScan, scanStep = 1000, 100
 
-// maxPageBytes bounds a page by what its tasks take in the store, readStep at a time: it ends behind the one that reaches
-// the bound.
-const (
-	maxPageBytes = 2 << 20
-	readStep     = 8
-)
+// maxPageBytes bounds a page by what its tasks take in the store: it ends behind the one that reaches the bound.
+const maxPageBytes = 2 << 20
 
 // List returns one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
 // such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
@@ -122,16 +118,17 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 		return err
 	}
 	for len(refs) > 0 && !p.full {
-		step := refs[:min(readStep, len(refs))]
-		read, err := p.tasks.readAll(ctx, "list", step, Listed)
+		step := refs[:min(p.size-len(p.Tasks), len(refs))]
+		read, err := p.tasks.read(ctx, "list", step, Listed)
 		if err != nil {
 			return err
 		}
-		for i, task := range read.tasks {
-			if p.full {
-				break
+		for i := 0; i < len(step) && !p.full; i++ {
+			task, bytes, err := read.at(ctx, i)
+			if err != nil {
+				return err
 			}
-			p.bytes += read.bytes[i]
+			p.bytes += bytes
 			if p.wants(task) {
 				p.Tasks = append(p.Tasks, task)
 				last = slices.Index(ids.refs, step[i])
@@ -192,7 +189,7 @@ func (p *pageOf) matching(ctx context.Context, op string, refs []*schema.TaskRef
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, task := range seen.tasks {
+	for i, task := range seen {
 		if p.wants(task) {
 			tasks, found = append(tasks, task), append(found, refs[i])
 		}
@@ -209,36 +206,6 @@ func (s *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef
 	}
 	resolve()
 	return nil
-}
-
-// readTasks are some tasks as they were read, and how many bytes each of them took.
-type readTasks struct {
-	tasks []*model.Task
-	bytes []int
-}
-
-// readAll reads a part of many resolved tasks; one that is gone by then is nil.
-func (s *Service) readAll(ctx context.Context, op string, refs []*schema.TaskRef, p part) (*readTasks, error) {
-	read := &readTasks{tasks: make([]*model.Task, len(refs)), bytes: make([]int, len(refs))}
-	calls := make([]*store.Call, 0, len(refs))
-	at := make([]int, 0, len(refs))
-	for i, r := range refs {
-		if r.Exists {
-			calls = append(calls, s.GetCall(r, p))
-			at = append(at, i)
-		}
-	}
-	s.store.DoBulk(ctx, op, calls)
-	if err := store.FirstError(calls); err != nil {
-		return nil, err
-	}
-	for i, c := range calls {
-		read.bytes[at[i]] = c.Reply.Bytes()
-		if v := ReadTask(refs[at[i]], c.Reply); v != nil {
-			read.tasks[at[i]] = v.Task
-		}
-	}
-	return read, s.liveByWorkers(ctx, op, read.tasks)
 }
 
 // partFor returns which part of a task a narrowing filter needs.

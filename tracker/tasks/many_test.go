@@ -76,6 +76,11 @@ func TestCancelTasksOfAWorker(t *testing.T) {
 			c.Fatal(err)
 		}
 		f := tracker.TaskFilter{Scope: trackertest.Scope, MachineID: "host-w"}
+		counted, err := c.CancelTasks(c.Ctx, f, tracker.CancelRequest{}, true)
+		acted(c.Harness, counted, err, 2, 0, map[tracker.Code]int{})
+		if counted.WouldDo != 1 {
+			c.Fatalf("a dry run counts %d to cancel, of which one has ended and one runs", counted.WouldDo)
+		}
 		a, err := c.CancelTasks(c.Ctx, f, tracker.CancelRequest{Reason: "why"}, false)
 		acted(c.Harness, a, err, 2, 1, map[tracker.Code]int{tracker.AlreadyTerminal: 1})
 		c.WantNotices(c.MustBeatWorker(c.IDs["w"]).Cancels, tracker.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "why"})
@@ -113,6 +118,9 @@ func TestRetryManyTasks(t *testing.T) {
 		since.FinishedAfter, since.States = later, []tracker.State{tracker.Failed}
 		a, err := c.RetryTasks(c.Ctx, since, true)
 		acted(c.Harness, a, err, 1, 0, map[tracker.Code]int{})
+		if a, err = c.RetryTasks(c.Ctx, f, true); err != nil || a.Matched != 5 || a.WouldDo != 2 {
+			c.Fatalf("a dry run counts %+v %v to retry, of which two have failed", a, err)
+		}
 		refused := map[tracker.Code]int{tracker.AlreadyTerminal: 1, tracker.NotFailed: 2}
 		a, err = c.RetryTasks(c.Ctx, f, false)
 		acted(c.Harness, a, err, 5, 2, refused)

@@ -177,9 +177,39 @@ func readStates(re store.Reply) []TaskState {
 	return states
 }
 
+// How many tasks of a shard one script reads, and how many bytes of documents and histories for each of them, on average: tasks
+// that take more are read alone.
+const (
+	readAtOnce = 8
+	readBytes  = 16 << 10
+)
+
 // GetCall reads a part of the task that a resolved ref names; ReadTask reads the reply.
 func (s *Service) GetCall(r *schema.TaskRef, p part) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.get, s.KeysOf(r), r.Scope.String(), r.ID, string(p))
+	return s.getCall([]*schema.TaskRef{r}, p, "")
+}
+
+// getTogether reads a part of tasks of one shard that resolved refs name, as far as they are not too large for that.
+func (s *Service) getTogether(refs []*schema.TaskRef, p part) *store.Call {
+	return s.getCall(refs, p, strconv.Itoa(readBytes*len(refs)))
+}
+
+func (s *Service) getCall(refs []*schema.TaskRef, p part, room string) *store.Call {
+	k := s.store.Keys[refs[0].Shard]
+	keys, args := make([]string, 0, 3+4*len(refs)), make([]any, 0, 2+len(refs))
+	keys, args = append(keys, k.Clock, k.Outages, k.Progress), append(args, string(p), room)
+	for _, r := range refs {
+		name := schema.TaskName(r.Scope, r.ID)
+		keys = append(keys, k.Task(name), k.Doc(name), k.History(name), k.Beats(r.TimeoutMs))
+		args = append(args, name)
+	}
+	return store.NewCall(refs[0].Shard, s.scripts.get, keys, args...)
+}
+
+// wasRead reports whether there was room for the i-th task of a call, and what the script told of it.
+func wasRead(re store.Reply, i int) (store.Reply, bool) {
+	told := re.List(i)
+	return told, len(told) > 0
 }
 
 // ViewReply is a task as lua/lib/view.lua answers it, or as much of it as a script reads.
@@ -204,7 +234,7 @@ func readView(re store.Reply) *ViewReply {
 }
 
 // ReadTask makes the view of a task from what GetCall was answered; nil when the task is not there.
-func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re)) }
+func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re.List(0))) }
 
 // cancelCall asks a task to stop.
 func (s *Service) cancelCall(r *schema.TaskRef, how *model.CancelRequest) *store.Call {
@@ -264,7 +294,7 @@ func readNextAttempt(r *schema.TaskRef, re store.Reply) attemptReply {
 	reply := attemptReply{code: re.Int(0)}
 	switch reply.code {
 	case schema.CodeOK, schema.CodeRepeated:
-		reply.task = ReadTask(r, re.List(2))
+		reply.task = NewView(r, readView(re.List(2)))
 	case schema.CodeMismatch:
 		reply.current = int(re.Int(2))
 	case schema.CodeTerminal:

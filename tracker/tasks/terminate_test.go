@@ -115,8 +115,7 @@ func TestTheGraceOfACancel(t *testing.T) {
 		cancelled(h, "own", tracker.CancelRequest{})
 		for _, a := range []*tracker.Attempt{given, changed, own} {
 			h.CancelDelivered(a)
-			for !h.MustBeat(a, "").Cancel.Delivered { // recorded in the background
-			}
+			trackertest.Eventually(h, "the delivery is recorded", func() bool { return h.MustBeat(a, "").Cancel.Delivered })
 		}
 		cancelled(h, "changed", tracker.CancelRequest{Grace: 2 * time.Second})
 		cancelled(h, "given", tracker.CancelRequest{}) // says nothing of it

@@ -186,7 +186,7 @@ func (l *Load) WantSound(t *testing.T) {
 	t.Logf("%d completions acknowledged, %d lost, %d requests answered 503", len(l.Completed), len(l.Lost), l.answers.refused)
 }
 
-func Eventually(t *testing.T, what string, is func() bool) {
+func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !is(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -10,11 +10,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
+// PatientRedis is a redis-timeout that a busy machine keeps to.
+const PatientRedis = 10 * time.Second
+
 var Quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
+// Open opens a tracker. Where the redis-timeout is not what a test is about it is one that a busy machine keeps to.
 func Open(t *testing.T, o tracker.Options) *tracker.Tracker {
 	t.Helper()
 	o.Logger = Quiet
+	if o.RedisTimeout == 0 {
+		o.RedisTimeout = PatientRedis
+	}
 	tr, err := tracker.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -45,7 +47,7 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 	}
 	var pushes []*store.Call
 	for i := range looks {
-		pushes = append(pushes, s.pushes(&looks[i], byScope)...)
+		pushes = append(pushes, s.pushes(&looks[i], byScope, c.anewReading(&looks[i]))...)
 	}
 	s.store.DoDurably(ctx, "webhooks", pushes...)
 	if err := store.FirstError(pushes); err != nil {
@@ -63,12 +65,38 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 		}
 	}
 	s.store.Exec(ctx, n, taken)
+	for _, call := range taken {
+		if call.Err == nil && readCode(call.Reply) == 1 {
+			c.readOn(call.Shard)
+		}
+	}
 	return more, store.FirstError(taken)
+}
+
+// anewReading names a look that reads a shard anew: ids say nothing then about what queues have got. It has the same name as long as
+// it is not recorded as taken, so that a look which is repeated, since some queue was out of reach, puts nothing into the others
+// again; "": the shard is read on.
+func (c *Courier) anewReading(l *events.Look) string {
+	if !l.Lost && !l.From.IsStart() {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.anew[l.Shard] == "" {
+		c.anew[l.Shard] = ulid.Make().String()
+	}
+	return c.anew[l.Shard]
+}
+
+func (c *Courier) readOn(shard int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.anew, shard)
 }
 
 // pushes are the calls that put what a look at one shard has shown into queues, one for each webhook: their script leaves out
 // what an earlier one has brought, so that of one shard and webhook there must not be two at a time.
-func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target) (calls []*store.Call) {
+func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew string) (calls []*store.Call) {
 	if len(l.Events) == 0 {
 		return nil
 	}
@@ -101,7 +129,7 @@ func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target) (cal
 	first, last := l.Events[0], l.Events[len(l.Events)-1]
 	for _, t := range order {
 		calls = append(calls, s.pushCall(t.hookRef, pushArgs{
-			shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: l.Lost || l.From.IsStart(),
+			shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: anew,
 			from: time.UnixMilli(first.Ms), to: time.UnixMilli(last.Ms),
 		}, messages[t]))
 	}

@@ -35,6 +35,7 @@ type Courier struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	serving map[string]bool // webhooks, by name
+	anew    map[int]string  // readings that are not recorded yet, by shard
 }
 
 // myShard is what a courier remembers of a shard.
@@ -47,7 +48,7 @@ type myShard struct {
 func NewCourier(s *Service, id string, rank func(shard int, live []string) int) *Courier {
 	c := &Courier{
 		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: make(chan struct{}, slots),
-		shards: make([]myShard, s.store.Shards()), serving: map[string]bool{},
+		shards: make([]myShard, s.store.Shards()), serving: map[string]bool{}, anew: map[int]string{},
 	}
 	for i := range c.shards {
 		c.shards[i].rank.Store(-1)

@@ -103,9 +103,9 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	}
 	took := time.Since(began)
 	m.took.Observe(took.Seconds())
-	answer := Answer{Code: status, Body: strings.ToValidUTF8(string(excerpt), "\uFFFD"), TookMs: took.Milliseconds()}
+	answer := Answer{Code: status, Body: shown(string(excerpt)), TookMs: took.Milliseconds()}
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = shown(err.Error())
 	}
 	text, _ := json.Marshal(answer) // texts and numbers: cannot fail
 	o := outcome{claimed: one, answer: string(text)}
@@ -121,6 +121,13 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	}
 	m.tries.WithLabelValues(map[fate]string{received: "delivered", retried: "retry", givenUp: "dead", isGone: "dead"}[o.fate]).Inc()
 	return o
+}
+
+// maxShown bounds what is kept of an answer: its sender has chosen it, also where an error quotes it.
+const maxShown = 1 << 10
+
+func shown(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD")
 }
 
 // gather waits for one outcome, and takes those that have come meanwhile.

@@ -70,18 +70,14 @@ func (s *Service) takenCall(shard int, from look, to events.Position, none bool)
 type pushArgs struct {
 	shard    string // that tells them; "": a request of its own
 	last     string // the id of the last entry, or that request
-	anew     bool   // the shard is read anew
+	anew     string // name of the reading where the shard is read anew, the same when that is repeated; "": it is read on
 	from, to time.Time
 }
 
 // pushCall puts messages into a webhook's queue: no more than one read of a shard brings.
 func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
 	head, tail := gapText(r.scope, r.id, a.from, a.to)
-	anew := ""
-	if a.anew {
-		anew = "1"
-	}
-	args := []any{r.name, s.opts.MaxPending, a.shard, a.last, anew, head, tail, "gap_" + suffixOf(r.name)[1:] + "_", typeGap}
+	args := []any{r.name, s.opts.MaxPending, a.shard, a.last, a.anew, head, tail, "gap_" + suffixOf(r.name)[1:] + "_", typeGap}
 	for _, m := range messages {
 		args = append(args, m.entry, m.event, m.kind, m.subject, m.id, m.body)
 	}

@@ -1,6 +1,8 @@
 package workers_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -108,4 +110,83 @@ func TestAPageOfWorkersIsNotTheLast(t *testing.T) {
 			h.Errorf("%d of 5 workers are listed", seen)
 		}
 	}, func(o *tracker.Options) { o.Shards = 1 })
+}
+
+// A list has those workers that have what its filter says, letter by letter, whatever is in them.
+func TestFiltersOfWorkersAreExact(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		keys := []string{"a", "b", "a/b", "a.b", "ab", "c", "d"}
+		values := []string{"", "a", "b", "ab", `"`, `a"`, `"b":"a"`, `","b":"a`,
+			`b","a":"b`, `\`, `a\`, `\"`, "<", "é", "{}", "}", ":", ",", "%w"}
+		types := []string{"a", "b", "ab", "a-b", "a.b", "axb"}
+		rng := rand.New(rand.NewPCG(1, 2))
+		pick := func(of []string) string { return of[rng.IntN(len(of))] }
+		var all []*tracker.NewWorker
+		names := map[string]int{}
+		for i := range 60 {
+			name := fmt.Sprint("w", i)
+			c.Hire(name, func(n *tracker.NewWorker) {
+				n.Labels, n.Types, n.Runtimes = map[string]string{}, nil, nil
+				for range rng.IntN(7) {
+					n.Labels[pick(keys)] = pick(values)
+				}
+				for range 1 + rng.IntN(3) {
+					n.Types, n.Runtimes = append(n.Types, pick(types)), append(n.Runtimes, pick(types))
+				}
+				slices.Sort(n.Types)
+				slices.Sort(n.Runtimes)
+				n.Types, n.Runtimes = slices.Compact(n.Types), slices.Compact(n.Runtimes)
+				all = append(all, n)
+			})
+			names[c.IDs[name]] = i
+		}
+		found := 0
+		for range 600 {
+			f := tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100}
+			switch rng.IntN(5) {
+			case 0:
+				f.Type = pick(append(types, "a,b", ",", "c"))
+			case 1:
+				f.Runtime = pick(append(types, "a,ab"))
+			case 2:
+				f.Labels = map[string]string{pick(append(keys, `"`, `a":"a`, "", ":", ",")): pick(values)}
+			case 4:
+				f.Labels = map[string]string{}
+				for k, v := range all[rng.IntN(len(all))].Labels { // as one has them, and more than Redis looks for
+					f.Labels[k] = v
+				}
+				for range rng.IntN(2) {
+					f.Labels[pick(keys)] = pick(values)
+				}
+			default:
+				f.Type, f.Labels = pick(types), map[string]string{pick(keys): pick(values), pick(keys): pick(values)}
+			}
+			var want, got []int
+			for i, n := range all {
+				fits := (f.Type == "" || slices.Contains(n.Types, f.Type)) && (f.Runtime == "" || slices.Contains(n.Runtimes, f.Runtime))
+				for k, v := range f.Labels {
+					is, ok := n.Labels[k]
+					fits = fits && ok && is == v
+				}
+				if fits {
+					want = append(want, i)
+				}
+			}
+			page, err := c.Workers(c.Ctx, f)
+			if err != nil {
+				c.Fatal(err)
+			}
+			for _, w := range page.Workers {
+				got = append(got, names[w.ID])
+			}
+			if !slices.Equal(got, want) {
+				c.Fatalf("type %q, runtime %q, labels %q: %v, want %v", f.Type, f.Runtime, f.Labels, got, want)
+			}
+			found += len(got)
+		}
+		if found < 400 {
+			c.Errorf("only %d were found", found)
+		}
+	})
 }

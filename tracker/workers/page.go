@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,7 +73,8 @@ func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entr
 	if err != nil {
 		return nil, 0, err
 	}
-	workers, err := s.readSome(ctx, s.store.DoBulk, op, refs, f.Queue, f.fields(), f.matches)
+	conditions, rest := f.split()
+	workers, err := s.readSome(ctx, s.store.DoBulk, op, refs, conditions, rest.fields(), rest.matches)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -146,12 +148,42 @@ func (s *Service) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([
 	return refs, nil
 }
 
-// fields are those of a worker's record that the filter and its order go by.
+// mostSought is how many labels Redis looks for, each from one end of what may be 8 KiB to the other.
+const mostSought = 4
+
+func notALabelKey(key string) bool { return !model.ValidLabelKey(key) }
+
+// split returns the conditions that Redis looks at, so that those who do not meet them are not read, and a filter for the rest.
+func (f *WorkerFilter) split() (conditions []condition, rest WorkerFilter) {
+	rest = *f
+	for _, c := range []struct {
+		field, how string
+		text       *string
+	}{
+		{schema.WorkerQueue, is, &rest.Queue}, {schema.WorkerName, is, &rest.Name}, {schema.WorkerVersion, is, &rest.Version},
+		{schema.WorkerTypes, lists, &rest.Type}, {schema.WorkerRuntimes, lists, &rest.Runtime},
+	} {
+		if text := *c.text; text != "" && (c.how != lists || !strings.Contains(text, ",")) {
+			conditions = append(conditions, condition{c.field, c.how, text})
+			*c.text = ""
+		}
+	}
+	if len(f.Labels) > mostSought || slices.ContainsFunc(slices.Collect(maps.Keys(f.Labels)), notALabelKey) {
+		return conditions, rest
+	}
+	for key, value := range f.Labels { // such a key has no quotes, and in a value they are escaped, so what is found is that label
+		conditions = append(conditions, condition{schema.WorkerLabels, contains, model.PackLabel(key, value)})
+	}
+	rest.Labels = nil
+	return conditions, rest
+}
+
+// fields are those of a worker's record that what split leaves of a filter, and its order, go by.
 func (f *WorkerFilter) fields() []string {
 	if f.Schedulable != nil {
-		return append(slices.Clone(candidateFields), schema.WorkerMachine, schema.WorkerName, schema.WorkerVersion, schema.WorkerLastBeatWall)
+		return append(slices.Clone(candidateFields), schema.WorkerMachine, schema.WorkerLastBeatWall)
 	}
-	fields := []string{schema.WorkerStatus, schema.WorkerQueue}
+	fields := []string{schema.WorkerStatus}
 	for _, of := range []struct {
 		wanted bool
 		fields []string
@@ -159,11 +191,9 @@ func (f *WorkerFilter) fields() []string {
 		{f.Type != "", []string{schema.WorkerTypes}},
 		{f.Runtime != "", []string{schema.WorkerRuntimes}},
 		{f.MachineID != "", []string{schema.WorkerMachine}},
-		{f.Name != "", []string{schema.WorkerName}},
-		{f.Version != "", []string{schema.WorkerVersion}},
 		{len(f.Labels) > 0, []string{schema.WorkerLabels}},
 		{f.Liveness != "", []string{schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes}},
-		{f.ByLastHeartbeat, []string{schema.WorkerLastBeatWall}},
+		{f.ByLastHeartbeat || f.SilentFor > 0, []string{schema.WorkerLastBeatWall}},
 	} {
 		if of.wanted {
 			fields = append(fields, of.fields...)
@@ -207,5 +237,5 @@ func (s *Service) OfMachine(ctx context.Context, op string, scope model.Scope, m
 // ReadHosts reads where workers run and which version they are, and no more of them; those that are gone are left out.
 func (s *Service) ReadHosts(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	fields := []string{schema.WorkerStatus, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerVersion}
-	return s.readSome(ctx, s.store.DoBulk, op, refs, "", fields, func(*model.Worker) bool { return true })
+	return s.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
 }

@@ -77,14 +77,27 @@ func readRecords(re store.Reply, workers int) (now time.Time, records []stored) 
 	return re.Time(0), records
 }
 
-// candidatesCall reads what a selection asks for of those workers of one shard that work for a queue, "" for any
-// (worker_candidates.lua).
-func (s *Service) candidatesCall(refs []*schema.WorkerRef, queue string, fields []string) *store.Call {
+// condition is how a field of a worker's record must be. One that is not set is "".
+type condition struct{ field, how, text string }
+
+// How a field must be; worker_candidates.lua has the same.
+const (
+	is       = "="
+	contains = "~" // the text
+	lists    = "," // the text, among others between commas
+)
+
+// candidatesCall reads some fields of those workers of one shard that meet all conditions (worker_candidates.lua).
+func (s *Service) candidatesCall(refs []*schema.WorkerRef, conditions []condition, fields []string) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
-	return store.NewCall(refs[0].Shard, s.scripts.candidates, s.recordKeys(refs, k.Clock), append([]any{queue}, pairs(fields)...)...)
+	args := append(make([]any, 0, 1+3*len(conditions)+len(fields)), len(conditions))
+	for _, c := range conditions {
+		args = append(args, c.field, c.how, c.text)
+	}
+	return store.NewCall(refs[0].Shard, s.scripts.candidates, s.recordKeys(refs, k.Clock), append(args, pairs(fields)...)...)
 }
 
-// readCandidates hands over each of the workers that is there and works for the queue, by its position. The fields are
+// readCandidates hands over each of the workers that is there and meets the conditions, by its position. The fields are
 // those of the next one after that.
 func readCandidates(re store.Reply, workers int, fields []string, each func(i int, now time.Time, w stored)) {
 	now, shardTime, w := re.Time(0), re.Int(1), stored{fields: make(map[string]string, len(fields))}

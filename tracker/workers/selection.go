@@ -78,16 +78,23 @@ var candidateFields = []string{
 func (s *Service) ReadCandidates(
 	ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, wanted func(*model.Worker) bool,
 ) ([]*model.Worker, error) {
-	return s.readSome(ctx, run, op, refs, queue, candidateFields, wanted)
+	var conditions []condition
+	if queue != "" {
+		conditions = []condition{{schema.WorkerQueue, is, queue}}
+	}
+	return s.readSome(ctx, run, op, refs, conditions, candidateFields, wanted)
 }
 
-// readSome reads of the workers of a queue, or of all for "", the named fields, and returns those that are wanted, without what
-// may be long.
-func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, fields []string,
+// readSome reads the named fields of those workers that meet all conditions, and returns those that are wanted, without what may be
+// long.
+func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, conditions []condition, fields []string,
 	wanted func(*model.Worker) bool) (workers []*model.Worker, err error) {
-	groupsOf, atOnce := schema.WorkersByShard, workersAtOnce
-	if !slices.ContainsFunc(fields, isLong) {
-		groupsOf, atOnce = schema.ShortByShard, shortAtOnce
+	groupsOf, atOnce := schema.ShortByShard, shortAtOnce
+	switch {
+	case slices.ContainsFunc(fields, isLong):
+		groupsOf, atOnce = schema.WorkersByShard, workersAtOnce
+	case slices.ContainsFunc(conditions, func(c condition) bool { return isLong(c.field) }):
+		groupsOf = schema.SoughtByShard
 	}
 	type page struct {
 		groups [][]*schema.WorkerRef
@@ -99,7 +106,7 @@ func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*s
 		for refs := range slices.Chunk(refs, atOnce) {
 			p := page{groups: groupsOf(refs)}
 			for _, group := range p.groups {
-				p.calls = append(p.calls, s.candidatesCall(group, queue, fields))
+				p.calls = append(p.calls, s.candidatesCall(group, conditions, fields))
 			}
 			run(ctx, op, p.calls)
 			if pages <- p; store.FirstError(p.calls) != nil {

@@ -2,6 +2,9 @@ package workers_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +75,31 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Queue: "default", Type: "a", PageSize: 100})
 		if err != nil || page.Total != crew || len(page.Workers) != 100 || len(page.Workers[0].Types) != len(n.Types) {
 			t.Fatalf("list: %v", err)
+		}
+	})
+	for _, labels := range []int{1, 4, len(n.Labels)} {
+		some := maps.Collect(func(yield func(string, string) bool) {
+			for i, key := range slices.Sorted(maps.Keys(n.Labels)) {
+				if i >= labels || !yield(key, n.Labels[key]) {
+					return
+				}
+			}
+		})
+		h.Short(fmt.Sprint("list by labels: ", labels), func() {
+			page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: some, PageSize: 100})
+			if err != nil || page.Total != crew {
+				t.Fatalf("list: %v", err)
+			}
+		})
+	}
+	many := map[string]string{}
+	for i := range tracker.MaxLabels {
+		many[fmt.Sprint("k", i)] = "v"
+	}
+	h.Short("list by labels that none has", func() {
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: many, PageSize: 100})
+		if err != nil || page.Total != 0 {
+			t.Fatalf("list: %+v, %v", page, err)
 		}
 	})
 	h.Short("list of the unschedulable", func() {

@@ -3,18 +3,19 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, post, type Task } from './api';
 import { onAll, onIds, type Options, type Selector } from './cli';
 import { changed } from './data';
-import { count, list } from './format';
+import { count, list, number } from './format';
 import { rolesOf } from './roles.gen';
 import { session } from './session';
 import { Signal, use } from './signal';
 
 // What can be done to what. The server decides; what a role forbids is not offered, and it is said why.
 
-interface Counted { matched: number; done?: number; draining?: number; refused?: Record<string, number>; nextPageToken?: string }
+interface Counted { matched: number; wouldDo?: number; done?: number; draining?: number; refused?: Record<string, number>; nextPageToken?: string }
 
 interface Act {
   noun: string; verb: string; label: string; op: string; opMany?: string;
   effect: string; danger?: boolean; reason?: boolean; grace?: boolean; deadline?: boolean;
+  others?: string; // why it leaves some of those alone that match
   one: (id: string, o: Options) => Promise<unknown>;
   many?: (selector: Selector, dryRun: boolean, o: Options, pageToken?: string) => Promise<Counted>;
 }
@@ -28,6 +29,10 @@ function chosenBy({ label, ...rest }: Selector): object {
   return { ...s, ...(label ? { labels } : {}) };
 }
 
+// ends tells whether a selector may be about tasks that have ended. Where it need not be, these, which may be very many, are not gone
+// through only to be left alone; the command line does the same.
+const ends = (s: Selector): boolean => !!(s.state || s.reason);
+
 const onWorkers = (verb: string) => (s: Selector, dryRun: boolean, o: Options): Promise<Counted> => post(`v1/workers:${verb}`, {
   selector: chosenBy(s), dryRun, ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
 const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> => post(`v1/workers/${enc(id)}/${verb}`, {
@@ -35,17 +40,17 @@ const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> =>
 
 export const acts = {
   cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
-    effect: 'Its worker is told with its next beat, and has the grace period to stop.',
+    effect: 'Its worker is told with its next beat, and has the grace period to stop.', others: 'have ended',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
-    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: chosenBy(s), dryRun, ...because(o), pageToken,
+    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: chosenBy(ends(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }), dryRun, ...because(o), pageToken,
       ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
   retryTask: { noun: 'task', verb: 'retry', label: 'Retry', op: 'nextAttempt', opMany: 'retryTasks',
-    effect: 'The next attempt begins; one that still runs is fenced off at once.',
+    effect: 'The next attempt begins; one that still runs is fenced off at once.', others: 'have not failed',
     one: async (id) => {
       const t = await get<Task>(`v1/tasks/${enc(id)}`);
       return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
     },
-    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: chosenBy(s), dryRun, pageToken }) },
+    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: chosenBy({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }) },
   cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', op: 'cancelRun', danger: true, reason: true, grace: true,
     effect: 'Every task of the run is cancelled.',
     one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
@@ -139,27 +144,47 @@ export function ActDialog(): JSX.Element | null {
   return on && <Ask key={on.act + JSON.stringify(on.on)} act={on.act} on={on.on} />;
 }
 
+// Count is how many match, as far as the server has counted them, and how many of these an act would change.
+interface Count { matched: number; due: number; more: boolean }
+
+function told({ matched, due, more }: Count, a: Act): string {
+  const those = `${count(matched, a.noun)} that ${matched === 1 ? 'matches' : 'match'}`;
+  const not = matched > due ? `, of which ${number(matched - due)} ${a.others ?? 'need nothing'} and ${matched - due === 1 ? 'is' : 'are'} left alone` : '';
+  return `The server counts ${more ? `${those} so far${not}, and goes on` : those + not}: nothing has been done yet.`;
+}
+
 function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
   const a: Act = acts[act];
   const box = useRef<HTMLDialogElement>(null);
   const [o, set] = useState<Options>({});
-  const [matched, setMatched] = useState<number | null>('ids' in on ? on.ids.length : null);
-  const [more, setMore] = useState(false);
+  const [counted, setCounted] = useState<Count | null>('ids' in on ? { matched: on.ids.length, due: on.ids.length, more: false } : null);
+  const counting = useRef(true);
   const [busy, setBusy] = useState('');
   const [failed, setFailed] = useState('');
   useEffect(() => {
     box.current?.showModal();
-    if (!('selector' in on) || !a.many) return;
-    let over = false;
-    a.many(on.selector, true, {}).then(
-      (c) => { if (!over) { setMatched(c.matched); setMore(!!c.nextPageToken); } },
-      (e: unknown) => { if (!over) setFailed(e instanceof Error ? e.message : String(e)); });
-    return () => { over = true; };
+    const many = a.many;
+    if (!('selector' in on) || !many) return;
+    const dryRun = async (): Promise<void> => {
+      let page: string | undefined, matched = 0, due = 0;
+      do {
+        const c = await many(on.selector, true, {}, page);
+        if (!counting.current) return;
+        page = c.nextPageToken;
+        matched += c.matched;
+        due += c.wouldDo ?? c.matched;
+        setCounted({ matched, due, more: !!page });
+      } while (page);
+    };
+    dryRun().catch((e: unknown) => { if (counting.current) setFailed(e instanceof Error ? e.message : String(e)); });
+    return () => { counting.current = false; };
   }, []);
   const close = (): void => { box.current?.close(); asked.set(null); };
   const act1 = async (): Promise<void> => {
     setBusy('Working …');
     setFailed('');
+    counting.current = false;
+    let n = 0;
     try {
       let text = '', wrong = false;
       if ('ids' in on) {
@@ -170,7 +195,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
           [...refused].map(([why, ids]) => `; ${shown(ids)}: ${why}`).join('');
         if (bad === on.ids.length && bad === 1) { setFailed([...refused.keys()][0] ?? ''); setBusy(''); return; }
       } else if (a.many) {
-        let page: string | undefined, n = 0;
+        let page: string | undefined;
         const refused: Record<string, number> = {};
         do {
           const c = await a.many(on.selector, false, o, page);
@@ -186,21 +211,20 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       changed.set(changed.value + 1);
       close();
     } catch (e) {
-      setFailed(e instanceof Error ? e.message : String(e));
+      const why = e instanceof Error ? e.message : String(e);
+      setFailed('selector' in on ? `${why}. ${count(n, 'done', 'done')} so far; once more goes on with the rest.` : why);
       setBusy('');
     }
   };
   const cli = 'ids' in on ? onIds(a.noun, a.verb, on.ids, o) : onAll(a.noun, a.verb, on.selector, o);
-  const many = matched !== null && matched !== 1;
-  const what = a.noun === 'system' ? '' : matched === null ? `the ${a.noun}s that match` : 'ids' in on && on.ids.length === 1 ? on.ids[0]
-    : (more ? 'at least ' : '') + count(matched, a.noun);
+  const due = counted?.due ?? 0, least = counted?.more ? 'at least ' : '';
+  const what = a.noun === 'system' ? '' : !counted ? `the ${a.noun}s that match` : 'ids' in on && on.ids.length === 1 ? on.ids[0] : least + count(due, a.noun);
   const ms = (text: string): number | undefined => text === '' ? undefined : Math.round(Number(text) * 1000);
   return <dialog ref={box} aria-labelledby="act-title" onClose={() => asked.set(null)}>
-    <form method="dialog" onSubmit={(e) => { e.preventDefault(); if (!busy && matched !== 0) void act1(); }}>
+    <form method="dialog" onSubmit={(e) => { e.preventDefault(); if (!busy && due) void act1(); }}>
       <h2 id="act-title">{a.label} <span class="id">{what}</span></h2>
       <p>{a.effect}</p>
-      {'selector' in on && <p class="count" role="status">{failed ? '' : matched === null ? 'Counting …'
-        : `The server counts ${more ? 'at least ' : ''}${count(matched, a.noun)} that ${many ? 'match' : 'matches'}: nothing has been done yet.`}</p>}
+      {'selector' in on && <p class="count" role="status">{failed ? '' : counted ? told(counted, a) : 'Counting …'}</p>}
       {a.reason && <label>Reason <input name="reason" maxLength={200} autoComplete="off" placeholder="shown in events and history"
         onInput={(e) => set({ ...o, reason: e.currentTarget.value })} /></label>}
       {a.grace && <label>Grace period, seconds <input name="grace" type="number" min="0" max="86400" step="any" placeholder="the task's own; 0 ends it now"
@@ -211,8 +235,8 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       {failed && <p class="failed" role="alert">{failed}</p>}
       <div class="acts end">
         <button type="button" onClick={close}>Leave it</button>
-        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!!busy || matched === 0 || matched === null}>
-          {busy || `${a.label}${many && matched ? ` ${count(matched, a.noun)}` : ''}`}</button>
+        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!!busy || !due}>
+          {busy || `${a.label}${due > 1 ? ` ${least}${count(due, a.noun)}` : ''}`}</button>
       </div>
     </form>
   </dialog>;

@@ -17,6 +17,7 @@ export type Stats = Schemas['Stats'];
 export type System = Schemas['System'];
 export type Verdicts = Schemas['VerdictCounts'];
 export type LubdubEvent = Schemas['Event'];
+export type EventList = Schemas['EventList'];
 export type ScopeList = Schemas['ScopeList'];
 
 export type Query = Record<string, string | number | undefined>;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { get } from './api';
+import { get, type Query } from './api';
 import { useData, type Data } from './data';
 import { count } from './format';
 import { change, useRoute } from './route';
@@ -11,17 +11,19 @@ export interface List<T> {
   next: (token: string) => void; back: () => void; none: (nouns: string) => string;
 }
 
-export function useList<T>(path: string, fields: string[], more: Record<string, string | number> = {}, every = 5000): List<T> {
+// pages is how one comes from page to page, where that is not as with most lists.
+export function useList<T>(path: string, fields: string[], more: Record<string, string | number> = {}, every = 5000,
+  pages: { token: string; read: (path: string, query: Query, signal: AbortSignal) => Promise<T> } = { token: 'pageToken', read: get }): List<T> {
   const { query } = useRoute();
   const filter = Object.fromEntries(fields.map((f) => [f, query.get(f) ?? '']));
   const key = path + JSON.stringify(filter);
-  const [pages, set] = useState<{ key: string; tokens: string[] }>({ key, tokens: [] });
-  const tokens = pages.key === key ? pages.tokens : [];
-  const pageToken = tokens[tokens.length - 1];
-  const data = useData(key + (pageToken ?? ''), (signal) => get<T>(path, { pageSize: 50, ...more, ...filter, pageToken }, signal), every);
+  const [been, set] = useState<{ key: string; tokens: string[] }>({ key, tokens: [] });
+  const tokens = been.key === key ? been.tokens : [];
+  const token = tokens[tokens.length - 1];
+  const data = useData(key + (token ?? ''), (signal) => pages.read(path, { pageSize: 50, ...more, ...filter, [pages.token]: token }, signal), every);
   return {
     data, filter, page: tokens.length + 1,
-    next: (token) => set({ key, tokens: [...tokens, token] }),
+    next: (to) => set({ key, tokens: [...tokens, to] }),
     back: () => set({ key, tokens: tokens.slice(0, -1) }),
     none: (nouns) => {
       const by = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `${k}=${v}`);
@@ -44,8 +46,10 @@ export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JS
   </form>;
 }
 
-export function Pager<T>({ of, next, shown, total, noun }: { of: List<T>; next?: string; shown: number; total?: number | null; noun: string }): JSX.Element {
-  const text = total !== null && total !== undefined ? `${shown} of ${count(total, noun)}` : next ? `${shown} on this page, and there are more` : count(shown, noun);
+export function Pager<T>({ of, next, shown, total, noun, more = 'there are more' }: {
+  of: List<T>; next?: string; shown: number; total?: number | null; noun: string; more?: string;
+}): JSX.Element {
+  const text = total !== null && total !== undefined ? `${shown} of ${count(total, noun)}` : next ? `${shown} on this page, and ${more}` : count(shown, noun);
   return <div class="pager"><span role="status">{text}</span>
     {of.page > 1 && <button type="button" onClick={of.back}>Previous page</button>}
     {next && <button type="button" onClick={() => of.next(next)}>Next page</button>}

@@ -55,7 +55,8 @@ function anHour() {
   });
 }
 
-export async function open({ fleet = true, interval = '5s', tenants = ['acme', 'globex'], shards = 2 } = {}) {
+// with are more settings of the server, redisWith of Redis.
+export async function open({ fleet = true, interval = '5s', tenants = ['acme', 'globex'], shards = 2, with: more = [], redisWith = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'lubdub-ui-'));
   const children = [];
   const start = (command, args, env = process.env) => {
@@ -66,12 +67,12 @@ export async function open({ fleet = true, interval = '5s', tenants = ['acme', '
     return child;
   };
   const redisPort = await freePort();
-  const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder]);
+  const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...redisWith]);
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
   await tell(redisPort, anHour());
   const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', String(shards), '--rate', '3',
     '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval, '--webhook-allow-http', 'on',
-    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s', '--tenant-workers', '20000'], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
+    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s', '--tenant-workers', '20000', ...more], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
   const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
   const origin = new URL(door).origin, base = origin + '/lubdub';
   const admin = mint('admin', '*', '*');

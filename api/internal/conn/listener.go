@@ -132,14 +132,24 @@ func (l *Listener) Starve(err error) {
 	l.bound.Starved(err)
 }
 
-// Room reports whether one more connection may come, and makes room where it can. Those that were cut stay for the moment
-// that their goroutines take to end.
-func (l *Listener) Room() bool {
-	open, leaving := l.watch.Count()
-	if open-leaving < l.bound.Max {
-		return true
+// Room reports whether one more connection may come, and makes room where it can.
+func (l *Listener) Room() bool { return l.fit(l.bound.Max - 1) }
+
+// Spared has others give way for those that were cut and stay, as they have begun a request in the meantime.
+func (l *Listener) Spared() { l.fit(l.bound.Max) }
+
+// fit cuts strangers until most connections are left, and reports whether that could be done. Those that were cut do not count,
+// but stay for the moment that their goroutines take to end.
+func (l *Listener) fit(most int) bool {
+	for {
+		open, leaving := l.watch.Count()
+		if open-leaving <= most {
+			return true
+		}
+		if leaving >= Spare/2 || !l.watch.cutStranger() {
+			return false
+		}
 	}
-	return leaving < Spare/2 && l.watch.cutStranger()
 }
 
 // Close ends Accept, also where it waits for a file descriptor. Connections stay. It may be called again.

@@ -31,8 +31,10 @@ func (w *Watch) Part(o Others) {
 	w.endIfEmpty()
 }
 
-// lent is what a lent connection wants to be told.
+// lent is what a lent connection wants to be told, and tells.
 type lent interface {
+	Close() error
+	Back() bool     // it has gone back, so that Close does nothing
 	Known()         // it has shown a valid token
 	Idle(idle bool) // it is between two requests: what is read next begins one
 	HungUp(func())  // is to be called when the client has ended its side, also when it has already

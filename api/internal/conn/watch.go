@@ -102,9 +102,12 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // Close closes the connection, and releases what its body held.
 func (c *Conn) Close() error {
-	c.watch.remove(c)
 	c.watch.bodies.Give(c.body.Swap(0))
-	return c.Conn.Close()
+	if l, ok := c.Conn.(lent); ok && c.lent {
+		return c.watch.returned(c, l)
+	}
+	c.watch.remove(c)
+	return c.Conn.Close() // after it, as over TLS it may take its time
 }
 
 // Watch knows a listener's connections, lets their deadlines pass, and cuts those that must go. It is safe for concurrent
@@ -195,6 +198,11 @@ func (w *Watch) Waiting() (clients []net.Addr) {
 func (w *Watch) remove(c *Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.forget(c)
+}
+
+// forget does what remove does, for a caller that holds w.mu.
+func (w *Watch) forget(c *Conn) {
 	if _, there := w.conns[c]; !there {
 		return
 	}
@@ -206,6 +214,22 @@ func (w *Watch) remove(c *Conn) {
 	}
 	delete(w.conns, c)
 	w.endIfEmpty()
+}
+
+// returned closes a connection that was lent, if it has not gone back, in the same moment for all who count it. Where it was cut too
+// late, and stays with those who have lent it, others give way.
+func (w *Watch) returned(c *Conn, l lent) error {
+	w.mu.Lock()
+	err := l.Close()
+	w.forget(c)
+	listeners := w.listeners
+	w.mu.Unlock()
+	if c.why.Load() != nil && l.Back() {
+		for _, l := range listeners {
+			l.Spared()
+		}
+	}
+	return err
 }
 
 func (w *Watch) run(empty <-chan struct{}) {

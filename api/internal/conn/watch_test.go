@@ -87,3 +87,96 @@ func TestConnectionsThatAreDueTogether(t *testing.T) {
 		}
 	})
 }
+
+// kept are connections of others: strangers that wait, and stay when they are cut where they begin something just then.
+type kept struct {
+	open, leaving int
+	idle          []*keptStranger
+}
+
+type keptStranger struct {
+	of    *kept
+	since int64
+	begun bool // it stays, though it has taken the cut
+	gone  bool
+}
+
+func (k *kept) Open() (open, leaving int) { return k.open, k.leaving }
+func (k *kept) Waiting() []net.Addr       { return nil }
+func (k *kept) StopReading()              {}
+func (k *kept) Strangers(yield func(Stranger)) {
+	for _, s := range k.idle {
+		if s.Idle() {
+			yield(s)
+		}
+	}
+}
+
+func (s *keptStranger) Idle() bool   { return !s.gone && !s.begun }
+func (s *keptStranger) Since() int64 { return s.since }
+func (s *keptStranger) Cut(*Cut) bool {
+	s.gone = true
+	s.of.leaving++
+	return true
+}
+
+// More than may be there are brought down to as many as may be: by the next who comes, and as soon as one was spared.
+func TestWhoWasSparedIsMadeUpFor(t *testing.T) {
+	for _, spared := range []bool{false, true} {
+		w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
+		l := w.Listen(nobody{}, Bound{Max: 10})
+		k := &kept{open: 13}
+		for i := range k.open {
+			k.idle = append(k.idle, &keptStranger{of: k, since: int64(i)})
+		}
+		w.Join(k)
+		want := 3
+		if spared {
+			l.Spared()
+		} else if want = 4; !l.Room() {
+			t.Error("there is no room though strangers give way")
+		}
+		if k.leaving != want || k.idle[want-1].Idle() || !k.idle[want].Idle() {
+			t.Errorf("spared %v: %d give way, want the %d oldest", spared, k.leaving, want)
+		}
+		w.Part(k)
+	}
+}
+
+type nobody struct{ net.Listener }
+
+// back is a connection that was lent and has gone back just before it was cut.
+type back struct {
+	net.Conn
+	returned bool
+}
+
+func (*back) Known()                          {}
+func (*back) Idle(bool)                       {}
+func (*back) HungUp(func())                   {}
+func (b *back) Back() bool                    { return b.returned }
+func (*back) SetReadDeadline(time.Time) error { return nil }
+func (*back) Close() error                    { return nil }
+
+// Who had gone back when he was cut stays, and another goes.
+func TestACutOfWhoHasGoneBackIsMadeUpFor(t *testing.T) {
+	for _, returned := range []bool{false, true} {
+		w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
+		w.Listen(nobody{}, Bound{Max: 1})
+		k := &kept{open: 2} // one of them is lent
+		k.idle = []*keptStranger{{of: k}}
+		w.Join(k)
+		c := w.Adopt(&back{returned: returned}, Past{Why: MadeRoom})
+		if !returned {
+			k.open--
+		}
+		_ = c.Close()
+		if gone := k.leaving == 1; gone != returned {
+			t.Errorf("gone back %v: another goes: %v", returned, gone)
+		}
+		if open, leaving := w.Count(); open-leaving != 1 {
+			t.Errorf("gone back %v: %d are open, %d of them leave", returned, open, leaving)
+		}
+		w.Part(k)
+	}
+}

@@ -16,7 +16,7 @@ func (s *server) bound(n int, do func(*Loop, *batch)) (clients []*client) {
 	}
 	var held []*asked
 	for range n {
-		held = append(held, <-s.held)
+		held = append(held, s.next())
 	}
 	s.onAll(func(l *Loop) {
 		l.batch = l.emptyBatch()
@@ -105,7 +105,7 @@ func TestBatchesAreTakenAgain(t *testing.T) {
 	var held []*asked
 	for range n {
 		c := s.dial().send("wx\n")
-		held = append(held, <-s.held)
+		held = append(held, s.next())
 		all.Go(func() {
 			if got, err := c.in.ReadString('\n'); err != nil || got != "x\n" {
 				t.Errorf("%q %v", got, err)
@@ -139,7 +139,7 @@ func TestALoopWithManyRequestsUnderWayDoesNotPause(t *testing.T) {
 	}
 	s := serve(t)
 	s.dial().send("wone\n")
-	one := <-s.held
+	one := s.next()
 	large := s.dial().send("b" + fmt.Sprint(2*mostBatched) + ":" + strings.Repeat("x", 2*mostBatched))
 	large.wants(strings.Repeat("x", 2*mostBatched))
 	s.onAll(func(l *Loop) {

@@ -116,9 +116,10 @@ func (l *Loop) writeMore(c *Conn) {
 	l.answered(c, o.close)
 }
 
-// answered goes on with a connection whose request has had its answer.
+// answered goes on with a connection whose request has had its answer. Where the loop is ending and the answer did not say so, what
+// the client may have sent since is looked at before the connection ends.
 func (l *Loop) answered(c *Conn, close bool) {
-	if close || l.stopping {
+	if close {
 		l.close(c)
 		return
 	}
@@ -133,7 +134,7 @@ func (l *Loop) answered(c *Conn, close bool) {
 		due = l.now + int64(l.front.cfg.ReadTimeout)
 	}
 	c.slot.due.Store(due)
-	if c.in != nil || c.readable {
+	if c.in != nil || c.readable || l.stopping {
 		l.queue(c)
 	}
 }

@@ -26,7 +26,7 @@ func TestDeadlinesPass(t *testing.T) {
 	t.Parallel()
 	s := serve(t, quick)
 	waits := s.dial().send("whello\n")
-	r := <-s.held
+	r := s.next()
 	halves, idles := map[string]*client{}, map[string]*client{}
 	for _, half := range []string{"e", "b100:", "ehello\nehalf", "hhello\nehalf"} {
 		halves[half] = s.dial().send(half)
@@ -237,7 +237,7 @@ func TestTheEnd(t *testing.T) {
 		var held []*asked
 		for range 10 {
 			waits = append(waits, s.dial().send("whello\n"))
-			held = append(held, <-s.held)
+			held = append(held, s.next())
 			idle = append(idle, s.dial().send("ehello\n").wants("hello"), s.dial().send("hhello\n").wants("hello"), s.dial())
 			halves = append(halves, s.dial().send("ehal"))
 		}
@@ -313,7 +313,7 @@ func TestStrangersGiveWay(t *testing.T) {
 		var known, strangers []*client
 		for range most / 2 {
 			known = append(known, s.dial().send("whello\n"))
-			r := <-s.held
+			r := s.next()
 			r.c.Known()
 			r.c.loop.Post([]*asked{r})
 			strangers = append(strangers, s.dial().send("ehal"))
@@ -325,7 +325,7 @@ func TestStrangersGiveWay(t *testing.T) {
 				t.Fatalf("stranger %d got %q", i, got)
 			}
 			late.send("w\n")
-			r := <-s.held
+			r := s.next()
 			r.c.Known()
 			r.c.loop.Post([]*asked{r})
 			late.wants("")
@@ -337,5 +337,54 @@ func TestStrangersGiveWay(t *testing.T) {
 		for _, c := range known {
 			c.wants("hello").send("ehello\n").wants("hello")
 		}
+	}
+}
+
+// A stranger that is to give way may begin a request before it does, and stays. Then others go: there are never more than may be.
+func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
+	t.Parallel()
+	for _, begins := range []string{"w\n", "o"} { // a request that takes its time, and part of one that is handed over
+		const most = 6
+		s := serve(t, func(c *Config) { c.Bound.Max = most })
+		var strangers []*client
+		for range most {
+			strangers = append(strangers, s.dial())
+			s.opens(len(strangers))
+		}
+		s.onLoop(func() { // what comes now is there in one turn: first those who are new, then what the strangers send
+			for range most / 2 {
+				s.dial()
+			}
+			for _, c := range strangers[:most/2] {
+				c.send(begins)
+			}
+		})
+		t.Cleanup(func() {
+			for len(s.held) > 0 {
+				r := <-s.held
+				s.loops[0].Post(func(*Loop) { r.c.Answer(nil, true) })
+			}
+		})
+		for range 2 { // turns, in which that is seen to
+			s.onLoop(func() {})
+		}
+		s.opens(most)
+	}
+}
+
+// A stranger that another loop closes just as it is cut does not count as leaving for ever.
+func TestACutThatComesTooLateLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.dial()
+	s.opens(1)
+	s.Strangers(func(stranger conn.Stranger) {
+		_ = c.Close()
+		s.opens(0)
+		stranger.Cut(conn.MadeRoom)
+	})
+	s.onLoop(func() {})
+	if _, leaving := s.watch.Count(); leaving != 0 {
+		t.Errorf("%d connections leave", leaving)
 	}
 }

@@ -234,6 +234,7 @@ func (c *Conn) Cut(why *conn.Cut) bool {
 	c.loop.mail.put(errand(func(l *Loop) {
 		if c.lent.Load() != nil || c.has(flagUnderWay) { // it has begun something in the meantime
 			c.spare()
+			l.front.gate.Spared()
 			return
 		}
 		l.cut(c, why)
@@ -252,6 +253,7 @@ func (c *Conn) spare() {
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	switch {
 	case c.has(flagGone):
+		c.spare() // it may have been cut while another loop closed it
 	case c.in != nil:
 		c.spare() // whoever it is lent to counts it
 		l.handOver(c, nil, why)

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	g<n>           is answered with n bytes, once it has been to the backend
 //	m<n>           is answered with n bytes at once
 //	h<text>        is handed over, and answered <text>
+//	o<text>        the same as soon as it begins
 //	p<text>        panics
 //	t<text>        panics when its turn ends, and is answered when the test says so
 //	l<text>        the same when it comes back from the backend
@@ -57,6 +58,9 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 			return whole, More
 		}
 		return len(head) + 1 + n, h.begin(c, string(body[:n]))
+	}
+	if unread[0] == 'o' {
+		return 0, HandOver
 	}
 	line, _, ok := bytes.Cut(unread, []byte("\n"))
 	if !ok {
@@ -206,6 +210,18 @@ type client struct {
 
 // patience is only waited for when something is broken.
 const patience = time.Minute
+
+// next is the next request that waits until the test answers it.
+func (s *server) next() *asked {
+	s.t.Helper()
+	select {
+	case r := <-s.held:
+		return r
+	case <-time.After(patience):
+		s.t.Fatalf("no request has begun in %v", patience)
+		return nil
+	}
+}
 
 func (s *server) dial() *client {
 	s.t.Helper()

@@ -237,6 +237,13 @@ func (h *loan) Close() error {
 	return nil
 }
 
+// Back reports whether the connection has gone back to its loop.
+func (h *loan) Back() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.returned
+}
+
 // Idle says whether the next byte read begins a request.
 func (h *loan) Idle(yes bool) {
 	h.mu.Lock()

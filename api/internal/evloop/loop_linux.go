@@ -303,6 +303,9 @@ func (l *Loop) readAgain(c *Conn) {
 	if c.in == nil || int(c.needs) > len(c.in.b) || l.look(c, c.in.b) {
 		l.read(c)
 	}
+	if l.stopping {
+		l.endIdle(c)
+	}
 }
 
 // endTurn lets the handler send what it has collected.
@@ -356,9 +359,18 @@ func (l *Loop) endIdle(c *Conn) {
 	if c.lent.Load() != nil || !c.has(flagServed) || c.has(flagUnderWay|flagGone) {
 		return
 	}
+	l.closeUnheard(c)
+}
+
+// closeUnheard closes a connection that waits for bytes, unless some have come which nobody has looked at.
+func (l *Loop) closeUnheard(c *Conn) {
 	c.readable = true
 	l.read(c)
-	if c.lent.Load() == nil && c.in == nil && !c.has(flagUnderWay|flagGone) {
+	switch {
+	case c.lent.Load() != nil || c.has(flagGone):
+	case c.has(flagUnderWay):
+		l.queue(c) // the turn may be over: what it began is sent with the next, which follows at once
+	case c.in == nil:
 		l.close(c)
 	}
 }

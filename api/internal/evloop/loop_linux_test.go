@@ -77,7 +77,7 @@ func TestHalfClosedConnectionsAreAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text[0] == 'w' {
-			r := <-s.held
+			r := s.next()
 			s.look()
 			s.loops[0].Post([]*asked{r})
 		}
@@ -128,7 +128,7 @@ func TestOneRequestIsUnderWayAtATime(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	c := s.dial().send("wfirst\nwsecond\n")
-	first := <-s.held
+	first := s.next()
 	c.send("wthird\n")
 	s.look()
 	select {
@@ -137,10 +137,10 @@ func TestOneRequestIsUnderWayAtATime(t *testing.T) {
 	default:
 	}
 	s.loops[0].Post([]*asked{first})
-	second := <-s.held
+	second := s.next()
 	c.wants("first")
 	s.loops[0].Post([]*asked{second})
-	third := <-s.held
+	third := s.next()
 	c.wants("second")
 	s.loops[0].Post([]*asked{third})
 	c.wants("third")
@@ -221,19 +221,19 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	for i, text := range []string{"ton purpose\n", "lon purpose\n"} {
 		c := s.dial().send(text)
 		told(int64(i + 1))
-		r := <-s.held
+		r := s.next()
 		r.kind = 'w'
 		s.loops[0].Post([]*asked{r})
 		c.wants("on purpose")
 	}
 	first, last := s.dial().send("wfirst\n"), s.dial().send("wlast\n")
-	held := []*asked{<-s.held, <-s.held}
+	held := []*asked{s.next(), s.next()}
 	if held[0].text == "last" {
 		held[0], held[1] = held[1], held[0]
 	}
 	s.loops[0].Post([]*asked{held[0], {kind: 'l'}})
 	first.wants("first")
-	<-s.held
+	s.next()
 	s.loops[0].Post(held[1:])
 	last.wants("last")
 	other.send("eafter\n").wants("after")

@@ -50,13 +50,16 @@ func (s *scan) step(l *Loop) {
 }
 
 // expire ends a connection whose deadline is over. Whose request has not come whole is told so; where nothing has come nothing is
-// said, since the client may be sending a request just now, and would take it for the answer.
+// said, since the client may be sending a request just now, and would take it for the answer. What has come in time is served: the
+// loop may have been late, as after its process was stopped.
 func (l *Loop) expire(c *Conn) {
 	defer l.contain(c)
 	switch {
-	case c.out == nil && c.in != nil:
+	case c.out != nil:
+		l.close(c)
+	case c.in != nil:
 		l.handOver(c, nil, nil)
 	default:
-		l.close(c)
+		l.closeUnheard(c)
 	}
 }

@@ -44,7 +44,7 @@ type reply struct {
 // fault makes an exchange.
 type fault func(*call) (*reply, error)
 
-// known are the faults of transport; strict, patient and one-address are of how the SDK is set up.
+// known are the faults of transport; strict, patient, one-address and other-authority are of how the SDK is set up.
 var known = map[string]fault{
 	"no-deregister":           without("deregister"),
 	"never-completes":         without("completed"),
@@ -72,6 +72,7 @@ var known = map[string]fault{
 	"strict":                  nil,
 	"patient":                 nil,
 	"one-address":             nil,
+	"other-authority":         nil, // as any transport of a fault
 }
 
 func newFaults(o *order) (*faults, error) {

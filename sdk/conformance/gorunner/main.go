@@ -25,6 +25,7 @@ type order struct {
 	URLs          []string           `json:"urls"`
 	Token         string             `json:"token"`
 	TokenFile     string             `json:"tokenFile"`
+	CAFile        string             `json:"caFile"`
 	Lease         string             `json:"lease"`
 	Queue         string             `json:"queue"`
 	Types         []string           `json:"types"`
@@ -112,6 +113,9 @@ func (r *runner) run(closing <-chan struct{}) (unfinished []string, err error) {
 	opts := []client.Option{client.Token(r.Token), client.Logger(slog.Default())}
 	if r.TokenFile != "" {
 		opts[0] = client.TokenFile(r.TokenFile)
+	}
+	if r.CAFile != "" {
+		opts = append(opts, client.CAFile(r.CAFile))
 	}
 	if r.Break != "" {
 		if r.faults, err = newFaults(&r.order); err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,22 @@ func TestPagesAreGoneThrough(t *testing.T) {
 	}
 	if seen != "abc!" {
 		t.Errorf("seen %q", seen)
+	}
+}
+
+func TestStatsAreAskedForAsManySteps(t *testing.T) {
+	var asked []string
+	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.RequestURI())
+		return reply(200, `{"series":{"steps":[{}]}}`), nil
+	})))
+	for _, q := range []client.StatsQuery{{}, {Steps: 12}} {
+		if is, err := c.GetStats(t.Context(), q); err != nil || len(is.Series.Steps) != 1 {
+			t.Errorf("%+v: %+v %v", q, is, err)
+		}
+	}
+	if want := []string{"/v1/stats", "/v1/stats?steps=12"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
 	}
 }
 

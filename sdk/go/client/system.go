@@ -9,9 +9,14 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// GetStats counts what there is, and the last hour.
-func (c *Client) GetStats(ctx context.Context) (*v1.Stats, error) {
-	return get[v1.Stats](ctx, c, "/v1/stats", nil)
+// StatsQuery says how much of the series is told.
+type StatsQuery struct {
+	Steps int `url:"steps"` // only so many of the newest; 0: all of the last hour
+}
+
+// GetStats counts what there is, and the last hour, which is the sum of all steps however few of them are asked for.
+func (c *Client) GetStats(ctx context.Context, q StatsQuery) (*v1.Stats, error) {
+	return get[v1.Stats](ctx, c, "/v1/stats", values(q))
 }
 
 // VerdictQuery says which verdicts are counted.

@@ -274,49 +274,6 @@ func TestACompletionEndsWithItsToken(t *testing.T) {
 	})
 }
 
-func TestBadUseIsSaidEarly(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newSite(t)
-		e, _, a := s.push()
-		for _, pct := range []float64{-1, 100.5, nan()} {
-			if err := a.Progress(pct, ""); err == nil || !strings.Contains(err.Error(), "between 0 and 100") {
-				t.Errorf("%v%%: %v", pct, err)
-			}
-		}
-		synctest.Wait()
-		n := len(s.server.Requests())
-		if _, err := a.Done(make(chan int)); !errors.Is(err, client.ErrOutput) {
-			t.Errorf("not JSON: %v", err)
-		}
-		if _, err := a.Done(strings.Repeat("x", 256<<10)); !errors.Is(err, client.ErrOutput) ||
-			!strings.Contains(err.Error(), "put the output elsewhere") {
-			t.Errorf("too large: %v", err)
-		}
-		if len(s.server.Requests()) != n {
-			t.Error("it was sent")
-		}
-		if _, err := a.Done(nil); err != nil { // the attempt goes on after that
-			t.Error(err)
-		}
-		if err := a.Progress(1, ""); !errors.Is(err, client.ErrEnded) {
-			t.Errorf("progress after the end: %v", err)
-		}
-		short := *e
-		short.HeartbeatTimeoutMs = ms(15 * time.Second)
-		if _, _, err := s.client.Track(t.Context(), &short); err == nil || !strings.Contains(err.Error(), "less than twice") {
-			t.Errorf("a short timeout: %v", err)
-		}
-		elsewhere := *e
-		elsewhere.CallbackBaseURL = "http://elsewhere.example"
-		if _, _, err := s.client.Track(t.Context(), &elsewhere); err == nil || !strings.Contains(err.Error(), "AllowHTTP") {
-			t.Errorf("http elsewhere: %v", err)
-		}
-		if _, _, err := s.client.Track(t.Context(), e); !errors.Is(err, client.ErrTaskAlreadyTerminal) || !errors.As(err, new(client.Lost)) {
-			t.Errorf("a finished task: %v", err)
-		}
-	})
-}
-
 func nan() float64 {
 	zero := 0.0
 	return zero / zero

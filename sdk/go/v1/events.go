@@ -8,6 +8,9 @@ type EventList struct {
 	Events []Event `json:"events"`
 	// Next is the cursor to go on with, as after, also where there is no more now.
 	Next string `json:"next"`
+	// More is whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may
+	// be short, or empty, and there be more; false: all that is kept was looked at.
+	More bool `json:"more"`
 	// Gap tells that events between after and the first of these are not kept any more.
 	Gap *EventGap `json:"gap,omitempty"`
 }

@@ -344,7 +344,7 @@ type CancelTasksRequest struct {
 	CancelRequest
 	// Selector names the tasks; it must say something.
 	Selector TaskSelector `json:"selector"`
-	// DryRun only counts those that match.
+	// DryRun only counts those that match, and of these those that the act would change.
 	DryRun bool `json:"dryRun,omitempty"`
 	// PageToken is the nextPageToken of the answer before.
 	PageToken string `json:"pageToken,omitempty"`
@@ -354,7 +354,7 @@ type CancelTasksRequest struct {
 type RetryTasksRequest struct {
 	// Selector names the tasks; it must say something. Of those that match only FAILED ones are tried again.
 	Selector TaskSelector `json:"selector"`
-	// DryRun only counts those that match.
+	// DryRun only counts those that match, and of these those that the act would change.
 	DryRun bool `json:"dryRun,omitempty"`
 	// PageToken is the nextPageToken of the answer before.
 	PageToken string `json:"pageToken,omitempty"`
@@ -364,6 +364,9 @@ type RetryTasksRequest struct {
 type ActOnTasksResponse struct {
 	// Matched tasks of this part are what the selector names.
 	Matched int `json:"matched"`
+	// WouldDo is how many of them the act would change, where they are only counted: a cancel those that have not ended, a retry
+	// those that are FAILED. Absent where they are acted on.
+	WouldDo *int `json:"wouldDo,omitempty"`
 	// Done is how many of them were acted on, or are as the act wants them already; 0 when they are only counted.
 	Done int `json:"done"`
 	// Refused counts the others by the error code that each alone would have got.

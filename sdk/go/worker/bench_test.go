@@ -3,123 +3,22 @@
 package worker_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/sdk/go/worker"
 )
-
-// The server of benchmarks is a process of its own, so that what this one uses is what the client costs.
-const asServer = "LUBDUB_BENCH_SERVER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asServer) != "" {
-		serveNoOps()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// serveNoOps hands out tasks without end, until its input ends.
-func serveNoOps() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println(l.Addr())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
-	var number atomic.Int64
-	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		body := answerNoOp(r, &number)
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = w.Write(body)
-	}))
-}
-
-func answerNoOp(r *http.Request, number *atomic.Int64) []byte {
-	body, _ := io.ReadAll(r.Body)
-	at := "2026-01-01T00:00:00.000Z"
-	switch path := r.URL.Path; {
-	case path == "/v1/workers":
-		return fmt.Appendf(nil, `{"workerId":"w","machineId":"m","workerToken":"%s","tokenExpiresAt":%q,"heartbeatIntervalMs":10000,`+
-			`"heartbeatTimeoutMs":30000}`, strings.Repeat("x", 400), at)
-	case strings.HasSuffix(path, "/claim"):
-		var claim struct{ Max int }
-		_ = json.Unmarshal(body, &claim)
-		out := []byte(`{"tasks":[`)
-		for i := range claim.Max {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = fmt.Appendf(out, `{"taskId":"task_%d","runId":"run_1","assetId":null,"taskKey":null,"tenantId":"default","workspaceId":"default",`+
-				`"attempt":1,"state":"DISPATCHED","resources":{},"enqueuedAt":%q,"deadline":null,"callbackBaseUrl":"http://%s","taskToken":"%s",`+
-				`"tokenExpiresAt":null,"heartbeatIntervalMs":30000,"heartbeatTimeoutMs":null,"cancelGracePeriodMs":30000,"type":"job",`+
-				`"queue":"default","labels":{},"payload":{"to":"a@b.c"}}`, number.Add(1), at, r.Host, strings.Repeat("y", 400))
-		}
-		return append(out, `]}`...)
-	case strings.HasSuffix(path, "/started"):
-		return fmt.Appendf(nil, `{"acknowledged":true,"serverTime":%q}`, at)
-	case strings.HasSuffix(path, "/completed"):
-		return fmt.Appendf(nil, `{"acknowledged":true,"finalState":"SUCCEEDED","serverTime":%q}`, at)
-	case strings.HasSuffix(path, "/heartbeat"):
-		return fmt.Appendf(nil, `{"accepted":true,"shouldDrain":false,"cancelTasks":[],"lostTasks":[],"heartbeatIntervalMs":10000,`+
-			`"heartbeatTimeoutMs":30000,"serverTime":%q}`, at)
-	}
-	return []byte(`{"workerId":"w"}`)
-}
-
-func startServer(tb testing.TB) (addr string) {
-	tb.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := exec.Command(self)
-	c.Env = append(os.Environ(), asServer+"=1")
-	in, err := c.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = in.Close()
-		_ = c.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return strings.TrimSpace(line)
-}
 
 // used is the CPU that this process has used.
 func used(tb testing.TB) time.Duration {
@@ -132,21 +31,35 @@ func used(tb testing.TB) time.Duration {
 }
 
 // BenchmarkNoOp is what it costs to claim a task that is nothing to do, to start and to complete it: with a client that does no more than
-// this, on connections of its own and by net/http, and with a worker.
+// this, on connections of its own and by net/http, and with a worker; and what the worker costs to the first, which takes turns with it.
 func BenchmarkNoOp(b *testing.B) {
-	for _, places := range []int{1, 100} {
-		for name, run := range map[string]func(b *testing.B, addr string, places int){
-			"bare": bareNoOps(bareConn), "net-http": bareNoOps(bareHTTP), "worker": workerNoOps,
-		} {
+	for _, places := range []int{1, 10, 100} {
+		bare, byHTTP := bareNoOps(bareConn), bareNoOps(bareHTTP)
+		for name, run := range map[string]noOps{"bare": bare, "net-http": byHTTP, "worker": workerNoOps} {
 			b.Run(fmt.Sprintf("%s/%d", name, places), func(b *testing.B) {
-				addr := startServer(b)
-				run(b, addr, places)
+				cpu := run(b, startServer(b), places, b.N)
+				b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-µs/op")
 			})
 		}
+		b.Run(fmt.Sprintf("worker-to-bare/%d", places), func(b *testing.B) {
+			addr := startServer(b)
+			const turns = 5
+			ratios := make([]float64, turns)
+			for turn := range ratios {
+				n := b.N/turns + 1
+				one := bare(b, addr, places, n)
+				ratios[turn] = float64(workerNoOps(b, addr, places, n)) / float64(one)
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[turns/2], "×bare")
+		})
 	}
 }
 
-func workerNoOps(b *testing.B, addr string, places int) {
+// noOps does n tasks and returns the CPU that this took.
+type noOps func(b *testing.B, addr string, places, n int) time.Duration
+
+func workerNoOps(b *testing.B, addr string, places, n int) time.Duration {
 	c, err := client.New("http://"+addr, client.Token("control"))
 	if err != nil {
 		b.Fatal(err)
@@ -159,142 +72,21 @@ func workerNoOps(b *testing.B, addr string, places int) {
 	var done atomic.Int64
 	enough := make(chan struct{})
 	w.Handle("job", func(context.Context, *worker.Task) (any, error) {
-		if done.Add(1) == int64(b.N) {
+		if done.Add(1) == int64(n) {
 			close(enough)
 		}
 		return nil, nil
 	})
 	ended := make(chan error, 1)
 	before := used(b)
-	b.ResetTimer()
 	go func() { ended <- w.Run(context.Background()) }()
 	<-enough
-	b.StopTimer()
-	b.ReportMetric(float64((used(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+	cpu := used(b) - before
 	w.Close()
 	if err := <-ended; err != nil {
 		b.Fatal(err)
 	}
-}
-
-// asker makes a call and returns the answer's body, which holds until the next one.
-type asker func(path, token, in string) ([]byte, error)
-
-// bareNoOps does the same with as little as it takes, on as many connections as it has places, 4 at most.
-func bareNoOps(dial func(addr string) (ask asker, done func(), err error)) func(b *testing.B, addr string, places int) {
-	return func(b *testing.B, addr string, places int) {
-		var left atomic.Int64
-		left.Store(int64(b.N))
-		before := used(b)
-		b.ResetTimer()
-		var all sync.WaitGroup
-		for range min(places, 4) {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				ask, done, err := dial(addr)
-				if err == nil {
-					err = bareLoop(ask, places, &left)
-					done()
-				}
-				if err != nil {
-					b.Error(err)
-				}
-			}()
-		}
-		all.Wait()
-		b.StopTimer()
-		b.ReportMetric(float64((used(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
-	}
-}
-
-func bareConn(addr string) (asker, func(), error) {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := bufio.NewReader(c)
-	var body []byte
-	return func(path, token, in string) ([]byte, error) {
-		_, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\n\r\n%s", path, addr, token, len(in), in)
-		if err == nil {
-			body, err = readBare(r, body)
-		}
-		return body, err
-	}, func() { _ = c.Close() }, nil
-}
-
-func bareHTTP(addr string) (asker, func(), error) {
-	c := &http.Client{Transport: &http.Transport{}}
-	return func(path, token, in string) ([]byte, error) {
-		req, err := http.NewRequest(http.MethodPost, "http://"+addr+path, strings.NewReader(in))
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := c.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = res.Body.Close() }()
-		return io.ReadAll(res.Body)
-	}, c.CloseIdleConnections, nil
-}
-
-func bareLoop(ask asker, places int, left *atomic.Int64) error {
-	token := strings.Repeat("x", 400)
-	for left.Load() > 0 {
-		body, err := ask("/v1/queues/default/claim", token, fmt.Sprintf(`{"types":["job"],"max":%d,"waitMs":30000}`, places))
-		if err != nil {
-			return err
-		}
-		var claimed struct {
-			Tasks []struct{ TaskID, TaskToken string }
-		}
-		if err := json.Unmarshal(body, &claimed); err != nil {
-			return err
-		}
-		for _, t := range claimed.Tasks {
-			if _, err := ask("/v1/tasks/"+t.TaskID+"/started", t.TaskToken, `{"attempt":1}`); err != nil {
-				return err
-			}
-			if _, err := ask("/v1/tasks/"+t.TaskID+"/completed", t.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED","output":null}`); err != nil {
-				return err
-			}
-			if left.Add(-1) <= 0 {
-				return nil
-			}
-		}
-	}
-	return nil
-}
-
-// readBare reads an answer, which says its length.
-func readBare(r *bufio.Reader, body []byte) ([]byte, error) {
-	length := -1
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
-			return nil, err
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			break
-		}
-		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-			length, _ = strconv.Atoi(string(bytes.TrimSpace(value)))
-		}
-	}
-	if length < 0 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	if cap(body) < length {
-		body = make([]byte, length)
-	}
-	body = body[:length]
-	_, err := io.ReadFull(r, body)
-	return body, err
+	return cpu
 }
 
 // BenchmarkBeatOfTenThousand is one beat of a worker that holds as many tasks: written, sent over loopback, answered and read.
@@ -349,6 +141,66 @@ func BenchmarkBeatOfTenThousand(b *testing.B) {
 	close(finish)
 	w.Kill()
 	<-ended
+}
+
+// BenchmarkTenThousandTracked is one round of beats of as many attempts that a process tracks without a worker, with all that the process
+// does for them meanwhile: a round is a second, in which their beats are due.
+func BenchmarkTenThousandTracked(b *testing.B) {
+	const n = 10_000
+	addr := startServer(b)
+	counts := &beatCounter{}
+	c, err := client.New("http://"+addr, client.Token("control"), client.Measure(counts))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	timeout, token := int64(30_000), strings.Repeat("y", 400)
+	before := heap()
+	attempts := make([]*client.Attempt, n)
+	for i := range attempts {
+		_, a, err := c.Track(b.Context(), &v1.TaskEnvelope{TaskID: fmt.Sprint("task_", i), Attempt: 1, TaskToken: token,
+			HeartbeatIntervalMs: 1000, HeartbeatTimeoutMs: &timeout})
+		if err != nil {
+			b.Fatal(err)
+		}
+		attempts[i] = a
+	}
+	counts.await(b, 3*n) // until all go together
+	held := heap() - before
+	requests, first := counts.requests.Load(), counts.beats.Load()
+	cpu := used(b)
+	b.ResetTimer()
+	counts.await(b, first+int64(n*b.N))
+	b.StopTimer()
+	micros := float64((used(b) - cpu).Microseconds()) / float64(b.N)
+	b.ReportMetric(micros, "cpu-µs/op")
+	b.ReportMetric(micros/100_000, "%-of-a-core-at-10-s")
+	b.ReportMetric(float64(counts.requests.Load()-requests)/float64(b.N), "requests/op")
+	b.ReportMetric(float64(held)/n, "heap-B/task")
+	for _, a := range attempts {
+		a.Abandon()
+	}
+}
+
+// beatCounter counts beats that were accepted, and the requests that brought them.
+type beatCounter struct {
+	client.Metrics
+	requests, beats atomic.Int64
+}
+
+func (c *beatCounter) Beat(_ string, attempts int, _ time.Duration) {
+	c.requests.Add(1)
+	c.beats.Add(int64(attempts))
+}
+
+func (c *beatCounter) LeaseLeft(float64) {}
+
+func (c *beatCounter) await(b *testing.B, beats int64) {
+	for until := time.Now().Add(time.Minute + time.Duration(b.N)*10*time.Second); c.beats.Load() < beats; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			b.Fatalf("%d of %d beats", c.beats.Load(), beats)
+		}
+	}
 }
 
 func heap() uint64 {

@@ -46,15 +46,19 @@ var _ beats.Holder = holder{}
 
 func (h holder) Hold(a beats.Attempt) {
 	id, number := a.Name()
+	key := keyOf(id, number)
+	_, strict := a.Look(h.clock.Now())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := h.held[keyOf(id, number)]
+	e := h.held[key]
 	if e == nil {
 		e = &entry{taskID: id, number: number}
-		h.held[keyOf(id, number)] = e
+		h.held[key] = e
 	}
 	e.attempt = a
-	h.rouse() // it may want to be heard more often
+	if strict || a.Interval() > 0 { // it wants to be looked at, or to be heard, more often
+		h.rouse()
+	}
 }
 
 func (h holder) Release(a beats.Attempt, completes bool) {

@@ -157,7 +157,10 @@ func TestAStopAtAnyMoment(t *testing.T) {
 			s.worker.Handle("job", untilDone)
 			began := time.Now()
 			go func() { s.ended <- s.worker.Run(t.Context()) }()
-			for !s.worker.Registered() {
+			for n := 0; !s.worker.Registered(); n++ {
+				if n > 100_000_000 {
+					t.Fatalf("stop %d: it does not register", i)
+				}
 				runtime.Gosched()
 			}
 			for range i % 50 {

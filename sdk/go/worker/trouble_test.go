@@ -240,8 +240,10 @@ func TestSignalsAndProbe(t *testing.T) {
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for server.Workers()[0].Status != v1.Draining {
-		time.Sleep(time.Millisecond)
+	for until := time.Now().Add(time.Minute); server.Workers()[0].Status != v1.Draining; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("a minute after SIGTERM the worker does not drain")
+		}
 	}
 	close(finish)
 	if err := <-ended; err != nil || server.Task(id).State != v1.Succeeded || server.Workers()[0].Status != v1.Offline {

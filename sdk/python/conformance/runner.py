@@ -53,7 +53,8 @@ class Runner:
         order = self.order
         try:
             opener: Dict[str, Any] = {"token_file": order["tokenFile"]} if order.get("tokenFile") else {"token": order.get("token")}
-            with lubdub.Client(order["urls"], lease=order.get("lease") or "patient", **opener) as client:
+            lease = order.get("lease") or "patient"
+            with lubdub.Client(order["urls"], lease=lease, ca_file=order.get("caFile"), **opener) as client:
                 if order["mode"] == "track":
                     self.track_all(client)
                 else:

@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from typing import Any, Dict, List
+from unittest import mock
 
 import lubdub
 from lubdub import errors
@@ -40,6 +41,21 @@ class Calls(TestCase):
                 client.version()
                 ports.append("")
         self.assertEqual(len(web.heard), 4)
+
+    def test_a_proxy_carries_what_is_for_others(self) -> None:
+        proxy = self.web(ok)
+        at = proxy.url.replace("://", "://user:pass@")
+        with lubdub.Client("http://lubdub.test:8080", token="secret", allow_http=True, proxy=at) as client:
+            client.list_tasks()
+        with mock.patch.dict(os.environ, http_proxy=at, no_proxy="near.test"):  # as its user would tell it
+            with lubdub.Client("http://lubdub.test:8080", token="secret", allow_http=True) as client:
+                client.list_tasks()
+            with lubdub.Client("http://near.test:9", token="secret", allow_http=True, tries=1) as client:
+                self.assertRaises(errors.NotSent, client.list_tasks)
+        self.assertEqual(len(proxy.heard), 2)
+        for heard in proxy.heard:
+            self.assertEqual((heard.path, heard.headers["host"]), ("http://lubdub.test:8080/v1/tasks", "lubdub.test:8080"))
+            self.assertEqual(heard.headers["proxy-authorization"], "Basic dXNlcjpwYXNz")
 
     def test_refusals_are_typed(self) -> None:
         web = self.web(lambda _: (409, {"error": "attempt_mismatch", "message": "no", "expectedAttempt": 3}, {"X-Request-Id": "r1"}))

@@ -101,10 +101,10 @@ class Strange(Server):
 
 
 class Calls(TestCase):
-    def raw(self, answer: Callable[[socket.socket], None]) -> lubdub.Client:
+    def raw(self, answer: Callable[[socket.socket], None], timeout: float = 5) -> lubdub.Client:
         server = RawServer(answer)
         self.addCleanup(server.close)
-        client = lubdub.Client(server.url, token="x", tries=1, timeout=5, proxy="")
+        client = lubdub.Client(server.url, token="x", tries=1, timeout=timeout, proxy="")
         self.addCleanup(client.close)
         return client
 
@@ -164,12 +164,11 @@ class Calls(TestCase):
         over = threading.Event()
         self.addCleanup(over.set)
         with self.assertRaises(errors.AnswerError):
-            self.raw(endless).get_task("x")
+            self.raw(endless, timeout=60).get_task("x")
         for first, then in ((b"HTTP/1.1 200 OK\r\n", b"X"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
                             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
                             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n")):
-            client = self.raw(slowly(first, then))
-            client.caller.timeout = 0.3
+            client = self.raw(slowly(first, then), timeout=0.3)
             with self.assertRaises(errors.NoAnswer):
                 client.get_task("x")
 
@@ -180,7 +179,7 @@ class Calls(TestCase):
                 to.sendall(b"data: x\n" * 10_000)
 
         with self.assertRaises(errors.AnswerError):
-            next(self.raw(endless).events())
+            next(self.raw(endless, timeout=60).events())
 
 
 class Beats(TestCase):

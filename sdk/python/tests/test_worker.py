@@ -71,7 +71,7 @@ class Days(Working):
     def test_a_day(self) -> None:
         os.environ.update(POD_NAME="pod-1", NODE_NAME="node 7", ZONE="z")
         ids = [self.server.enqueue("t", number) for number in range(3)]
-        with self.assertLogs("lubdub.worker", "INFO") as logs:
+        with self.assertLogs("lubdub.worker", "DEBUG") as logs:
             worker = self.start(labels={"team": "x"}, version="1.2", runtimes=["ffmpeg"])
             self.assertEqual([self.done(i).output for i in ids], [0, 1, 2])
             self.server.until("they are counted", lambda: self.server.worker().completed == 3)
@@ -85,7 +85,7 @@ class Days(Working):
         paths = [r.path.rsplit("/", 1)[1] for r in self.server.requests]
         self.assertEqual((paths[0], paths[-2:]), ("workers", ["drain", "deregister"]))
         text = "\n".join(logs.output)
-        for words in ("Worker registered with ID", "Draining: the worker stops", "Deregistering worker ID"):
+        for words in ("Worker registered with ID", "Heartbeat sent successfully", "Draining: the worker stops", "Deregistering worker ID"):
             self.assertIn(words, text)
         self.assertFalse(worker.registered)
 
@@ -389,6 +389,17 @@ class Stops(Working):
             for task in (heeding, deaf):
                 self.assertEqual(self.done(task).error["category"], "TIMEOUT")
         self.assertIn("goes on though it was to end", "\n".join(logs.output))
+
+    def test_a_timeout_that_leaves_no_room_for_one_retry_after(self) -> None:
+        for timeout, warned in ((3.0, False), (2.999, True)):
+            self.end()
+            self.server.__exit__()
+            self.server = Server(interval=1, timeout=timeout)
+            self.addCleanup(self.server.__exit__)
+            with self.assertLogs("lubdub.worker", "INFO") as logs:
+                worker = self.start()
+                self.server.until("it is registered", lambda: worker.registered)
+            self.assertEqual("no room for one Retry-After" in "\n".join(logs.output), warned)
 
 
 class Signals(TestCase):

@@ -168,8 +168,8 @@ async function runWorker(client) {
 }
 
 async function run() {
-  const { urls, token, tokenFile, lease } = order;
-  const client = new Client(urls.join(','), { token, tokenFile, lease, logger });
+  const { urls, token, tokenFile, caFile, lease } = order;
+  const client = new Client(urls.join(','), { token, tokenFile, caFile, lease, logger });
   try {
     if (order.mode === 'track') await Promise.all(order.envelopes.map((envelope) => track(client, envelope)));
     else await runWorker(client);

@@ -8,7 +8,7 @@ import type {
   FiredResponse, Health, HeartbeatRequest,
   HeartbeatResponse, HeartbeatsRequest, HeartbeatsResponse, NextFires, RedeliverRequest, RedeliverResponse, ReleaseRequest,
   ReleaseResponse, RevokeTokensRequest, RevokeTokensResponse, RotateSecretRequest, Schedule, ScheduleList, ScheduleQuery, Scope,
-  ScopeList, ScopeQuery, StartedRequest, StartedResponse, Stats, SweepResponse, System, UpdateWebhookRequest, VerdictCounts,
+  ScopeList, ScopeQuery, StartedRequest, StartedResponse, Stats, StatsQuery, SweepResponse, System, UpdateWebhookRequest, VerdictCounts,
   VerdictQuery, Version, Webhook, WebhookDelivery, WebhookDeliveryList, WebhookList, WebhookQuery,
 } from './types.js';
 import { WorkCalls } from './workcalls.js';
@@ -134,8 +134,8 @@ export abstract class AllCalls extends WorkCalls {
   }
 
   /** Counts what there is, and the last hour. */
-  getStats(options?: CallOptions): Promise<Stats> {
-    return this.get('/v1/stats', undefined, options);
+  getStats(query: StatsQuery = {}, options?: CallOptions): Promise<Stats> {
+    return this.get('/v1/stats', query, options);
   }
 
   /** Counts what Lubdub has ended. */

@@ -107,7 +107,7 @@ export interface paths {
         };
         /**
          * What has happened
-         * @description A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, and a stream an event of that name. Pages may be short where little passes the filter. A stream says every 15 s that it is alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
+         * @description A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, and a stream an event of that name. Pages may be short, or empty, where little passes the filter: more says whether there may be more. A stream says every 15 s that it is alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listEvents"];
         put?: never;
@@ -309,7 +309,7 @@ export interface paths {
         put?: never;
         /**
          * Let claims go on
-         * @description Those that wait are woken. Roles: operator, dispatcher, admin.
+         * @description Those that wait are woken. A queue that is not paused, or of which nothing is known, goes on as well: the answer is the same. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeQueue"];
         delete?: never;
@@ -809,7 +809,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel all tasks that a selector names
-         * @description A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. Roles: submitter, operator, dispatcher, admin.
+         * @description A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing is done: wouldDo says of how many that match anything would be. Roles: submitter, operator, dispatcher, admin.
          */
         post: operations["cancelTasks"];
         delete?: never;
@@ -1347,6 +1347,8 @@ export interface components {
             refused: {
                 [key: string]: number;
             };
+            /** @description How many of them the act would change, where they are only counted: a cancel those that have not ended, a retry those that are FAILED. Absent where they are acted on. */
+            wouldDo?: number;
         };
         /** @description The body of POST /v1/workers:cordon, :uncordon and :resume. */
         ActOnWorkersRequest: {
@@ -1419,7 +1421,7 @@ export interface components {
         };
         /** @description The body of POST /v1/tasks:cancel. */
         CancelTasksRequest: {
-            /** @description DryRun only counts those that match. */
+            /** @description DryRun only counts those that match, and of these those that the act would change. */
             dryRun?: boolean | null;
             /** @description How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts. */
             gracePeriodMs?: number | null;
@@ -1842,6 +1844,8 @@ export interface components {
             events: components["schemas"]["Event"][];
             /** @description Tells that events between after and the first of these are not kept any more. */
             gap?: components["schemas"]["EventGap"];
+            /** @description Whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may be short, or empty, and there be more; false: all that is kept was looked at. */
+            more: boolean;
             /** @description The cursor to go on with, as after, also where there is no more now. */
             next: string;
         };
@@ -2320,7 +2324,7 @@ export interface components {
         };
         /** @description The body of POST /v1/tasks:retry. */
         RetryTasksRequest: {
-            /** @description DryRun only counts those that match. */
+            /** @description DryRun only counts those that match, and of these those that the act would change. */
             dryRun?: boolean | null;
             /** @description The nextPageToken of the answer before. */
             pageToken?: string | null;

@@ -143,6 +143,8 @@ export type ScheduleQuery = QueryOf<'listSchedules'>;
 export type WebhookQuery = QueryOf<'listWebhooks'>;
 export type DeliveryQuery = QueryOf<'listDeliveries'>;
 export type ScopeQuery = QueryOf<'listScopes'>;
+/** steps: how many of the newest steps of the series, 1 to 360; without it all of the last hour. */
+export type StatsQuery = QueryOf<'getStats'>;
 /** by: machineId, version, type, queue, reason, workerId; none: one group of all. */
 export type VerdictQuery = QueryOf<'countVerdicts'> & { type?: string; by?: string[] };
 /** type: names such as task.zombie, or families such as task.*. */

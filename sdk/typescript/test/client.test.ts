@@ -132,6 +132,14 @@ test('lists go on page by page, and queries are written as the contract has them
   assert.equal(seen[1]!.url.searchParams.get('pageToken'), 'p2');
 });
 
+test('of the series of the stats as many steps are asked for as are wanted', async () => {
+  const { fetch, seen } = carrier(() => answer(200, { series: { steps: [] } }));
+  const client = new Client(here, { token: 'tok', fetch });
+  await client.getStats();
+  await client.getStats({ steps: 12 });
+  assert.deepEqual(seen.map((s) => s.url.pathname + s.url.search), ['/v1/stats', '/v1/stats?steps=12']);
+});
+
 test('a creation among many has an outcome of its own', async () => {
   const { fetch, seen } = carrier(() => answer(200, { results: [
     { status: 201, taskId: 'a', taskToken: 'x' }, { status: 201, taskId: 'b', state: 'QUEUED', error: null },
@@ -151,7 +159,7 @@ test('calls end with their signal and with the client', async () => {
   }));
   const client = new Client(here, { token: 'tok', fetch: never.fetch });
   const enough = new AbortController();
-  const first = client.getStats({ signal: enough.signal });
+  const first = client.getStats({}, { signal: enough.signal });
   enough.abort(new Error('enough'));
   await assert.rejects(first, /enough/);
   const second = client.getStats();
@@ -199,7 +207,10 @@ test('a proxy carries what is not for this host', async () => {
   const at = `http://u:p@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const plain = new Client('http://lubdub.test:8080', { token: 'tok', allowHttp: true, proxy: at });
   await plain.livez();
-  const secure = new Client('https://lubdub.test', { token: 'tok', proxy: at, tries: 1 });
+  const before = { ...process.env };
+  Object.assign(process.env, { https_proxy: at, no_proxy: 'near.test' }); // as its user would tell it
+  const secure = new Client('https://lubdub.test', { token: 'tok', tries: 1 });
+  process.env = before;
   await assert.rejects(secure.livez(), (e) => e instanceof UnansweredError && e.notSent && /the proxy answered 403/.test(e.message));
   assert.deepEqual(asked, ['GET http://lubdub.test:8080/livez Basic dTpw', 'CONNECT lubdub.test:443']);
   plain.close();
@@ -231,7 +242,7 @@ test('bad use fails early, in words that name the remedy', async () => {
   const { fetch, seen } = carrier(() => answer(200, {}));
   const late = new Client(here, { tokenFunc: () => tokenOf('task'), fetch });
   await assert.rejects(late.getStats(), UsageError);
-  await assert.rejects(new Client('http://elsewhere.test', { fetch }).getStats({ token: 'tok' }), /allowHttp/);
+  await assert.rejects(new Client('http://elsewhere.test', { fetch }).getStats({}, { token: 'tok' }), /allowHttp/);
   assert.equal(seen.length, 0);
 });
 

@@ -82,8 +82,9 @@ test('with beats: inline it does not', async () => {
   const { calls, url, close, envelope } = await listening();
   const child = block(url, JSON.stringify(envelope), 'inline', 'patient');
   await child.blocked;
+  const before = beatsOf(calls);
   await wait(900);
-  assert.ok(beatsOf(calls) <= 1, `${beatsOf(calls)} beats`);
+  assert.ok(beatsOf(calls) <= before + 1, `${beatsOf(calls) - before} beats while it is blocked`); // one may have been under way
   child.release();
   await child.over;
   close();
@@ -92,10 +93,11 @@ test('with beats: inline it does not', async () => {
 test('a strict lease that ended while the event loop was blocked has ended, though a server answers again', async () => {
   let deaf = false;
   const { calls, url, close, envelope } = await listening(() => !deaf);
-  const child = block(url, JSON.stringify(envelope), 'thread', 'strict');
+  const heartbeatTimeoutMs = 2000; // which a busy machine does not exceed before the program is blocked
+  const child = block(url, JSON.stringify({ ...envelope, heartbeatTimeoutMs }), 'thread', 'strict');
   await child.blocked;
   deaf = true;
-  await wait(600);
+  await wait(1.5 * heartbeatTimeoutMs);
   deaf = false;
   await wait(400);
   child.release();

@@ -25,6 +25,7 @@ test('a worker registers, claims, does, completes, beats with all that it holds,
   await s.server.clock.advance(20_000);
   const [known] = s.server.workers();
   assert.deepEqual([known!.completed, known!.failed, known!.activeCount], [2, 0, 0]);
+  assert.ok(!s.lines.some((line) => line.includes('goes on though')), 'a handler that has returned goes on');
   assert.equal(await s.stop(), undefined);
   assert.equal(s.server.workers()[0]!.status, 'OFFLINE');
   assert.equal(s.worker.isRegistered, false);
@@ -133,4 +134,20 @@ test('the probe answers while beats are on time, and its URL is told', async () 
   await server.finish(running);
   client.close();
   await assert.rejects(fetch(probeUrl!));
+});
+
+test('timeouts of workers that leave no room for one Retry-After are taken, and warned of', async () => {
+  for (const workerTimeoutMs of [3000, 2999]) {
+    const server = new FakeServer({ workerIntervalMs: 1000, workerTimeoutMs });
+    const told: string[] = [];
+    const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void told.push(message) };
+    const client = new Client(server.url, server.options());
+    const worker = new Worker('default', { client, logger }).handle('work', () => 1);
+    const running = worker.run();
+    await server.until('it is registered', () => worker.isRegistered);
+    assert.deepEqual(told.map((m) => /no room for one Retry-After/.test(m)), workerTimeoutMs < 3000 ? [true] : []);
+    worker.close();
+    await server.finish(running);
+    client.close();
+  }
 });

@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { get, type HistoryEntry, type LubdubEvent, type Task } from '../api';
-import { Acts, ActButton, forbidden } from '../acts';
+import { get, type HistoryEntry, type Task } from '../api';
+import { Acts, ActButton } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Bar, Facts, Id, Json, Liveness, Moment, Read, Section, State, Table, Title } from '../parts';
-import { href, useRoute } from '../route';
+import { useRoute } from '../route';
 import { ended, evidence, outlook } from '../words';
-import { beside, EventTable } from './events';
+import { EventPanel } from './events';
 import { Lanes } from './lanes';
 
 const fields = ['state', 'liveness', 'queue', 'type', 'runId', 'workerId', 'machineId', 'label', 'reason'];
@@ -56,8 +56,6 @@ export function Tasks(): JSX.Element {
 export function TaskPage({ id }: { id: string }): JSX.Element {
   useRoute();
   const task = useData('task/' + id, (signal) => get<Task>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal), 3000);
-  const events = useData('task-events/' + id, (signal) => forbidden('listEvents') ? Promise.resolve({ events: [] })
-    : get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const t = task.value;
   const over = t && ['SUCCEEDED', 'CANCELLED'].includes(t.state);
   return <>
@@ -84,7 +82,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
       {v.output !== null && v.output !== undefined && <Section title="Output"><Json of={v.output} label="Output" /></Section>}
       {v.payload !== null && v.payload !== undefined && <Section title="Payload"><Json of={v.payload} label="Payload" /></Section>}
     </>}</Read>
-    {!forbidden('listEvents') && <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this task" all={href('events', { subject: id })} />}</Read></Section>}
+    <EventPanel of={{ subject: id }} label="Events of this task" />
   </>;
 }
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { get, type LubdubEvent, type Machine, type Task, type Worker } from '../api';
+import { get, type Machine, type Task, type Worker } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
@@ -8,7 +8,7 @@ import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, Id, Liveness, Moment, More, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
 import { hindrances } from '../words';
-import { beside, EventTable } from './events';
+import { EventPanel } from './events';
 import { taskColumns } from './tasks';
 
 const fields = ['status', 'liveness', 'schedulable', 'queue', 'type', 'machineId', 'name', 'version', 'label'];
@@ -60,7 +60,6 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
   const worker = useData('worker/' + id, (signal) => get<Worker>(`v1/workers/${enc(id)}`, {}, signal), 3000);
   const held = useData('held/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks',
     { workerId: id, state: 'DISPATCHED,RUNNING', pageSize: 50 }, signal));
-  const events = useData('worker-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { subject: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const w = worker.value;
   return <>
     <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status === 'OFFLINE' ? 'It is OFFLINE; it registers again by itself.' : ''}
@@ -84,7 +83,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
     </>}</Read>
     <Section title="Held now"><Read data={held} what="what it holds">{(v) => <><Table label="Tasks that it holds" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId}
       none="It holds nothing." /><More cut={!!v.nextPageToken} to={href('tasks', { workerId: id })} /></>}</Read></Section>
-    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this worker" all={href('events', { subject: id })} />}</Read></Section>
+    <EventPanel of={{ subject: id }} label="Events of this worker" />
   </>;
 }
 
@@ -118,7 +117,6 @@ export function Machines(): JSX.Element {
 export function MachinePage({ id }: { id: string }): JSX.Element {
   const machine = useData('machine/' + id, (signal) => get<Machine>(`v1/machines/${enc(id)}`, {}, signal));
   const workers = useData('machine-workers/' + id, (signal) => get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { machineId: id, pageSize: 50 }, signal));
-  const events = useData('machine-events/' + id, (signal) => get<{ events: LubdubEvent[] }>('v1/events', { machineId: id, order: 'desc', pageSize: beside }, signal), 10_000);
   const m = machine.value;
   return <>
     <Title name={id} side={m && <Acts names={m.drain ? ['resumeMachine'] : ['drainMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
@@ -131,6 +129,6 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
     </>}</Read>
     <Section title="Workers"><Read data={workers} what="its workers">{(v) => <><Table label="Workers of this machine" rows={v.workers} columns={workerColumns}
       id={(w) => w.workerId} none="No worker of it is known any more." /><More cut={!!v.nextPageToken} to={href('workers', { machineId: id })} /></>}</Read></Section>
-    <Section title="Events"><Read data={events} what="its events">{(e) => <EventTable events={e.events} label="Events of this machine" all={href('events', { machineId: id })} />}</Read></Section>
+    <EventPanel of={{ machineId: id }} label="Events of this machine" />
   </>;
 }

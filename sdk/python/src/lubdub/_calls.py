@@ -44,9 +44,10 @@ class Calls:
     ) -> t.EventList:
         """What has happened. A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The
         cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more a page
-        has a gap, and a stream an event of that name. Pages may be short where little passes the filter. A stream says every 15
-        s that it is alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not
-        keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin."""
+        has a gap, and a stream an event of that name. Pages may be short, or empty, where little passes the filter: more says
+        whether there may be more. A stream says every 15 s that it is alive, and where it is. It ends with an event and the
+        cursor to go on from: lagged, when its client does not keep up, or end, with a reason: draining, token_expired or
+        token_revoked. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.EventList, self.ask(
             "GET", "/v1/events", query={"type": type, "subject": subject, "runId": run_id, "queue": queue, "taskType": task_type,
             "workerId": worker_id, "machineId": machine_id, "after": after, "order": order, "pageSize": page_size}, scoped=True,
@@ -127,7 +128,8 @@ class Calls:
         return cast(t.Queue, self.ask("POST", "/v1/queues/{}/pause", ids=(queue,), body={}, scoped=True))
 
     def resume_queue(self, queue: str) -> t.Queue:
-        """Let claims go on. Those that wait are woken. Roles: operator, dispatcher, admin."""
+        """Let claims go on. Those that wait are woken. A queue that is not paused, or of which nothing is known, goes on as well:
+        the answer is the same. Roles: operator, dispatcher, admin."""
         return cast(t.Queue, self.ask("POST", "/v1/queues/{}/resume", ids=(queue,), body={}, scoped=True))
 
     def get_run(self, run_id: str) -> t.Run:
@@ -352,8 +354,8 @@ class Calls:
     def cancel_tasks(self, body: t.CancelTasksRequest) -> t.ActOnTasksResponse:
         """Cancel all tasks that a selector names. A part of them with each call, of up to 1,000 that are looked at, in the order of
         their ids: go on with nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that
-        match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. Roles: submitter,
-        operator, dispatcher, admin."""
+        match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing
+        is done: wouldDo says of how many that match anything would be. Roles: submitter, operator, dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:cancel", body=body, scoped=True))
 
     def retry_tasks(self, body: t.RetryTasksRequest) -> t.ActOnTasksResponse:

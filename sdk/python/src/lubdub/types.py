@@ -22,6 +22,9 @@ class ActOnTasksResponse(_ActOnTasksResponse, total=False):
 
     # NextPageToken asks for the next part; absent: this was the last. It holds for the same act and selector only.
     nextPageToken: str
+    # How many of them the act would change, where they are only counted: a cancel those that have not ended, a retry those that are
+    # FAILED. Absent where they are acted on.
+    wouldDo: int
 
 
 class _ActOnWorkersRequest(TypedDict):
@@ -110,7 +113,7 @@ class _CancelTasksRequest(TypedDict):
 class CancelTasksRequest(_CancelTasksRequest, total=False):
     """The body of POST /v1/tasks:cancel."""
 
-    # DryRun only counts those that match.
+    # DryRun only counts those that match, and of these those that the act would change.
     dryRun: Optional[bool]
     # How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once,
     # CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts.
@@ -545,6 +548,9 @@ EventGap = TypedDict("EventGap", {"from": 'str', "shards": 'List[int]', "to": 's
 class _EventList(TypedDict):
     # In the order of their times, those about one subject in the order in which they happened.
     events: List[Event]
+    # Whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may be
+    # short, or empty, and there be more; false: all that is kept was looked at.
+    more: bool
     # The cursor to go on with, as after, also where there is no more now.
     next: str
 
@@ -1107,7 +1113,7 @@ class _RetryTasksRequest(TypedDict):
 class RetryTasksRequest(_RetryTasksRequest, total=False):
     """The body of POST /v1/tasks:retry."""
 
-    # DryRun only counts those that match.
+    # DryRun only counts those that match, and of these those that the act would change.
     dryRun: Optional[bool]
     # The nextPageToken of the answer before.
     pageToken: Optional[str]

@@ -34,6 +34,7 @@ export class Job {
   readonly #timers = new Set<{ cancel(): void }>();
   #attempt: Attempt | undefined;
   #running = false; // it has started
+  #returned = false; // its handler has
   #settling: Promise<void> | undefined; // somebody completes it
   #stopped = false;
   #givenUp = false; // it must not begin
@@ -111,6 +112,7 @@ export class Job {
     } catch (error) {
       complete = () => attempt.fail(this.#explain(attempt, error));
     }
+    this.#returned = true;
     for (const timer of this.#timers) timer.cancel();
     await this.#settle(complete);
   }
@@ -171,6 +173,7 @@ export class Job {
       this.#after(watchdogMs, look);
     }
     attempt.signal.addEventListener('abort', () => {
+      if (this.#returned) return; // it is its completion that has ended the signal
       const cause = textOf(attempt.signal.reason);
       const { taskId, attempt: number } = this.envelope;
       this.#after(ignored, () => log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }));

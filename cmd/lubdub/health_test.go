@@ -1,0 +1,21 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// What is wrong and what to do about it are two sentences.
+func TestHealthSpeaksInSentences(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"degraded","message":"The store does not answer. See the log","next":"Ask redis-cli"}`)
+	}))
+	defer server.Close()
+	code, out, errs := command(nil, "health", "--url", server.URL)
+	if code != exitOK || out != "degraded: The store does not answer. See the log. Ask redis-cli\n" {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,190 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// everyState makes tasks in every state, with all that may be known of one, small ones and large ones.
+func everyState(c *trackertest.Crew) {
+	c.Helper()
+	must := func(err error) {
+		c.Helper()
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+	ended := func(a *tracker.Attempt, how tracker.Completion) {
+		c.Helper()
+		_, err := c.Complete(c.Ctx, a, how)
+		must(err)
+	}
+	failure := tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT"}`), Retryable: true,
+		Metrics: json.RawMessage(`{"rows":5}`)}
+	cancelled := func(id string) {
+		c.Helper()
+		_, err := c.Cancel(c.Ctx, trackertest.Scope, id, tracker.CancelRequest{Reason: "enough"})
+		must(err)
+	}
+	told := func(a *tracker.Attempt, pct string) {
+		c.Helper()
+		report := tracker.AppendReport(nil, c.Store.Clock.Now().UnixMilli(), []byte("w7"), []byte(pct), []byte(`"half"`))
+		if b := c.MustBeat(a, string(report)); b.Err != nil {
+			c.Fatal(b.Err)
+		}
+	}
+	retried := func(n *tracker.NewTask) {
+		n.Retry = &tracker.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Hour, Multiplier: 1, MaxBackoff: time.Hour}
+	}
+	named := func(id string) func(*tracker.NewTask) { return func(n *tracker.NewTask) { n.TaskID = id } }
+	c.Hire("ann")
+
+	for i, act := range []func(id string){
+		func(id string) { c.MustCreate(named(id)) },
+		func(id string) { c.Running(named(id)) },
+		func(id string) { told(c.Running(named(id)), "45") },
+		func(id string) { // with all that lists leave out, and large
+			told(c.Running(named(id), func(n *tracker.NewTask) {
+				n.Payload, n.Resources = trackertest.Text(300_000), json.RawMessage(`{"gpu":1}`)
+				n.Labels = map[string]string{"team": "a", "zone": "b"}
+			}), "1")
+		},
+		func(id string) { ended(c.Running(named(id)), failure) },
+		func(id string) {
+			a := c.Running(named(id))
+			cancelled(id)
+			told(a, "50")
+		},
+		func(id string) {
+			c.MustCreate(named(id))
+			cancelled(id)
+		},
+		func(id string) { // its second attempt
+			a := c.Running(named(id))
+			told(a, "9")
+			_, err := c.NextAttempt(c.Ctx, trackertest.Scope, id, 1)
+			must(err)
+		},
+	} {
+		act(fmt.Sprint("pushed-", i))
+	}
+	for i, size := range []int{10, 1000, 20_000, 200_000, 20_000, 20_000, 10} {
+		id := fmt.Sprint("output-", i)
+		ended(c.Running(named(id)), tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(size), Metrics: failure.Metrics})
+		if i%2 == 0 { // as one was stored by a version that did not count
+			c.Store.Client.HDel(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, id), "z")
+		}
+	}
+	for i, act := range []func(a *tracker.Attempt){
+		func(*tracker.Attempt) {},
+		func(a *tracker.Attempt) { told(a, "45") },
+		func(a *tracker.Attempt) { ended(a, failure) },
+		func(a *tracker.Attempt) { ended(a, tracker.Completion{Outcome: tracker.Succeeded}) },
+		func(a *tracker.Attempt) { cancelled(a.TaskID) },
+	} {
+		id := fmt.Sprint("claimed-", i)
+		c.MustQueue(id, "x", retried)
+		act(c.MustClaim("ann", 1)[0].Attempt)
+	}
+	c.MustQueue("waits", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+	c.MustQueue("ready", "y")
+	c.MustQueue("gone", "y")
+	cancelled("gone")
+	c.Running(named("lost"))
+	c.Advance(3 * time.Second) // all others that beat by themselves are silent by now too
+	c.MustBeatWorker(c.IDs["ann"])
+	c.MustSweep()
+	told(c.Running(named("fresh")), "99")
+}
+
+// A page shows of each task what the task by itself shows but for its payload and resources, whatever the size of the page and
+// whatever lies beside it in its shard; also where a filter has glanced at it before.
+func TestAPageShowsWhatEachTaskShows(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		everyState(c)
+		states := map[tracker.State]bool{}
+		for _, f := range []tracker.TaskFilter{{}, {Descending: true}, {Queue: "q"}, {Labels: map[string]string{"team": "a"}},
+			{Liveness: tracker.Fresh}, {WorkerID: "w7"}, {States: []tracker.State{tracker.Failed, tracker.Cancelled}},
+			{FinishedAfter: c.Store.Clock.Now().Add(-time.Hour)}} {
+			for _, size := range []int{1, 3, 100} {
+				f.Scope, f.PageSize, f.After = trackertest.Scope, size, ""
+				shown := 0
+				for {
+					page, err := c.List(c.Ctx, f)
+					if err != nil {
+						c.Fatal(err)
+					}
+					for _, task := range page.Tasks {
+						want := c.MustGet(task.ID)
+						if want.Payload, want.Resources = nil, nil; !reflect.DeepEqual(task, want) {
+							c.Errorf("in pages of %d, of %+v, it is\n%+v\nand by itself\n%+v", size, f, task, want)
+						}
+						states[task.State] = true
+						shown++
+					}
+					if f.After = page.Next; f.After == "" {
+						break
+					}
+				}
+				if shown == 0 {
+					c.Errorf("%+v shows nothing", f)
+				}
+			}
+		}
+		if len(states) != len(tracker.States) {
+			c.Errorf("only %v were shown", states)
+		}
+	})
+}
+
+// Tasks of a shard are read together, as many as are small; a large payload, which lists do not show, makes no task large.
+func TestListsReadTasksTogether(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		const n = 64
+		for i := range n {
+			made := h.MustCreate(func(n *tracker.NewTask) {
+				n.TaskID = fmt.Sprintf("t%02d", i)
+				if i%16 == 0 {
+					n.Payload = trackertest.Text(400_000)
+				}
+			})
+			how := tracker.Completion{Outcome: tracker.Succeeded}
+			if i%8 == 5 {
+				how.Output = trackertest.Text(100_000)
+			}
+			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, how); err != nil {
+				h.Fatal(err)
+			}
+		}
+		for what, f := range map[string]tracker.TaskFilter{"all": {}, "those that have ended": {FinishedAfter: h.Store.Clock.Now().Add(-1)}} {
+			calls := trackertest.RecordCalls(h.Tracker, "get")
+			f.Scope, f.PageSize = trackertest.Scope, 100
+			page, err := h.List(h.Ctx, f)
+			if err != nil || len(page.Tasks) != n {
+				h.Fatalf("%s: %d tasks: %v", what, len(page.Tasks), err)
+			}
+			together, alone, keys := 0, 0, 0
+			for _, c := range calls() {
+				if keys = (c.Keys - 3) / 4; keys == 1 && c.Got > 100_000 {
+					alone++
+				} else if together++; c.Got > 8*17<<10 || keys > 8 {
+					h.Errorf("%s: a call has read %d bytes of %d tasks", what, c.Got, keys)
+				}
+			}
+			if most := n/8 + h.Shards(); together > most {
+				h.Errorf("%s: %d calls have read tasks together, want at most %d", what, together, most)
+			}
+			if alone < n/8-2*together || alone > n/8 {
+				h.Errorf("%s: %d large tasks were read alone", what, alone)
+			}
+		}
+	})
+}

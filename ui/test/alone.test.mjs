@@ -1,0 +1,137 @@
+// What needs a deployment to itself: the banner, which says what the server finds whatever befalls, and events behind very many others.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { judge, launch, patience, settled, show, visit } from './browser.mjs';
+import { open, until } from './stage.mjs';
+
+const scope = { tenantId: 'acme', workspaceId: 'prod' }, at = 'tenantId=acme&workspaceId=prod';
+const together = 60, silence = 10_000; // tasks at once, and ms after which they are silent: the brake holds from fifty on
+let stage, browser;
+
+before(async () => {
+  [stage, browser] = await Promise.all([open({ fleet: false, tenants: [], with: ['--mass-expiry-brake', 'on'], redisWith: ['--appendonly', 'yes'] }), launch()]);
+});
+after(async () => { await browser?.close(); await stage?.close(); });
+
+// what a banner is to say, of an answer of GET /v1/system.
+const wording = ({ summary, findings }) => summary.title + summary.message + findings.filter((f) => f.remedy).map((f) => `${f.code} ${f.remedy}`).join('');
+
+// look opens a page, and returns how one waits for its banner to say what was answered last, where that is of a kind.
+async function look(path) {
+  const page = await visit(browser, stage, stage.admin, { scope });
+  let last;
+  page.on('response', async (r) => {
+    if (r.ok() && /\/v1\/system\?/.test(r.url())) last = await r.json().catch(() => last);
+  });
+  await show(page, path);
+  const banner = page.getByRole('status', { name: 'Them or us' });
+  const says = async (what, kind) => {
+    for (const end = Date.now() + patience; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
+      const told = last, text = await banner.textContent();
+      if (!told || text !== wording(told) || !kind(told)) continue;
+      assert.match(await banner.getAttribute('class'), new RegExp(`\\bb-${told.summary.severity}$`), what);
+      assert.deepEqual(await judge(page), [], `${path}: ${what}`);
+      return told;
+    }
+    throw new Error(`${path || 'overview'}: ${what} is never said; the banner: ${await banner.textContent()}; the server: ${last && wording(last)}`);
+  };
+  return { page, banner, says };
+}
+
+const fine = async ({ page }) => { assert.deepEqual(await page.wrong(), []); await page.context().close(); };
+const finds = (code, severity) => (told) => told.findings.some((f) => f.code === code && f.severity === severity);
+
+test('all is well, then the brake holds, then Redis is frozen and comes back', async () => {
+  const pages = await Promise.all(['', 'system'].map(look));
+  // A machine that is busy beyond measure stops shard time, and an outage is told of for an hour: that is not well, and rightly so.
+  const busy = new Set(['shard-time', 'shards', 'sweep-lag', 'redis-round-trip']);
+  for (const p of pages) {
+    const told = await p.says('all is well', (is) => is.findings.every((f) => f.severity === 'ok' || busy.has(f.code)));
+    if (told.summary.severity === 'ok') assert.match(await p.banner.textContent(), /^All is well/);
+  }
+
+  // Fifty and more are silent, and ever new ones, for as long as it takes to look.
+  let over = false;
+  const dying = (async () => {
+    while (!over) {
+      const { results } = await stage.call('POST', `tasks:batch?${at}`, { tasks: Array.from({ length: together }, () => ({ ...scope, type: 'deaf',
+        heartbeatIntervalMs: silence / 2, heartbeatTimeoutMs: silence })) });
+      await Promise.all(results.map((t) => stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: 'deaf' }, t.taskToken)));
+      for (let i = 0; i < 20 && !over; i++) await new Promise((r) => setTimeout(r, silence / 40));
+    }
+  })();
+  try {
+    for (const p of pages) {
+      await p.says('the brake holds', finds('brake', 'warn'));
+      assert.match(await p.banner.textContent(), /brake look at one of their machines; if they are dead, lubdub system release/);
+    }
+  } finally { over = true; await dying; }
+
+  for (const { page } of pages) page.tolerated.push(503, 500);
+  stage.redis.kill('SIGSTOP');
+  try {
+    for (const { page } of pages) {
+      await page.waitForSelector('main .failed:has-text("Could not read the state of the deployment")');
+      assert.equal(await page.locator('.old .banner').count(), 1, 'what the banner said is not marked as old');
+      assert.deepEqual(await judge(page), []);
+    }
+  } finally { stage.redis.kill('SIGCONT'); }
+  for (const p of pages) {
+    await p.says('an outage was credited', finds('shard-time', 'warn'));
+    await p.page.waitForFunction(() => !document.querySelector('main .failed') && !document.querySelector('.old'));
+    assert.match(await p.banner.textContent(), /shard-time find what stopped: lubdub event ls/);
+    await fine(p);
+  }
+});
+
+test('what the server says is shown as it says it, and an older server, which does not judge, is told apart', async () => {
+  const { page, banner } = await look('');
+  let change = (system) => {
+    system.summary = { severity: 'fail', about: 'us', title: 'It is the moon', message: 'The moon is full.' };
+    system.findings = [{ code: 'moon', severity: 'fail', about: 'us', message: 'The moon is full.', remedy: 'wait for the sun' }];
+  };
+  await page.route('**/v1/system?*', async (route) => {
+    const response = await route.fetch(), json = await response.json();
+    change(json);
+    await route.fulfill({ response, json });
+  });
+  await until('the banner says it', async () => await banner.textContent() === 'It is the moonThe moon is full.moon wait for the sun');
+  assert.match(await banner.getAttribute('class'), /\bb-fail$/);
+  change = (system) => { delete system.summary; delete system.findings; };
+  await banner.getByText('Not judged').waitFor();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await fine({ page });
+});
+
+test('events that stand behind ten thousand others are found, and it is said where not all were looked through', async () => {
+  await stage.call('POST', `workers?${at}`, { queue: 'q', types: ['x'], name: 'hermit', machineId: 'lonely' });
+  const crowded = { tenantId: 'globex', workspaceId: 'stage' };
+  for (let i = 0; i < 6; i++) { // two events each
+    await stage.call('POST', 'tasks:batch?tenantId=globex&workspaceId=stage', { tasks: Array.from({ length: 1000 }, () => ({ ...crowded, type: 'crowd',
+      heartbeatIntervalMs: 600_000, heartbeatTimeoutMs: 1_800_000 })) });
+  }
+  const page = await visit(browser, stage, stage.admin, { scope });
+  await show(page, 'machines/lonely');
+  await page.getByText('None of the newest events that were looked through.').waitFor();
+  assert.deepEqual(await judge(page), []);
+  await page.getByRole('link', { name: 'look further back' }).click();
+  await page.waitForSelector('tbody tr:has-text("worker.registered")');
+  assert.match(page.url(), /events\?machineId=lonely$/);
+  await fine({ page });
+
+  const other = await visit(browser, stage, stage.admin, { scope: crowded });
+  const rows = () => other.locator('tbody tr').allTextContents();
+  await show(other, 'events');
+  await other.waitForSelector('.st-Live');
+  const first = new Set(await rows());
+  await other.getByRole('button', { name: 'Next page' }).click();
+  await other.getByText('Older events, which do not move').waitFor();
+  await settled(other);
+  const second = await rows();
+  assert.ok(first.size === 50 && second.length === 50 && !second.some((r) => first.has(r)), `${first.size} rows, and then ${second.length}`);
+  await other.getByRole('button', { name: 'Previous page' }).click();
+  const { taskId } = await stage.call('POST', 'tasks?tenantId=globex&workspaceId=stage', { type: 'late' });
+  await other.waitForSelector(`tbody tr:has-text("${taskId}")`);
+  assert.ok((await rows()).length > 50, 'what was read is gone');
+  await fine({ page: other });
+});
