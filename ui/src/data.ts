@@ -25,7 +25,7 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
     let over = false, timer = 0, failures = 0, last = 0;
     const stop = new AbortController();
     const later = (ms: number): void => { clearTimeout(timer); timer = window.setTimeout(run, ms); };
-    let running = false;
+    let running = false, wanted = false; // wanted: once more, since what was asked for may be newer than what is being read
     const run = async (): Promise<void> => {
       clearTimeout(timer);
       if (over || running) return;
@@ -44,9 +44,10 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
       } finally {
         running = false;
       }
+      if (wanted) { wanted = false; return void run(); }
       if (!over && every > 0 && !paused.value) later(Math.min(every * 2 ** Math.min(failures, 4), Math.max(every, rarest)));
     };
-    again.current = () => { void run(); };
+    again.current = () => { wanted = running; void run(); };
     void run();
     const asked = changed.follow(() => { if (!paused.value && every > 0) later(Math.max(0, last + soonest - Date.now())); });
     const held = paused.follow(() => { if (paused.value) clearTimeout(timer); else void run(); });

@@ -130,8 +130,26 @@ test('events that stand behind ten thousand others are found, and it is said whe
   const second = await rows();
   assert.ok(first.size === 50 && second.length === 50 && !second.some((r) => first.has(r)), `${first.size} rows, and then ${second.length}`);
   await other.getByRole('button', { name: 'Previous page' }).click();
+  await other.getByText('As they come, newest first').waitFor();
+  await settled(other); // else what is created now may be among what is read
   const { taskId } = await stage.call('POST', 'tasks?tenantId=globex&workspaceId=stage', { type: 'late' });
   await other.waitForSelector(`tbody tr:has-text("${taskId}")`);
   assert.ok((await rows()).length > 50, 'what was read is gone');
   await fine({ page: other });
+});
+
+test('what happens after the first read of events and before the stream begins is shown', async () => {
+  const page = await visit(browser, stage, stage.admin, { scope });
+  let begin;
+  const held = new Promise((r) => { begin = r; });
+  await page.route('**/v1/events?*', async (route) => { // a filter opens a stream of its own
+    if (route.request().headers().accept === 'text/event-stream') await held;
+    await route.continue();
+  });
+  await show(page, 'events?type=task.*');
+  await page.getByText('The stream is not open').waitFor();
+  const { taskId } = await stage.call('POST', `tasks?${at}`, { type: 'meanwhile' });
+  begin();
+  await page.waitForSelector(`tbody tr:has-text("${taskId}")`);
+  await fine({ page });
 });

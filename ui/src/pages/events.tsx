@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { get, type EventList, type LubdubEvent, type Query } from '../api';
 import { forbidden } from '../acts';
 import { paused, useData } from '../data';
@@ -61,6 +62,11 @@ export function Events(): JSX.Element {
   const l = useList<EventList>('v1/events', eventFields, { order: 'desc' }, 0, { token: 'after', read: lookBack });
   const live = use(told), how = use(streaming), held = use(paused);
   const first = l.page === 1, dropped = live.total > live.events.length, oldest = live.events[live.events.length - 1];
+  const was = useRef(how);
+  useEffect(() => {
+    if (how === 'open' && was.current !== how) l.data.refresh(); // what happened between the first read and the stream's begin
+    was.current = how;
+  }, [how]);
   const seen = new Set(live.events.map((e) => e.id));
   // The first page grows at its top. Once more have come than are kept, what was read at first does not follow them any more.
   const shown = (v: EventList): LubdubEvent[] => !first ? v.events : dropped ? live.events : [...live.events, ...v.events.filter((e) => !seen.has(e.id))];
