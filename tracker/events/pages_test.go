@@ -40,6 +40,7 @@ func storedIDs(t testing.TB, c redis.Cmdable, shards int) (ids [][]string) {
 func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*tracker.Event, gaps []*tracker.EventGap, next string) {
 	t.Helper()
 	for more := true; ; {
+		before := q.After
 		p, err := tr.Events(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -53,6 +54,9 @@ func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*trac
 		}
 		if p.Next == "" {
 			t.Fatal("a page without a next")
+		}
+		if p.More && p.Next == before {
+			t.Fatalf("a page of %d events says that there are more, and leads to itself", len(p.Events))
 		}
 		if len(p.Events) == 0 && !more {
 			return all, gaps, p.Next
