@@ -67,3 +67,50 @@ func TestRoundTripsAreCounted(t *testing.T) {
 		t.Errorf("%d round trips, errors %v", after, kinds)
 	}
 }
+
+// Lists rest for beats that are under way, and for nothing else.
+func TestListsRestForBeats(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	tr := trackertest.Open(t, tracker.Options{RedisURL: redistest.StartServer(t).URL(), Registerer: registry})
+	rested := func() float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "lubdub_bulk_rest_seconds_total" {
+				return f.GetMetric()[0].GetCounter().GetValue()
+			}
+		}
+		t.Fatal("there is no counter of rests")
+		return 0
+	}
+	list := func() {
+		if _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := trackertest.NewTask(t, tr, "busy")
+	for range 100 {
+		list()
+	}
+	if got := rested(); got != 0 {
+		t.Fatalf("lists rested for %v s, and there was no beat", got)
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				tr.Beat(&tracker.Beat{Attempt: a})
+			}
+		}
+	}()
+	trackertest.Until(t, func() bool { list(); return rested() > 0 })
+	close(over)
+	<-ended
+}
