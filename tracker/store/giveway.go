@@ -13,16 +13,19 @@ type giveWay struct {
 	beats atomic.Int64 // ns for which flushes of beats were under way; each counts where some are beside each other
 
 	// What follows belongs to the lane's one flusher.
-	since  time.Time // when this window began
-	before int64     // beats then
-	share  float64   // of the window before that beats were under way
-	next   time.Time // the next round trip begins no sooner
+	since  time.Time     // when this window began
+	before int64         // beats then
+	share  float64       // of the window before that beats were under way
+	owed   time.Duration // of rest, that was too short to be taken when the last round trip began
+	next   time.Time     // when the rest that is owed would be over
 }
 
 const (
 	shareWindow  = 20 * time.Millisecond // for which a share is measured at least
 	longestRests = 4                     // round trips that a rest lasts at most, so that one in five of the time is left for bulk calls
 	longestRest  = 50 * time.Millisecond // after a round trip that took long for other reasons
+	// A timer of an idle process is a millisecond late: what is shorter is owed until it adds up to that.
+	leastRest = time.Millisecond
 )
 
 // Beating says that a flush of beats was under way for so long.
@@ -34,16 +37,16 @@ func (w *giveWay) await(life context.Context) time.Duration {
 		return 0
 	}
 	start := time.Now()
-	left := w.next.Sub(start)
-	if left <= 0 {
+	if w.owed = max(0, w.next.Sub(start)); w.owed < leastRest {
 		return 0
 	}
-	over := time.NewTimer(left)
+	over := time.NewTimer(w.owed)
 	defer over.Stop()
 	select {
 	case <-over.C:
 	case <-life.Done(): // what waits is to have its fate soon
 	}
+	w.owed = 0
 	return time.Since(start)
 }
 
@@ -57,7 +60,7 @@ func (w *giveWay) tripped(start, end time.Time) {
 		w.share = float64(beats-w.before) / float64(window)
 		w.since, w.before = end, beats
 	}
-	w.next = end.Add(restAfter(end.Sub(start), w.share))
+	w.next = end.Add(w.owed + restAfter(end.Sub(start), w.share))
 }
 
 // restAfter returns how long the lane rests after a round trip when beats are under way for a share of the time.

@@ -8,26 +8,31 @@ import (
 	"time"
 )
 
-// Whatever share of the time beats are under way, bulk calls that never pause get what is left, and a fifth at least.
+// Whatever share of the time beats are under way, bulk calls that never pause get what is left, and a fifth at least; rests that are
+// too short for a timer add up.
 func TestBulkCallsGetTheTimeThatBeatsLeave(t *testing.T) {
-	const trip = time.Millisecond
-	for _, c := range []struct{ beats, bulk float64 }{{0, 1}, {0.25, 0.75}, {0.5, 0.5}, {0.75, 0.25}, {0.9, 0.2}, {1, 0.2}, {2, 0.2}} {
-		synctest.Test(t, func(t *testing.T) {
-			var n Node
-			began, told, used := time.Now(), time.Now(), time.Duration(0)
-			for time.Since(began) < 10*time.Second {
-				n.way.await(t.Context())
-				start := time.Now()
-				time.Sleep(trip)
-				used += trip
-				n.Beating(time.Duration(c.beats * float64(time.Since(told))))
-				told = time.Now()
-				n.way.tripped(start, told)
-			}
-			if got := float64(used) / float64(time.Since(began)); math.Abs(got-c.bulk) > 0.01 {
-				t.Errorf("beside beats that are under way for %v of the time, bulk calls got %.3f of it, not %v", c.beats, got, c.bulk)
-			}
-		})
+	shares := []struct{ beats, bulk float64 }{{0, 1}, {0.02, 0.98}, {0.25, 0.75}, {0.5, 0.5}, {0.75, 0.25}, {0.9, 0.2}, {1, 0.2}, {2, 0.2}}
+	for _, trip := range []time.Duration{50 * time.Microsecond, time.Millisecond, 7 * time.Millisecond} {
+		for _, c := range shares {
+			synctest.Test(t, func(t *testing.T) {
+				var n Node
+				began, told, used := time.Now(), time.Now(), time.Duration(0)
+				for time.Since(began) < 20*time.Second {
+					if rested := n.way.await(t.Context()); rested != 0 && rested < leastRest {
+						t.Fatalf("a rest of %v", rested)
+					}
+					start := time.Now()
+					time.Sleep(trip)
+					used += trip
+					n.Beating(time.Duration(c.beats * float64(time.Since(told))))
+					told = time.Now()
+					n.way.tripped(start, told)
+				}
+				if got := float64(used) / float64(time.Since(began)); math.Abs(got-c.bulk) > 0.01 {
+					t.Errorf("round trips of %v beside beats that are under way for %v of the time got %.3f of it, not %v", trip, c.beats, got, c.bulk)
+				}
+			})
+		}
 	}
 }
 
