@@ -31,16 +31,21 @@ const (
 // Beating says that a flush of beats was under way for so long.
 func (n *Node) Beating(took time.Duration) { n.way.beats.Add(int64(took)) }
 
-// await returns when the next round trip may begin, and how long that took. A nil one gives way to nobody.
-func (w *giveWay) await(life context.Context) time.Duration {
+// await returns when the next round trip may begin, at the latest at a time, and how long that took. A nil one gives way to nobody.
+func (w *giveWay) await(life context.Context, latest time.Time) time.Duration {
 	if w == nil {
 		return 0
 	}
 	start := time.Now()
-	if w.owed = max(0, w.next.Sub(start)); w.owed < leastRest {
+	w.owed = max(0, w.next.Sub(start))
+	rest := min(w.owed, latest.Sub(start))
+	if rest <= 0 { // whoever has waited for so long does not give way any more
+		w.owed = 0
+	}
+	if w.owed < leastRest {
 		return 0
 	}
-	over := time.NewTimer(w.owed)
+	over := time.NewTimer(rest)
 	defer over.Stop()
 	select {
 	case <-over.C:
@@ -49,6 +54,10 @@ func (w *giveWay) await(life context.Context) time.Duration {
 	w.owed = 0
 	return time.Since(start)
 }
+
+// restUntil is until when what waits for a call may rest: for the first quarter of the time in which it must have its answer. What
+// is left is for a lane in which much waits, or whose machine is too busy.
+func (s *Store) restUntil(c *Call) time.Time { return c.Until.Add(-s.Patience() * 3 / 4) }
 
 // tripped says when a round trip began and ended.
 func (w *giveWay) tripped(start, end time.Time) {

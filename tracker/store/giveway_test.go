@@ -18,7 +18,7 @@ func TestBulkCallsGetTheTimeThatBeatsLeave(t *testing.T) {
 				var n Node
 				began, told, used := time.Now(), time.Now(), time.Duration(0)
 				for time.Since(began) < 20*time.Second {
-					if rested := n.way.await(t.Context()); rested != 0 && rested < leastRest {
+					if rested := n.way.await(t.Context(), time.Now().Add(time.Hour)); rested != 0 && rested < leastRest {
 						t.Fatalf("a rest of %v", rested)
 					}
 					start := time.Now()
@@ -41,7 +41,7 @@ func TestBulkCallsDoNotRestForWhatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w giveWay
 		trip := func() time.Duration {
-			rested := w.await(t.Context())
+			rested := w.await(t.Context(), time.Now().Add(time.Hour))
 			start := time.Now()
 			time.Sleep(time.Millisecond)
 			w.tripped(start, time.Now())
@@ -72,11 +72,38 @@ func TestARestIsBounded(t *testing.T) {
 		w.tripped(start, time.Now())
 		gone, end := context.WithCancel(t.Context())
 		end()
-		if rested := w.await(gone); rested > 0 {
+		if rested := w.await(gone, time.Now().Add(time.Hour)); rested > 0 {
 			t.Errorf("calls of a node that is not in use any more rested for %v", rested)
 		}
-		if rested := w.await(t.Context()); rested != longestRest {
+		if rested := w.await(t.Context(), time.Now().Add(time.Hour)); rested != longestRest {
 			t.Errorf("bulk calls rested for %v after a round trip that hung, not %v", rested, longestRest)
+		}
+	})
+}
+
+// Who has waited for a quarter of his time does not give way any more, however much the lane owes; and nothing is owed after it.
+func TestWhatMustBeAnsweredSoonDoesNotRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{opts: Options{Timeout: time.Second}}
+		w := giveWay{since: time.Now()}
+		owe := func() {
+			start := time.Now()
+			time.Sleep(shareWindow)
+			w.beats.Add(int64(time.Hour))
+			w.tripped(start, time.Now())
+		}
+		quarter := s.Patience() / 4
+		for _, c := range []struct{ waited, rest time.Duration }{
+			{0, longestRest}, {quarter - 10*time.Millisecond, 10 * time.Millisecond}, {quarter, 0}, {s.Patience(), 0},
+		} {
+			owe()
+			call := &Call{Until: time.Now().Add(s.Patience() - c.waited)}
+			if rested := w.await(t.Context(), s.restUntil(call)); rested != c.rest {
+				t.Errorf("a call that has waited for %v rested for %v more, not %v", c.waited, rested, c.rest)
+			}
+			if w.owed != 0 {
+				t.Errorf("after that %v is owed", w.owed)
+			}
 		}
 	})
 }

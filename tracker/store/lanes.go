@@ -130,7 +130,7 @@ func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee
 	}()
 	buffer := make([]*Call, 0, perRoundTrip)
 	for len(calls) > 0 {
-		s.metrics.rests.Add(way.await(n.life).Seconds())
+		s.metrics.rests.Add(way.await(n.life, s.restUntil(calls[0])).Seconds())
 		start := time.Now()
 		latest := start.Add(s.LeastTrip(g))
 		for trip = buffer; len(calls) > 0 && len(trip) < perRoundTrip; {
