@@ -98,7 +98,6 @@ func (b *batcher) flush(batch []*Beat) {
 	b.s.store.Exec(context.Background(), b.n, b.exec)
 	b.settling = true
 	now := time.Now()
-	b.n.Beating(now.Sub(start))
 	m := b.s.metrics
 	m.flushes.Inc()
 	m.batchSize.Observe(float64(len(batch)))

@@ -116,8 +116,8 @@ const (
 	bulkPerRoundTrip = 4
 )
 
-// flushCalls is the flush of a node's lanes of calls. A lane that has a way to give rests between round trips.
-func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee, way *giveWay) {
+// flushCalls is the flush of a node's lanes of calls.
+func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {
 	var trip []*Call // of which none has its fate
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,9 +130,7 @@ func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee
 	}()
 	buffer := make([]*Call, 0, perRoundTrip)
 	for len(calls) > 0 {
-		s.metrics.rests.Add(way.await(n.life, s.restUntil(calls[0])).Seconds())
-		start := time.Now()
-		latest := start.Add(s.LeastTrip(g))
+		latest := time.Now().Add(s.LeastTrip(g))
 		for trip = buffer; len(calls) > 0 && len(trip) < perRoundTrip; {
 			c := calls[0]
 			if calls = calls[1:]; c.Until.Before(latest) {
@@ -146,7 +144,6 @@ func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee
 			return
 		}
 		s.execWith(context.Background(), n, trip, g)
-		way.tripped(start, time.Now())
 		for len(trip) > 0 {
 			c := trip[0]
 			trip = trip[1:]

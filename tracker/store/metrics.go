@@ -12,7 +12,6 @@ type metrics struct {
 	unconfirmed prometheus.Counter
 	trips       prometheus.Histogram
 	errors      *prometheus.CounterVec
-	rests       prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -38,16 +37,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Pipelines of calls that went wrong: timeout, unreachable (no connection, or it broke), or refused (Redis said no: memory, " +
 				"replicas, access, loading). Redirections of a Cluster and scripts that it had to be sent are none.",
 		}, []string{"kind"}),
-		rests: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_bulk_rest_seconds_total",
-			Help: "Time for which lists and other answers that take many calls rested between their round trips, so that beats come first.",
-		}),
 	}
 	for _, kind := range []string{"timeout", "unreachable", "refused"} {
 		m.errors.WithLabelValues(kind) // a rate sees only what was there before
 	}
 	if r != nil {
-		r.MustRegister(m.evicts, m.unconfirmed, m.trips, m.errors, m.rests)
+		r.MustRegister(m.evicts, m.unconfirmed, m.trips, m.errors)
 	}
 	return m
 }

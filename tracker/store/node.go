@@ -24,7 +24,6 @@ type Node struct {
 	life    context.Context   // ends when it is not in use any more
 	end     context.CancelFunc
 
-	way    giveWay     // of the bulk lane, to beats
 	silent atomic.Bool // it does not answer; one probe asks whether it does again (deadline.go)
 	mark   mark        // where its flushes write
 	last   []func()    // run when it closes, before its own lanes do; under Store.mu, until then
@@ -105,10 +104,10 @@ func (s *Store) nodeOf(client *redis.Client) *Node {
 	if n == nil || n.client != client {
 		n = &Node{client: client}
 		n.life, n.end = context.WithCancel(context.Background())
-		n.vital = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil, nil) })
-		n.calls = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil, nil) })
-		n.bulk = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, bulkPerRoundTrip, nil, &n.way) })
-		n.durable = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, s.guarantee, nil) })
+		n.vital = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.calls = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
+		n.bulk = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
+		n.durable = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
 		if old := s.nodes[addr]; old != nil {
 			s.retire(old) // the cluster client has replaced its client
 		}
