@@ -15,7 +15,7 @@ const (
 	mayCancel
 	mayCreate
 	mayOperate
-	mayDispatch // new attempts
+	mayDispatch // receive the envelopes of new attempts, with their tokens
 	mayEnroll
 	mayAdmin
 )

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lubdub-io/lubdub/api/token"
 )
 
 // The dashboard disables what a role forbids. It knows that from a file that is made of the table of routes.
@@ -21,14 +23,46 @@ func TestTheDashboardKnowsWhatRolesMayDo(t *testing.T) {
 		}
 	}
 	b.WriteString("};\n")
-	const file = "../ui/src/roles.gen.ts"
+	current(t, "../ui/src/roles.gen.ts", b.Bytes())
+}
+
+// docs/roles.md shows every operation and the tokens that open it.
+func TestDocumentedRoles(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	b.WriteString("<!-- Generated from the table of routes by: make generate -->\n# Roles and operations\n\nFor those who hand out tokens. " +
+		"Control tokens have one role; `lubdub token --role` makes them.\n\n| operation | |")
+	for _, r := range token.Roles {
+		fmt.Fprintf(&b, " %s |", r)
+	}
+	b.WriteString(" task token | worker token |\n| --- | --- |" + strings.Repeat(" --- |", len(token.Roles)+2) + "\n")
+	mark := map[bool]string{true: " yes |", false: " |"}
+	for _, r := range routes {
+		if r.access == forAll {
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s %s` |", r.op, r.method, r.pattern)
+		for _, role := range token.Roles {
+			b.WriteString(mark[permitted[role]&r.needs != 0])
+		}
+		for _, callback := range []string{"t", "w"} {
+			b.WriteString(mark[openedBy[r.op] == "*" || strings.Contains(openedBy[r.op], callback)])
+		}
+		b.WriteByte('\n')
+	}
+	current(t, "../docs/roles.md", b.Bytes())
+}
+
+// current fails if a generated file is not what it would be now, or with -update writes it.
+func current(t *testing.T, file string, want []byte) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if is, err := os.ReadFile(file); err != nil || !bytes.Equal(is, b.Bytes()) {
+	if is, err := os.ReadFile(file); err != nil || !bytes.Equal(is, want) {
 		t.Fatalf("%s is not what the table of routes says (%v); write it with: make generate", file, err)
 	}
 }

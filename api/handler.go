@@ -105,8 +105,14 @@ func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
 	if req.route != nil {
 		m, op = &s.metrics.routes[req.route.index], req.route.op
 	}
+	var r *refusal
 	if err != nil {
-		r := refusalOf(op, err)
+		r = refusalOf(op, err)
+	}
+	if op == opWorkerHeartbeat {
+		s.metrics.workerBeat(r)
+	}
+	if r != nil {
 		s.writeRefusal(ctx, r)
 		return m, r.status
 	}

@@ -225,7 +225,7 @@ func (req *request) answerItems(b *batchRequest) {
 		b.out = jsonscan.AppendString(b.out, clipID(it.body.taskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
-			req.s.metrics.refused.WithLabelValues(r.body.Error).Inc()
+			req.s.metrics.refused.WithLabelValues(kindTask, r.body.Error).Inc()
 			b.out = appendItemRefusal(b.out, r)
 			continue
 		}

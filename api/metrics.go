@@ -19,7 +19,8 @@ type metrics struct {
 	heartbeat *routeMetrics  // of single beats too: what hot does not count
 	unrouted  routeMetrics   // what matches no route, and what is refused before routing
 
-	refused    *prometheus.CounterVec
+	accepted   prometheus.Counter     // beats of workers
+	refused    *prometheus.CounterVec // beats, by kind and code
 	overloaded *prometheus.CounterVec
 
 	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns, starved prometheus.Counter
@@ -50,10 +51,32 @@ func (m *routeMetrics) refuse(status int) {
 	m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
 }
 
+// Kinds of beats, as the label kind of lubdub_http_beats_accepted_total and lubdub_http_beats_refused_total.
+const (
+	kindTask   = "task"
+	kindWorker = "worker"
+)
+
 // refusedBeat counts a single beat that was not answered 200.
 func (m *metrics) refusedBeat(r *refusal) {
 	m.heartbeat.refuse(r.status)
-	m.refused.WithLabelValues(r.body.Error).Inc()
+	m.refused.WithLabelValues(kindTask, r.body.Error).Inc()
+}
+
+// workerBeat counts a worker's beat; r is nil when it was accepted.
+func (m *metrics) workerBeat(r *refusal) {
+	if r == nil {
+		m.accepted.Inc()
+		return
+	}
+	m.refused.WithLabelValues(kindWorker, r.body.Error).Inc()
+}
+
+func acceptedBeats(kind string) prometheus.CounterOpts {
+	return prometheus.CounterOpts{
+		Name: "lubdub_http_beats_accepted_total", Help: "Heartbeats answered 200, by kind (task: alone or in batches; worker).",
+		ConstLabels: prometheus.Labels{"kind": kind},
+	}
 }
 
 func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
@@ -65,8 +88,10 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "lubdub_http_requests_total", Help: "Requests by method, route pattern and status.",
 		}, []string{"method", "route", "status"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_http_beats_refused_total", Help: "Beats refused, alone or in batches, by error code.",
-		}, []string{"code"}),
+			Name: "lubdub_http_beats_refused_total",
+			Help: "Heartbeats refused, by kind (task: alone or in batches; worker) and error code.",
+		}, []string{"kind", "code"}),
+		accepted: prometheus.NewCounter(acceptedBeats(kindWorker)),
 		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_overloaded_total",
 			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, body_bytes, event_streams (503), " +
@@ -83,7 +108,9 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			"Tries to take a connection for which there was no file descriptor left. Each is tried again."),
 	}
 	for _, code := range []string{v1.CodeOverloaded, v1.CodeStoreUnavailable} {
-		m.refused.WithLabelValues(code) // a rate sees only what was there before
+		for _, kind := range []string{kindTask, kindWorker} {
+			m.refused.WithLabelValues(kind, code) // a rate sees only what was there before
+		}
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
@@ -121,9 +148,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
 		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lubdub_http_beats_accepted_total", Help: "Beats answered 200, alone or in batches.",
-		}, m.hot.accepted),
+		prometheus.NewCounterFunc(acceptedBeats(kindTask), m.hot.accepted),
+		m.accepted,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lubdub_http_token_cache_hits_total", Help: "Tokens that the cache knew.",
 		}, m.hot.cacheHits),

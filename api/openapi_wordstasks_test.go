@@ -92,7 +92,8 @@ var taskWords = map[string]words{
 	opNextAttempt: {
 		tag: "tasks", summary: "Ask for the next attempt",
 		description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same " +
-			"answer. 201 with the envelope, or 202 with the task when it waits in its queue.",
+			"answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for an operator, whose role does not include " +
+			"the tokens of attempts: a dispatcher receives the envelope by sending the same request.",
 		request: v1.NextAttemptRequest{}, requestExamples: []example{{"second", `{"fromAttempt":1}`}},
 		answers: map[int]any{201: v1.TaskEnvelope{}, 202: v1.Task{}}, errors: []int{404, 409},
 	},

@@ -16,8 +16,8 @@ import (
 var openedBy = map[string]string{
 	opStarted: "tw", opHeartbeat: "tw", opCompleted: "tw", opHeartbeats: "*",
 
-	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opCancel: "soda", opNextAttempt: "da",
-	opCancelTasks: "soda", opRetryTasks: "da", opGetRun: "vsoda", opCancelRun: "soda",
+	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opCancel: "soda", opNextAttempt: "oda",
+	opCancelTasks: "soda", opRetryTasks: "oda", opGetRun: "vsoda", opCancelRun: "soda",
 
 	opRegister: "ea", opWorkerHeartbeat: "w", opDeregister: "odaw", opDrainWorker: "odaw", opResumeWorker: "oda", opOfflineWorker: "oda",
 	opCordonWorker: "oda", opUncordonWorker: "oda", opCordonWorkers: "oda", opUncordonWorkers: "oda", opResumeWorkers: "oda",

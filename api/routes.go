@@ -141,7 +141,7 @@ var routes = []*route{
 	},
 	{
 		method: "POST", pattern: "/v1/tasks/{taskId}/attempts", op: opNextAttempt,
-		access: forControl, needs: mayDispatch, handle: (*request).nextAttempt,
+		access: forControl, needs: mayOperate, handle: (*request).nextAttempt,
 	},
 	{
 		method: "POST", pattern: "/v1/tasks:cancel", op: opCancelTasks,
@@ -149,7 +149,7 @@ var routes = []*route{
 	},
 	{
 		method: "POST", pattern: "/v1/tasks:retry", op: opRetryTasks,
-		access: forControl, needs: mayDispatch, handle: (*request).retryTasks,
+		access: forControl, needs: mayOperate, handle: (*request).retryTasks,
 	},
 	{method: "GET", pattern: "/v1/runs/{runId}", op: opGetRun, access: forControl, needs: mayReadTasks, handle: (*request).getRun},
 	{

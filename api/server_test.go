@@ -206,12 +206,14 @@ func TestMetricsHaveNoIDs(t *testing.T) {
 		}
 	}
 	want := `
-# HELP lubdub_http_beats_refused_total Beats refused, alone or in batches, by error code.
+# HELP lubdub_http_beats_refused_total Heartbeats refused, by kind (task: alone or in batches; worker) and error code.
 # TYPE lubdub_http_beats_refused_total counter
-lubdub_http_beats_refused_total{code="invalid_request"} 1
-lubdub_http_beats_refused_total{code="overloaded"} 0
-lubdub_http_beats_refused_total{code="store_unavailable"} 0
-lubdub_http_beats_refused_total{code="unauthorized"} 1
+lubdub_http_beats_refused_total{code="invalid_request",kind="task"} 1
+lubdub_http_beats_refused_total{code="overloaded",kind="task"} 0
+lubdub_http_beats_refused_total{code="overloaded",kind="worker"} 0
+lubdub_http_beats_refused_total{code="store_unavailable",kind="task"} 0
+lubdub_http_beats_refused_total{code="store_unavailable",kind="worker"} 0
+lubdub_http_beats_refused_total{code="unauthorized",kind="task"} 1
 `
 	if err := testutil.GatherAndCompare(e.reg, strings.NewReader(want), "lubdub_http_beats_refused_total"); err != nil {
 		t.Error(err)
@@ -243,7 +245,11 @@ func (e *env) metric(name string) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.Metric[0].GetCounter().GetValue() + f.Metric[0].GetGauge().GetValue()
+			sum := 0.0
+			for _, m := range f.Metric {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+			return sum
 		}
 	}
 	e.t.Fatalf("no metric %s", name)

@@ -164,6 +164,11 @@ func (req *request) nextAttempt() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if made.Envelope != nil && permitted[req.who.claims.Role]&mayDispatch == 0 {
+		// An operator may retry a task, but not run it: the envelope's token is for a dispatcher, which gets it by asking again.
+		_, task, err := req.getTask()
+		return fasthttp.StatusAccepted, task, err
+	}
 	answer, err := req.s.created(made)
 	if made.Envelope == nil {
 		return fasthttp.StatusAccepted, answer, err

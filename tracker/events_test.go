@@ -53,7 +53,8 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 				"", ""),
 			by(trackertest.StoredEvent{Subject: "t2"}, "task.started", 1, "w1", ""), by(trackertest.StoredEvent{Subject: "t2"}, "task.succeeded", 1,
 				"w1", ""),
-			by(hired, "worker.registered", 0, w1, ""), by(hired, "worker.offline", 0, w1, swept), by(hired, "worker.recovered", 0, w1, swept),
+			by(hired, "worker.registered", 0, w1, ""), by(hired, "worker.offline", 0, w1, swept), by(hired, "worker.tasks_recovered", 0, w1, swept),
+			by(hired, "worker.recovered", 0, w1, swept),
 			by(machine, "machine.online", 0, w1, ""), by(machine, "machine.offline", 0, w1, swept),
 		}
 		for range c.Shards() {

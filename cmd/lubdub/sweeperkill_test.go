@@ -136,7 +136,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 			t.Errorf("%s was requeued %d times", task, n)
 		}
 	}
-	if events["task.retrying"] != workers*each || events["worker.offline"] != workers || events["worker.recovered"] != workers {
+	if events["task.retrying"] != workers*each || events["worker.offline"] != workers || events["worker.tasks_recovered"] != workers {
 		t.Errorf("%d tasks were requeued of %d workers' %d: %v", len(perTask), workers, workers*each, events)
 	}
 	var sample v1.TaskList

@@ -18,6 +18,8 @@ if f[1] then
 end
 if redis.call('EXISTS', KEYS[3]) == 1 then return {0} end
 redis.call('ZREM', KEYS[2], name)
-write_event(KEYS[1], 'worker.recovered', {scope = ARGV[1], subject = ARGV[2], queue = f[2], worker = ARGV[2],
-  machine = f[1]}, '{"attempts":' .. taken .. '}')
+for _, kind in ipairs({'worker.tasks_recovered', 'worker.recovered'}) do -- the second is its name before 0.2, for one more release
+  write_event(KEYS[1], kind, {scope = ARGV[1], subject = ARGV[2], queue = f[2], worker = ARGV[2], machine = f[1]},
+    '{"attempts":' .. taken .. '}')
+end
 return {1, taken, failed, f[3] and math.max(0, now - f[3]) or ''}

@@ -4,15 +4,27 @@
 --   …:outages, …:braked. On Cluster a call is about one shard only.
 -- ARGV: 1 ms of wall time within which outages count
 -- Reply: wall ms, then for each shard {shard time, ms by which timers, due or workers are overdue, ms for which time stands,
---   outage credit ms within that time, recoveries, events, id of the oldest event, entries of the brake, {sweepers},
+--   outage credit ms within that time, recoveries, events, id of the oldest event, tasks and workers that the brake holds, {sweepers},
 --   {timeouts in use, ms}}
--- Cost: O(timeouts in use + 50 outages) for each shard
+-- Cost: O(timeouts in use + 50 outages + 100 entries of the brake) for each shard
 --#include lib/clock.lua
 --#include lib/outage.lua
 local reply, KEYS_PER_SHARD, NEVER = {now}, 10, 9007199254740991
 local function overdue(key, at)
   local head = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
   return math.max(0, at - head)
+end
+-- The entries of the brake that are in force, without those about whole scopes (lib/brake.lua). Beyond SAMPLE entries it may count
+-- some scopes, never none for some.
+local SAMPLE = 100
+local function held(key, L)
+  local from = '(' .. string.format('%.0f', L)
+  local count = redis.call('ZCOUNT', key, from, '(9007199254740991')
+  for _, entry in ipairs(count > 0 and redis.call('ZRANGEBYSCORE', key, from, '(9007199254740991', 'LIMIT', 0, SAMPLE) or {}) do
+    local kind = string.sub(entry, 1, 2)
+    if kind == 'r:' or kind == 'e:' then count = count - 1 end
+  end
+  return count
 end
 for k = 1, #KEYS, KEYS_PER_SHARD do
   local L, clock = shard_time(KEYS[k]), redis.call('HMGET', KEYS[k], 'L', 'm')
@@ -26,7 +38,7 @@ for k = 1, #KEYS, KEYS_PER_SHARD do
   local first = redis.call('XRANGE', KEYS[k + 7], '-', '+', 'COUNT', 1)[1]
   reply[#reply + 1] = {L, math.max(overdue(KEYS[k + 1], L), overdue(KEYS[k + 2], now), overdue(KEYS[k + 3], L)), stopped, credit,
     redis.call('ZCOUNT', KEYS[k + 6], '-inf', '(9007199254740991'), redis.call('XLEN', KEYS[k + 7]), first and first[1] or '',
-    redis.call('ZCOUNT', KEYS[k + 9], '-inf', '(9007199254740991'),
+    held(KEYS[k + 9], L),
     redis.call('ZRANGEBYSCORE', KEYS[k + 5], now - 1000, now), redis.call('SMEMBERS', KEYS[k + 4])}
 end
 return reply

@@ -11,7 +11,7 @@ var EventTypes = []string{
 	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
 	"task.succeeded", "task.failed", "task.cancelled",
 	"worker.registered", "worker.late", "worker.cordoned", "worker.uncordoned", "worker.draining", "worker.resumed", "worker.offline",
-	"worker.recovered",
+	"worker.tasks_recovered", "worker.recovered", // the same under its old name, for one release
 	"worker.flapping", "worker.identity_conflict",
 	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
 	"queue.paused", "queue.resumed",

@@ -92,12 +92,17 @@ func readShards(re store.Reply, shards []int) (found []Shard, timeouts [][]strin
 	return found, timeouts
 }
 
+// noTimeout is the timeout of attempts that stay alive by their worker's heartbeats, so they are never overdue themselves.
+const noTimeout = "0"
+
 // silentCall asks by how much attempts of a shard are overdue.
 func (s *Service) silentCall(shard int, timeouts []string) *store.Call {
 	k := s.store.Keys[shard]
-	keys, args := []string{k.Clock}, make([]any, len(timeouts))
-	for i, timeout := range timeouts {
-		keys, args[i] = append(keys, k.Beats(timeout)), timeout
+	keys, args := []string{k.Clock}, make([]any, 0, len(timeouts))
+	for _, timeout := range timeouts {
+		if timeout != noTimeout {
+			keys, args = append(keys, k.Beats(timeout)), append(args, timeout)
+		}
 	}
 	return store.NewCall(shard, s.scripts.silent, keys, args...)
 }

@@ -19,7 +19,7 @@ type System struct {
 	// Differing are the settings that are not the same on all replicas, by name.
 	Differing     []string
 	BrakeShare    int   // percent; 0: there is no brake
-	Held          int   // entries of the brake: tasks and workers that it holds, and scopes that were released or told of
+	Held          int   // tasks and workers that the brake holds
 	ReconcileRate int   // entries a second
 	Examined      int64 // entries that the reconciler has looked at in the last hour
 	Repaired      int64 // of them those that it has repaired
@@ -42,7 +42,7 @@ type Shard struct {
 	Recoveries   int           // of workers that are not done
 	Events       int           // in its stream
 	EventsFor    time.Duration // age of the oldest of them
-	Held         int           // entries of the mass expiry brake
+	Held         int           // tasks and workers that the mass-expiry brake holds
 
 	sweepers []string
 }

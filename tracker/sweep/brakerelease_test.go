@@ -24,7 +24,9 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		elsewhere := tracker.Scope{Tenant: "other", Workspace: "prod"}
 		herd(h, 60, func(n *tracker.NewTask) { n.Scope = elsewhere })
 		h.Advance(brakeTimeout + justOver)
+		wantHeld(h, 0)
 		wantSweep(h, 120, 0)
+		wantHeld(h, 120)
 		h.Advance(4 * time.Second)
 		herd(h, 50)
 		h.Advance(brakeTimeout - 8*time.Second)
@@ -33,8 +35,10 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 			h.Fatalf("%+v %v", r, err)
 		}
 		wantSweep(h, 0, 60) // those of the other scope are held on
+		wantHeld(h, 60)     // the release is no hold
 		h.Advance(8*time.Second + justOver)
 		wantSweep(h, 0, 110) // of the released none is held any more, of the other all have had their time
+		wantHeld(h, 0)
 		h.Advance(7 * time.Second)
 		if s := h.MustSweep(); s.StaleWorkers != 60 || s.MassExpiryHeld != 0 {
 			h.Fatalf("%+v", s)
@@ -48,6 +52,26 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 			h.WantCode(err, tracker.Invalid)
 		}
 	}, trackertest.Braked)
+}
+
+// wantHeld fails unless operators see that the brake holds so many tasks and workers.
+func wantHeld(h *trackertest.Harness, want int) {
+	h.Helper()
+	s, err := h.Replica().System(h.Ctx) // another replica, as one remembers its answer for a second
+	if err != nil || s.Held != want {
+		h.Fatalf("the brake is said to hold %d, want %d (%v)", s.Held, want, err)
+	}
+}
+
+// A release where the brake holds nothing, or is off, is no hold.
+func TestAReleaseIsNoHold(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		if _, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
+			h.Fatal(err)
+		}
+		wantHeld(h, 0)
+	})
 }
 
 // While a release lists what is held, holds of others end.

@@ -141,7 +141,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v %v", r, err)
 			}
 			c.WantRepairs("stuck_recovery")
-			if r := c.MustSweep(); r.Recovered != 3 || c.Events(id)["worker.recovered"] != 1 {
+			if r := c.MustSweep(); r.Recovered != 3 || c.Events(id)["worker.tasks_recovered"] != 1 {
 				c.Fatalf("%+v", r)
 			}
 		},

@@ -156,7 +156,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 			t.Fatalf("after %d calls: recoveries are left: %v", n, left)
 		}
 	}
-	if events["worker.offline"] != 1 || events["worker.recovered"] != 1 || events["machine.offline"] != 1 {
+	if events["worker.offline"] != 1 || events["worker.tasks_recovered"] != 1 || events["machine.offline"] != 1 {
 		t.Fatalf("after %d calls: %v", n, events)
 	}
 	return made

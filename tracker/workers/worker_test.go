@@ -105,7 +105,7 @@ func TestWorkerIsSuperseded(t *testing.T) {
 			h.Fatalf("the machine's status went up and down: %v", e)
 		}
 		h.MustSweep()
-		if e := h.Events(first.WorkerID); e["worker.offline"] != 1 || e["worker.recovered"] != 1 {
+		if e := h.Events(first.WorkerID); e["worker.offline"] != 1 || e["worker.tasks_recovered"] != 1 {
 			h.Fatalf("%v", e)
 		}
 	})
@@ -173,7 +173,7 @@ func TestWorkerStale(t *testing.T) {
 			h.Fatalf("%+v", m)
 		}
 		e := h.Events("")
-		if e["worker.late"] != 1 || e["worker.offline"] != 1 || e["worker.recovered"] != 1 || e["machine.offline"] != 1 {
+		if e["worker.late"] != 1 || e["worker.offline"] != 1 || e["worker.tasks_recovered"] != 1 || e["machine.offline"] != 1 {
 			h.Fatalf("%v", e)
 		}
 		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, dead, tracker.WorkerBeat{})
@@ -246,7 +246,7 @@ func TestWorkerEnds(t *testing.T) {
 		if m := h.MustMachine("host-1"); m.Status != tracker.Offline || m.StaleCount != 0 {
 			h.Fatalf("%+v", m)
 		}
-		if e := h.Events(""); e["worker.recovered"] != 2 || e["worker.offline"] != 2 || e["machine.offline"] != 1 {
+		if e := h.Events(""); e["worker.tasks_recovered"] != 2 || e["worker.offline"] != 2 || e["machine.offline"] != 1 {
 			h.Fatalf("recovered at once, not by the next sweep: %v", e)
 		}
 		_, err = h.ResumeWorker(h.Ctx, trackertest.Scope, a, "")

@@ -21,7 +21,7 @@ const pause = 2000; // ms between two rounds, at least
 const atMost = 20_000;
 const order = ['LOST', 'LATE', 'DRAINING', 'FRESH', 'OFFLINE'];
 
-const fromEvent: Record<string, string> = { 'worker.late': 'LATE', 'worker.offline': 'OFFLINE', 'worker.recovered': 'FRESH', 'worker.draining': 'DRAINING' };
+const fromEvent: Record<string, string> = { 'worker.late': 'LATE', 'worker.offline': 'OFFLINE', 'worker.draining': 'DRAINING' };
 
 interface Fleet { cells: Cell[]; counts: Record<string, number>; error: ApiError | null; at: number; whole: boolean; capped: boolean; again: () => void }
 

@@ -1,0 +1,44 @@
+package stats_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// Nothing is overdue while every task is healthy, however it stays alive: by its own heartbeats, by its worker's, or by waiting.
+// A silent task is overdue by the time since its timeout.
+func TestHealthyTasksAreNotOverdue(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		c := trackertest.NewCrew(h)
+		c.Hire("w")
+		c.MustHolding("w", 2) // alive by their worker's heartbeats
+		c.MustQueue("waiting", "x", func(n *tracker.NewTask) { n.WorkerID = "" })
+		own := h.Running(func(n *tracker.NewTask) { n.HeartbeatTimeout = time.Minute })
+		overdue := func() (most time.Duration) {
+			h.Helper()
+			s, err := h.Replica().System(h.Ctx) // another replica, as one remembers its answer for a second
+			if err != nil {
+				h.Fatal(err)
+			}
+			for _, shard := range s.Shards {
+				most = max(most, shard.Overdue)
+			}
+			return most
+		}
+		for range 10 {
+			h.AdvanceAlive(30*time.Second, c.IDs["w"])
+			h.MustBeat(own, "")
+			if late := overdue(); late != 0 {
+				h.Fatalf("every task is healthy, and one is overdue by %v", late)
+			}
+		}
+		h.AdvanceAlive(80*time.Second, c.IDs["w"])
+		if late := overdue(); late < 19*time.Second || late > 21*time.Second {
+			h.Errorf("a task has been silent for 80 s of a timeout of 60 s, and is overdue by %v", late)
+		}
+	})
+}
