@@ -65,7 +65,7 @@ var rules = []rule{
 	{"api", []string{module + "/sdk/go/client", module + "/sdk/go/worker"}, "the server knows the wire types and no client"},
 	{"api/token", []string{module + "/", "github.com/redis", "github.com/valyala"}, "tokens know neither HTTP nor the domain"},
 	{"api/internal/jsonscan", []string{module + "/", "github.com/"}, "the scanner knows JSON and nothing of ours"},
-	{"api/internal/conn", []string{module + "/api/token", module + "/tracker", module + "/sdk", "github.com/"},
+	{"api/internal/conn", []string{module + "/api/token", module + "/tracker", module + "/sdk", "github.com/valyala", "github.com/redis"},
 		"connections know neither routes nor tokens"},
 	{"api/internal/evloop",
 		[]string{module + "/api/v1", module + "/api/token", module + "/tracker", "github.com/valyala"},

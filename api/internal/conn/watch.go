@@ -158,6 +158,7 @@ func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
 // add takes a connection over. The watch runs while there is one.
 func (w *Watch) add(c net.Conn) net.Conn {
 	p := &Conn{Conn: c, watch: w, came: time.Now().UnixNano()}
+	p.reading.Store(true) // its goroutine is about to
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
