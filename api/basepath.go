@@ -32,8 +32,3 @@ func (s *Server) leaveBase(ctx *fasthttp.RequestCtx) {
 		ctx.Request.Header.SetRequestURIBytes(bytes.Clone(s.underBase(target)))
 	}
 }
-
-// limitBody is asked before a body is read.
-func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit(h.Method(), s.underBase(h.RequestURI()))}
-}

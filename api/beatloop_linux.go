@@ -88,7 +88,9 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	} else if !s.remember(opened, now) {
 		return false
 	}
-	c.Known()
+	if c.Stranger() {
+		c.Known(who.holder())
+	}
 	l.count.inFlight.Add(1)
 	b := l.take()
 	b.conn, b.start, b.who, b.now = c, l.loop.Now(), who, now

@@ -17,14 +17,17 @@ import (
 // What clients are told on connections that are refused or cut.
 
 // bounded returns ln with at most maxConns connections.
-func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns int, slow bool) net.Listener {
-	return watch.Listen(ln, s.bound(maxConns, slow))
+func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns, reserve int, slow bool) net.Listener {
+	return watch.Listen(ln, s.bound(maxConns, reserve, slow))
 }
 
-func (s *Server) bound(maxConns int, slow bool) conn.Bound {
+// reserveOf returns how many connections beyond the limit may be open that have shown no valid token, while all others have.
+func reserveOf(maxConns int) int { return max(1, min(maxConns/8, conn.MostReserve)) }
+
+func (s *Server) bound(maxConns, reserve int, slow bool) conn.Bound {
 	starved := new(logs.Limiter)
 	return conn.Bound{
-		Max: maxConns, Slow: slow, Refuse: s.refuseConn, Rejected: s.metrics.rejectedConns.Inc,
+		Max: maxConns, Reserve: reserve, Slow: slow, Refuse: s.refuseConn, Rejected: s.metrics.rejectedConns.Inc,
 		Starved: func(err error) {
 			s.metrics.starved.Inc()
 			if more, ok := starved.Allow(time.Now()); ok {
@@ -60,6 +63,9 @@ var (
 	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
 	errMadeRoom = closing(overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 		"send the request whole, on a new connection"))
+	// errOverShare tells the same to a client that has shown a valid token.
+	errOverShare = closing(overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
+		"than others that need one; use fewer connections, and send the request again, on a new one"))
 	// errStopping tells who has sent part of a request why the rest is not waited for.
 	errStopping = closing(overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
 )

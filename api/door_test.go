@@ -209,18 +209,17 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 		conns = append(conns, c)
 	}
 	e.waiting(len(requests))
-	for range 3 {
-		c := e.dial()
-		if got := c.ends(); !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1") {
-			t.Errorf("one more: %q", got)
-		}
+	e.dial()
+	for range 3 { // who comes without a token gives way to the next
+		e.waiting(len(requests) + reserveOf(len(requests)))
+		e.taken(e.dial())
 	}
 	for i, c := range conns {
 		if status, body := c.send("GET /livez HTTP/1.1\nHost: x\n\n").status(); status != 200 {
 			t.Errorf("%s lost its connection: %d %s", requests[i].path, status, body)
 		}
 	}
-	if open, leaving := e.s.watch.Count(); open != len(conns) || leaving != 0 {
+	if open, leaving := e.s.watch.Count(); open-leaving != len(conns)+1 {
 		t.Errorf("%d are open, %d of them leave", open, leaving)
 	}
 }
@@ -318,7 +317,8 @@ func endsWithHalves(t *testing.T, withoutLoop bool) {
 		"half of a second one": e.dial().send("GET /livez HTTP/1.1\nHost: x\n\n"),
 	}
 	halves["half of a second one"].status()
-	halves["half of a second one"].send("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: 1000000\n\n")
+	halves["half of a second one"].send("POST /v1/tasks HTTP/1.1\nHost: x\nAuthorization: Bearer " + e.control(roleAdmin) +
+		"\nContent-Length: 1000000\n\n")
 	e.bodiesHeld(1000000) // it has begun
 	e.waiting(len(halves))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -22,9 +22,9 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 	front, err := evloop.Listen(tcp, evloop.Config{
 		Loops: s.cfg.EventLoops, Pace: s.cfg.BeatPace, ShareFrom: s.cfg.answersShared(), Handler: s.newLoopHandler,
 		Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
-		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, false),
+		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, reserveOf(s.cfg.MaxConns), false),
 		ReadTimeout: s.cfg.ReadTimeout, WriteTimeout: s.cfg.WriteTimeout, IdleTimeout: s.cfg.IdleTimeout,
-		MaxRequest: maxLoopRequest, Bodies: s.bodies, Panicked: s.loopPanicked,
+		MaxRequest: conn.SmallBody, Panicked: s.loopPanicked,
 	})
 	if err != nil {
 		return nil, false, err
@@ -32,9 +32,6 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 	context.AfterFunc(s.gaveUp, front.GiveUp)
 	return front.Gate(), true, nil
 }
-
-// maxLoopRequest is the most that a request which a loop keeps may have: fasthttp's bound of headers, and the largest body of beats.
-const maxLoopRequest = limitHeaders + limitBatch
 
 // eventLoops returns how many loops a server has unless it is told.
 func eventLoops() int { return evloop.LoopsFor(runtime.GOMAXPROCS(0)) }

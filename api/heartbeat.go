@@ -68,7 +68,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	if r != nil {
 		return r
 	}
-	conn.Known(ctx.Conn())
+	conn.Known(ctx.Conn(), who.holder())
 	a := who.task()
 	if a != nil {
 		if r := checkTask(a, id); r != nil {

@@ -170,7 +170,7 @@ func (req *request) judge(it *batchItem) *refusal {
 	if r != nil {
 		return r
 	}
-	conn.Known(req.ctx.Conn())
+	conn.Known(req.ctx.Conn(), who.holder())
 	a := who.task()
 	if a == nil {
 		return errNotTask

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -64,7 +66,7 @@ func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
 	}
 }
 
-// dialAndAnnounce opens a connection and announces a body that does not come.
+// dialAndAnnounce opens a connection and announces a batch that does not come.
 func (e *env) dialAndAnnounce(header string) net.Conn {
 	e.t.Helper()
 	c, err := e.ln.Dial()
@@ -85,6 +87,12 @@ func (e *env) bodiesHeld(want int64) {
 	})
 }
 
+// bearer is the header of a control token of its own.
+func (e *env) bearer(subject string) string {
+	e.t.Helper()
+	return "Authorization: Bearer " + e.controlOf(token.Control{Role: roleAdmin, Subject: subject, TTL: time.Hour}) + "\r\n"
+}
+
 // Bodies that are announced and not sent take the memory that they may, and one more is refused; beats are not. However
 // a request ends, what it held is given back.
 func TestAnnouncedBodiesAreBounded(t *testing.T) {
@@ -99,10 +107,10 @@ func TestAnnouncedBodiesAreBounded(t *testing.T) {
 			e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 * size })
 			var conns []net.Conn
 			for i := range 4 {
-				conns = append(conns, e.dialAndAnnounce(header))
+				conns = append(conns, e.dialAndAnnounce(e.bearer(fmt.Sprint("s", i))+header))
 				e.bodiesHeld(int64(i+1) * size)
 			}
-			over := e.dialAndAnnounce(header)
+			over := e.dialAndAnnounce(e.bearer("another") + header)
 			answers := bufio.NewReader(over)
 			res, err := http.ReadResponse(answers, nil)
 			if err == nil && res.StatusCode == http.StatusContinue {
@@ -129,8 +137,8 @@ func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
 	e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 << 20 })
 	pad := strings.Repeat(" ", 1<<20)
 	for range 10 { // on one connection that is kept alive
-		e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`+pad).want(200)
-		e.do("POST", "/v1/heartbeats", "", `{"heartbeats":`+pad).want(400)
+		e.do("POST", "/v1/heartbeats", e.control(roleAdmin), `{"heartbeats":[{"taskId":"task_1","attempt":1}]}`+pad).want(200)
+		e.do("POST", "/v1/heartbeats", e.control(roleAdmin), `{"heartbeats":`+pad).want(400)
 	}
 	e.bodiesHeld(0)
 }
@@ -140,7 +148,7 @@ func TestABodyThatIsGivenUpIsGivenBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	const size = 1 << 20
-	c := e.dialAndAnnounce(fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2))
+	c := e.dialAndAnnounce(e.bearer("s") + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size-2))
 	e.bodiesHeld(size)
 	if _, err := io.WriteString(c, strings.Repeat(" ", size-2)+"\r\n"); err != nil {
 		t.Fatal(err)

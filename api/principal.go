@@ -12,6 +12,7 @@ import (
 // principal is whoever a request comes from: what its token says, verified once and then remembered, and what requests derive
 // from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
 type principal struct {
+	name    string                 // tells the token from others
 	claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
 	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
 	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
@@ -89,6 +90,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	}
 	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
 	p := &e.Value
+	p.name = tokenName(text)
 	if c.Kind != token.KindTask {
 		p.claims = c
 		return &openedToken{e, c}
@@ -119,7 +121,7 @@ func (req *request) authenticate() *refusal {
 		return r
 	}
 	req.who = who
-	conn.Known(req.ctx.Conn())
+	conn.Known(req.ctx.Conn(), who.holder())
 	return nil
 }
 

@@ -140,12 +140,12 @@ func (s *Server) Serve(ln net.Listener) error {
 	if ok {
 		return s.http.Serve(gate)
 	}
-	return s.http.Serve(s.bounded(ln, s.watch, s.cfg.MaxConns, s.cfg.TLS != nil))
+	return s.http.Serve(s.bounded(ln, s.watch, s.cfg.MaxConns, reserveOf(s.cfg.MaxConns), s.cfg.TLS != nil))
 }
 
 // ServeAdmin answers AdminHandler's requests until Shutdown, then returns nil.
 func (s *Server) ServeAdmin(ln net.Listener) error {
-	return s.admin.Serve(s.bounded(ln, s.adminWatch, maxAdminConns, true))
+	return s.admin.Serve(s.bounded(ln, s.adminWatch, maxAdminConns, 0, true))
 }
 
 const (
@@ -211,15 +211,16 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, conn.MadeRoom):
 		conn.MuteUnheard(ctx.Conn())
 		r = errMadeRoom
+	case errors.Is(err, conn.OverShare):
+		conn.MuteUnheard(ctx.Conn())
+		r = errOverShare
 	case errors.Is(err, conn.Stopping):
 		conn.MuteUnheard(ctx.Conn())
 		r = errStopping
 	case errors.Is(err, conn.ErrNoRoom):
 		r = noRoomForBody(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		limit := bodyLimit(ctx.Request.Header.Method(), s.underBase(ctx.Request.Header.RequestURI()))
-		r = refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
-			fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
+		r = s.refusedBody(ctx)
 	case errors.As(err, &small):
 		r = refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
 	case errors.As(err, &timeout) && timeout.Timeout():

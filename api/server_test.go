@@ -174,12 +174,24 @@ func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {
 	if _, err := first.Read(make([]byte, 1)); err != nil { // it is being served
 		t.Fatal(err)
 	}
-	second, err := e.ln.Dial()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	defer close(finish)
+	e.fake.ready = func() error { close(begun); <-finish; return nil }
+	second, err := e.ln.Dial() // takes the place of those who have not shown a token
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	b, err := io.ReadAll(second)
+	if _, err := io.WriteString(second, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	third, err := e.ln.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	b, err := io.ReadAll(third)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,22 +13,28 @@ import (
 const (
 	// Spare is how many connections a server should take beyond a listener's Max, so that its own refusal, which has no
 	// JSON and no Retry-After, is hardly ever seen.
-	Spare = 64
+	Spare = MostReserve + 64
+	// MostReserve is the largest Reserve.
+	MostReserve = 64
 	// MaxHandshakes bounds how many refused clients are told why over TLS at a time; more are cut off.
 	MaxHandshakes = 64
+
+	// mostLeaving is how many connections that were cut may not be closed yet.
+	mostLeaving = 32
 )
 
 // Bound says how many connections a listener takes, and what becomes of the others.
 type Bound struct {
-	Max      int             // open connections; one more is refused where nobody gives way
+	Max      int             // open connections; one more is refused where no other gives way
+	Reserve  int             // so many more may be open, while Max have shown a valid token: how others come to show theirs
 	Slow     bool            // answers may take a client's word first, as over TLS
 	Refuse   func(io.Writer) // answers a connection that is refused
 	Rejected func()          // called for each that is
 	Starved  func(error)     // called for each try to take a connection that found no file descriptor
 }
 
-// Listener bounds the connections of a server. When all are in use, the one that has been idle longest and has shown no valid
-// token gives way to the next; if there is none, the next is refused at once. It survives a lack of file descriptors.
+// Listener bounds the connections of a server. When all are in use, another gives way to the next; if there is none that may, the
+// next is refused at once. It survives a lack of file descriptors.
 type Listener struct {
 	net.Listener
 	watch *Watch
@@ -44,6 +50,7 @@ func (w *Watch) Listen(ln net.Listener, b Bound) *Listener {
 	l := &Listener{Listener: ln, watch: w, bound: b, closed: make(chan struct{})}
 	w.mu.Lock()
 	w.listeners = append(w.listeners, l)
+	w.most.Store(max(w.most.Load(), int64(b.Max)))
 	deaf := w.deaf
 	w.mu.Unlock()
 	if deaf {
@@ -133,20 +140,26 @@ func (l *Listener) Starve(err error) {
 }
 
 // Room reports whether one more connection may come, and makes room where it can.
-func (l *Listener) Room() bool { return l.fit(l.bound.Max - 1) }
+func (l *Listener) Room() bool { return l.fit(1) }
 
 // Spared has others give way for those that were cut and stay, as they have begun a request in the meantime.
-func (l *Listener) Spared() { l.fit(l.bound.Max) }
+func (l *Listener) Spared() {
+	l.fit(0)
+	if l.watch.members.count() > l.bound.Max {
+		l.watch.cutMember(nil)
+	}
+}
 
-// fit cuts strangers until most connections are left, and reports whether that could be done. Those that were cut do not count,
+// fit cuts strangers until there is room for so many more, and reports whether that could be done. Those that were cut do not count,
 // but stay for the moment that their goroutines take to end.
-func (l *Listener) fit(most int) bool {
+func (l *Listener) fit(more int) bool {
 	for {
 		open, leaving := l.watch.Count()
-		if open-leaving <= most {
+		want := open - leaving + more
+		if want <= l.bound.Max || want <= l.bound.Max+l.bound.Reserve && want-l.watch.members.count() <= l.bound.Reserve {
 			return true
 		}
-		if leaving >= Spare/2 || !l.watch.cutStranger() {
+		if leaving >= mostLeaving || !l.watch.cutStranger() {
 			return false
 		}
 	}

@@ -4,15 +4,17 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // Others have connections that a watch counts, and may cut, while they keep them by other means. For a request they may lend one to
 // the watch. Their methods may be called from any goroutine.
 type Others interface {
-	Open() (open, leaving int) // how many there are, lent ones included, and how many of those that are not were cut
-	Strangers(yield func(Stranger))
-	Waiting() []net.Addr // whose bytes are waited for
-	StopReading()        // cuts whoever waits for bytes: the server is stopping
+	Open() (open, leaving int)  // how many there are, lent ones included, and how many of those that are not were cut
+	Each(yield func(Candidate)) // those that are not lent
+	Waiting() []net.Addr        // whose bytes are waited for
+	StopReading()               // cuts whoever waits for bytes: the server is stopping
 }
 
 // Join has others' connections count as the watch's, until they Part.
@@ -34,24 +36,24 @@ func (w *Watch) Part(o Others) {
 // lent is what a lent connection wants to be told, and tells.
 type lent interface {
 	Close() error
-	Back() bool     // it has gone back, so that Close does nothing
-	Known()         // it has shown a valid token
-	Idle(idle bool) // it is between two requests: what is read next begins one
-	HungUp(func())  // is to be called when the client has ended its side, also when it has already
+	Back() bool                  // it has gone back, so that Close does nothing
+	Known(shares.Holder) *Member // it has shown a valid token
+	Idle(idle bool)              // it is between two requests: what is read next begins one
+	HungUp(func())               // is to be called when the client has ended its side, also when it has already
 }
 
 // Past is what has become of a connection before it was lent.
 type Past struct {
-	Known  bool  // it has shown a valid token
-	Since  int64 // when it last had an answer, or came, in ns since the epoch
-	ReadBy int64 // when the request that has begun must be there, in ns since the epoch; 0: the server that serves it says
-	Why    *Cut  // it was cut, and is to be told why; nil: it was not
+	Member *Member // to whom it belongs; nil: it has shown no valid token
+	Since  int64   // when it last had an answer, or came, in ns since the epoch
+	ReadBy int64   // when the request that has begun must be there, in ns since the epoch; 0: the server that serves it says
+	Why    *Cut    // it was cut, and is to be told why; nil: it was not
 }
 
 // Adopt watches a connection that others lend for a request, until it is closed.
 func (w *Watch) Adopt(c net.Conn, p Past) *Conn {
 	a := &Conn{Conn: c, watch: w, lent: true, came: p.Since, readBy: p.ReadBy}
-	a.known.Store(p.Known)
+	a.member.Store(p.Member)
 	if p.ReadBy != 0 {
 		_ = a.SetReadDeadline(time.Unix(0, p.ReadBy)) // only takes a number down
 	}
@@ -66,8 +68,11 @@ func (w *Watch) Adopt(c net.Conn, p Past) *Conn {
 	return a
 }
 
-// Idle says whether a connection is between two requests. Only those that others have lent want to know.
+// Idle says whether a connection is between two requests.
 func Idle(c net.Conn, idle bool) {
+	if c, ok := c.(*Conn); ok && idle {
+		c.streams.Store(false)
+	}
 	if c, ok := c.(*Conn); ok && c.lent {
 		if l, ok := c.Conn.(lent); ok {
 			l.Idle(idle)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // Conn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
@@ -17,18 +19,25 @@ type Conn struct {
 	watch       *Watch
 	read, write deadline
 
-	body     atomic.Int64 // reserved for the body under way
-	bodyRead int64        // of it, past fasthttp's buffer
+	body     atomic.Int64  // reserved for the body under way
+	bodyOf   shares.Holder // whom that is charged to
+	bodyRead int64         // of it, past fasthttp's buffer
+	refused  error         // why the body under way is not read
+	last     []byte        // what was read last into fasthttp's buffer, which is good until the next read
+	ahead    []byte        // what has been read and is to be read again
 
 	lent    bool                // by others, who count it
 	readBy  int64               // when the request must be there that others have seen begin, ns since the epoch; 0: as is set
 	came    int64               // ns since the epoch
 	heard   bool                // something has been read
 	muted   bool                // nothing is written any more
-	known   atomic.Bool         // it has shown a valid token
 	streams atomic.Bool         // its answer goes on for as long as it likes
+	hungUp  func()              // wakes who writes such an answer; guarded by watch.mu
 	reading atomic.Bool         // it waits for bytes, so no request of its is under way
+	writing atomic.Bool         // it writes an answer
 	why     atomic.Pointer[Cut] // it was cut; nil: it was not
+
+	member atomic.Pointer[Member] // nil: it has shown no valid token
 }
 
 // deadline is when one direction of a connection ends. After the watch has let it pass, setting it again
@@ -102,7 +111,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // Close closes the connection, and releases what its body held.
 func (c *Conn) Close() error {
-	c.watch.bodies.Give(c.body.Swap(0))
+	c.watch.bodies.give(c.bodyOf, c.body.Swap(0))
 	if l, ok := c.Conn.(lent); ok && c.lent {
 		return c.watch.returned(c, l)
 	}
@@ -117,9 +126,14 @@ type Watch struct {
 	writeTimeout time.Duration
 	bodies       *Budget // may be nil
 
-	strangersMu sync.Mutex
+	members members
+	most    atomic.Int64 // how many connections may have shown a valid token
+
+	walkMu      sync.Mutex
 	strangers   []candidate // the next to be cut
 	walked      time.Time   // when none was found
+	over        []candidate // of members, the next to be cut
+	sharesFound time.Time   // when those were found
 
 	mu        sync.Mutex
 	listeners []*Listener
@@ -144,6 +158,7 @@ func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
 // add takes a connection over. The watch runs while there is one.
 func (w *Watch) add(c net.Conn) net.Conn {
 	p := &Conn{Conn: c, watch: w, came: time.Now().UnixNano()}
+	p.reading.Store(true) // its goroutine is about to
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
@@ -211,6 +226,8 @@ func (w *Watch) forget(c *Conn) {
 	}
 	if c.lent {
 		w.lent--
+	} else {
+		w.members.leave(c.member.Load())
 	}
 	delete(w.conns, c)
 	w.endIfEmpty()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/bubble"
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // Deadlines of a watched connection pass as those of any other, and can be set anew.
@@ -104,16 +105,20 @@ type keptStranger struct {
 func (k *kept) Open() (open, leaving int) { return k.open, k.leaving }
 func (k *kept) Waiting() []net.Addr       { return nil }
 func (k *kept) StopReading()              {}
-func (k *kept) Strangers(yield func(Stranger)) {
+func (k *kept) Each(yield func(Candidate)) {
 	for _, s := range k.idle {
-		if s.Idle() {
-			yield(s)
-		}
+		yield(s)
 	}
 }
 
-func (s *keptStranger) Idle() bool   { return !s.gone && !s.begun }
-func (s *keptStranger) Since() int64 { return s.since }
+func (s *keptStranger) State() State {
+	if s.gone || s.begun {
+		return Busy
+	}
+	return Waiting
+}
+func (s *keptStranger) Member() *Member { return nil }
+func (s *keptStranger) Since() int64    { return s.since }
 func (s *keptStranger) Cut(*Cut) bool {
 	s.gone = true
 	s.of.leaving++
@@ -136,7 +141,7 @@ func TestWhoWasSparedIsMadeUpFor(t *testing.T) {
 		} else if want = 4; !l.Room() {
 			t.Error("there is no room though strangers give way")
 		}
-		if k.leaving != want || k.idle[want-1].Idle() || !k.idle[want].Idle() {
+		if k.leaving != want || k.idle[want-1].State() != Busy || k.idle[want].State() != Waiting {
 			t.Errorf("spared %v: %d give way, want the %d oldest", spared, k.leaving, want)
 		}
 		w.Part(k)
@@ -151,7 +156,7 @@ type back struct {
 	returned bool
 }
 
-func (*back) Known()                          {}
+func (*back) Known(shares.Holder) *Member     { return nil }
 func (*back) Idle(bool)                       {}
 func (*back) HungUp(func())                   {}
 func (b *back) Back() bool                    { return b.returned }

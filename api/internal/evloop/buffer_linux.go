@@ -7,8 +7,7 @@ import (
 
 // buffer is memory for bytes that outlive a turn. Connections that have nothing unread hold none.
 type buffer struct {
-	b        []byte
-	reserved int64 // of the budget of bodies
+	b []byte
 }
 
 const (

@@ -4,6 +4,9 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // Conn is a connection of a loop. Its fields are its loop's, but for those that are atomic; while the connection is lent they are
@@ -20,6 +23,8 @@ type Conn struct {
 	out   *outgoing            // what of an answer could not be written yet; nil: nothing
 	begun int64                // when the request began that has not arrived whole, ns since the epoch; 0: there is none
 
+	member atomic.Pointer[conn.Member] // nil: it has shown no valid token
+
 	needs int32 // so many bytes must be unread before the handler looks again
 
 	readable bool // there may be bytes that nobody has read
@@ -30,8 +35,8 @@ type Conn struct {
 
 // Flags of a Conn.
 const (
-	flagKnown    = 1 << iota // it has shown a valid token
-	flagUnderWay             // a request is under way
+	flagUnderWay = 1 << iota // a request is under way
+	flagStalled              // its answer could not be written at once, and is not yet
 	flagServed               // it has had an answer
 	flagCut                  // it must go
 	flagGone                 // it is closed
@@ -43,11 +48,15 @@ func (c *Conn) has(flag uint32) bool { return c.flags.Load()&flag != 0 }
 func (c *Conn) set(flag uint32)      { c.flags.Or(flag) }
 func (c *Conn) unset(flag uint32)    { c.flags.And(^flag) }
 
-// Known marks the connection as one that has shown a valid token: it does not give way to others.
-func (c *Conn) Known() {
-	if !c.has(flagKnown) {
-		c.set(flagKnown)
+// Stranger reports whether the connection has shown no valid token yet.
+func (c *Conn) Stranger() bool { return c.member.Load() == nil }
+
+// Known marks the connection as one that has shown a valid token, of this holder. What it shows later changes nothing.
+func (c *Conn) Known(h shares.Holder) *conn.Member {
+	if c.Stranger() {
+		c.member.Store(c.loop.front.cfg.Watch.Enter(h))
 	}
+	return c.member.Load()
 }
 
 // Answer ends the request that is under way: b is written, as far as it goes at once, and copied where it does not. With close the
@@ -80,6 +89,7 @@ func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 		c.loop.close(c)
 	default:
 		c.out = keepOut(b[n:], close, told)
+		c.set(flagStalled)
 		c.slot.due.Store(c.loop.now + int64(c.loop.front.cfg.WriteTimeout))
 		if !c.tellsWritable() {
 			c.loop.close(c)
@@ -109,6 +119,7 @@ func (l *Loop) writeMore(c *Conn) {
 		return
 	}
 	c.out = nil
+	c.unset(flagStalled)
 	o.free()
 	if o.told != nil {
 		o.told()
@@ -171,6 +182,7 @@ func (l *Loop) forget(c *Conn) {
 		l.underWay--
 	}
 	c.set(flagGone)
+	c.loop.front.cfg.Watch.Leave(c.member.Swap(nil))
 	c.slot.due.Store(0)
 	c.slot.conn.Store(nil) // before the descriptor is somebody else's
 	_ = unix.Close(int(c.fd))

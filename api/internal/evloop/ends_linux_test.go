@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // quick is a server that soon gives up on clients, and not on those which a busy machine keeps waiting.
@@ -166,31 +168,6 @@ func TestTenThousandConnectionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// What is kept of large requests is given back, however they end.
-func TestLargeRequestsAreReserved(t *testing.T) {
-	t.Parallel()
-	var refused atomic.Int64
-	budget := conn.NewBudget(100_000, func() { refused.Add(1) })
-	s := serve(t, func(c *Config) { c.Bodies = budget; c.ReadTimeout = time.Hour })
-	held := func(want int64) {
-		t.Helper()
-		until(t, func() bool { return budget.Held() == want }, func() string {
-			return fmt.Sprintf("%d bytes are held, want %d", budget.Held(), want)
-		})
-	}
-	first := s.dial().send("b60000:abc")
-	held(1 << 16)
-	over := s.dial().send("b60000:abc") // is handed over
-	until(t, func() bool { return refused.Load() == 1 }, func() string { return "a second one found room" })
-	_ = over.Close()
-	_ = first.Close()
-	held(0)
-	body := strings.Repeat("x", 60000)
-	c := s.dial()
-	c.send("b60000:" + body).wants(body)
-	held(0)
-}
-
 // A lack of descriptors passes.
 func TestALackOfDescriptorsEndsNothing(t *testing.T) {
 	t.Parallel()
@@ -314,7 +291,7 @@ func TestStrangersGiveWay(t *testing.T) {
 		for range most / 2 {
 			known = append(known, s.dial().send("whello\n"))
 			r := s.next()
-			r.c.Known()
+			r.c.Known(shares.Holder{Tenant: "a", Token: strconv.Itoa(len(known))})
 			r.c.loop.Post([]*asked{r})
 			strangers = append(strangers, s.dial().send("ehal"))
 			s.opens(len(known) + len(strangers))
@@ -326,7 +303,7 @@ func TestStrangersGiveWay(t *testing.T) {
 			}
 			late.send("w\n")
 			r := s.next()
-			r.c.Known()
+			r.c.Known(shares.Holder{Tenant: "a", Token: "late"})
 			r.c.loop.Post([]*asked{r})
 			late.wants("")
 			s.opens(most)
@@ -378,7 +355,7 @@ func TestACutThatComesTooLateLeavesNothing(t *testing.T) {
 	s := serve(t)
 	c := s.dial()
 	s.opens(1)
-	s.Strangers(func(stranger conn.Stranger) {
+	s.Each(func(stranger conn.Candidate) {
 		_ = c.Close()
 		s.opens(0)
 		stranger.Cut(conn.MadeRoom)

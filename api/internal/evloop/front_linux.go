@@ -30,8 +30,7 @@ type Config struct {
 	// As the Watch has them.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 
-	MaxRequest int          // bytes of a request that a loop keeps while the rest comes; a larger one is handed over
-	Bodies     *conn.Budget // from which what is kept of large requests is reserved
+	MaxRequest int // bytes of a request that a loop keeps while the rest comes; a larger one is handed over
 
 	Panicked func(p any, stack []byte) // called where a handler panics, whose connection is closed
 }
@@ -173,14 +172,8 @@ func (f *Front) Open() (open, leaving int) {
 	return open, int(f.leaving.Load())
 }
 
-// Strangers calls yield for each connection that is the loops', waits for bytes and has shown no valid token.
-func (f *Front) Strangers(yield func(conn.Stranger)) {
-	f.table.each(func(c *Conn) {
-		if c.Idle() {
-			yield(c)
-		}
-	})
-}
+// Each calls yield for each connection that is the loops'.
+func (f *Front) Each(yield func(conn.Candidate)) { f.table.each(func(c *Conn) { yield(c) }) }
 
 // StopReading cuts whoever waits for bytes.
 func (f *Front) StopReading() {
@@ -217,10 +210,20 @@ func (f *Front) onAll(do func(*Loop)) {
 	}
 }
 
-// Idle reports whether the connection waits for bytes and has shown no valid token.
-func (c *Conn) Idle() bool {
-	return c.lent.Load() == nil && !c.has(flagKnown|flagUnderWay|flagCut|flagGone)
+// State returns what the connection does. While it is lent, the watch knows.
+func (c *Conn) State() conn.State {
+	switch flags := c.flags.Load(); {
+	case c.lent.Load() != nil || flags&(flagCut|flagGone) != 0:
+	case flags&flagUnderWay == 0:
+		return conn.Waiting
+	case flags&flagStalled != 0:
+		return conn.Writing
+	}
+	return conn.Busy
 }
+
+// Member returns to whom the connection belongs; nil: to a stranger.
+func (c *Conn) Member() *conn.Member { return c.member.Load() }
 
 // Since returns when the connection last had an answer, or came, in ns since the epoch.
 func (c *Conn) Since() int64 { return c.since.Load() }
@@ -232,7 +235,7 @@ func (c *Conn) Cut(why *conn.Cut) bool {
 	}
 	c.loop.front.leaving.Add(1)
 	c.loop.mail.put(errand(func(l *Loop) {
-		if c.lent.Load() != nil || c.has(flagUnderWay) { // it has begun something in the meantime
+		if c.lent.Load() != nil || c.has(flagUnderWay) && c.out == nil { // it has begun something in the meantime
 			c.spare()
 			l.front.gate.Spared()
 			return
@@ -249,11 +252,13 @@ func (c *Conn) spare() {
 	}
 }
 
-// cut ends a connection that waits for bytes. One that is owed an answer is lent, to be given it.
+// cut ends a connection that waits for bytes, or for its client to take an answer. One that is owed an answer is lent, to be given it.
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	switch {
 	case c.has(flagGone):
 		c.spare() // it may have been cut while another loop closed it
+	case c.out != nil:
+		l.close(c)
 	case c.in != nil:
 		c.spare() // whoever it is lent to counts it
 		l.handOver(c, nil, why)

@@ -158,7 +158,7 @@ func serve(t testing.TB, change ...func(*Config)) *server {
 	for _, f := range change {
 		f(&cfg)
 	}
-	cfg.Watch = conn.NewWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout, cfg.Bodies)
+	cfg.Watch = conn.NewWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout, nil)
 	s.watch, s.readTimeout = cfg.Watch, cfg.ReadTimeout
 	if s.Front, err = Listen(ln.(*net.TCPListener), cfg); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // loan is a connection that is lent to a goroutine, which reads and writes its descriptor itself, and waits here for the loop to tell
@@ -40,7 +41,7 @@ const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	h := &loan{c: c}
 	h.changed.L = &h.mu
-	past := conn.Past{Known: c.has(flagKnown), Since: c.since.Load(), Why: why}
+	past := conn.Past{Member: c.member.Load(), Since: c.since.Load(), Why: why}
 	if c.begun != 0 {
 		past.ReadBy = c.begun + int64(l.front.cfg.ReadTimeout)
 	}
@@ -49,8 +50,7 @@ func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 		l.drop(c)
 	case c.in != nil: // b is all of it, or its end
 		h.unread, h.at = c.in, len(c.in.b)-len(b)
-		l.front.cfg.Bodies.Give(c.in.reserved) // from here on the borrower's memory counts
-		c.in.reserved, c.in, c.needs = 0, nil, 0
+		c.in, c.needs = nil, 0
 	default:
 		h.unread = newBuffer(len(b))
 		h.unread.b = append(h.unread.b, b...)
@@ -252,7 +252,7 @@ func (h *loan) Idle(yes bool) {
 }
 
 // Known marks the connection as one that has shown a valid token, also when it has gone back.
-func (h *loan) Known() { h.c.Known() }
+func (h *loan) Known(holder shares.Holder) *conn.Member { return h.c.Known(holder) }
 
 func (h *loan) LocalAddr() net.Addr  { return local(h.c.fd) }
 func (h *loan) RemoteAddr() net.Addr { return remote(h.c.fd) }

@@ -249,8 +249,6 @@ func (l *Loop) keep(c *Conn, b []byte) {
 // drop gives back the memory of what was unread.
 func (l *Loop) drop(c *Conn) {
 	if c.in != nil {
-		l.front.cfg.Bodies.Give(c.in.reserved)
-		c.in.reserved = 0
 		c.in.free()
 		c.in = nil
 		c.needs = 0
@@ -266,13 +264,6 @@ func (l *Loop) await(c *Conn, b []byte, n int) bool {
 	l.keep(c, b)
 	if cap(c.in.b) < want {
 		grown := newBuffer(want)
-		if size := int64(cap(grown.b)); size > readSize {
-			if !l.front.cfg.Bodies.Take(size) {
-				grown.free()
-				return false
-			}
-			grown.reserved = size
-		}
 		grown.b = append(grown.b, c.in.b...)
 		l.drop(c)
 		c.in = grown

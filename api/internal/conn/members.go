@@ -1,0 +1,81 @@
+package conn
+
+import (
+	"sync"
+
+	"github.com/lubdub-io/lubdub/internal/shares"
+)
+
+// Member is a token, or a tenant, with connections: each connection that has shown a valid token belongs to the first one that it
+// has shown. A stranger's connection belongs to none.
+type Member struct {
+	tenant *Member // of a token; nil: this is a tenant
+	name   string
+	open   int                // connections
+	tokens map[string]*Member // of a tenant
+}
+
+// surplus is the member of connections that have shown a valid token when no place was left in its share. They give way as
+// strangers do.
+var surplus = new(Member)
+
+// members are those with connections.
+type members struct {
+	mu      sync.Mutex
+	open    int // connections of all
+	tenants map[string]*Member
+}
+
+// join counts a connection for its holder.
+func (m *members) join(h shares.Holder) *Member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tenant := m.tenants[h.Tenant]
+	if tenant == nil {
+		tenant = &Member{name: h.Tenant, tokens: map[string]*Member{}}
+		if m.tenants == nil {
+			m.tenants = map[string]*Member{}
+		}
+		m.tenants[h.Tenant] = tenant
+	}
+	token := tenant.tokens[h.Token]
+	if token == nil {
+		token = &Member{tenant: tenant, name: h.Token}
+		tenant.tokens[h.Token] = token
+	}
+	token.open++
+	tenant.open++
+	m.open++
+	return token
+}
+
+// leave ends what join began. It may be called with any member.
+func (m *members) leave(token *Member) {
+	if token == nil || token == surplus {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tenant := token.tenant
+	m.open--
+	if token.open--; token.open == 0 {
+		delete(tenant.tokens, token.name)
+	}
+	if tenant.open--; tenant.open == 0 {
+		delete(m.tenants, tenant.name)
+	}
+}
+
+// count returns how many connections all members have.
+func (m *members) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open
+}
+
+// of returns how many connections a token and its tenant have.
+func (m *members) of(token *Member) (byToken, byTenant int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return token.open, token.tenant.open
+}

@@ -1,0 +1,123 @@
+package conn
+
+import (
+	"net"
+	"os"
+	"time"
+)
+
+// Read reads what comes, into fasthttp's buffer or into the memory of a body: by its length a read shows how much that is.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(p) <= SmallBody || c.watch.bodies == nil {
+		n, err := c.next(p)
+		c.last = p[:n]
+		return n, err
+	}
+	if err := c.reserve(int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := c.next(p)
+	c.bodyRead += int64(n)
+	return n, err
+}
+
+// next gives what was read ahead, then what comes.
+func (c *Conn) next(p []byte) (int, error) {
+	if len(c.ahead) == 0 {
+		return c.await(p)
+	}
+	n := copy(p, c.ahead)
+	if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+		c.ahead = nil
+	}
+	return n, nil
+}
+
+// Ahead shows a function the end of what has been read, then also what comes next, until the function returns true, `most` more
+// bytes have come, or no more come. It reports whether the function returned true. Read returns what was read ahead. It must be
+// called where Read would be.
+func Ahead(c net.Conn, most int, enough func(seen []byte) bool) bool {
+	if c, ok := c.(*Conn); ok {
+		return c.readAhead(most, enough)
+	}
+	return false
+}
+
+func (c *Conn) readAhead(most int, enough func([]byte) bool) bool {
+	if len(c.ahead) == 0 && enough(c.last) {
+		return true
+	}
+	came := len(c.last)
+	seen := append(append(make([]byte, 0, came+max(most, len(c.ahead))), c.last...), c.ahead...)
+	for {
+		if enough(seen) {
+			break
+		}
+		if len(seen) == cap(seen) {
+			return false
+		}
+		n, err := c.await(seen[len(seen):cap(seen)])
+		seen = seen[:len(seen)+n]
+		c.ahead = seen[came:]
+		if err != nil {
+			return n > 0 && enough(seen) // Read meets the error again
+		}
+	}
+	return true
+}
+
+// await reads, unless or until the connection is cut.
+func (c *Conn) await(p []byte) (int, error) {
+	c.reading.Store(true)
+	defer c.reading.Store(false)
+	if why := c.why.Load(); why != nil {
+		return 0, why
+	}
+	if c.readBy != 0 && c.readBy <= time.Now().UnixNano() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := c.Conn.Read(p)
+	c.heard = c.heard || n > 0
+	if err != nil && n == 0 {
+		if why := c.why.Load(); why != nil {
+			return 0, why
+		}
+	}
+	return n, err
+}
+
+// Write begins an answer, so the body before it has been used.
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.body.Load() != 0 {
+		c.release()
+	}
+	c.readBy = 0
+	if c.muted {
+		return len(p), nil
+	}
+	if c.streams.Load() {
+		return c.writeStream(p)
+	}
+	return c.writeNow(p)
+}
+
+// lastAnswer is how long the answer may take of a connection that was cut while its request was under way.
+const lastAnswer = time.Second
+
+// writeNow writes, unless or until the connection is cut.
+func (c *Conn) writeNow(p []byte) (int, error) {
+	c.writing.Store(true)
+	defer c.writing.Store(false)
+	if c.why.Load() != nil {
+		_ = c.SetWriteDeadline(time.Now().Add(lastAnswer)) // only takes a number down, or fails on a closed connection
+	}
+	return c.Conn.Write(p)
+}
+
+// MuteUnheard has nothing written any more on a connection from which nothing has come: its client may be sending a request just now,
+// and would take it for the answer. Connections of other listeners are left alone.
+func MuteUnheard(c net.Conn) {
+	if c, ok := c.(*Conn); ok {
+		c.muted = !c.heard && !c.lent // those that are lent have sent something
+	}
+}
