@@ -21,7 +21,7 @@ const (
 // paces hold each tenant's fires to what its requests are held to: so many creations a second, and so many bytes. What a second
 // allows may come at once. Time is Redis's.
 type paces struct {
-	perSecond int // fires; 0: any number
+	perFire float64 // what one fire is of a second's share; 0: any number may come
 
 	mu sync.Mutex // guards all paces
 	of *lru.Cache[string, *pace]
@@ -30,27 +30,27 @@ type paces struct {
 // pace is what a tenant has had of a second's share: 1 is all of it. It wears off as time passes.
 type pace struct {
 	at           time.Time
-	fires, bytes float64
+	fires, bytes float64 // bytes come to more than 1 by as much as the last fire brought
 }
 
 func newPaces(perSecond int) *paces {
 	cache, _ := lru.New[string, *pace](pacedTenants) // fails for a size of 0 only
-	return &paces{perSecond: perSecond, of: cache}
+	p := &paces{of: cache}
+	if perSecond > 0 {
+		p.perFire = 1 / float64(perSecond)
+	}
+	return p
 }
 
-// take returns how many of some fires, each of so many bytes, a tenant may have now, and counts these. One that is worth more
-// than what is left is let through if anything is left, and owed.
+// take returns how many of some fires, each of so many bytes, a tenant may have now, and counts these. Where fewer bytes are left
+// than the next one brings it is let through all the same, and the others wait for so much longer.
 func (p *paces) take(tenant string, now time.Time, fires, bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of := p.now(tenant, now)
-	perFire, ofBytes := 0.0, float64(bytes)/paceBytes
-	if p.perSecond > 0 {
-		perFire = 1 / float64(p.perSecond)
-	}
 	n := 0
-	for ; n < fires && of.fires < 1 && of.bytes < 1; n++ {
-		of.fires, of.bytes = of.fires+perFire, of.bytes+ofBytes
+	for ; n < fires && p.over(of) <= 0; n++ {
+		of.fires, of.bytes = of.fires+p.perFire, of.bytes+float64(bytes)/paceBytes
 	}
 	return n
 }
@@ -60,10 +60,16 @@ func (p *paces) rest(tenant string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of := p.now(tenant, now)
-	if over := max(of.fires, of.bytes) - 1; over >= 0 {
+	if over := p.over(of); over > 0 {
 		return time.Duration(over*float64(time.Second)) + time.Millisecond
 	}
 	return 0
+}
+
+// over returns by how much of a second's share a tenant has had too much for one more fire.
+func (p *paces) over(of *pace) float64 {
+	const rounding = 1e-9
+	return max(of.fires+p.perFire-1, of.bytes-1) - rounding
 }
 
 // now returns what a tenant has had as of now. Redis's clock may be set, and those of two servers differ: no more than a second
