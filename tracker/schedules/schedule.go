@@ -174,7 +174,7 @@ func taskOf(scope model.Scope, id string, at time.Time) string {
 	return model.FireTaskPrefix + fireULID(scope, id, at)
 }
 
-// olderTaskOf is how releases before 0.10 named it.
+// olderTaskOf is how releases without FireTaskPrefix named it.
 func olderTaskOf(scope model.Scope, id string, at time.Time) string {
 	return "task_" + fireULID(scope, id, at)
 }
