@@ -27,10 +27,8 @@ var naming = map[string][]struct{ body, key, field string }{
 	"POST /v1/schedules": {
 		{body: `{"cron":"* * * * * *","task":{"queue":"q","taskId":"fire_01J"}}`, field: "task.taskId"},
 	},
-	"PUT /v1/schedules/{scheduleId}": {
-		{body: `{"cron":"* * * * * *","task":{"queue":"q","taskId":"fire_01J"}}`, field: "task.taskId"},
-	},
-	"PATCH /v1/schedules/{scheduleId}": {{body: `{"task":{"queue":"q","taskId":"fire_01J"}}`, field: "task.taskId"}},
+	"PUT /v1/schedules/{scheduleId}":   nil, // the domain refuses any taskId of a schedule's task
+	"PATCH /v1/schedules/{scheduleId}": nil,
 
 	"POST /v1/heartbeats":                    nil,
 	"POST /v1/workers":                       nil,
@@ -46,6 +44,7 @@ var naming = map[string][]struct{ body, key, field string }{
 func TestNoRequestTakesANameOfAFire(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
+	e.badItems = true
 	for path, item := range loadOpenAPI(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			name := strings.ToUpper(method) + " " + path
@@ -58,15 +57,15 @@ func TestNoRequestTakesANameOfAFire(t *testing.T) {
 				if r.key != "" {
 					headers = []string{"Idempotency-Key", r.key}
 				}
-				status, body := e.send(t, method, strings.Replace(path, "{scheduleId}", "s1", 1), r.body, headers...)
+				got := e.do(method, path, e.control(roleAdmin), r.body, headers...)
 				want := fmt.Sprintf(`"error":%q`, v1.CodeInvalidRequest)
-				if path == "/v1/tasks:batch" && status == 200 {
+				if got.status == 200 && path == "/v1/tasks:batch" {
 					want = `"status":400,` + want
-				} else if status != 400 {
-					t.Errorf("%s %s: %d %s", name, r.body, status, body)
+				} else if got.status != 400 {
+					t.Errorf("%s %s: %d %s", name, r.body, got.status, got.body)
 				}
-				if !strings.Contains(body, want) || !strings.Contains(body, fmt.Sprintf(`"field":%q`, r.field)) {
-					t.Errorf("%s %s (%s): %s", name, r.body, r.key, body)
+				if !strings.Contains(got.body, want) || !strings.Contains(got.body, fmt.Sprintf(`"field":%q`, r.field)) {
+					t.Errorf("%s %s (%s): %s", name, r.body, r.key, got.body)
 				}
 			}
 		}
