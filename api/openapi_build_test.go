@@ -101,7 +101,8 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		}
 	}
 	if says, ok := map[string]string{
-		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409.",
+		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with " +
+			"schedule: are reserved for the tasks of schedules.",
 		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
 			"again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
 	}[r.op]; ok {

@@ -227,6 +227,7 @@ func (req *request) backfillSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	req.s.tenantCalls.owe(scope.Tenant, len(asked.Fires), req.local())
 	answer := v1.AskedFires{ScheduleID: req.id, Fires: make([]v1.AskedFire, len(asked.Fires)), Skipped: asked.Skipped}
 	for i, f := range asked.Fires {
 		answer.Fires[i] = v1.AskedFire{FireAt: v1.At(f.At), TaskID: f.TaskID}

@@ -63,9 +63,6 @@ func TestContractSchedules(t *testing.T) {
 		l.do("GET", "/v1/tasks/"+s.Fires[0].TaskID, operator, "").want(200).
 			holds(`"queue":"q","type":"mail"`).
 			holds(`"payload":{"a":2}`)
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"q"}`, "Idempotency-Key", "schedule:s1:2026-01-15T10:01:00Z").
-			refused(409, v1.CodeIdempotencyMismatch)
-
 		l.do("PUT", "/v1/schedules/s1", operator, `{"cron":"0 0 * * * *","task":{"queue":"q2"}}`).want(200).
 			holds(`"overlap":"allow","maxCatchup":100,"task":{"queue":"q2"`).
 			holds(`"next":"2026-01-15T11:00:00.000Z"`)

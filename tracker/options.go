@@ -54,6 +54,7 @@ type Options struct {
 	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0016-quotas.md
 	TenantWorkers int64 // that are not OFFLINE
 
+	TenantFires  int // of one tenant's schedules, for which this process creates tasks in a second; 0: no limit of a tenant's own
 	MaxSchedules int // that one tenant may have, over all its workspaces; 0: DefaultMaxSchedules
 
 	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its

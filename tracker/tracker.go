@@ -111,7 +111,9 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare, Logger: o.Logger,
 		Registerer: o.Registerer,
 	})
-	sc := schedules.New(s, ta, schedules.Options{MaxSchedules: o.MaxSchedules, Logger: o.Logger, Registerer: o.Registerer})
+	sc := schedules.New(s, ta, schedules.Options{
+		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,
+	})
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
 		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,

@@ -115,8 +115,8 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 		HealthCheckPeriod: p.cfg.HealthCheck, EventsPerShard: p.cfg.EventsPerShard, EventsMaxAge: p.cfg.EventsMaxAge,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
-		MaxSchedules: p.cfg.MaxSchedules,
-		Durability:   tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
+		TenantFires: p.cfg.TenantCalls, MaxSchedules: p.cfg.MaxSchedules,
+		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
 		Replica: tracker.ReplicaFacts{
 			Version: version, Commit: commit, Roles: strings.Split(p.cfg.Roles.String(), ","), Since: time.Now().UTC(), Settings: p.cfg.Digests(),

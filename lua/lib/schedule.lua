@@ -4,7 +4,9 @@
 --   up; v version of what it says and of whether it is paused; q queue of its tasks; y their type; sz bytes of its task; nn
 --   nonce of the creation; cr when it was created; up when it was changed; p since when it is paused; rs since when it
 --   has not been paused; l the last fire that was dealt with; e 1: no fire is to come any more; nf fires in all; sk skipped
---   fires in all; su missed fires of which no event tells yet; tk task of the last fire; dc fire that is to get a task.
+--   fires in all; su missed fires of which no event tells yet; tk task of the last fire; dc fire that is to get a task; bp for
+--   how long its fires are let be, since the last was refused for now, ms; ns since when no request can have named the tasks of its
+--   fires (1: since its creation).
 --#include lib/digits.lua
 
 -- Reads the record at a schedule's key: its fields, or nil when there is none.

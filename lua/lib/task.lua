@@ -10,7 +10,7 @@
 --   current attempt was dispatched; b when it was begun; e when the task ended; x deadline; nb when it may begin at
 --   the earliest; n when its next attempt may begin; cr when a cancel was requested; rd since when it has been ready
 --   to be claimed; r why it failed or was put back; bh score that the mass expiry brake gave the attempt, shard time;
---   bb its last beat before that, shard time; z class and bytes of its documents and history.
+--   bb its last beat before that, shard time; sc schedule that it is a fire of; z class and bytes of its documents and history.
 --#include lib/event.lua
 --#include lib/record.lua
 --#include lib/queue.lua

@@ -36,6 +36,7 @@ if redis.call('ZCARD', KEYS[3]) > most then
   end
 end
 redis.call('HSET', KEYS[2], 'l', last)
+if not f.ns then redis.call('HSET', KEYS[2], 'ns', NOW) end
 if next == '' then redis.call('HSET', KEYS[2], 'e', '1') end
 if tonumber(skipped) > 0 then
   redis.call('HINCRBY', KEYS[2], 'sk', skipped)

@@ -23,7 +23,7 @@ if f then
 else
   f = {}
   redis.call('DEL', KEYS[6], KEYS[7]) -- of one that the store has lost
-  redis.call('HSET', KEYS[4], 'nn', nonce, 'v', '1', 'cr', NOW, 'up', NOW, 'rs', NOW, 'l', NOW)
+  redis.call('HSET', KEYS[4], 'nn', nonce, 'v', '1', 'cr', NOW, 'up', NOW, 'rs', NOW, 'l', NOW, 'ns', '1')
 end
 local bytes = #ARGV[10] + #ARGV[11] + #ARGV[12]
 redis.call('HSET', KEYS[4], 'c', ARGV[5], 'o', ARGV[6], 'm', ARGV[7], 'q', ARGV[8], 'y', ARGV[9], 'sz', digits(bytes))

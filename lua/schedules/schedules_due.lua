@@ -1,7 +1,8 @@
 -- Purpose: tells which schedules of some shards are to be looked at, and who else sweeps these.
 -- Guarantees: writes nothing. What it lists must be dealt with by scripts that check again.
 -- KEYS: for each shard lubdub:{shard}:scheduledue, …:sweepers. On Cluster a call is about one shard only.
--- ARGV: 1 ms after which a silent sweeper counts no more, 2 limit of each shard
+-- ARGV: 1 ms after which a silent sweeper counts no more, 2 limit of each shard, then for each shard how many of the first
+--   entries to pass over: one call lists what the call before did not
 -- Reply: wall ms, then for each shard {wall ms at which the next one behind these is due, {name and since when, wall ms, for
 --   each, longest due first}, {sweepers}}
 -- Cost: O(log n + limit) for each shard
@@ -10,7 +11,8 @@ local KEYS_PER_SHARD = 2
 local reply, limit = {now}, tonumber(ARGV[2])
 local heard = string.format('%.0f', now - ARGV[1])
 for k = 1, #KEYS, KEYS_PER_SHARD do
-  local first = redis.call('ZRANGE', KEYS[k], 0, limit, 'WITHSCORES') -- one more than the limit
+  local from = tonumber(ARGV[2 + (k + 1) / KEYS_PER_SHARD])
+  local first = redis.call('ZRANGE', KEYS[k], from, from + limit, 'WITHSCORES') -- one more than the limit
   local due, next = {}, 9007199254740991
   for i = 1, #first, 2 do
     local since = tonumber(first[i + 1])

@@ -6,7 +6,8 @@
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' to find it only, 4 fence of the creation, 5 heartbeat timeout ms,
 --   6 deadline wall ms or '', 7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then
 --   those as name and value, then the document's fields as name and value
--- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {EXISTS} or {NOT_FOUND}
+-- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {NOT_FOUND} or, of the task that is there, {EXISTS,
+--   created ms, worker that it waits for or '', schedule that it is a fire of or '', queue or ''}
 -- Cost: O(log n), two events
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -15,7 +16,7 @@
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 if task.f then
   if (task.f.o or task.f.f) == ARGV[4] then return {REPEATED, tonumber(task.f.c), task.f.pn or ''} end
-  return {EXISTS}
+  return {EXISTS, tonumber(task.f.c), task.f.pn or '', task.f.sc or '', task.f.q or ''}
 end
 if ARGV[3] == '' then return {NOT_FOUND} end
 local L = shard_time(CLOCK)

@@ -132,6 +132,8 @@ type NewTask struct {
 	NoRenewToken      bool
 	Retry             *RetryPolicy // nil with a queue: DefaultRetryPolicy; must be nil without one
 
+	ScheduleID string // of which it is a fire; empty: of none. No request sets it
+
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 

@@ -27,6 +27,12 @@ const (
 	maxIdempotencyKeyBytes = 255
 )
 
+// Names that only the fires of schedules have, so that no request can take a fire's place.
+const (
+	FireTaskPrefix = "fire_"     // of the ids of their tasks
+	FireKeyPrefix  = "schedule:" // of their idempotency keys
+)
+
 // FieldError is the cause of an Invalid or InvalidID error: which field it is about.
 type FieldError struct {
 	Field string // as in the API, for example retry.maxAttempts
@@ -113,6 +119,10 @@ func (n *NewTask) checkIDs(time.Time) error {
 			return err
 		}
 	}
+	if strings.HasPrefix(n.TaskID, FireTaskPrefix) {
+		return Invalidf("taskId", "begins with %s, which is reserved for the tasks that schedules create; choose another id, "+
+			"or leave it out and Lubdub makes one", FireTaskPrefix)
+	}
 	return CheckText("taskKey", n.Key, MaxKeyBytes)
 }
 
@@ -169,6 +179,10 @@ func (n *NewTask) checkData(time.Time) error {
 	}
 	if err := CheckDepth("resources", n.Resources); err != nil {
 		return err
+	}
+	if strings.HasPrefix(n.IdempotencyKey, FireKeyPrefix) {
+		return Invalidf("idempotencyKey", "begins with %s, which is reserved for the tasks that schedules create; choose another key",
+			FireKeyPrefix)
 	}
 	if len(n.IdempotencyKey) > maxIdempotencyKeyBytes {
 		return Invalidf("idempotencyKey", "is %d characters long; use at most %d", len(n.IdempotencyKey), maxIdempotencyKeyBytes)

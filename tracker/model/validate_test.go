@@ -142,6 +142,9 @@ func TestValidateRefuses(t *testing.T) {
 		}},
 		"long idempotency key": {"idempotencyKey", Invalid, func(n *NewTask) { n.IdempotencyKey = strings.Repeat("x", 256) }},
 
+		"a fire's task id":         {"taskId", Invalid, func(n *NewTask) { n.TaskID = "fire_01J" }},
+		"a fire's idempotency key": {"idempotencyKey", Invalid, func(n *NewTask) { n.IdempotencyKey = "schedule:s1:2026-01-15T10:00:00Z" }},
+
 		"deadline now":    {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow }},
 		"deadline before": {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow.Add(-time.Hour) }},
 		"deadline far":    {"deadline", Invalid, func(n *NewTask) { n.Deadline = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }},

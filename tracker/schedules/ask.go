@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cron"
@@ -16,7 +15,7 @@ const maxWaiting = 2 * MaxMaxCatchup
 // Asked is what somebody's asking for fires has come to.
 type Asked struct {
 	Fires   []Fire // oldest first; their tasks are created, or will be by a sweeper
-	Skipped int64  // older ones that are more than MaxCatchup
+	Skipped int64  // older ones that are more than MaxCatchup, or of which the tasks would come to more than maxPendingBytes
 }
 
 // FireSchedule fires it now, once, whether it is paused or not and whatever still runs. The fire's time is the second it
@@ -30,7 +29,7 @@ func (s *Service) FireSchedule(ctx context.Context, scope model.Scope, id string
 		return nil, err
 	}
 	f := &Fire{At: at, Kind: ByHand, TaskID: taskOf(scope, id, at)}
-	all, _, err := s.readAll(ctx, op, []ref{r}, maxWaiting+MaxMaxCatchup, noTask)
+	all, now, err := s.readAll(ctx, op, []ref{r}, maxWaiting+MaxMaxCatchup, noTask)
 	if err != nil || all[0].Schedule == nil {
 		return f, nil // it is recorded, and sweepers go on
 	}
@@ -43,15 +42,21 @@ func (s *Service) FireSchedule(ctx context.Context, scope model.Scope, id string
 			j.fires = []waiting{w}
 		}
 	}
-	done, err := s.create(ctx, op, []*job{j})
-	if err == nil && len(done) == 1 && done[0].outcome == Refused {
-		return nil, done[0].err
+	if s.paces.take(scope.Tenant, now, 1, j.bytes) == 0 {
+		return f, nil // the tenant has had its fires for now, and sweepers go on
+	}
+	done, err := s.create(ctx, op, now, []*job{j})
+	if err == nil && len(done) == 1 {
+		if done[0].outcome == Refused {
+			return nil, done[0].err
+		}
+		f.TaskID = done[0].detail
 	}
 	return f, nil
 }
 
-// BackfillSchedule fires for times within (from, to], which must be over: the newest MaxCatchup of them. It moves no last fire,
-// and does not mind what still runs. Sweepers create the tasks.
+// BackfillSchedule fires for times within (from, to], which must be over: the newest MaxCatchup of them, and no more than come to
+// maxPendingBytes. It moves no last fire, and does not mind what still runs. Sweepers create the tasks.
 func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id string, from, to time.Time) (*Asked, error) {
 	const op = "backfillSchedule"
 	ctx = s.store.Within(ctx, 0)
@@ -69,7 +74,8 @@ func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id st
 	if err != nil {
 		return nil, err
 	}
-	fires := times.Newest(from, to, of.MaxCatchup)
+	most := max(maxPendingBytes/max(of.bytes, 1), 1)
+	fires := times.Newest(from, to, min(of.MaxCatchup, most))
 	asked := &Asked{Skipped: times.Count(from, to) - int64(len(fires))}
 	if len(fires) == 0 {
 		return asked, nil
@@ -77,7 +83,7 @@ func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id st
 	for left := fires; len(left) > 0; { // where a part fails, the repeat does the rest
 		some := left[:min(len(left), firesAtOnce)]
 		left = left[len(some):]
-		if _, err := s.ask(ctx, op, r, some, maxWaiting-len(left)); err != nil {
+		if _, err := s.ask(ctx, op, r, some, min(maxWaiting, 2*most)-len(left)); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +106,7 @@ func (s *Service) ask(ctx context.Context, op string, r ref, fires []time.Time, 
 		return at, notFound(op)
 	case schema.CodeRefused:
 		return at, &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: 10 * time.Second,
-			Message: fmt.Sprintf("as many fires of this schedule wait for their tasks as may (%d); wait until these are created", maxWaiting)}
+			Message: "as many fires of this schedule wait for their tasks as may; wait until these are created"}
 	}
 	return reply.now, nil
 }

@@ -13,7 +13,9 @@ import (
 const (
 	batchFires = 100     // whose tasks are created together
 	batchBytes = 4 << 20 // of their payloads and the rest, unless one has more by itself
-	retryPause = time.Second
+
+	retryPause     = time.Second // after which a fire that was refused for now is tried again; it doubles with each refusal,
+	retryPauseMost = time.Minute // up to this
 )
 
 // job are fires of one schedule that wait for their tasks, and are dealt with together.
@@ -32,14 +34,21 @@ type settled struct {
 	err     error  // of a refusal
 }
 
-// jobsOf takes as many of the fires that wait as may be dealt with.
-func jobsOf(all []found, allow func(fires int) int) (jobs []*job) {
+// jobsOf takes as many of the fires that wait as may be dealt with, and as their tenants may have. Of a schedule whose last fires
+// were refused for now it takes one: if that is refused too, the others would be.
+func (s *Service) jobsOf(now time.Time, all []found, allow func(fires int) int) (jobs []*job) {
 	for _, f := range all {
 		if f.Schedule == nil || len(f.waiting) == 0 {
 			continue
 		}
-		n := allow(len(f.waiting))
-		if n == 0 {
+		n := len(f.waiting)
+		if f.backoff > 0 {
+			n = 1
+		}
+		if n = s.paces.take(f.scope.Tenant, now, n, f.bytes); n == 0 {
+			continue
+		}
+		if n = allow(n); n == 0 {
 			break
 		}
 		jobs = append(jobs, &job{found: f, fires: f.waiting[:n]})
@@ -63,11 +72,14 @@ func batches(jobs []*job) (all [][]*job) {
 
 // create creates the tasks of fires that wait, notes what became of each, and returns those that it was first to note. Whatever
 // fails on the way is done again by the next look: a task that was created is found by its key then.
-func (s *Service) create(ctx context.Context, op string, jobs []*job) (done []settled, err error) {
+func (s *Service) create(ctx context.Context, op string, now time.Time, jobs []*job) (done []settled, err error) {
 	if err := s.skipOverlaps(ctx, op, jobs); err != nil {
 		return nil, err
 	}
 	if err := s.readTasks(ctx, op, jobs); err != nil {
+		return nil, err
+	}
+	if err := s.findOlder(ctx, op, now, jobs); err != nil {
 		return nil, err
 	}
 	s.createTasks(ctx, jobs)
@@ -110,7 +122,43 @@ func (s *Service) readTasks(ctx context.Context, op string, jobs []*job) error {
 	return nil
 }
 
-// createTasks creates the tasks of the jobs' fires. One that is there already was created by this fire: its id says so.
+// findOlder settles fires whose tasks an older release has created, which named them otherwise. While their idempotency keys are
+// kept these tell; after that their ids do.
+func (s *Service) findOlder(ctx context.Context, op string, now time.Time, jobs []*job) error {
+	var refs []*schema.TaskRef
+	var of []*job
+	for _, j := range jobs {
+		for _, w := range j.fires {
+			if j.mayBeOlder(w.at, now) {
+				refs, of = append(refs, s.store.Ref(j.scope, olderTaskOf(j.scope, j.id, w.at))), append(of, j)
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	states, err := s.tasks.States(ctx, op, refs)
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	for i, is := range states {
+		if is.State != "" {
+			made[refs[i].ID] = true
+		}
+	}
+	for _, j := range of {
+		older, rest := split(j.fires, func(w waiting) bool { return made[olderTaskOf(j.scope, j.id, w.at)] && j.mayBeOlder(w.at, now) })
+		j.fires = rest
+		for _, w := range older {
+			j.done = append(j.done, settled{fire: w, outcome: Created, detail: olderTaskOf(j.scope, j.id, w.at)})
+		}
+	}
+	return nil
+}
+
+// createTasks creates the tasks of the jobs' fires. One that this fire has created before is found; any other task with its id is
+// none of this schedule's, and the fire is refused.
 func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 	var tasks []model.NewTask
 	var of []*job
@@ -118,7 +166,8 @@ func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 	for _, j := range jobs {
 		for _, w := range j.fires {
 			n := j.Task
-			n.TaskID, n.IdempotencyKey, n.IdempotencyHash = taskOf(j.scope, j.id, w.at), keyOf(j.id, w.at), firesHash
+			n.TaskID, n.ScheduleID = taskOf(j.scope, j.id, w.at), j.id
+			n.IdempotencyKey, n.IdempotencyHash = keyOf(j.id, w.at), firesHash
 			tasks, of, fires = append(tasks, n), append(of, j), append(fires, w)
 		}
 	}
@@ -130,9 +179,9 @@ func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 		switch code := model.CodeOf(result.Err); {
 		case result.Err == nil:
 			done.detail = result.Created.Task.ID
-		case code == model.Exists:
 		case slices.Contains(passing, code):
-			j.pause = retryPause
+			j.pause = min(max(retryPause, 2*j.backoff), retryPauseMost)
+			s.metrics.deferred.Inc()
 			continue
 		default:
 			done.outcome, done.detail, done.err = Refused, string(code), result.Err

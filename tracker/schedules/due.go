@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cron"
@@ -12,7 +11,8 @@ import (
 
 const (
 	sweeperLease = time.Second            // a sweeper that has not been heard for so long is left nothing
-	lookAtLeast  = 500 * time.Millisecond // between two looks: a schedule may be saved that fires soon
+	lookAtLeast  = 500 * time.Millisecond // between two listings of what is due: a schedule may be saved that fires soon
+	restAtLeast  = 250 * time.Millisecond // while all that is due belongs to tenants that have had their fires for now
 	dueAtOnce    = 100                    // schedules of one look
 	waitingRead  = 10                     // fires of one schedule that one look deals with, so that others have their turn
 	onTime       = 10 * time.Second       // a fire that is no older is none that was missed
@@ -22,6 +22,7 @@ const (
 type Look struct {
 	Node   *store.Node
 	Shards []int
+	Turns  *Turns                                           // of the node
 	Grace  func(shard int, sweepers []string) time.Duration // how long what is due is left to others
 	Allow  func(fires int) int                              // how many of some fires may be dealt with
 }
@@ -36,72 +37,45 @@ type Looked struct {
 // leaves the rest to the next look, of any sweeper.
 func (s *Service) FireDue(ctx context.Context, look Look) (Looked, error) {
 	const op = "sweep"
-	due, looked, err := s.due(ctx, look)
-	if err != nil || len(due) == 0 {
-		return looked, err
+	t := look.Turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stale() {
+		if err := s.list(ctx, &look); err != nil {
+			return Looked{Next: lookAtLeast}, err
+		}
+	}
+	due, rest := t.take(s.paces)
+	looked := Looked{Next: t.next}
+	if len(due) == 0 {
+		if rest > 0 { // what else is due belongs to tenants that have had their fires for now
+			t.listed = time.Time{}
+			looked.Next = min(looked.Next, max(rest, restAtLeast))
+		}
+		return looked, nil
 	}
 	all, now, err := s.readAll(ctx, op, due, waitingRead, noTask)
 	if err != nil {
 		return looked, err
 	}
+	t.now = now
 	if err := s.recordAll(ctx, op, now, all); err != nil {
 		return looked, err
 	}
-	jobs := jobsOf(all, look.Allow)
+	jobs := s.jobsOf(now, all, look.Allow)
+	t.count(due, jobs)
 	for _, batch := range batches(jobs) {
 		if ctx.Err() != nil {
 			break
 		}
-		if _, err := s.create(ctx, op, batch); err != nil {
+		if _, err := s.create(ctx, op, now, batch); err != nil {
 			return looked, err
 		}
 	}
-	if looked.More = looked.More || len(jobs) > 0; looked.More {
+	if looked.More = len(jobs) > 0 || t.more(); looked.More {
 		looked.Next = 0
 	}
 	return looked, nil
-}
-
-// due lists the schedules that are due and not left to others, those that have been longest first.
-func (s *Service) due(ctx context.Context, look Look) (refs []ref, looked Looked, err error) {
-	type one struct {
-		ref
-		since time.Time
-	}
-	var all []one
-	groups := s.store.Together(look.Shards)
-	calls := make([]*store.Call, len(groups))
-	for i, shards := range groups {
-		calls[i] = s.dueCall(shards, dueAtOnce)
-	}
-	looked.Next = lookAtLeast
-	lag := time.Duration(0)
-	err = s.store.ExecEach(ctx, look.Node, calls, groups, func(shard int, now int64, r store.Reply) {
-		at, reply := time.UnixMilli(now), readDue(r)
-		looked.Next = min(looked.Next, max(reply.next.Sub(at), 0))
-		grace := look.Grace(shard, reply.sweepers)
-		for i, name := range reply.names {
-			late := at.Sub(reply.since[i])
-			if late < grace {
-				looked.Next = min(looked.Next, grace-late)
-				continue
-			}
-			lag = max(lag, late)
-			if scope, id, ok := schema.SplitName(name); ok {
-				all = append(all, one{ref{scope, id, shard}, reply.since[i]})
-			}
-		}
-	})
-	if err != nil {
-		return nil, looked, err
-	}
-	s.metrics.lag.Set(lag.Seconds())
-	slices.SortStableFunc(all, func(a, b one) int { return a.since.Compare(b.since) })
-	for _, o := range all[:min(len(all), dueAtOnce)] {
-		refs = append(refs, o.ref)
-	}
-	looked.More = len(all) > dueAtOnce
-	return refs, looked, nil
 }
 
 // plan is what a schedule's time has brought.
@@ -129,7 +103,7 @@ func planOf(of *Schedule, now time.Time) (*plan, error) {
 		p.fires = p.fires[:firesAtOnce]
 	}
 	p.last = p.fires[len(p.fires)-1]
-	if of.MaxCatchup == 0 && (now.Sub(p.last) > onTime || !p.last.After(of.resumed)) {
+	if of.MaxCatchup == 0 && (now.Sub(p.last) > onTime+of.backoff || !p.last.After(of.resumed)) {
 		p.fires, p.skipped = nil, total // it was missed
 	}
 	return p, nil

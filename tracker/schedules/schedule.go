@@ -117,10 +117,12 @@ type Schedule struct {
 	Recent    []Fire    // dealt with, newest first, at most KeptFires
 
 	version string
-	resumed time.Time // since when it has not been paused
-	task    string    // of the last fire
-	decided string    // fire that is to get a task
-	bytes   int       // of its task
+	resumed time.Time     // since when it has not been paused
+	task    string        // of the last fire
+	decided string        // fire that is to get a task
+	bytes   int           // of its task
+	backoff time.Duration // for how long its fires were let be, since the last of them was refused for now; 0: it was not
+	named   time.Time     // since when tasks of its fires have the ids of taskOf; zero: not known yet
 }
 
 // Kind is where a fire comes from.
@@ -161,16 +163,32 @@ func timeOf(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 func toldTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // keyOf is the idempotency key of a fire.
-func keyOf(id string, at time.Time) string { return "schedule:" + id + ":" + timeOf(at) }
+func keyOf(id string, at time.Time) string { return model.FireKeyPrefix + id + ":" + timeOf(at) }
 
 // firesHash stands where a request's hash does, so that no request with such a key is taken for a fire.
 const firesHash = "schedule"
 
-// taskOf names the task of a fire. It is the same whoever creates it, and sorts by the time of the fire.
+// taskOf names the task of a fire. It is the same whoever creates it, and sorts by the time of the fire. No request may name a task
+// so, and the task says which schedule's it is.
 func taskOf(scope model.Scope, id string, at time.Time) string {
+	return model.FireTaskPrefix + fireULID(scope, id, at)
+}
+
+// olderTaskOf is how releases without FireTaskPrefix named it.
+func olderTaskOf(scope model.Scope, id string, at time.Time) string {
+	return "task_" + fireULID(scope, id, at)
+}
+
+func fireULID(scope model.Scope, id string, at time.Time) string {
 	sum := sha256.Sum256([]byte(schema.TaskName(scope, id) + "/" + strconv.FormatInt(at.UnixMilli(), 10)))
 	var u ulid.ULID
 	_ = u.SetTime(uint64(max(at.UnixMilli(), 0))) // fails behind the year 10889
 	_ = u.SetEntropy(sum[:10])                    // is as long as it must be
-	return "task_" + u.String()
+	return u.String()
+}
+
+// mayBeOlder reports whether the task of a fire may be one that an older release has created and that its idempotency key does not
+// tell of any more. Releases may run beside each other for a while.
+func (s *Schedule) mayBeOlder(at, now time.Time) bool {
+	return now.Sub(at) >= model.IdempotencyRetention && (s.named.IsZero() || at.Before(s.named.Add(model.IdempotencyRetention)))
 }

@@ -153,13 +153,16 @@ func readList(re store.Reply) (names []string, total int) {
 	return names, total
 }
 
-// dueCall lists the schedules that are due in shards that one call may be about, of each shard so many.
-func (s *Service) dueCall(shards []int, limit int) *store.Call {
+// dueCall lists the schedules that are due in shards that one call may be about, of each shard so many behind those that it
+// passes over.
+func (s *Service) dueCall(shards []int, limit int, passOver map[int]int) *store.Call {
 	var keys []string
+	args := []any{model.Millis(sweeperLease), limit}
 	for _, shard := range shards {
 		keys = append(keys, s.store.Keys[shard].ScheduleDue, s.store.Keys[shard].Sweepers)
+		args = append(args, passOver[shard])
 	}
-	return store.NewCall(shards[0], s.scripts.due, keys, model.Millis(sweeperLease), limit)
+	return store.NewCall(shards[0], s.scripts.due, keys, args...)
 }
 
 // dueReply is what schedules_due.lua answers of one shard.
@@ -232,7 +235,7 @@ func (s *Service) decideCall(r ref, w waiting, before string) *store.Call {
 	return store.NewCall(r.shard, s.scripts.decide, []string{k.Schedule(r.name()), k.Pending(r.name())}, w.text, millisText(w.at), before)
 }
 
-// settleCall notes what became of fires; pause: for how long those that wait are let be.
+// settleCall notes what became of fires; pause: for how long those that wait are let be, since one of them was refused.
 func (s *Service) settleCall(r ref, version string, next time.Time, pause time.Duration, fires []settled) *store.Call {
 	k := s.store.Keys[r.shard]
 	args := []any{r.scope.String(), r.id, version, schema.MillisOrEmpty(next), model.Millis(pause), len(fires)}

@@ -99,6 +99,8 @@ func readSchedule(r ref, re scheduleReply) *Schedule {
 		Fires: schema.ParseInt(f[schema.ScheduleFires]), Skipped: schema.ParseInt(f[schema.ScheduleSkipped]), Waiting: re.count,
 		version: f[schema.ScheduleVersion], resumed: schema.ParseMillis(f[schema.ScheduleResumed]), task: f[schema.ScheduleLastTask],
 		decided: f[schema.ScheduleDecided], bytes: schema.Atoi(f[schema.ScheduleSize]),
+		backoff: time.Duration(schema.ParseInt(f[schema.ScheduleBackoff])) * time.Millisecond,
+		named:   schema.ParseMillis(f[schema.ScheduleNamed]),
 	}
 	if len(re.task) == 0 { // what the record knows of its tasks
 		s.Task.Queue, s.Task.Type = f[schema.ScheduleQueue], f[schema.ScheduleType]

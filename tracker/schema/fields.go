@@ -44,6 +44,7 @@ const (
 	TaskReason          = "r"  // why it failed or was put back
 	TaskSpared          = "bh" // score that the mass expiry brake gave the attempt, shard time
 	TaskSparedBeat      = "bb" // its last beat before that, shard time
+	TaskSchedule        = "sc" // schedule that it is a fire of
 	TaskSize            = "z"  // class and bytes of its documents and history
 )
 
@@ -136,6 +137,8 @@ const (
 	ScheduleUntold     = "su" // missed fires of which no event tells yet
 	ScheduleLastTask   = "tk" // task of the last fire
 	ScheduleDecided    = "dc" // fire that is to get a task
+	ScheduleBackoff    = "bp" // for how long its fires are let be, since the last was refused for now, ms
+	ScheduleNamed      = "ns" // since when no request can have named the tasks of its fires; 1: since its creation
 )
 
 // Fields of scheduletask:<scope>/<id>, what a schedule's tasks are made from.

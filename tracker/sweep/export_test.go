@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -42,3 +43,11 @@ func (s *Sweeper) FindSilent(shard int, timeoutMs string) (found int, take func(
 		return r.result, err
 	}, err
 }
+
+// FireBudget is what a sweeper keeps to when it fires schedules.
+type FireBudget struct{ b *fireBudget }
+
+func NewFireBudget(perSecond int) FireBudget { return FireBudget{newFireBudget(perSecond)} }
+
+func (b FireBudget) Take(now time.Time, fires int) int { return b.b.take(now, fires) }
+func (b FireBudget) Wait(now time.Time) time.Duration  { return b.b.wait(now) }

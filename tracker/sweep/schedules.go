@@ -2,10 +2,12 @@ package sweep
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // DefaultFiresPerTick is how many fires of schedules a sweeper deals with a second where nothing else is said.
@@ -16,22 +18,34 @@ const DefaultFiresPerTick = 1000
 type scheduleSweep struct {
 	service *Service
 	id      sweeperID
-	perTick int
+	budget  *fireBudget // the rounds of all nodes share it
 
-	mu   sync.Mutex // the rounds of all nodes share the second
-	tick time.Time  // when it began
-	left int        // fires that it still allows
+	mu    sync.Mutex
+	turns map[*store.Node]*schedules.Turns
 }
 
 func newScheduleSweep(s *Service, id sweeperID, perTick int) *scheduleSweep {
-	return &scheduleSweep{service: s, id: id, perTick: perTick}
+	return &scheduleSweep{service: s, id: id, budget: newFireBudget(perTick), turns: map[*store.Node]*schedules.Turns{}}
+}
+
+// turnsOf returns the turns of a node, and forgets those of nodes that are gone.
+func (v *scheduleSweep) turnsOf(n *store.Node) *schedules.Turns {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.turns[n]
+	if t == nil {
+		maps.DeleteFunc(v.turns, func(n *store.Node, _ *schedules.Turns) bool { return n.Retired() })
+		t = &schedules.Turns{}
+		v.turns[n] = t
+	}
+	return t
 }
 
 // sweep looks once at what is due on a node.
 func (v *scheduleSweep) sweep(ctx context.Context, r *round) error {
-	looked, err := v.look(ctx, r, v.allow)
+	looked, err := v.look(ctx, r, func(fires int) int { return v.budget.take(time.Now(), fires) })
 	r.next, r.more = looked.Next, looked.More
-	if wait := v.wait(time.Now()); r.more && wait > 0 {
+	if wait := v.budget.wait(time.Now()); r.more && wait > 0 {
 		r.next, r.more = wait, false
 	}
 	return err
@@ -39,36 +53,15 @@ func (v *scheduleSweep) sweep(ctx context.Context, r *round) error {
 
 func (v *scheduleSweep) look(ctx context.Context, r *round, allow func(fires int) int) (schedules.Looked, error) {
 	return v.service.schedules.FireDue(ctx, schedules.Look{
-		Node: r.node, Shards: r.shards, Allow: allow,
+		Node: r.node, Shards: r.shards, Turns: v.turnsOf(r.node), Allow: allow,
 		Grace: func(shard int, live []string) time.Duration { return r.grace(v.id, shard, live) },
 	})
 }
 
-// allow returns how many of some fires may be dealt with now, and counts them.
-func (v *scheduleSweep) allow(fires int) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if now := time.Now(); now.Sub(v.tick) >= time.Second {
-		v.tick, v.left = now, v.perTick
-	}
-	fires = min(fires, v.left)
-	v.left -= fires
-	return fires
-}
-
-// wait returns how long no more fires may be dealt with.
-func (v *scheduleSweep) wait(now time.Time) time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.left > 0 {
-		return 0
-	}
-	return v.tick.Add(time.Second).Sub(now)
-}
-
 // once deals with all that is due on a node, but no more than one second allows, whatever other sweepers do.
 func (v *scheduleSweep) once(ctx context.Context, r *round) error {
-	left := v.perTick
+	v.turnsOf(r.node).Relist()
+	left := v.budget.perSecond
 	allow := func(fires int) int {
 		fires = min(fires, left)
 		left -= fires
@@ -81,4 +74,48 @@ func (v *scheduleSweep) once(ctx context.Context, r *round) error {
 		}
 	}
 	return nil
+}
+
+// fireBudget is how many fires a sweeper deals with a second. What a second allows may come at once; it comes back bit by bit, so
+// that a tenant whose fires are due when others have just used all of it has its turn within budgetPause.
+type fireBudget struct {
+	perSecond int
+
+	mu   sync.Mutex
+	left float64 // as of at
+	at   time.Time
+}
+
+// budgetPause is how long a sweeper that has used its budget lets schedules be.
+const budgetPause = 100 * time.Millisecond
+
+func newFireBudget(perSecond int) *fireBudget {
+	return &fireBudget{perSecond: perSecond, left: float64(perSecond)}
+}
+
+// take returns how many of some fires may be dealt with now, and counts them.
+func (b *fireBudget) take(now time.Time, fires int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refill(now)
+	fires = min(fires, int(b.left))
+	b.left -= float64(fires)
+	return fires
+}
+
+// wait returns how long no more fires may be dealt with.
+func (b *fireBudget) wait(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refill(now); b.left >= 1 {
+		return 0
+	}
+	return max(budgetPause, time.Second/time.Duration(b.perSecond))
+}
+
+func (b *fireBudget) refill(now time.Time) {
+	if !b.at.IsZero() {
+		b.left = min(b.left+now.Sub(b.at).Seconds()*float64(b.perSecond), float64(b.perSecond))
+	}
+	b.at = now
 }

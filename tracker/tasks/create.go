@@ -129,6 +129,10 @@ func (s *Service) createAll(ctx context.Context, batch []*creation) {
 		case schema.CodeNotFound:
 			c.err = c.Late
 		case schema.CodeExists:
+			if reply.isFireOf(c.ScheduleID) {
+				c.at, c.WorkerID = reply.createdAt, reply.workerID
+				continue
+			}
 			c.err = &model.Error{Code: model.Exists, Op: "create",
 				Message: "a task with this id exists in this workspace; choose another taskId, or leave it out and Lubdub makes one"}
 		default:

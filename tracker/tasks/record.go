@@ -41,6 +41,7 @@ func (c *creation) record(life time.Duration) fields {
 	f.add(schema.TaskTrace, c.Trace, "")
 	f.add(schema.TaskQueue, c.Queue, "")
 	f.add(schema.TaskType, c.Type, "")
+	f.add(schema.TaskSchedule, c.ScheduleID, "")
 	f.add(schema.TaskRuntime, c.Runtime, "")
 	f.add(schema.TaskPin, c.WorkerID, "")
 	f.add(schema.TaskPlacement, c.Placement, "")

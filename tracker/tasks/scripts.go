@@ -86,15 +86,27 @@ func (s *Service) createCall(r *schema.TaskRef, a *createArgs) *store.Call {
 		append(append(args, a.record...), a.document...)...)
 }
 
-// createReply is what create.lua answers.
+// createReply is what create.lua answers. With CodeExists it tells of the task that is there.
 type createReply struct {
-	code      int64 // CodeOK, CodeRepeated, CodeExists or CodeNotFound
-	createdAt time.Time
-	workerID  string // that it waits for; "": none
+	code       int64 // CodeOK, CodeRepeated, CodeExists or CodeNotFound
+	createdAt  time.Time
+	workerID   string // that it waits for; "": none
+	scheduleID string // of which it is a fire; "": of none, or not known
+	adopted    bool   // the store lost it, and a token brought it back without all that it was created with
 }
 
 func readCreate(re store.Reply) createReply {
-	return createReply{code: re.Int(0), createdAt: re.Time(1), workerID: re.Str(2)}
+	r := createReply{code: re.Int(0), createdAt: re.Time(1), workerID: re.Str(2)}
+	if r.code == schema.CodeExists {
+		r.scheduleID, r.adopted = re.Str(3), re.Str(4) == ""
+	}
+	return r
+}
+
+// isFireOf reports whether the task that is there was created by the fire of a schedule that is to create it. The id says which
+// fire's it is, and no request can choose such an id.
+func (r *createReply) isFireOf(scheduleID string) bool {
+	return scheduleID != "" && (r.scheduleID == scheduleID || r.adopted)
 }
 
 // idempotencyArgs is what idempotency_key.lua is told.

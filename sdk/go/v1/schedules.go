@@ -117,7 +117,7 @@ type AskedFires struct {
 	ScheduleID string `json:"scheduleId"`
 	// Fires are ordered by time.
 	Fires []AskedFire `json:"fires"`
-	// Skipped is how many older ones are more than maxCatchup.
+	// Skipped is how many older ones are more than maxCatchup, or would make more than 64 MiB of tasks together.
 	Skipped int64 `json:"skipped"`
 }
 

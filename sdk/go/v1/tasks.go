@@ -20,7 +20,8 @@ var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 // CreateTaskRequest is the body of POST /v1/tasks. Without a queue the task is pushed: it is dispatched at
 // once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it.
 type CreateTaskRequest struct {
-	// TaskID names the task within its scope; absent: Lubdub makes one.
+	// TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+	// schedules.
 	TaskID string `json:"taskId,omitempty"`
 	// RunID groups tasks; absent: a run of its own.
 	RunID string `json:"runId,omitempty"`

@@ -1,0 +1,192 @@
+package schedules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// backfilledTask asks for the fire of one minute and returns its task's id, which has not been created yet.
+func backfilledTask(h *trackertest.Harness, at time.Time) string {
+	h.Helper()
+	asked, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
+	if err != nil || len(asked.Fires) != 1 {
+		h.Fatalf("%+v, %v", asked, err)
+	}
+	return asked.Fires[0].TaskID
+}
+
+// planted creates a task as a release that reserves no names would, and as no request of this one can.
+func planted(h *trackertest.Harness, change ...func(*tracker.NewTask)) {
+	h.Helper()
+	n := tracker.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x"}
+	if err := n.Validate(h.Store.Clock.Now()); err != nil {
+		h.Fatal(err)
+	}
+	for _, f := range change {
+		f(&n)
+	}
+	if _, err := h.Create(h.Ctx, n); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// A task with a fire's id, or one under its idempotency key, is not taken for the fire's unless the fire has created it. The fire
+// is refused and says why; the task is left as it is.
+func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.Store.Clock.Set(begins)
+		saved(h)
+		at := begins.Truncate(time.Minute).Add(-time.Hour)
+		for _, c := range []struct {
+			code    string
+			planted func(id string) func(*tracker.NewTask)
+		}{
+			{string(tracker.Exists), func(id string) func(*tracker.NewTask) {
+				return func(n *tracker.NewTask) { n.TaskID, n.Key = id, "mine" }
+			}},
+			{string(tracker.Exists), func(id string) func(*tracker.NewTask) { // a fire of another schedule
+				return func(n *tracker.NewTask) { n.TaskID, n.Key, n.ScheduleID = id, "mine", "another" }
+			}},
+			{string(tracker.IdempotencyMismatch), func(id string) func(*tracker.NewTask) {
+				return func(n *tracker.NewTask) {
+					n.TaskID, n.Key, n.IdempotencyKey, n.IdempotencyHash = "mine", "mine", "schedule:s1:"+at.Format(time.RFC3339), "h"
+				}
+			}},
+		} {
+			at = at.Add(time.Minute)
+			id := backfilledTask(h, at)
+			planted(h, c.planted(id))
+			h.MustSweep()
+			fire := got(h, "s1").Recent[0]
+			if !fire.At.Equal(at) || fire.Outcome != tracker.FireRefused || fire.Error != c.code {
+				h.Fatalf("%+v, want it refused: %s", fire, c.code)
+			}
+		}
+		if e := h.Events("s1"); e["schedule.skipped"] != 3 || e["schedule.fired"] != 0 {
+			h.Errorf("events: %v", e)
+		}
+		for _, task := range queued(h) {
+			if task.Key != "mine" || task.State != tracker.Queued {
+				h.Errorf("%+v", task)
+			}
+		}
+	})
+}
+
+// A fire that has created its task does not create another, also when its idempotency key is forgotten: not after a repeat of its
+// backfill, nor if a token has brought the task back that the store had lost.
+func TestAFireFindsItsOwnTask(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.Store.Clock.Set(begins)
+		saved(h)
+		at := begins.Truncate(time.Minute)
+		id := backfilledTask(h, at)
+		h.MustSweep()
+		forgetsFired(h)
+		if again := backfilledTask(h, at); again != id {
+			h.Fatalf("%s, want %s", again, id)
+		}
+		h.MustSweep()
+		wantFire(h, at, id)
+		if n := len(tasksWith(h, id)); n != 1 {
+			h.Errorf("%d tasks", n)
+		}
+
+		h.Store.Clock.Set(begins.Add(26 * time.Hour))
+		at = at.Add(time.Minute)
+		id = backfilledTask(h, at)
+		a := h.Attempt(tracker.Attempt{
+			Scope: trackertest.Scope, TaskID: id, RunID: "r1", Number: 1, Fence: "lost", Timeout: time.Minute, Interval: time.Second,
+			IssuedAt: h.Store.Clock.Now(),
+		})
+		if b := h.MustBeat(a, ""); b.Err != nil {
+			h.Fatal(b.Err)
+		}
+		h.MustSweep()
+		wantFire(h, at, id)
+	})
+}
+
+func keyOf(h *trackertest.Harness, what string) string {
+	return fmt.Sprintf("lubdub:{%d}:%s:%s/s1", h.ShardOf(trackertest.Scope, "s1"), what, trackertest.Scope)
+}
+
+// forgetsFired lets a day and an hour pass: idempotency keys are kept for a day. The schedule, which is paused, forgets the fires
+// that it was the last to deal with, by which they would be known too.
+func forgetsFired(h *trackertest.Harness) {
+	h.Helper()
+	if _, err := h.PauseSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+		h.Fatal(err)
+	}
+	h.Store.Clock.Advance(25 * time.Hour)
+	h.MustTick()
+	h.Store.Client.Del(h.Ctx, keyOf(h, "fired"))
+}
+
+// wantFire wants the last fire of s1 that was dealt with to be that of a time, and to have a task.
+func wantFire(h *trackertest.Harness, at time.Time, task string) {
+	h.Helper()
+	for _, f := range got(h, "s1").Recent { // newest first
+		if f.At.Equal(at) {
+			if f.Outcome != tracker.FireCreated || f.TaskID != task {
+				h.Fatalf("%+v, want the task %s", f, task)
+			}
+			return
+		}
+	}
+	h.Fatalf("there is no fire of %v", at)
+}
+
+func tasksWith(h *trackertest.Harness, id string) (all []*tracker.Task) {
+	for _, task := range queued(h) {
+		if task.ID == id || task.ID == olderName(id) {
+			all = append(all, task)
+		}
+	}
+	return all
+}
+
+// olderName is the id that releases before this one would have given to a fire's task.
+func olderName(id string) string { return strings.Replace(id, "fire_", "task_", 1) }
+
+// What an older release has fired remains fired, though it named tasks otherwise: while the idempotency key is kept, and after it.
+func TestFiresOfAnOlderReleaseRemainFired(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.Store.Clock.Set(begins)
+		saved(h)
+		h.Store.Client.HDel(h.Ctx, keyOf(h, "schedule"), "ns") // it was saved by that release
+		at := begins.Truncate(time.Minute)
+		older := olderName(backfilledTask(h, at))
+		planted(h, func(n *tracker.NewTask) {
+			n.TaskID, n.IdempotencyKey, n.IdempotencyHash = older, "schedule:s1:"+at.Format(time.RFC3339), "schedule"
+		})
+		h.MustSweep()
+		wantFire(h, at, older)
+
+		forgetsFired(h)
+		backfilledTask(h, at)
+		h.MustSweep()
+		wantFire(h, at, older)
+		if n := len(tasksWith(h, older)); n != 1 {
+			h.Errorf("%d tasks", n)
+		}
+
+		// A time at which no older release ran: nobody's task with such a name is the fire's.
+		h.Store.Clock.Advance(48 * time.Hour)
+		at = h.Store.Clock.Now().Add(-26 * time.Hour).Truncate(time.Minute)
+		id := backfilledTask(h, at)
+		planted(h, func(n *tracker.NewTask) { n.TaskID = olderName(id) })
+		for range 3 {
+			h.MustSweep()
+		}
+		wantFire(h, at, id)
+	})
+}
