@@ -2,17 +2,24 @@
 -- behind the keys of the task.
 
 -- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
--- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state).
+-- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state);
+-- nil: the record is missing or older, so the store has lost it and it is to be adopted. It is never adopted over a final
+-- end, which was acknowledged and ends it as well, nor without its fence (owned.lua).
 local function judge(task, attempt, fence)
   local f = task.f
-  if attempt < f.a or f.f ~= fence then return MISMATCH, f.a end
+  local newer = not f or attempt > f.a
+  if newer and not (f and is_final(f)) then
+    if fence == '' then return MISMATCH, f and f.a or 0 end
+    return nil
+  end
+  if not newer and (attempt < f.a or f.f ~= fence) then return MISMATCH, f.a end
   if f.s == 'D' or f.s == 'R' then return OK end
   if f.s == 'Q' or f.s == 'F' then
     if f.r == 'SUPERSEDED' then return MISMATCH, f.a + 1 end
     if f.r == 'WORKER_REPORTED' then return TERMINAL, 'F' end
     return ENDED, f.r
   end
-  if f.r == 'TERMINATED' then return ENDED, f.r end
+  if f.r == 'TERMINATED' and not newer then return ENDED, f.r end
   return TERMINAL, f.s
 end
 
@@ -59,8 +66,6 @@ local function adopt(task, L, token)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
 end
 
-local function is_unknown(task, token) return not task.f or token.attempt > task.f.a end
-
 -- Why a fenced worker ended, as fence.lua left it; nil: it did not say.
 local function end_of(fences, worker)
   local reasons = {'HEARTBEAT_TIMEOUT', 'SUPERSEDED', 'FORCED_OFFLINE', 'DEREGISTERED', 'DRAINED', 'DRAIN_DEADLINE'}
@@ -73,9 +78,7 @@ end
 -- nobody would ever take it again. It ends as the others did. Returns whether it was one.
 local function lose(task, L, token, retention, by)
   local fences = KEYS[TASKS + KEYS_PER_TASK]
-  if token.worker == '' or not is_unknown(task, token) or not redis.call('ZSCORE', fences, token.worker) then
-    return false
-  end
+  if token.worker == '' or not redis.call('ZSCORE', fences, token.worker) then return false end
   know(task, L, token)
   move(task, 'D')
   local free = redis.call('ZSCORE', fences, token.worker .. '/free')
@@ -84,11 +87,12 @@ local function lose(task, L, token, retention, by)
   return true
 end
 
--- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it.
-local function admit(task, L, token)
-  if is_unknown(task, token) then
-    adopt(task, L, token)
-    return OK
-  end
-  return judge(task, token.attempt, token.fence)
+-- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it. `retention`, `by`: of
+-- the verdict that it is lost with its worker; nil: it is adopted all the same, since a result is never thrown away for that.
+local function admit(task, L, token, retention, by)
+  local code, detail = judge(task, token.attempt, token.fence)
+  if code then return code, detail end
+  if retention and lose(task, L, token, retention, by) then return ENDED, 'WORKER_LOST' end
+  adopt(task, L, token)
+  return OK
 end
