@@ -72,7 +72,7 @@ var mutants = []mutant{
 		"^TestCancelManyTasks$"},
 	{"who was terminated may still say how it ended", "lua/beats/complete.lua", " and ended_for ~= 'TERMINATED'", "", "^TestTerminate$"},
 	{"an attempt that was terminated is refused as one that its worker ended", "lua/lib/attempt.lua",
-		"  if f.r == 'TERMINATED' then return ENDED, f.r end\n", "", "^TestTerminate$"},
+		"  if f.r == 'TERMINATED' and not newer then return ENDED, f.r end\n", "", "^TestTerminate$"},
 	{"each delivery of a cancel begins its grace anew", "lua/beats/deliver.lua", "if not grace or delivered ~= '' then return 0 end",
 		"if not grace then return 0 end", "^TestCancel$"},
 	{"a cancelled attempt is tried again", "lua/lib/ending.lua", "if not f.q or not f.p or f.cr then return nil end",

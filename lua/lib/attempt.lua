@@ -1,5 +1,6 @@
 -- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and ending, and the shard's fences
 -- behind the keys of the task.
+--#include lib/cancel.lua
 
 -- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
 -- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state);
@@ -25,19 +26,21 @@ end
 
 -- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
--- was pushed), deadline (0: none).
+-- was pushed), deadline (0: none). A cancel that is pending is for this attempt too; returns its reason, nil where there is none.
 local function know(task, L, token)
-  local known = task.f
+  local known, cancel = task.f, nil
   if known then
+    cancel = known.s == 'R' and known.cr and redis.call('HGET', CANCELS, member_of(task)) -- it was acknowledged
     local score, report = leave(task)
     if known.s == 'D' or known.s == 'R' then
       remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
     end
-    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
+    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'ci')
+    if not cancel then redis.call('HDEL', task.key, 'cr') end
     forget_result(task)
     forget_end(task)
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
-    known.r, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil
+    known.r, known.n, known.w, known.ci, known.cr = nil, nil, nil, nil, cancel and known.cr
     if known.x then redis.call('ZADD', DUE, known.x, 'd:' .. task.name) end
   else
     task.f = {c = token.issued}
@@ -57,13 +60,20 @@ local function know(task, L, token)
     f.w = token.worker
     redis.call('HSET', task.key, 'w', f.w)
   end
+  local grace, _, reason = unpack_cancel(cancel)
+  if grace then
+    redis.call('HSET', CANCELS, member_of(task), pack_cancel(grace, '', reason))
+    if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
+  end
   emit(task, 'system.adopted', '{"known":' .. (known and 'true' or 'false') .. '}')
+  return reason
 end
 
 local function adopt(task, L, token)
-  know(task, L, token)
+  local cancel = know(task, L, token)
   begin(task, L)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
+  if cancel then leave_notice(task, 'c', cancel) end
 end
 
 -- Why a fenced worker ended, as fence.lua left it; nil: it did not say.
