@@ -33,7 +33,8 @@ func TestModel(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &machine{T: t, tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
+			m := &machine{T: t, tr: tr, store: s,
+				sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
 				lost: map[string]*modelTask{}}
 			m.now, m.L = s.Clock.Now(), time.Second // 0 stands for never
 			m.must(rt, tr.Tick())

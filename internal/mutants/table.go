@@ -29,6 +29,8 @@ var mutants = []mutant{
 		"if newer then", "^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
 	{"an attempt that the store lost is adopted over a cancel", "lua/lib/record.lua", "f.s == 'S' or f.s == 'C' or", "f.s == 'S' or",
 		"^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
+	{"an attempt that the store lost drops the cancel that is pending", "lua/lib/attempt.lua",
+		"if not cancel then redis", "if true then redis", "^TestModel$"},
 	{"an attempt that the store lost outlives its task's deadline", "lua/lib/record.lua", " or f.s == 'F' and f.r == 'DEADLINE_EXCEEDED'", "",
 		"^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
 	{"a zombie's score is not checked again", "lua/sweep/expire.lua", "if score and L - score > timeout then", "if score then",
