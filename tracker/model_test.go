@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func TestModel(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &machine{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{}}
+			m := &machine{T: t, tr: tr, store: s,
+				sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
+				lost: map[string]*modelTask{}}
 			m.now, m.L = s.Clock.Now(), time.Second // 0 stands for never
 			m.must(rt, tr.Tick())
 			m.hire(rt)
@@ -68,11 +71,15 @@ type modelTask struct {
 	losses   int
 	lastEnd  tracker.Reason // of the current attempt while QUEUED
 	fenced   bool           // the current attempt was given up on request
+	start    time.Duration  // start timeout
+	won      int            // the attempt whose success was acknowledged
+	strays   []*tracker.Attempt
 }
 
 const manyTasks = 12
 
 type machine struct {
+	*testing.T
 	tr      *tracker.Tracker
 	store   *redistest.Store
 	sweeper *tracker.Sweeper
@@ -81,7 +88,8 @@ type machine struct {
 	tasks   map[string]*modelTask
 	n       int
 	now     time.Time
-	L       time.Duration // shard time since the start, the same in every shard: all are ticked together
+	L       time.Duration         // shard time since the start, the same in every shard: all are ticked together
+	lost    map[string]*modelTask // by id: tasks without a record, whose attempts a lost primary has dispatched
 }
 
 // hire registers a worker that can run all tasks.
@@ -113,5 +121,9 @@ func (m *machine) pick(rt *rapid.T) *modelTask {
 		ids = append(ids, id)
 	}
 	sort.Strings(ids)
+	astray := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return len(m.tasks[id].strays) == 0 })
+	if len(astray) > 0 && rapid.Bool().Draw(rt, "astray") {
+		ids = astray
+	}
 	return m.tasks[rapid.SampledFrom(ids).Draw(rt, "task")]
 }

@@ -23,6 +23,7 @@ func (m *machine) Create(rt *rapid.T) {
 			"queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
 		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
 		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
+		start:   3 * time.Second,
 	}
 	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond,
 		HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
@@ -34,7 +35,7 @@ func (m *machine) Create(rt *rapid.T) {
 		k.run = 4 * time.Second
 		n.RunTimeout = k.run
 	}
-	n.StartTimeout = 3 * time.Second
+	n.StartTimeout = k.start
 	if k.queue {
 		n.Queue, n.Type = "q", k.id
 		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
@@ -60,7 +61,7 @@ func (m *machine) Create(rt *rapid.T) {
 
 func (m *machine) dispatched(k *modelTask, a *tracker.Attempt) {
 	k.state, k.attempt, k.attempts[a.Number] = tracker.Dispatched, a.Number, a
-	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+3*time.Second, false, 0, time.Time{}, "", false
+	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+k.start, false, 0, time.Time{}, "", false
 }
 
 func (m *machine) code(rt *rapid.T, what string, err error, want tracker.Code) {
@@ -70,15 +71,22 @@ func (m *machine) code(rt *rapid.T, what string, err error, want tracker.Code) {
 }
 
 // refusal is what the model says about a callback of an attempt; "" : it is let in.
-func (k *modelTask) refusal(n int, beat bool) tracker.Code {
+func (k *modelTask) refusal(a *tracker.Attempt, beat bool) tracker.Code {
 	ended := func() tracker.Code {
 		if beat {
 			return tracker.Expired
 		}
 		return tracker.AlreadyTerminal
 	}
+	newer := a.Number > k.attempt // only a lost primary had it
 	switch {
-	case n < k.attempt, k.fenced && k.state == tracker.Queued:
+	case newer && k.reason == tracker.DeadlineExceeded:
+		return ended()
+	case newer && (k.state == tracker.Succeeded || k.state == tracker.Cancelled):
+		return tracker.AlreadyTerminal
+	case newer:
+		return ""
+	case k.attempts[a.Number] != a, a.Number < k.attempt, k.fenced && k.state == tracker.Queued:
 		return tracker.AttemptMismatch
 	case k.state == tracker.Dispatched || k.state == tracker.Running:
 		return ""
@@ -89,8 +97,15 @@ func (k *modelTask) refusal(n int, beat bool) tracker.Code {
 	return tracker.AlreadyTerminal
 }
 
+// anyAttempt picks an attempt that there ever was, also on a primary that was lost.
 func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *tracker.Attempt) {
 	k := m.pick(rt)
+	if len(m.lost) > 0 && rapid.IntRange(0, 3).Draw(rt, "without a record") == 0 {
+		k = draw(rt, "task", m.lost)
+	}
+	if len(k.strays) > 0 && (k.attempt == 0 || rapid.Bool().Draw(rt, "stray")) {
+		return k, rapid.SampledFrom(k.strays).Draw(rt, "attempt")
+	}
 	if k.attempt == 0 {
 		rt.Skip("never dispatched")
 	}
@@ -98,10 +113,16 @@ func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *tracker.Attempt) {
 	if n > 1 && rapid.IntRange(0, 3).Draw(rt, "old attempt") == 0 {
 		n = rapid.IntRange(1, n-1).Draw(rt, "attempt")
 	}
+	if k.attempts[n] == nil {
+		rt.Skip("only a primary that was lost had it")
+	}
 	return k, k.attempts[n]
 }
 
-func (m *machine) begin(k *modelTask) {
+func (m *machine) begin(k *modelTask, a *tracker.Attempt) {
+	if k.attempts[a.Number] != a {
+		m.adopted(k, a)
+	}
 	if k.state == tracker.Dispatched {
 		k.state, k.begun = tracker.Running, m.L
 	}
@@ -111,10 +132,10 @@ func (m *machine) begin(k *modelTask) {
 func (m *machine) Start(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
 	_, err := m.tr.Start(rt.Context(), a, tracker.Report{WorkerID: "w"})
-	want := k.refusal(a.Number, false)
+	want := k.refusal(a, false)
 	m.code(rt, "start", err, want)
 	if want == "" {
-		m.begin(k)
+		m.begin(k, a)
 	}
 }
 
@@ -122,12 +143,12 @@ func (m *machine) Beat(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
 	b := &tracker.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report")}
 	m.tr.Beat(b)
-	want := k.refusal(a.Number, true)
+	want := k.refusal(a, true)
 	m.code(rt, "beat", b.Err, want)
 	if want != "" {
 		return
 	}
-	m.begin(k)
+	m.begin(k, a)
 	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.told != 0) {
 		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.told != 0)
 	}
@@ -152,17 +173,24 @@ func (m *machine) Complete(rt *rapid.T) {
 		c.Retryable, c.Error = rapid.Bool().Draw(rt, "retryable"), json.RawMessage(`{"category":"USER_CODE"}`)
 	}
 	done, err := m.tr.Complete(rt.Context(), a, c)
-	if k.ended[a.Number] == string(c.Outcome) {
+	if k.attempts[a.Number] == a && k.ended[a.Number] == string(c.Outcome) {
 		m.code(rt, "the same completion again", err, "")
 		if done.WillRetry != k.retried[a.Number] {
 			rt.Fatalf("will retry: %v, first %v", done.WillRetry, k.retried[a.Number])
 		}
 		return
 	}
-	want := k.refusal(a.Number, false)
+	want := k.refusal(a, false)
 	m.code(rt, "complete", err, want)
 	if want != "" {
 		return
+	}
+	m.begin(k, a)
+	if c.Outcome == tracker.Succeeded {
+		if k.won != 0 {
+			rt.Fatalf("%s: attempt %d has succeeded after attempt %d had", k.id, a.Number, k.won)
+		}
+		k.won = a.Number
 	}
 	k.ended[a.Number] = string(c.Outcome)
 	if c.Outcome == tracker.Failed && c.Retryable && k.retry(false) {

@@ -111,3 +111,33 @@ func TestDump(t *testing.T) {
 		}
 	})
 }
+
+func TestSnapshot(t *testing.T) {
+	Each(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		s.Client.Set(ctx, "text", "a", time.Minute)
+		s.Client.HSet(ctx, "hash", "a", "1", "b", "2")
+		s.Client.RPush(ctx, "list", "c", "a", "b")
+		s.Client.SAdd(ctx, "set", "a", "b")
+		s.Client.ZAdd(ctx, "sorted", redis.Z{Score: 9007199254740991, Member: "!"}, redis.Z{Score: 1.5, Member: "a"})
+		s.Client.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "5-1", Values: []any{"z", "1", "a", "2"}})
+		before := s.Dump(t)
+		was := s.Snapshot(t)
+		s.Clock.Advance(30 * time.Second)
+		s.Client.Del(ctx, "list", "stream")
+		s.Client.HSet(ctx, "hash", "a", "3", "c", "4")
+		s.Client.Set(ctx, "new", "", 0)
+		now := wall(t, s)
+		s.Restore(t, was)
+		if after := s.Dump(t); !reflect.DeepEqual(before, after) {
+			t.Errorf("restored\n%v, was\n%v", after, before)
+		}
+		if got := wall(t, s); got != now {
+			t.Errorf("the clock went from %d to %d", now, got)
+		}
+		s.Clock.Advance(time.Minute + time.Second)
+		if s.Client.Exists(ctx, "text").Val() != 0 {
+			t.Error("a key does not expire any more")
+		}
+	})
+}

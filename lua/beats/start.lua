@@ -1,7 +1,7 @@
 -- Purpose: takes a sign of life of one attempt: its `started`, or a beat of one that beat.lua did not find live.
 -- Guarantees: only the current attempt is heard; a dispatched one becomes RUNNING; a running one is beaten again; one
---   that the store lost is adopted from its token, unless its worker has ended: then it is lost with the others that
---   this one held; nothing is written for any other.
+--   that the store lost is adopted from its token, unless its task has ended for good, or its worker has ended: then it
+--   is lost with the others that this one held; nothing is written for any other.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
@@ -19,8 +19,7 @@ local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local token = {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
   issued = tonumber(ARGV[7]), run = ARGV[8], worker = ARGV[9], deadline = tonumber(ARGV[10])}
-if lose(task, L, token, tonumber(ARGV[13]), ARGV[14]) then return {ENDED, now, 'WORKER_LOST', ''} end
-local code, detail = admit(task, L, token)
+local code, detail = admit(task, L, token, tonumber(ARGV[13]), ARGV[14])
 if code ~= OK then return {code, now, detail, ''} end
 local member = member_of(task)
 if task.f.s == 'D' then

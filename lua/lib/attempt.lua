@@ -1,36 +1,46 @@
 -- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and ending, and the shard's fences
 -- behind the keys of the task.
+--#include lib/cancel.lua
 
 -- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
--- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state).
+-- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state);
+-- nil: the record is missing or older, so the store has lost it and it is to be adopted. It is never adopted over a final
+-- end, which was acknowledged and ends it as well, nor without its fence (owned.lua).
 local function judge(task, attempt, fence)
   local f = task.f
-  if attempt < f.a or f.f ~= fence then return MISMATCH, f.a end
+  local newer = not f or attempt > f.a
+  if newer and not (f and is_final(f)) then
+    if fence == '' then return MISMATCH, f and f.a or 0 end
+    return nil
+  end
+  if not newer and (attempt < f.a or f.f ~= fence) then return MISMATCH, f.a end
   if f.s == 'D' or f.s == 'R' then return OK end
   if f.s == 'Q' or f.s == 'F' then
     if f.r == 'SUPERSEDED' then return MISMATCH, f.a + 1 end
     if f.r == 'WORKER_REPORTED' then return TERMINAL, 'F' end
     return ENDED, f.r
   end
-  if f.r == 'TERMINATED' then return ENDED, f.r end
+  if f.r == 'TERMINATED' and not newer then return ENDED, f.r end
   return TERMINAL, f.s
 end
 
 -- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it.
 -- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
--- was pushed), deadline (0: none).
+-- was pushed), deadline (0: none). A cancel that is pending is for this attempt too; returns its reason, nil where there is none.
 local function know(task, L, token)
-  local known = task.f
+  local known, cancel = task.f, nil
   if known then
+    cancel = known.s == 'R' and known.cr and redis.call('HGET', CANCELS, member_of(task)) -- it was acknowledged
     local score, report = leave(task)
     if known.s == 'D' or known.s == 'R' then
       remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
     end
-    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'cr', 'ci')
+    redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'ci')
+    if not cancel then redis.call('HDEL', task.key, 'cr') end
     forget_result(task)
     forget_end(task)
     redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name)
-    known.r, known.n, known.w, known.cr, known.ci = nil, nil, nil, nil, nil
+    known.r, known.n, known.w, known.ci, known.cr = nil, nil, nil, nil, cancel and known.cr
     if known.x then redis.call('ZADD', DUE, known.x, 'd:' .. task.name) end
   else
     task.f = {c = token.issued}
@@ -50,16 +60,21 @@ local function know(task, L, token)
     f.w = token.worker
     redis.call('HSET', task.key, 'w', f.w)
   end
+  local grace, _, reason = unpack_cancel(cancel)
+  if grace then
+    redis.call('HSET', CANCELS, member_of(task), pack_cancel(grace, '', reason))
+    if reason ~= '' then redis.call('HSET', task.doc, 'cancelReason', reason) end
+  end
   emit(task, 'system.adopted', '{"known":' .. (known and 'true' or 'false') .. '}')
+  return reason
 end
 
 local function adopt(task, L, token)
-  know(task, L, token)
+  local cancel = know(task, L, token)
   begin(task, L)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
+  if cancel then leave_notice(task, 'c', cancel) end
 end
-
-local function is_unknown(task, token) return not task.f or token.attempt > task.f.a end
 
 -- Why a fenced worker ended, as fence.lua left it; nil: it did not say.
 local function end_of(fences, worker)
@@ -73,9 +88,7 @@ end
 -- nobody would ever take it again. It ends as the others did. Returns whether it was one.
 local function lose(task, L, token, retention, by)
   local fences = KEYS[TASKS + KEYS_PER_TASK]
-  if token.worker == '' or not is_unknown(task, token) or not redis.call('ZSCORE', fences, token.worker) then
-    return false
-  end
+  if token.worker == '' or not redis.call('ZSCORE', fences, token.worker) then return false end
   know(task, L, token)
   move(task, 'D')
   local free = redis.call('ZSCORE', fences, token.worker .. '/free')
@@ -84,11 +97,12 @@ local function lose(task, L, token, retention, by)
   return true
 end
 
--- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it.
-local function admit(task, L, token)
-  if is_unknown(task, token) then
-    adopt(task, L, token)
-    return OK
-  end
-  return judge(task, token.attempt, token.fence)
+-- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it. `retention`, `by`: of
+-- the verdict that it is lost with its worker; nil: it is adopted all the same, since a result is never thrown away for that.
+local function admit(task, L, token, retention, by)
+  local code, detail = judge(task, token.attempt, token.fence)
+  if code then return code, detail end
+  if retention and lose(task, L, token, retention, by) then return ENDED, 'WORKER_LOST' end
+  adopt(task, L, token)
+  return OK
 end

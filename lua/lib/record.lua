@@ -16,3 +16,6 @@ local function beat_of(task, score)
   local f = task.f
   return score and score == tonumber(f.bh) and tonumber(f.bb) or score
 end
+
+-- Reports whether the task has ended so that it never has a next attempt (next_attempt.lua).
+local function is_final(f) return f.s == 'S' or f.s == 'C' or f.s == 'F' and f.r == 'DEADLINE_EXCEEDED' end

@@ -30,8 +30,9 @@ func (s *Service) Remember(workerID string, a *model.Attempt) {
 }
 
 // Owned returns the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
-// other, and for those that the store does not know; AttemptInDoubt when it may have lost them. Whether they are live is
-// for the callbacks to judge.
+// other, and for those that the store does not know; AttemptInDoubt when it may have lost them. An unknown attempt of a task
+// that has ended for good is returned without its fence, so that its callbacks report that end. Whether attempts are live is for
+// the callbacks to judge.
 func (s *Service) Owned(ctx context.Context, scope model.Scope, workerID string, names []OwnedAttempt) ([]*model.Attempt, error) {
 	ctx = s.store.Within(ctx, 0)
 	attempts, known, err := s.owned(ctx, "owned", scope, workerID, names)
@@ -101,7 +102,9 @@ func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, wo
 			f := foundOwned{known: r.known}
 			if r.own {
 				f.attempt = s.ownAttempt(scope, workerID, n, r)
-				s.ownedBy.put(scope, workerID, n, f.attempt)
+				if r.fence != "" { // else it may be anybody's, and has ended
+					s.ownedBy.put(scope, workerID, n, f.attempt)
+				}
 			}
 			found[n] = f
 		}

@@ -1,0 +1,76 @@
+package tracker_test
+
+import (
+	"maps"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// A primary is lost with all that a replica has not received of it. What it has dispatched beats on.
+
+// LosePrimary lets a replica fall behind, lets things happen on the primary that it never receives, and promotes it.
+func (m *machine) LosePrimary(rt *rapid.T) {
+	if len(m.tasks) == 0 {
+		rt.Skip("no task yet")
+	}
+	replica, tasks, now, L, heard := m.store.Snapshot(m), map[string]*modelTask{}, m.now, m.L, m.heard
+	for id, k := range m.tasks {
+		known := *k
+		known.attempts, known.ended, known.retried = maps.Clone(k.attempts), maps.Clone(k.ended), maps.Clone(k.retried)
+		tasks[id] = &known
+	}
+	for range rapid.IntRange(1, 4).Draw(rt, "acts") {
+		switch act := rapid.SampledFrom([]string{"create", "next attempt", "claim", "step"}).Draw(rt, "act"); {
+		case act == "create" && m.n < manyTasks:
+			m.Create(rt)
+		case act == "next attempt":
+			m.NextAttempt(rt)
+		case act == "step":
+			m.Step(rt)
+		default:
+			m.Claim(rt)
+		}
+	}
+	was := m.tasks
+	m.store.Restore(m, replica)
+	m.tasks, m.L, m.heard = tasks, L, heard
+	for id, k := range was {
+		is := m.tasks[id]
+		if is == nil {
+			is = &modelTask{id: id, attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
+				timeout: k.timeout, grace: 30 * time.Second, start: time.Hour, deadline: k.deadline}
+			m.lost[id] = is
+		}
+		dispatched := k.strays
+		for n := 1; n <= k.attempt; n++ {
+			if a := k.attempts[n]; a != nil {
+				dispatched = append(dispatched, a)
+			}
+		}
+		is.strays = nil
+		for _, a := range dispatched {
+			if is.attempts[a.Number] != a {
+				is.strays = append(is.strays, a)
+			}
+		}
+	}
+	maps.DeleteFunc(m.lost, func(_ string, k *modelTask) bool { return len(k.strays) == 0 })
+	if m.now.After(now) {
+		m.L += 250 * time.Millisecond
+	}
+	m.must(rt, m.tr.Tick())
+	m.sweep(rt)
+}
+
+// adopted is what a callback makes of a task whose record is missing, or older than the attempt that it proves. A cancel that
+// the record knows is for this attempt too.
+func (m *machine) adopted(k *modelTask, a *tracker.Attempt) {
+	delete(m.lost, k.id)
+	m.tasks[k.id] = k
+	k.cancel = k.cancel && k.state == tracker.Running
+	k.state, k.attempt, k.attempts[a.Number], k.begun = tracker.Running, a.Number, a, m.L
+	k.reason, k.readyAt, k.told, k.fenced = "", time.Time{}, 0, false
+}
