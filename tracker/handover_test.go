@@ -3,6 +3,7 @@ package tracker_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestNoTimeoutFiresEarlyAfterTheLossOfAcceptedHeartbeats(t *testing.T) {
 			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
 			m := newHandovers(t, rt, s)
 			defer func() { _ = m.Close(t.Context()) }()
-			for range rapid.IntRange(5, 15).Draw(rt, "acts") {
+			for range rapid.IntRange(3, 10).Draw(rt, "acts") {
 				switch rapid.IntRange(0, 3).Draw(rt, "act") {
 				case 0:
 					m.handover(rt)
@@ -42,7 +43,9 @@ func TestNoTimeoutFiresEarlyAfterTheLossOfAcceptedHeartbeats(t *testing.T) {
 				m.members[i].silent = true
 			}
 			for range 110 {
-				m.step(rt)
+				if m.step(rt); !slices.ContainsFunc(m.members, func(p *beating) bool { return !p.dead }) {
+					break
+				}
 			}
 			for _, p := range m.members {
 				if !p.dead {
