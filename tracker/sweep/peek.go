@@ -44,6 +44,7 @@ type peeked struct {
 	r        *round
 	todo     []overdue
 	outboxes []outbox
+	held     []int            // shards whose time may be slowed for balancers
 	idle     map[int][]string // by shard: timeouts that may be dropped
 	next     time.Duration
 	lag      time.Duration
@@ -109,6 +110,9 @@ type shardLook struct {
 func (p *peeked) look(shard int, dues shardDues) shardLook {
 	l := shardLook{shard: shard, now: dues.now, time: dues.time, changed: dues.changed, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
 	p.t.leads.set(shard, p.t.id.rank(shard, dues.sweepers) == 0)
+	if dues.held && l.grace == 0 {
+		p.held = append(p.held, shard)
+	}
 	if p.isOver(l, dues.timer-l.time) {
 		p.todo = append(p.todo, overdue{shard: shard, set: timersSet, grace: l.grace})
 	}

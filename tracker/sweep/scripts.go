@@ -67,6 +67,7 @@ type shardDues struct {
 	timeouts []string // in use, ms, and the sentinel
 	changed  int64    // shard time of the newest change of the primary, ms; 0: none
 	changing bool     // it is in progress
+	held     bool     // replicas may be cut off from their clients, so shard time may be slowed
 }
 
 // readPeek reads what is said of so many shards.
@@ -77,7 +78,7 @@ func readPeek(re store.Reply, shards int) []shardDues {
 		all[i] = shardDues{
 			now: re.Int(0), time: r.Int(0), timer: r.Int(1), due: r.Int(2), notice: r.Int(3),
 			sweepers: r.List(4).Strings(), timeouts: r.List(5).Strings(),
-			changed: r.Int(6), changing: r.Int(7) == 1,
+			changed: r.Int(6), changing: r.Int(7) == 1, held: r.Int(8) == 1,
 		}
 	}
 	return all
