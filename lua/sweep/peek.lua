@@ -19,7 +19,8 @@ for k = 5, #KEYS, KEYS_PER_SHARD do redis.call('ZREMRANGEBYSCORE', KEYS[k], '-in
 local own = replication_id()
 for k = 1, #KEYS, KEYS_PER_SHARD do
   local L = shard_time(KEYS[k])
-  local held = tonumber(string.match(redis.call('HGET', KEYS[k], 'w') or '', '(%d+)$'))
+  local _, held = string.match(redis.call('HGET', KEYS[k], 'w') or '', '^(%d+)\t(%d+)$')
+  held = tonumber(held)
   changed = 0
   local changing = redis.call('EXISTS', KEYS[k]) == 1 and note_change(KEYS[k], KEYS[k + 6], L, own)
   reply[#reply + 1] = {L, head(KEYS[k + 1]), head(KEYS[k + 2]), head(KEYS[k + 5]),

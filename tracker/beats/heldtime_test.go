@@ -1,4 +1,4 @@
-package tracker_test
+package beats_test
 
 import (
 	"flag"
@@ -46,33 +46,29 @@ const (
 
 func playHeld(t *testing.T, points int, outages func(h *heldTasks)) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		for range *heldPlays {
-			seed := *heldSeed
-			if seed == 0 {
-				seed = rand.Uint64()
-			}
-			t.Logf("-held-seed %d", seed)
-			h := &heldTasks{rand: rand.New(rand.NewPCG(seed, 0)), points: points}
-			h.Harness = trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = heldPeriod })
-			from := s.Clock.Now()
-			h.OnClock(func() time.Duration { return s.Clock.Now().Sub(from) })
-			h.members, h.back = nil, make([]time.Time, points)
-			for i := range heldMembers {
-				a := h.Running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = heldInterval, heldTimeout })
-				h.members = append(h.members, &heldTask{attempt: a, point: i % max(points, 1), next: s.Clock.Now().Add(h.upTo(heldInterval))})
-			}
-			h.pass(heldInterval)
-			outages(h)
-			for _, m := range h.members {
-				if m.found != m.dead {
-					h.Errorf("%s: dead %v, declared dead %v", m.attempt.TaskID, m.dead, m.found)
-				}
-				_ = h.Store.Client.FlushDB(h.Ctx).Err()
-			}
-			s.Clock.Set(s.Clock.Now())
+	for range *heldPlays {
+		seed := *heldSeed
+		if seed == 0 {
+			seed = rand.Uint64()
 		}
-	})
+		t.Logf("-held-seed %d", seed)
+		s := redistest.Real(t) // miniredis takes ten times as long for so many steps; lua/cutoff_test.go plays both
+		h := &heldTasks{rand: rand.New(rand.NewPCG(seed, 0)), points: points, back: make([]time.Time, points)}
+		h.Harness = trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = heldPeriod })
+		from := s.Clock.Now()
+		h.OnClock(func() time.Duration { return s.Clock.Now().Sub(from) })
+		for i := range heldMembers {
+			a := h.Running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = heldInterval, heldTimeout })
+			h.members = append(h.members, &heldTask{attempt: a, point: i % max(points, 1), next: s.Clock.Now().Add(h.upTo(heldInterval))})
+		}
+		h.pass(heldInterval)
+		outages(h)
+		for _, m := range h.members {
+			if m.found != m.dead {
+				h.Errorf("%s: dead %v, declared dead %v", m.attempt.TaskID, m.dead, m.found)
+			}
+		}
+	}
 }
 
 func (h *heldTasks) upTo(d time.Duration) time.Duration {
@@ -108,7 +104,7 @@ func (h *heldTasks) away(d time.Duration) {
 	}
 	mend()
 	for i := range h.back {
-		h.back[i] = h.Store.Clock.Now().Add(h.upTo(heldPeriod * 2 / 3)) // haproxy's checks
+		h.back[i] = h.Store.Clock.Now().Add(h.upTo(heldTimeout)) // no pause is longer than the longest timeout
 	}
 }
 
@@ -193,13 +189,11 @@ func TestTheDeadAreFoundInTimeAfterShortOutages(t *testing.T) {
 // Behind balancers, of which each sends clients here again when it has noticed, no member dies, however many balancers there are.
 func TestNoMemberDiesBehindBalancersThatReturnOneByOne(t *testing.T) {
 	t.Parallel()
-	for _, points := range []int{1, 2, 7, heldMembers} {
+	for _, points := range []int{1, 3, heldMembers} {
 		t.Run(fmt.Sprint(points), func(t *testing.T) {
 			playHeld(t, points, func(h *heldTasks) {
-				for range 2 {
-					h.away(time.Second + h.upTo(4*time.Second).Truncate(100*time.Millisecond))
-					h.pass(heldPeriod + heldTimeout)
-				}
+				h.away(time.Second + h.upTo(4*time.Second).Truncate(100*time.Millisecond))
+				h.pass(heldPeriod + heldTimeout)
 			})
 		})
 	}
