@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { Main(m) }
 // wall asks a script that production runs too for the wall time in ms.
 func wall(t *testing.T, s *Store) int64 {
 	t.Helper()
-	r, err := s.Eval(context.Background(), "peek", []string{"c", "t", "d", "o", "s", "w"}, "me", 1000, 0).Slice()
+	r, err := s.Eval(context.Background(), "peek", []string{"c", "t", "d", "o", "s", "w", "r"}, "me", 1000, 0).Slice()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,13 +27,16 @@ local function hear_replica(replicas, id, cut_off, window)
   return names, marks == #names
 end
 
--- Slows time while nobody may hear a client. w: since when, and until when, such times follow each other with less than
--- the longest of them in between, wall ms.
+-- Slows time while no replica may be reachable for clients, unless a sweeper has just found that all members but a few beat:
+-- b has the shard time of that, so it stays true over an outage, in which no member falls behind. w: since when, and until when,
+-- such times follow each other with less than the longest of them in between, wall ms.
 local function slow_cut_off(clock, L, longest)
   local since, last = string.match(redis.call('HGET', clock, 'w') or '', '^(%d+)\t(%d+)$')
   since, last = tonumber(since), tonumber(last)
   if not since or now < since or now - last > longest then since = now end
   local slow = now - since < MAX_SLOWED * longest
-  slow_clock(clock, L, 0, slow and 0 or CUT_OFF_SLOW_MS, slow and CUT_OFF_SLOW_MS or 0)
   redis.call('HSET', clock, 'w', string.format('%.0f\t%.0f', since, now))
+  local few_late = tonumber(redis.call('HGET', clock, 'b'))
+  if few_late and few_late <= L and L - few_late < CUT_OFF_SLOW_MS then return end
+  slow_clock(clock, L, 0, slow and 0 or CUT_OFF_SLOW_MS, slow and CUT_OFF_SLOW_MS or 0)
 end

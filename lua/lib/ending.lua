@@ -91,9 +91,9 @@ end
 local function retry_mark(after, exhausted) return after and '1' or exhausted and 'x' or nil end
 
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable,
--- loss, uncounted (it is tried again at once and nothing is held against it); of one that was lost with its worker,
--- what is known of that: worker_reason, last beat wall ms, silent ms, credit ms, spared by the brake. Returns 2 when the
--- task was requeued, else 1.
+-- loss, forgiven (ms of its silence that do not count since the primary changed), uncounted (it is tried again at once and
+-- nothing is held against it); of one that was lost with its worker, what is known of that: worker_reason, last beat wall
+-- ms, silent ms, credit ms, spared by the brake. Returns 2 when the task was requeued, else 1.
 local function verdict(task, v, retention)
   local f = task.f
   actor = v.sweeper
@@ -102,6 +102,7 @@ local function verdict(task, v, retention)
   if v.reason ~= 'WORKER_LOST' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
   local heard, silent, credit = heard_at(task, score, v.L)
+  if silent and v.forgiven then silent, credit = digits(silent - v.forgiven), digits(credit + v.forgiven) end
   local last, spared = heard, nil
   if v.last then
     last, silent, credit, spared = v.last, v.silent, v.credit, v.spared

@@ -17,6 +17,7 @@
 -- Fields of a machine:
 --   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
 --   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.
+--#include lib/primary.lua
 --#include lib/event.lua
 --#include lib/wake.lua
 --#include lib/queueentry.lua
@@ -191,8 +192,10 @@ end
 local function was_spared(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
 -- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
--- the mass expiry brake put in its place.
-local function sign_of(f) return math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0) end
+-- the mass expiry brake put in its place, or a change of the primary.
+local function sign_of(f)
+  return silent_since(math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0), tonumber(f.t))
+end
 
 -- When a worker must next be checked, in shard time: when it will be late, or, late already, when it will be lost.
 local function look_at(f)

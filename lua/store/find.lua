@@ -6,7 +6,14 @@
 -- Reply: {wall ms, shard time ms, {members}}
 -- Cost: O(log n + left out + limit)
 --#include lib/clock.lua
+--#include lib/primary.lua
 local L = shard_time(KEYS[1])
 local at = ARGV[1] == 'L' and L or now
-local last = string.format('%.0f', at - ARGV[2] - ARGV[3])
+local timeout, grace = tonumber(ARGV[2]), tonumber(ARGV[3])
+local last = at - timeout - grace
+if timeout > 0 then -- heartbeats: see silent_since
+  read_change(KEYS[1])
+  if changed > last then last = last - timeout - MAX_STEP_MS end
+end
+last = string.format('%.0f', last)
 return {now, L, redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', last, 'LIMIT', ARGV[5] or 0, ARGV[4])}

@@ -1,6 +1,7 @@
 -- Purpose: takes attempts that have been silent for longer than their heartbeat timeout: zombies.
 -- Guarantees: each score is checked again against shard time, so a beat that came in between wins; two sweepers cannot
---   take the same one; the transition, its evidence and its events are one step.
+--   take the same one; the transition, its evidence and its events are one step. A change of the primary counts as a
+--   heartbeat.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:beats:<timeoutMs>, then for each attempt
 --   …:task:<scope>/<id>, …:history:<scope>/<id> and, when runs are told, …:run:<scope>/<run>
 -- ARGV: 1 sweeper, 2 retention ms, 3 heartbeat timeout ms, 4 words for each attempt: 1 or, when runs are told, 2; then
@@ -10,6 +11,7 @@
 -- Cost: O(log n) for each; at most 32 a call. Most tasks have no run of another name than theirs, so a sweeper asks
 --   without runs first: that spares it reading every record.
 --#include lib/clock.lua
+--#include lib/primary.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/ending.lua
@@ -17,6 +19,7 @@
 local NEEDS_RUN = 6
 local L = shard_time(CLOCK)
 local retention, timeout, words = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+read_change(CLOCK)
 local beats, members, runs = KEYS[TASKS], {}, words == 2
 for i = 5, #ARGV, words do members[#members + 1] = ARGV[i] end
 local scores = redis.call('ZMSCORE', beats, unpack(members))
@@ -27,7 +30,8 @@ local reply = {}
 for n, member in ipairs(members) do
   local score, first = tonumber(scores[n]), TASKS + 1 + (words + 1) * (n - 1)
   local result, detail = 0, 0
-  if score and L - score > timeout then
+  local since = score and silent_since(score, timeout)
+  if score and L - since > timeout then
     local scope, id, name, attempt = task_in(member)
     local f = fields_at(KEYS[first])
     local task = {scope = scope, id = id, name = name, f = f, key = KEYS[first], history = KEYS[first + 1],
@@ -39,7 +43,7 @@ for n, member in ipairs(members) do
     elseif f.u and not (runs and ARGV[4 + 2 * n] == f.u) then
       result, detail = NEEDS_RUN, f.u
     else
-      v.lag = L - score - timeout
+      v.lag, v.forgiven = L - since - timeout, since - score
       result, detail = verdict(task, v, retention), v.lag
     end
   end

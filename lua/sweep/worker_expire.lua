@@ -11,6 +11,7 @@
 --#include lib/clock.lua
 --#include lib/worker.lua
 local L = shard_time(CLOCK)
+read_change(CLOCK)
 local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 actor = sweeper
 local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence

@@ -9,7 +9,7 @@ import (
 
 func TestConstantsMatchLua(t *testing.T) {
 	for file, lines := range map[string][]string{
-		"lib/clock.lua": {"local MAX_STEP_MS = " + strconv.Itoa(maxStepMs)},
+		"lib/clock.lua": {"local MAX_STEP_MS = " + strconv.Itoa(MaxStepMs)},
 	} {
 		text, err := os.ReadFile("../../lua/" + file)
 		if err != nil {

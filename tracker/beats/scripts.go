@@ -105,7 +105,13 @@ func (s *Service) deliverCall(a *model.Attempt) *store.Call {
 // needed.
 func (s *Service) slowclockCall(shard int, stands, half time.Duration) *store.Call {
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half))
+	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half), "")
+}
+
+// AllButFewBeatCall ends a slowdown of a shard's time for balancers, and keeps empty beats from starting another one for a moment.
+func (s *Service) AllButFewBeatCall(shard int) *store.Call {
+	k := s.store.Keys[shard]
+	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, 0, 0, 1)
 }
 
 // tickCall is one call for empty beats of as many shards as one may be about; readTick reads what it answers of each.

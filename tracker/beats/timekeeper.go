@@ -92,11 +92,11 @@ func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Millis
 
 // stoodStill records a gap in wall time that shard time could not follow.
 func (k *timekeeper) stoodStill(gapMs int64) {
-	k.gaps(time.Duration(gapMs-maxStepMs) * time.Millisecond)
+	k.gaps(time.Duration(gapMs-MaxStepMs) * time.Millisecond)
 }
 
 const (
-	maxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua
+	MaxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua: the longest step of shard time
 	noClock   = -1  // gap of a clock that was not there
 )
 
@@ -198,7 +198,7 @@ func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
 			continue
 		}
 		r := readTick(c.Reply, i)
-		if r.gap > maxStepMs {
+		if r.gap > MaxStepMs {
 			k.stoodStill(r.gap)
 		}
 		if k.regress(shard, r.shardTime, r.gap) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -43,6 +44,7 @@ type peeked struct {
 	r        *round
 	todo     []overdue
 	outboxes []outbox
+	held     []int            // shards whose time may be slowed for balancers
 	idle     map[int][]string // by shard: timeouts that may be dropped
 	next     time.Duration
 	lag      time.Duration
@@ -101,12 +103,16 @@ func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 type shardLook struct {
 	shard     int
 	now, time int64 // wall ms and shard time ms
+	changed   int64 // shard time of the newest change of the primary, ms
 	grace     time.Duration
 }
 
 func (p *peeked) look(shard int, dues shardDues) shardLook {
-	l := shardLook{shard: shard, now: dues.now, time: dues.time, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
+	l := shardLook{shard: shard, now: dues.now, time: dues.time, changed: dues.changed, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
 	p.t.leads.set(shard, p.t.id.rank(shard, dues.sweepers) == 0)
+	if dues.held && l.grace == 0 {
+		p.held = append(p.held, shard)
+	}
 	if p.isOver(l, dues.timer-l.time) {
 		p.todo = append(p.todo, overdue{shard: shard, set: timersSet, grace: l.grace})
 	}
@@ -143,10 +149,15 @@ func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 	p.t.timeouts.lives(l.shard, timeout)
 	if ms, _ := strconv.ParseInt(timeout, 10, 64); ms > 0 { // those of 0 live by their workers
 		at, _ := strconv.ParseInt(first, 10, 64)
-		if p.isOver(l, at+ms+1-l.time) {
+		if p.isOver(l, silentSince(at, ms, l.changed)+ms+1-l.time) {
 			p.todo = append(p.todo, overdue{l.shard, beatsSet, timeout, l.grace})
 		}
 	}
+}
+
+// silentSince is the function of the same name in lua/lib/primary.lua: a change of the primary counts as a heartbeat.
+func silentSince(beat, timeout, changed int64) int64 {
+	return max(beat, min(changed, beat+timeout+beats.MaxStepMs))
 }
 
 // dropIdle drops timeouts by which nobody lives: each costs every scan of its shard.

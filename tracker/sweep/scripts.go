@@ -51,7 +51,7 @@ func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *sto
 	var keys []string
 	for _, shard := range shards {
 		k := s.keys[shard]
-		keys = append(keys, k.Clock, k.Timers, k.Due, k.Timeouts, k.Sweepers, k.Outbox)
+		keys = append(keys, k.Clock, k.Timers, k.Due, k.Timeouts, k.Sweepers, k.Outbox, k.Replicas)
 	}
 	return store.NewCall(shards[0], s.peek, keys, string(by), model.Millis(lease))
 }
@@ -65,6 +65,9 @@ type shardDues struct {
 	notice   int64 // wall ms
 	sweepers []string
 	timeouts []string // in use, ms, and the sentinel
+	changed  int64    // shard time of the newest change of the primary, ms; 0: none
+	changing bool     // it is in progress
+	held     bool     // replicas may be cut off from their clients, so shard time may be slowed
 }
 
 // readPeek reads what is said of so many shards.
@@ -75,6 +78,7 @@ func readPeek(re store.Reply, shards int) []shardDues {
 		all[i] = shardDues{
 			now: re.Int(0), time: r.Int(0), timer: r.Int(1), due: r.Int(2), notice: r.Int(3),
 			sweepers: r.List(4).Strings(), timeouts: r.List(5).Strings(),
+			changed: r.Int(6), changing: r.Int(7) == 1, held: r.Int(8) == 1,
 		}
 	}
 	return all

@@ -124,7 +124,7 @@ func readBraked(shard int, r store.Reply) spared {
 
 func (s *scripts) censusCall(shard, percent int, timeouts []string, scopes []model.Scope) *store.Call {
 	k := s.keys[shard]
-	keys, args := []string{k.Clock, k.Timeouts, k.Index, k.Workers, k.Braked}, []any{percent, len(timeouts)}
+	keys, args := []string{k.Clock, k.Timeouts, k.Index, k.Workers, k.Braked, k.WorkerBeats}, []any{percent, len(timeouts)}
 	for _, timeout := range timeouts {
 		keys, args = append(keys, k.Beats(timeout)), append(args, timeout)
 	}
@@ -140,6 +140,7 @@ type shardCensus struct {
 	braked   int         // entries of the brake but for the sentinel
 	attempts []headcount // of each timeout that was asked for
 	scopes   []struct{ tasks, workers int }
+	workers  headcount // of which the late ones count as silent
 }
 
 func readCensus(r store.Reply) shardCensus {
@@ -154,6 +155,7 @@ func readCensus(r store.Reply) shardCensus {
 	for i := range c.scopes {
 		c.scopes[i].tasks, c.scopes[i].workers = int(scopes.Int(2*i)), int(scopes.Int(2*i+1))
 	}
+	c.workers = headcount{silent: int(r.List(4).Int(0)), live: int(r.List(4).Int(1))}
 	return c
 }
 

@@ -39,6 +39,7 @@ func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	if err != nil {
 		return err
 	}
+	t.releaseTime(ctx, r.node, seen.held)
 	done, err := t.clear(ctx, r, seen.todo)
 	if err != nil {
 		return err

@@ -1,0 +1,50 @@
+-- Purpose: a change of the primary counts as a heartbeat of every live member. A promoted replica, or a server that was restarted, may
+--   have lost the last beats that its predecessor accepted, so the scores that it has may be too old. Needs clock.
+
+-- The replication id of the server that runs this script: a promotion and a restart each give it a new one. '' where there is none.
+local function replication_id()
+  local info = redis.pcall('INFO', 'replication')
+  return type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
+end
+
+-- Shard time of the newest change of primary. 0: none is known.
+local changed = 0
+
+-- What the clock keeps of it in p: replication id, shard time of the change, and since when (wall ms) it is in progress or ''.
+local function unpack_primary(packed) return string.match(packed or '', '^(%x*)\t(%d+)\t(%d*)$') end
+
+-- Reads `changed`. On a primary that no sweeper has noted yet the change is now, or later.
+local function read_change(clock)
+  local id, at = unpack_primary(redis.call('HGET', clock, 'p'))
+  changed = not id and 0 or id == replication_id() and tonumber(at) or math.huge
+end
+
+-- Notes a change. While it is in progress a replica of Lubdub may still write to the old primary, which accepts its beats: so it is over
+-- when every replica that kept the shard's time has done so on this primary, or has had IN_PROGRESS_MS for that.
+local IN_PROGRESS_MS = 2000
+local function note_change(clock, replicas, L, own)
+  local id, at, since = unpack_primary(redis.call('HGET', clock, 'p'))
+  at, since = tonumber(at), tonumber(since)
+  if id == own and not since then
+    changed = at
+    return false
+  end
+  if not id then
+    at = 0 -- this release is new here: what was before is not known
+  elseif id ~= own then
+    at, since = L, now
+  else
+    at = L
+    local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. since) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
+    if behind == 0 or now < since or now - since > IN_PROGRESS_MS then since = nil end
+  end
+  redis.call('HSET', clock, 'p', own .. '\t' .. string.format('%.0f', at) .. '\t' .. (since and string.format('%.0f', since) or ''))
+  changed = at
+  return at > 0
+end
+
+-- Since when a member is silent, in shard time: since its last stored beat or the change, and never more than one timeout after the
+-- beat, so that a dead member is found even while the primary changes again and again.
+local function silent_since(score, timeout)
+  return math.max(score, math.min(changed, score + timeout + MAX_STEP_MS))
+end
