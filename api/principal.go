@@ -6,6 +6,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -48,6 +49,12 @@ func (p *principal) actor() string {
 		return p.claims.Subject
 	}
 	return "role:" + string(p.claims.Role)
+}
+
+// holder returns who is charged for what a worker or a control token takes. Tokens of one subject are one holder, so that to make
+// more of them gains nothing.
+func (p *principal) holder() shares.Holder {
+	return shares.Holder{Tenant: p.claims.Tenant, Token: p.actor()}
 }
 
 // worker reports whether the principal is a registered worker.
