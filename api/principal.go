@@ -94,7 +94,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	if err != nil || s.revoked.Load().Takes(c) {
 		return nil
 	}
-	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli(), Owner: c.Tenant}
 	p := &e.Value
 	if c.Kind != token.KindTask {
 		p.claims = c
