@@ -100,7 +100,7 @@ func TestNobodyTakesAllOfABoundedResource(t *testing.T) {
 				return n
 			},
 			"one tenant": func(l *live) (n int) {
-				for i := range 2*r.size {
+				for i := range 2 * r.size {
 					if r.take(l, r.bearer(l, "greedy", fmt.Sprint("token", i))) {
 						n++
 					}
