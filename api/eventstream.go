@@ -7,18 +7,18 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
-// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams.
+// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (waits.go).
 
 const (
 	contentTypeEvents = "text/event-stream"
@@ -30,13 +30,6 @@ const (
 	storePause = time.Second
 	// retryLeast and retryMost are when a client whose stream has ended should come again, so that not all come at once.
 	retryLeast, retryMost = time.Second, 5 * time.Second
-)
-
-// Why streams end that have not failed.
-const (
-	endDraining = "draining"      // of this replica: come again, to another one
-	endToken    = "token_expired" // come again with another one
-	endRevoked  = "token_revoked" // it was taken back
 )
 
 // wantsStream reports whether a request asks for a stream instead of a page.
@@ -57,18 +50,18 @@ func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int
 		req.ctx.SetContentType(contentTypeEvents)
 		return fasthttp.StatusOK, nil, nil
 	}
-	if r := req.s.streams.enter(); r != nil {
+	if r := req.s.streams.enter(req.who); r != nil {
 		return 0, nil, r
 	}
 	l, err := req.s.tracker.FollowEvents(req.context(), filter, field, after)
 	if err != nil {
-		req.s.streams.leave(nil)
+		req.s.streams.leave(req.who)
 		return 0, nil, err
 	}
 	stream := &eventStream{streams: req.s.streams, listener: l, who: req.who}
 	stream.quietSince.Store(time.Now().UnixNano())
 	stream.pending = append(stream.pending, fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor()))
-	req.s.streams.add(stream)
+	req.s.waits.add(stream)
 	conn.Streams(req.ctx.Conn(), stream.hungUp)
 	h := &req.ctx.Response.Header
 	h.SetContentType(contentTypeEvents)
@@ -176,8 +169,18 @@ func (s *eventStream) hungUp() {
 // Close is called when the client has gone, and at the end.
 func (s *eventStream) Close() error {
 	s.listener.Close()
-	s.streams.leave(s)
+	s.streams.server.waits.remove(s)
+	s.streams.leave(s.who)
 	return nil
+}
+
+func (s *eventStream) principal() *principal { return s.who }
+
+// look has the stream say that it is alive when it has said nothing for long.
+func (s *eventStream) look(now time.Time) {
+	if s.quietSince.Load() <= now.Add(-s.streams.keepAlive).UnixNano() && !s.due.Swap(true) {
+		s.listener.Wake()
+	}
 }
 
 // end has the stream tell why it ends, and end.
@@ -189,92 +192,21 @@ func (s *eventStream) end(why string) {
 // eventStreams are those of a replica.
 type eventStreams struct {
 	server    *Server
-	limit     int64
+	places    *shares.Pool
 	keepAlive time.Duration
 	refused   func()
-
-	open atomic.Int64
-
-	mu   sync.Mutex
-	all  map[*eventStream]struct{}
-	none chan struct{} // closed with the last stream; nil while there is none
 }
 
 // enter takes a place, or refuses.
-func (s *eventStreams) enter() *refusal {
+func (s *eventStreams) enter(who *principal) *refusal {
 	if s.server.running.Err() != nil {
 		return errStopping
 	}
-	if s.open.Add(1) > s.limit {
-		s.open.Add(-1)
+	if level := s.places.Take(who.holder(), 1); level != shares.Granted {
 		s.refused()
-		return overloaded(fmt.Sprintf("This replica serves %d streams of events, which is its limit (max-event-streams); "+
-			"wait as Retry-After says, then try again, or add replicas", s.limit))
+		return overShare(level, s.places, "streams of events", "max-event-streams")
 	}
 	return nil
 }
 
-// add has time be watched for a stream.
-func (s *eventStreams) add(stream *eventStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all[stream] = struct{}{}
-	if s.none == nil {
-		s.none = make(chan struct{})
-		go s.watch(s.none)
-	}
-	if s.server.running.Err() != nil { // it came while the others were told
-		stream.end(endDraining)
-	}
-}
-
-// leave gives the place back that a stream had; nil: it did not come to be.
-func (s *eventStreams) leave(stream *eventStream) {
-	s.open.Add(-1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if delete(s.all, stream); len(s.all) == 0 && s.none != nil {
-		close(s.none)
-		s.none = nil
-	}
-}
-
-// watch looks after all streams until there is none.
-func (s *eventStreams) watch(none <-chan struct{}) {
-	tick := time.NewTicker(min(time.Second, s.keepAlive))
-	defer tick.Stop()
-	draining := s.server.running.Done()
-	for {
-		select {
-		case <-none:
-			return
-		case <-draining:
-			s.each(func(stream *eventStream) { stream.end(endDraining) })
-			return // who comes now is refused
-		case <-tick.C:
-			s.look()
-		}
-	}
-}
-
-func (s *eventStreams) look() {
-	now, quiet := s.server.now(&fasthttp.RequestCtx{}), time.Now().Add(-s.keepAlive).UnixNano()
-	s.each(func(stream *eventStream) {
-		switch {
-		case !now.Before(stream.who.claims.ExpiresAt.Time):
-			stream.end(endToken)
-		case s.server.revoked.Load().Takes(stream.who.claims):
-			stream.end(endRevoked)
-		case stream.quietSince.Load() <= quiet && !stream.due.Swap(true):
-			stream.listener.Wake()
-		}
-	})
-}
-
-func (s *eventStreams) each(do func(*eventStream)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for stream := range s.all {
-		do(stream)
-	}
-}
+func (s *eventStreams) leave(who *principal) { s.places.Give(who.holder(), 1) }

@@ -46,8 +46,8 @@ func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		await(lines, ": keep-alive")
-		until(t, func() bool { return l.s.streams.open.Load() == 1 }, func() string {
-			return fmt.Sprintf("%d streams are open, want one", l.s.streams.open.Load())
+		until(t, func() bool { return l.s.streams.places.Used() == 1 }, func() string {
+			return fmt.Sprintf("%d streams are open, want one", l.s.streams.places.Used())
 		})
 		l.create(`{"taskId":"t1"}`)
 		await(lines, `"t1"`)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -342,10 +343,10 @@ func TestWhatIsToldIsShared(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.s.streams.limit, l.s.streams.keepAlive = 2, 20*time.Millisecond
+		l.s.streams.places, l.s.streams.keepAlive = shares.NewPool(2), 20*time.Millisecond
 		viewer := l.control(roleViewer)
 		first := l.stream(viewer, "")
-		l.stream(viewer, "")
+		l.stream(l.controlFor(roleViewer, "other", "prod"), "")
 		r := l.do("GET", "/v1/events", viewer, "", "Accept", "text/event-stream")
 		if r.refused(503, v1.CodeOverloaded); r.header.Get("Retry-After") == "" || !strings.Contains(r.body, "max-event-streams") {
 			t.Errorf("%v %s", r.header, r.body)
@@ -361,7 +362,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("HEAD: %+v, %v", res, err)
 		}
 		first.leave()
-		until(t, func() bool { return l.s.streams.open.Load() <= 1 }, func() string { return "the stream that was left is still open" })
+		until(t, func() bool { return l.s.streams.places.Used() <= 1 }, func() string { return "the stream that was left is still open" })
 		l.stream(viewer, "")
 	})
 }
@@ -380,7 +381,7 @@ func TestStreamsRefuseBadInput(t *testing.T) {
 		ask("after=").refused(400, v1.CodeInvalidRequest)
 		ask("order=asc").refused(400, v1.CodeInvalidRequest)
 		ask("type=nosuch").refused(400, v1.CodeInvalidRequest)
-		if n := l.s.streams.open.Load(); n != 0 {
+		if n := l.s.streams.places.Used(); n != 0 {
 			t.Errorf("%d places are taken by streams that did not come to be", n)
 		}
 	})
@@ -398,7 +399,9 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
-		e := newEnv(t, func(c *Config) { c.Tracker, c.Now, c.WriteTimeout = tr, s.Clock.Now, time.Second })
+		e := newEnv(t, func(c *Config) {
+			c.Tracker, c.Now, c.WriteTimeout, c.MaxStreams = tr, s.Clock.Now, time.Second, 2*clients
+		})
 		e.readClock = s.Clock.Now
 		e.s.streams.keepAlive = 50 * time.Millisecond
 		viewer := e.control(roleViewer)
@@ -414,12 +417,12 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		until(t, func() bool { return e.s.streams.open.Load() == clients }, func() string { return "not all streams have begun" })
+		until(t, func() bool { return e.s.streams.places.Used() == clients }, func() string { return "not all streams have begun" })
 		for _, c := range conns {
 			_ = c.Close()
 		}
-		until(t, func() bool { return e.s.streams.open.Load() == 0 }, func() string {
-			return fmt.Sprintf("%d streams are still open", e.s.streams.open.Load())
+		until(t, func() bool { return e.s.streams.places.Used() == 0 }, func() string {
+			return fmt.Sprintf("%d streams are still open", e.s.streams.places.Used())
 		})
 	})
 	if err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),

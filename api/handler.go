@@ -140,14 +140,20 @@ func (req *request) dispatch() (status int, body any, err error) {
 	if req.route, req.id, err = findRoute(string(req.ctx.Method()), path); err != nil {
 		return 0, nil, err
 	}
-	if req.route.yields() {
-		if r := req.s.control.enter(); r != nil {
+	yields := req.route.yields()
+	if yields {
+		if r := req.s.control.full(); r != nil {
 			return 0, nil, r
 		}
-		defer req.s.control.leave()
 	}
 	if err := req.authorize(); err != nil {
 		return 0, nil, err
+	}
+	if yields {
+		if r := req.s.control.enter(req.who); r != nil {
+			return 0, nil, r
+		}
+		defer req.s.control.leave(req.who)
 	}
 	if err := req.parseQuery(query); err != nil {
 		return 0, nil, err

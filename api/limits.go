@@ -9,31 +9,55 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the
-// like. What does not fit is refused before its token is verified or its body is read as JSON, for little more than
-// an empty answer costs. Heartbeats and the other callbacks of workers are not counted: in an overload everything else
+// like, for each token and tenant too. When all places are taken a request is refused before its token is verified, for little
+// more than an empty answer costs. Heartbeats and the other callbacks of workers are not counted: in an overload everything else
 // gives way to them.
 type admission struct {
-	limit    int64
-	underWay atomic.Int64
-	refused  func()
+	places  *shares.Pool
+	refused func()
 }
 
-// enter lets one request in, or returns the refusal when there is no room. Whoever was let in must leave.
-func (a *admission) enter() *refusal {
-	if a.underWay.Add(1) <= a.limit {
+// full returns the refusal when there is no place for anybody.
+func (a *admission) full() *refusal {
+	if a.places.Used() < a.places.Limit() {
 		return nil
 	}
-	a.underWay.Add(-1)
-	a.refused()
-	return overloaded(fmt.Sprintf("%d requests of the control plane are under way on this replica, which is its limit "+
-		"(max-control-requests), so that heartbeats keep their room; wait as Retry-After says, then retry, or add replicas", a.limit))
+	return a.refuse(shares.Total)
 }
 
-func (a *admission) leave() { a.underWay.Add(-1) }
+// enter lets one request in, or returns the refusal when its token or its tenant has its share. Whoever was let in must leave.
+// Clients without a valid token never hold a place: nothing that they ask for waits.
+func (a *admission) enter(who *principal) *refusal {
+	if level := a.places.Take(who.holder(), 1); level != shares.Granted {
+		return a.refuse(level)
+	}
+	return nil
+}
+
+func (a *admission) leave(who *principal) { a.places.Give(who.holder(), 1) }
+
+func (a *admission) refuse(level shares.Level) *refusal {
+	a.refused()
+	return overShare(level, a.places, "requests of the control plane", "max-control-requests")
+}
+
+// overShare refuses what a pool has not granted: 503 when all of it is in use, 429 when only a share is.
+func overShare(level shares.Level, p *shares.Pool, what, setting string) *refusal {
+	const remedy = "wait as Retry-After says, then retry, or add replicas"
+	switch level {
+	case shares.Token, shares.Tenant:
+		r := refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
+			"The %s has its share of the %d %s that this replica serves at a time (%s); %s", level, p.Limit(), what, setting, remedy))
+		r.retryAfter = defaultRetryAfter
+		return r
+	}
+	return overloaded(fmt.Sprintf("This replica serves %d %s at a time, which is its limit (%s); %s", p.Limit(), what, setting, remedy))
+}
 
 // yields reports whether a route yields to heartbeats. A claim decides for itself: one that waits for work takes no time.
 func (r *route) yields() bool {

@@ -28,8 +28,8 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 	}
 	admin := e.control(roleAdmin)
 	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() { e.do("POST", "/v1/tasks", admin, `{}`).want(201) })
+	for _, tenant := range []string{"acme", "other"} {
+		wg.Go(func() { e.do("POST", "/v1/tasks", e.controlFor(roleAdmin, tenant, "prod"), `{}`).want(201) })
 		<-begun
 	}
 	for _, r := range []struct{ method, path, token, body string }{

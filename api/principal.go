@@ -6,6 +6,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -51,6 +52,12 @@ func (p *principal) actor() string {
 	return "role:" + string(p.claims.Role)
 }
 
+// holder returns who is charged for what a worker or a control token takes. Tokens of one subject are one holder, so that to make
+// more of them gains nothing.
+func (p *principal) holder() shares.Holder {
+	return shares.Holder{Tenant: p.claims.Tenant, Token: p.actor()}
+}
+
 // worker reports whether the principal is a registered worker.
 func (p *principal) worker() bool { return p.claims != nil && p.claims.Kind == token.KindWorker }
 
@@ -88,7 +95,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	if err != nil || s.revoked.Load().Takes(c) {
 		return nil
 	}
-	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli(), Owner: c.Tenant}
 	p := &e.Value
 	p.name = tokenName(text)
 	if c.Kind != token.KindTask {

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -125,16 +127,17 @@ func (req *request) claimTasks() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	if r.Wait < shortWait {
-		if full := req.s.control.enter(); full != nil {
-			return 0, nil, full
-		}
-		defer req.s.control.leave()
+	leave, full := req.enterClaim(r.Wait)
+	if full != nil {
+		return 0, nil, full
 	}
+	defer leave()
 	var tasks []*tracker.Envelope
-	if err := req.asWorker(func() (err error) {
-		tasks, err = req.s.tracker.Claim(req.during(req.s.running), r)
-		return err
+	if err := req.whileValid(r.Wait > 0, func(ctx context.Context) error {
+		return req.asWorker(func() (err error) {
+			tasks, err = req.s.tracker.Claim(ctx, r)
+			return err
+		})
 	}); err != nil {
 		return 0, nil, err
 	}
@@ -147,4 +150,16 @@ func (req *request) claimTasks() (int, any, error) {
 		answer.Tasks[i] = *v
 	}
 	return fasthttp.StatusOK, answer, nil
+}
+
+// enterClaim takes a place for a claim, or refuses. One that waits for work takes no time, so it has none of the control plane's.
+func (req *request) enterClaim(wait time.Duration) (leave func(), r *refusal) {
+	if wait < shortWait {
+		return func() { req.s.control.leave(req.who) }, req.s.control.enter(req.who)
+	}
+	if level := req.s.claims.Take(req.who.holder(), 1); level != shares.Granted {
+		req.s.metrics.overloaded.WithLabelValues("waiting_claims").Inc()
+		return nil, overShare(level, req.s.claims, "waiting claims", "max-connections")
+	}
+	return func() { req.s.claims.Give(req.who.holder(), 1) }, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -280,7 +281,7 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker},
 				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {
-				e.s.control.underWay.Add(1)
+				e.s.control.places.Take(shares.Holder{Tenant: "other"}, 1)
 				for _, l := range []*tenantLimit{e.s.tenantBeats, e.s.tenantCalls} {
 					l.owe("acme", 1, e.now())
 				}

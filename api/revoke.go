@@ -112,6 +112,7 @@ func (s *Server) heedRevocations(all, news []tracker.Revocation) {
 			Kind: token.KindTask, Tenant: p.attempt.Scope.Tenant, Workspace: p.attempt.Scope.Workspace, Worker: p.attempt.WorkerID,
 		})
 	})
+	s.waits.check()
 }
 
 func revokedTokens(list []tracker.Revocation) *token.Revoked {

@@ -16,6 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/logs"
+	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -35,7 +36,9 @@ type Server struct {
 	beatRequests *sync.Pool
 
 	control     admission
+	claims      *shares.Pool // claims that wait
 	streams     *eventStreams
+	waits       waits
 	tenantBeats *tenantLimit // nil: none
 	tenantCalls *tenantLimit
 
@@ -68,6 +71,7 @@ func New(cfg Config) (*Server, error) {
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
 		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
 	}
+	s.waits.server = s
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.gaveUp, s.giveUp = context.WithCancel(context.Background())
 	s.ids.init()
@@ -113,9 +117,10 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 // setBounds sets what is refused in an overload. Each bound counts what it refuses.
 func (s *Server) setBounds() {
 	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
-	s.control.limit, s.control.refused = int64(s.cfg.MaxControl), counted("control_requests")
+	s.control = admission{shares.NewPool(int64(s.cfg.MaxControl)), counted("control_requests")}
+	s.claims = shares.NewPool(int64(s.cfg.MaxConns))
 	s.streams = &eventStreams{
-		server: s, limit: int64(s.cfg.MaxStreams), keepAlive: keepAlive, refused: counted("event_streams"), all: map[*eventStream]struct{}{},
+		server: s, places: shares.NewPool(int64(s.cfg.MaxStreams)), keepAlive: keepAlive, refused: counted("event_streams"),
 	}
 	s.bodies = conn.NewBudget(int64(s.cfg.MaxBodyBytes), counted("body_bytes"))
 	s.watch = conn.NewWatch(s.cfg.ReadTimeout, s.cfg.WriteTimeout, s.cfg.IdleTimeout, s.bodies)

@@ -27,6 +27,7 @@ type Entry[T any] struct {
 	Token   string // an own copy, not a request's
 	Expires int64  // ms since the epoch
 	Value   T
+	Owner   string // the tenant whose token it is
 }
 
 const ways = 8
@@ -85,8 +86,9 @@ func (c *Cache[T]) Get(token []byte, now int64) *T {
 	return nil
 }
 
-// Put remembers a token. In a full set it takes the place of the one that expires first. What has expired in the set is forgotten:
-// tokens that come and go would fill the cache otherwise, however few hold at a time.
+// Put remembers a token. In a full set it takes the place of another one, of the owner that would have the most there: the one
+// that expires first. So an owner with very many tokens displaces its own, and none of those who have fewer. What has expired in the
+// set is forgotten: tokens that come and go would fill the cache otherwise, however few are valid at a time.
 func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	i, tag, ok := c.place([]byte(e.Token))
 	if !ok {
@@ -96,30 +98,48 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	mu.Lock()
 	defer mu.Unlock()
 	set := &c.sets[i]
-	victim := 0
-	var soonest int64
+	place, free := 0, false
 	for w := range ways {
 		old := set.entries[w].Load()
 		switch {
 		case old == nil:
-			victim, soonest = w, -1
+			place, free = w, true
 		case old.Token == e.Token:
 			return // a neighbour was faster
 		case old.Expires <= now:
 			c.forget(set, w)
-			victim, soonest = w, -1
-		case w == 0 || old.Expires < soonest:
-			victim, soonest = w, old.Expires
+			place, free = w, true
 		}
 	}
-	if soonest < 0 {
+	if free {
 		c.size.Add(1)
 	} else {
+		place = set.victim(e.Owner)
 		c.evictions.Add(1)
 	}
 	// A reader in between finds a tag without its token, or a token that is not the one it looks for: a miss.
-	set.tags[victim].Store(tag)
-	set.entries[victim].Store(e)
+	set.tags[place].Store(tag)
+	set.entries[place].Store(e)
+}
+
+// victim returns the place of a full set that a token of an owner takes.
+func (s *set[T]) victim(owner string) (place int) {
+	most, soonest := 0, int64(0)
+	for w := range ways {
+		e, n := s.entries[w].Load(), 0
+		if e.Owner == owner {
+			n++
+		}
+		for other := range ways {
+			if s.entries[other].Load().Owner == e.Owner {
+				n++
+			}
+		}
+		if n > most || n == most && e.Expires < soonest {
+			place, most, soonest = w, n, e.Expires
+		}
+	}
+	return place
 }
 
 // Drop forgets all tokens of whose value the function says so, and returns how many. One that is looked up meanwhile may still

@@ -126,3 +126,37 @@ func TestTokenCacheUnderRaces(t *testing.T) {
 		t.Errorf("%d tokens in a cache of 16", size)
 	}
 }
+
+// However many tokens one tenant shows, and however long they are valid, another tenant's tokens stay where they are.
+func TestATenantWithManyTokensDisplacesItsOwn(t *testing.T) {
+	k := testKeys(t)
+	c := NewCache[string](512)
+	now := testTime.UnixMilli()
+	var few []*Entry[string]
+	for i := range 32 {
+		e := cached(t, k, fmt.Sprintf("few_%d", i), time.Hour)
+		e.Owner = "few"
+		c.Put(e, now)
+		few = append(few, e)
+	}
+	for i := range 5_000 {
+		e := cached(t, k, fmt.Sprintf("many_%d", i), 2*time.Hour)
+		e.Owner = "many"
+		c.Put(e, now)
+	}
+	lost := 0
+	for _, e := range few {
+		if c.Get([]byte(e.Token), now) == nil {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of the other tenant's %d tokens are forgotten", lost, len(few))
+	}
+	for _, e := range few { // nor does a full cache keep a tenant out
+		c.Drop(func(id *string) bool { return id == &e.Value })
+		if c.Put(e, now); c.Get([]byte(e.Token), now) == nil {
+			t.Errorf("%s is not remembered", e.Value)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,6 +237,91 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 				if g.Event != nil && g.Event.Type == "system.shard_started" {
 					t.Error("the whole shard is told again")
 				}
+			}
+		}
+	})
+}
+
+// fillStream stores events of acme/prod in a shard, of tasks t0, t1 and so on.
+func fillStream(h *trackertest.Harness, shard, n int) {
+	h.Helper()
+	for i := range n {
+		if err := h.Store.Client.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(shard), Values: []string{
+			"type", "task.created", "time", "1768471200000", "scope", "acme/prod", "subject", fmt.Sprint("t", i),
+		}}).Err(); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+const longAgo = "2020-01-01T00:00:00Z"
+
+// What a tenant's streams read from old cursors is charged to it, however little passes their filters, and so is what its pages read:
+// those streams wait for their turn, and those pages are refused. Neither holds up the other, or another tenant.
+func TestWhatATenantReadsIsCharged(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.SetPace(1, 0) // the first read is granted, and pays for itself within minutes
+		fillStream(h, 0, 300)
+		nothing := func(tenant string) tracker.EventFilter {
+			return tracker.EventFilter{Tenant: tenant, Types: []string{"worker.late"}}
+		}
+		var reads atomic.Int64
+		trackertest.FailCalls(h.Tracker, "read", false, func(int) bool { reads.Add(1); return false })
+		follow := func(tenant string) int64 {
+			l, before := listen(h.TB, h, nothing(tenant), longAgo), reads.Load()
+			for range 3 {
+				if told, err := l.Next(h.Ctx); err != nil || len(told) > 0 {
+					h.Fatalf("told %v, %v", told, err)
+				}
+			}
+			return reads.Load() - before
+		}
+		page := func(tenant string) (err error) {
+			_, err = h.Tracker.Events(h.Ctx, tracker.EventQuery{Filter: nothing(tenant), Size: 100})
+			return err
+		}
+		if n := follow("acme"); n == 0 {
+			h.Error("the first stream reads nothing")
+		}
+		for range 20 {
+			if n := follow("acme"); n != 0 {
+				h.Fatalf("another stream of the tenant reads %d times", n)
+			}
+		}
+		if err := page("acme"); err != nil {
+			h.Errorf("the tenant's page: %v", err)
+		}
+		var e *tracker.Error
+		if err := page("acme"); !errors.As(err, &e) || e.Code != tracker.Overloaded || !e.TooMany || e.RetryAfter <= 0 {
+			h.Errorf("the tenant's next page: %v", err)
+		}
+		if n := follow("other"); n == 0 {
+			h.Error("another tenant's stream reads nothing")
+		}
+		if err := page("other"); err != nil {
+			h.Errorf("another tenant's page: %v", err)
+		}
+	})
+}
+
+// Streams that wait for their turns come to where the others are, and miss nothing.
+func TestStreamsThatTakeTurnsMissNothing(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.SetPace(200_000, 0)
+		fillStream(h, 0, 500)
+		var all []*tracker.EventListener
+		for range 10 {
+			all = append(all, listen(h.TB, h, tracker.EventFilter{Tenant: "acme"}, longAgo))
+		}
+		live := h.MustCreate().Task.ID
+		for _, l := range all {
+			told, err := hear(h.TB, h, l, 502)
+			ids := toldIDs(told)
+			slices.Sort(ids)
+			if err != nil || len(ids) != 502 || len(slices.Compact(ids)) != 502 || told[501].Event.Subject != live {
+				h.Fatalf("told %d events, %d of them once, %v", len(told), len(slices.Compact(ids)), err)
 			}
 		}
 	})

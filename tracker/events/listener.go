@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // How much may wait for a listener. One that is further behind has to come again.
@@ -67,14 +68,17 @@ func (s *Service) FollowEvents(ctx context.Context, f Filter, field, after strin
 		return nil, err
 	}
 	l.walk, l.last = s.newWalk(Query{Filter: f, Size: MaxPage}, at), s.Cursor(at, false)
-	l.walk.everyCursor = true
+	l.walk.everyCursor, l.walk.charged.streams = true, true
 	s.metrics.listeners.Inc()
 	return l, nil
 }
 
-// Close ends the listening. It must be called once.
+// Close ends the listening. It must be called once, and not while Next runs.
 func (l *Listener) Close() {
 	l.hub.service.metrics.listeners.Dec()
+	if l.walk != nil {
+		l.walk.rest()
+	}
 	l.hub.leave(l)
 }
 
@@ -97,7 +101,11 @@ func (l *Listener) Cursor() string { return l.last }
 func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 	if l.walk != nil {
 		told, err := l.follow(ctx)
-		if l.walk != nil && err == nil {
+		switch {
+		case l.walk == nil || err != nil:
+		case l.walk.paced > 0:
+			time.AfterFunc(l.walk.paced, l.Wake)
+		default:
 			l.Wake()
 		}
 		if l.walk != nil || len(told) > 0 {

@@ -9,6 +9,7 @@ type metrics struct {
 	read       prometheus.Counter
 	readErrors prometheus.Counter
 	dropped    prometheus.Counter
+	paced      prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -28,9 +29,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_events_dropped_total", Help: "Events that this sweeper has dropped: too many, or too old.",
 		}),
+		paced: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lubdub_event_reads_paced_total",
+			Help: "Reads of stored events, for pages and for streams from an old cursor, that had to wait since their tenant reads its share.",
+		}),
 	}
 	if r != nil {
-		r.MustRegister(m.listeners, m.lagged, m.read, m.readErrors, m.dropped)
+		r.MustRegister(m.listeners, m.lagged, m.read, m.readErrors, m.dropped, m.paced)
 	}
 	return m
 }

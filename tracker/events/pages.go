@@ -3,9 +3,12 @@ package events
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -46,9 +49,13 @@ func (s *Service) Events(ctx context.Context, q Query) (*Page, error) {
 		return nil, err
 	}
 	w := s.newWalk(q, at)
+	defer w.rest()
 	page, err := w.page(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if w.paced > 0 && w.read == 0 {
+		return nil, tooManyReads(w.paced)
 	}
 	page.More = w.left()
 	w.holdStill()
@@ -107,10 +114,18 @@ type walk struct {
 
 	everyCursor bool     // behind each event of a page is asked for
 	cursors     []string // of those
+
+	charged reader
+	granted int           // entries that it may read and that are charged already
+	turn    time.Time     // from when on
+	paced   time.Duration // how long it must wait before it reads on; 0: it need not
 }
 
 func (s *Service) newWalk(q Query, at Positions) *walk {
-	w := &walk{service: s, query: q, at: at, shards: q.Filter.shards(s.store), buffers: map[int][]*Event{}, more: map[int]bool{}}
+	w := &walk{
+		service: s, query: q, at: at, shards: q.Filter.shards(s.store), buffers: map[int][]*Event{}, more: map[int]bool{},
+		charged: reader{tenant: q.Tenant},
+	}
 	if w.shards == nil {
 		w.shards = everyShard(s.store)
 	}
@@ -138,7 +153,7 @@ func (w *walk) page(ctx context.Context) (*Page, error) {
 			return nil, err
 		}
 		w.choose()
-		if !w.wants() || w.read >= mostRead || w.service.store.IsLate(ctx, nil) {
+		if !w.wants() || w.read >= mostRead || w.paced > 0 || w.service.store.IsLate(ctx, nil) {
 			break
 		}
 	}
@@ -175,17 +190,21 @@ func (w *walk) wants() bool {
 
 // fill reads those shards on.
 func (w *walk) fill(ctx context.Context, ofEach int) error {
-	for w.wants() && w.read < mostRead {
+	for first := true; w.wants() && w.read < mostRead; first = false {
 		var empty []int
 		for _, shard := range w.shards {
 			if len(w.buffers[shard]) == 0 && w.more[shard] {
 				empty = append(empty, shard)
 			}
 		}
+		if first && !w.mayRead(ctx, len(empty)*ofEach) { // what was begun is read to its end, and charged
+			return nil
+		}
 		looks, err := w.service.read(ctx, empty, ofEach, w.query.sought(), func(shard int) Position { return w.at[shard] }, w.query.Back)
 		if err != nil {
 			return err
 		}
+		w.charge(looks)
 		for _, l := range looks {
 			w.buffers[l.Shard], w.more[l.Shard] = l.Events, l.More
 			w.read += 1 + l.read
@@ -203,6 +222,52 @@ func (w *walk) fill(ctx context.Context, ofEach int) error {
 		}
 	}
 	return nil
+}
+
+// mayRead has some entries charged, and reports whether they may be read now. A page waits for that if it is not for long; a stream
+// keeps its turn, and comes again.
+func (w *walk) mayRead(ctx context.Context, entries int) bool {
+	if w.granted == 0 {
+		atMost := pageWait
+		if w.charged.streams {
+			atMost = math.MaxInt64
+		}
+		now := time.Now()
+		wait, ok := w.service.pace.reserve(w.charged, entries, atMost, now)
+		if wait > 0 {
+			w.service.metrics.paced.Inc()
+		}
+		if w.paced = wait; !ok {
+			return false
+		}
+		w.granted, w.turn = entries, now.Add(wait)
+	}
+	if w.paced = max(0, time.Until(w.turn)); w.paced > 0 && !w.charged.streams && store.Pause(ctx, w.paced) {
+		w.paced = 0
+	}
+	return w.paced == 0
+}
+
+// charge settles what was granted with what was read.
+func (w *walk) charge(looks []Look) {
+	for _, l := range looks {
+		w.granted -= 1 + l.read
+	}
+	w.rest()
+}
+
+// rest gives back what was granted and not read.
+func (w *walk) rest() {
+	if w.granted != 0 {
+		w.service.pace.refund(w.charged, w.granted)
+		w.granted = 0
+	}
+}
+
+func tooManyReads(wait time.Duration) error {
+	return &model.Error{Code: model.Overloaded, TooMany: true, Op: "events", RetryAfter: wait, Message: fmt.Sprintf(
+		"The tenant's requests read more than the %d stored events a second that this replica reads for each tenant; wait as Retry-After "+
+			"says, then retry. Filters by subject or run read less than others", readsPerSecond)}
 }
 
 // candidates are those of some events that pass the filter but for their machine, which they do not tell by themselves.

@@ -23,11 +23,13 @@ type Service struct {
 	hosts   hosts
 	hub     *hub
 	metrics *metrics
+	pace    *pace
 }
 
 // New makes the service.
 func New(s *store.Store, o Options) *Service {
-	made := &Service{store: s, opts: o, scripts: newScripts(s.Scripts), hosts: newHosts(), metrics: newMetrics(o.Registerer)}
+	made := &Service{store: s, opts: o, scripts: newScripts(s.Scripts), hosts: newHosts(), metrics: newMetrics(o.Registerer),
+		pace: newPace()}
 	made.hub = newHub(made)
 	return made
 }

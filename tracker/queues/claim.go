@@ -64,7 +64,7 @@ const fullRetry = time.Second
 const Forbidden model.Code = "forbidden"
 
 // Claim hands a worker up to r.Max tasks that it can run, oldest first within each kind of task and fair across
-// kinds. It answers as soon as there is one, and with none when r.Wait is over or ctx ends.
+// kinds. It answers as soon as there is one, and with none when r.Wait is over or ctx ends: from then on it takes nothing.
 func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -229,6 +229,9 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
 	nudged := false
 	for {
+		if c.server.Err() != nil {
+			return nil, nil
+		}
 		if nudged && c.places == 0 { // what it may take it tries to take first
 			if err := c.refused(ctx); err != nil {
 				return nil, err
@@ -276,6 +279,9 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 	if mine, err := c.resume(ctx); err != nil || !mine {
 		c.over = err == nil
 		return nil, 0, err
+	}
+	if c.server.Err() != nil { // the worker may not have them any more
+		return nil, 0, nil
 	}
 	tried = min(len(o.entries), c.places)
 	c.used = tried // should it not become known what was taken

@@ -215,3 +215,39 @@ func TestRevocationsAreBounded(t *testing.T) {
 		one.revoke(other) // it has its place
 	})
 }
+
+// A tenant that has revoked as much as one may can still revoke all of its tokens at once, as the refusal says; and many tenants
+// that have together leave room for another one.
+func TestRevocationsAreSharedByTenants(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		now := h.Store.Clock.Now().Truncate(time.Second)
+		one := heeding(h)
+		var all []redis.Z
+		for tenant := range 9 {
+			for i := range revocations.MaxOfTenant {
+				all = append(all, redis.Z{Score: float64(now.Add(tracker.MaxControlTTL).UnixMilli()), Member: fmt.Sprintf("s/t%d/prod/%d", tenant, i)})
+			}
+		}
+		all = append(all, redis.Z{Score: -float64(now.UnixMilli() + 1), Member: "!"})
+		if err := h.Store.Client.ZAdd(h.Ctx, schema.RevocationsKey, all...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		one.looks()
+		one.revoke(R{Kind: tracker.RevokedOfTenant, Tenant: "t0", Workspace: revocations.Wildcard, IssuedBefore: now})
+		revoke := func(tenant string, i int) error {
+			r := subject(fmt.Sprint(i), now)
+			r.Tenant = tenant
+			return h.Revoke(h.Ctx, r)
+		}
+		taken := 0
+		for revoke("greedy", taken) == nil {
+			taken++
+		}
+		for i := range 100 {
+			if err := revoke("other", i); err != nil {
+				t.Fatalf("the %d. revocation of another tenant, after %d of a greedy one: %v", i+1, taken, err)
+			}
+		}
+	})
+}

@@ -17,7 +17,11 @@ import (
 // Bounds of the list, which every replica keeps a copy of: about 5 MB.
 const (
 	MaxRevocations = 10_000 // that stand at a time, in all
-	MaxOfTenant    = 1_000  // of tokens of one tenant, as one replica knows them: no tenant keeps others from theirs
+	MaxOfTenant    = 1_000  // of tokens of one tenant, as one replica knows them
+
+	// leftOver is how many must be free for each one that a tenant adds to those that it has: the fewer are free, the fewer a
+	// tenant may have, so that many tenants together do not keep another one from its first ones.
+	leftOver = 2
 
 	pageSize = 1000 // that one script lists
 	putBack  = 500  // that one script is given
@@ -69,8 +73,10 @@ func (s *Service) HeedRevocations(f func(all, news []Revocation)) {
 func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 	ctx = s.store.Within(ctx, 0)
 	const op = "revoke"
-	if s.ofTenant(r.Tenant) >= MaxOfTenant && !s.stands(&r) {
-		return tooMany(op, MaxOfTenant, "of this tenant's tokens")
+	if of, all := s.count(r.Tenant); r.Kind != OfTenant && !s.stands(&r) {
+		if most := min(MaxOfTenant, (MaxRevocations-all)/leftOver); of >= most && r.Tenant != Wildcard {
+			return tooMany(op, of, "of this tenant's tokens")
+		}
 	}
 	data, err := json.Marshal(revokedData(&r))
 	if err != nil {
@@ -242,17 +248,14 @@ func (s *Service) stands(r *Revocation) bool {
 	return known
 }
 
-// ofTenant counts those of one tenant; of Wildcard none are counted.
-func (s *Service) ofTenant(tenant string) (n int) {
-	if tenant == Wildcard {
-		return 0
-	}
+// count returns how many there are of one tenant, and in all.
+func (s *Service) count(tenant string) (of, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.known {
 		if r.Tenant == tenant {
-			n++
+			of++
 		}
 	}
-	return n
+	return of, len(s.known)
 }

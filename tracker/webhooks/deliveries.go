@@ -133,7 +133,10 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 		page, err := s.events.Events(ctx, events.Query{
 			Filter: w.Settings.Filter, After: done.Next, Field: "pageToken", Size: events.MaxPage,
 		})
-		if err != nil {
+		switch {
+		case model.CodeOf(err) == model.Overloaded && done.Next != after:
+			return done, nil // the next call goes on
+		case err != nil:
 			return nil, err
 		}
 		if done.Gap == nil {

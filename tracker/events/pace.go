@@ -1,0 +1,71 @@
+package events
+
+import (
+	"sync"
+	"time"
+)
+
+// pace bounds what the readers of one tenant cost Redis that go through what has happened: pages, and streams from an old
+// cursor. Each entry that they read is charged to the tenant whose events they ask for, whether it passes their filter or not.
+// Streams and pages are charged separately, so that a tenant's streams do not delay its pages.
+type pace struct {
+	rate  int           // entries a second
+	ahead time.Duration // for which a reader that has rested may read at once
+
+	mu   sync.Mutex
+	paid map[reader]time.Time // until when what was granted has used the rate up
+}
+
+// reader is who is charged.
+type reader struct {
+	tenant  string // "": a token of all tenants, that names none
+	streams bool
+}
+
+func newPace() *pace {
+	return &pace{rate: readsPerSecond, ahead: readAhead, paid: map[reader]time.Time{}}
+}
+
+const (
+	readsPerSecond = 20_000 // entries, of each reader on a replica; Redis takes some 3 µs for one
+	readAhead      = time.Second
+
+	// pageWait is the longest that a page waits before it reads on. One that would wait longer ends, or is refused.
+	pageWait = 250 * time.Millisecond
+	// mostReaders is how many readers are remembered before those are forgotten that have rested.
+	mostReaders = 1000
+)
+
+func (p *pace) timeFor(entries int) time.Duration {
+	return time.Duration(entries) * time.Second / time.Duration(p.rate)
+}
+
+// reserve charges a reader for entries and returns how long it must wait before it reads them. If that is longer than atMost,
+// nothing is charged and ok is false.
+func (p *pace) reserve(who reader, entries int, atMost time.Duration, now time.Time) (wait time.Duration, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	paid := p.paid[who]
+	if paid.Before(now) {
+		paid = now
+	}
+	if wait = max(0, paid.Sub(now)-p.ahead); wait > atMost {
+		return wait, false
+	}
+	if len(p.paid) >= mostReaders {
+		for other, until := range p.paid {
+			if until.Before(now) {
+				delete(p.paid, other)
+			}
+		}
+	}
+	p.paid[who] = paid.Add(p.timeFor(entries))
+	return wait, true
+}
+
+// refund takes back a part of what was charged.
+func (p *pace) refund(who reader, entries int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paid[who] = p.paid[who].Add(-p.timeFor(entries))
+}
