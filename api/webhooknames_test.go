@@ -37,7 +37,7 @@ func TestNoNameServerIsAskedWhereWebhooksAreSaved(t *testing.T) {
 				Secret:   "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
 				Settings: tracker.HookSettings{URL: "https://" + host + "/", Filter: tracker.EventFilter{Types: []string{"task.*"}}},
 			}
-			if err := l.tracker.ManageWebhooks(context.Background(), []tracker.NewWebhook{listed}); err != nil {
+			if err := l.tr.ManageWebhooks(context.Background(), []tracker.NewWebhook{listed}); err != nil {
 				t.Errorf("listed in a file: %v", err)
 			}
 		}
