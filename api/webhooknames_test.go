@@ -58,7 +58,8 @@ func TestDeliveriesRevealNoNames(t *testing.T) {
 		operator, errs := l.control(roleOperator), map[string]bool{}
 		hosts := []string{"missing.example.", "broken.example.", "private.example.", "metadata.example."}
 		for i, host := range hosts {
-			l.do("POST", "/v1/webhooks", operator, fmt.Sprintf(`{"webhookId":"w%d","url":"https://%s/","events":["task.failed"]}`, i, host)).want(201)
+			l.do("POST", "/v1/webhooks", operator,
+				fmt.Sprintf(`{"webhookId":"w%d","url":"https://%s/","events":["task.failed"]}`, i, host)).want(201)
 			l.do("POST", fmt.Sprintf("/v1/webhooks/w%d/test", i), operator, "").want(202)
 		}
 		if err := l.sweeper.Deliver(context.Background()); err != nil {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Resolver returns a resolver that needs no network. known has addresses by name, each name with a dot at its end. A name that begins with "silent" is not answered; one that begins with "broken" is answered
-// with an error of the server; others exist only if they are listed.
+// Resolver returns a resolver that needs no network. known has addresses by name, each name with a dot at its end. A name that begins
+// with "silent" is not answered; one that begins with "broken" is answered with an error of the server; others exist only if they
+// are known.
 func Resolver(known map[string]string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
