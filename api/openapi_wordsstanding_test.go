@@ -54,9 +54,10 @@ var standingWords = map[string]words{
 	opCreateWebhook: {
 		tag: "webhooks", summary: "Tell a URL what happens",
 		description: "Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it " +
-			"keeps up. The answer has the secret, which is never shown again. A URL that is no public address is refused, now and whenever " +
-			"it is called, unless the deployment opens its range with webhook-allow-cidrs. It is told of its workspace; what belongs to " +
-			"none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a workspace.",
+			"keeps up. The answer has the secret, which is never shown again. An address that is not public is refused, unless " +
+			"the deployment opens its range with webhook-allow-cidrs; that of a name is judged whenever it is called, and is not looked up " +
+			"before. It is told of its workspace; what belongs to none, such as system.outage_credited, GET /v1/events tells tokens of " +
+			"tenant *. At most 100 a workspace and 250 a tenant, and no more of a tenant than are left for all others of 1,000.",
 		request: v1.CreateWebhookRequest{}, requestExamples: []example{{"failures",
 			`{"webhookId":"alerts","url":"https://example.com/hook","events":["task.failed","worker.offline"],"queue":"default"}`}},
 		answers: map[int]any{201: v1.Webhook{}}, errors: []int{409},
@@ -71,7 +72,8 @@ var standingWords = map[string]words{
 		request: v1.UpdateWebhookRequest{}, answers: map[int]any{200: v1.Webhook{}}, errors: []int{404, 409},
 	},
 	opDeleteWebhook: {
-		tag: "webhooks", summary: "Forget a webhook", description: "With all that it was still to be sent.",
+		tag: "webhooks", summary: "Forget a webhook", description: "With all that it was still to be sent. Requests to it that are " +
+			"under way end.",
 		answers: map[int]any{200: v1.DeleteWebhookResponse{}}, errors: []int{404, 409},
 	},
 	opRotateSecret: {
@@ -80,7 +82,8 @@ var standingWords = map[string]words{
 		request:     v1.RotateSecretRequest{}, optionalBody: true, answers: map[int]any{200: v1.Webhook{}}, errors: []int{404, 409},
 	},
 	opTestWebhook: {
-		tag: "webhooks", summary: "Send a webhook a test", description: "A message of type webhook.test. Its delivery tells what came of it.",
+		tag: "webhooks", summary: "Send a webhook a test", description: "A message of type webhook.test. Its delivery shows the " +
+			"result.",
 		request: noFields{}, optionalBody: true, answers: map[int]any{202: v1.WebhookDelivery{}}, errors: []int{404, 409},
 	},
 	opListDeliveries: {

@@ -31,6 +31,7 @@ type process struct {
 	log *slog.Logger
 
 	redis     *embedded.Redis // nil: Redis is elsewhere
+	poster    *outbound.Poster
 	tracker   *tracker.Tracker
 	api       *api.Server
 	listener  net.Listener // nil without the role api
@@ -127,7 +128,8 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 	if err != nil {
 		return nil, err
 	}
-	o.WebhookPoster = outbound.New(outbound.Options{AllowHTTP: p.cfg.WebhookHTTP == "on", Allow: ranges})
+	p.poster = outbound.New(outbound.Options{AllowHTTP: p.cfg.WebhookHTTP == "on", Allow: ranges})
+	o.WebhookPoster = p.poster
 	o.MaxPendingDeliveries = p.cfg.WebhookPending
 	if strings.HasPrefix(p.cfg.Redis, "rediss") {
 		var err error

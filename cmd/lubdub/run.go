@@ -94,9 +94,12 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}
+	sweeperEnd := <-swept // the time of the others begins after it: the last heartbeats must reach Redis
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
-	for _, err := range []error{<-swept, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.stats(last)} {
+	for _, err := range []error{
+		sweeperEnd, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.stats(last),
+	} {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w after shutdown-timeout (%v); Redis may not answer", err, p.cfg.ShutdownTimeout))
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -344,5 +345,28 @@ func TestStopAtOnce(t *testing.T) {
 		if time.Since(began) > cfg.ShutdownTimeout {
 			t.Error("the stop ran into its timeout")
 		}
+	}
+}
+
+// A sweeper that does not end takes no time from what has to reach Redis after it.
+func TestASweeperThatHangsLosesNoHeartbeats(t *testing.T) {
+	t.Parallel()
+	cfg := loaded(t, append([]string{"LUBDUB_REDIS=embedded", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0",
+		"LUBDUB_SHUTDOWN_TIMEOUT=2s"}, withKey...))
+	keys, _ := keyring(cfg)
+	p, err := open(t.Context(), cfg, keys, newLogger(io.Discard, &cfg.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(limit context.Context) error { return limit.Err() }
+	hangs := func(limit context.Context) error {
+		<-limit.Done()
+		return errors.New("the sweeper had not ended")
+	}
+	err = p.stop(t.Context(), &services{
+		admin: ends, api: ends, keepTime: ends, revocations: ends, sweeper: hangs, stats: ends, tracker: ends,
+	}, false)
+	if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), "sweeper") {
+		t.Errorf("it stopped with %v", err)
 	}
 }

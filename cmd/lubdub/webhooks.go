@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -48,7 +51,33 @@ func (p *process) manageWebhooks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhooks-file %s: %w", p.cfg.WebhooksFile, err)
 	}
+	go warnOfHosts(ctx, p.log, news, p.poster.Resolve)
 	return nil
+}
+
+// How many names of webhooks-file are looked up at a time, and how long each may take.
+const (
+	lookUps    = 16
+	lookUpTime = 10 * time.Second
+)
+
+// warnOfHosts logs which webhooks lead to hosts that cannot be called now. It runs beside everything else, since name servers may
+// be slow, and a webhook whose host comes up later works then.
+func warnOfHosts(ctx context.Context, log *slog.Logger, news []tracker.NewWebhook, resolve func(context.Context, string) error) {
+	var all sync.WaitGroup
+	under := make(chan struct{}, lookUps)
+	for _, n := range news {
+		under <- struct{}{}
+		all.Go(func() {
+			defer func() { <-under }()
+			in, cancel := context.WithTimeout(ctx, lookUpTime)
+			defer cancel()
+			if err := resolve(in, n.Settings.URL); err != nil && ctx.Err() == nil {
+				log.Warn("the host of a webhook cannot be called now", n.Scope.LogAttr(), "webhookId", n.ID, "error", err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // readWebhooks never tells what stands in the text: it may hold secrets.

@@ -1,8 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // A bad webhooks-file says what is wrong, and never what a secret is.
@@ -25,5 +32,32 @@ func TestWebhooksFile(t *testing.T) {
 		if _, err := readWebhooks([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
+	}
+}
+
+// Hosts that cannot be called when a process starts are logged, each with its webhook, and nothing else comes of it.
+func TestHostsThatCannotBeCalledAreLogged(t *testing.T) {
+	t.Parallel()
+	var news []tracker.NewWebhook
+	for i := range 2 * lookUps {
+		host := []string{"good", "bad"}[i%2]
+		news = append(news, tracker.NewWebhook{ID: fmt.Sprint("w", i), Settings: tracker.HookSettings{URL: "https://" + host + "/"}})
+	}
+	resolve := func(ctx context.Context, url string) error {
+		if strings.Contains(url, "bad") {
+			return errors.Join(errors.New("no such host"), ctx.Err())
+		}
+		return nil
+	}
+	var log lockedBuffer
+	warnOfHosts(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), news, resolve)
+	if lines := strings.Count(log.String(), "no such host"); lines != lookUps || !strings.Contains(log.String(), "webhookId=w1 ") {
+		t.Errorf("%d lines: %s", lines, log.String())
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var after bytes.Buffer
+	if warnOfHosts(ended, slog.New(slog.NewTextHandler(&after, nil)), news, resolve); after.Len() > 0 {
+		t.Errorf("of a process that stops: %s", after.String())
 	}
 }

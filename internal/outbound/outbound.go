@@ -1,11 +1,9 @@
 package outbound
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,22 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
 	"github.com/lubdub-io/lubdub/internal/probe"
 )
 
-// Bounds of one request.
-const (
-	Timeout    = 15 * time.Second // from its first byte to the end of the answer's headers
-	MaxExcerpt = 1 << 10          // of the answer's body, that are kept
-	maxDrained = 16 << 10         // of it, that are read so that the connection can be used again
-	bodyTime   = 2 * time.Second  // in which these must come: the status has been said by then, and counts without them
-	maxURL     = 2 << 10
-	lookUp     = 3 * time.Second // for the name's addresses, when a URL is saved
-)
+const maxURL = 2 << 10
 
 // ErrAddress is the cause of a refusal to call an address.
 var ErrAddress = errors.New("this host has an address that is not public, which may be private, loopback, link-local or a cloud's own; " +
@@ -38,39 +27,28 @@ var ErrAddress = errors.New("this host has an address that is not public, which 
 type Options struct {
 	AllowHTTP bool           // http too
 	Allow     []netip.Prefix // ranges that may be called though they are not public
+	Resolver  *net.Resolver  // of names; nil: the host's
 }
 
 // Poster posts. Make it with New; its methods may be called from any goroutine.
 type Poster struct {
-	opts   Options
-	client *http.Client
+	opts    Options
+	client  *http.Client
+	connect func(ctx context.Context, network, address string) (net.Conn, error) // resolves names, and judges what they lead to
 }
 
 // New makes a Poster. It follows no redirects and uses no proxy from the environment: either would lead where nobody has looked.
 func New(o Options) *Poster {
 	p := &Poster{opts: o}
-	dialer := &net.Dialer{Timeout: Timeout, Control: p.judgeDialled}
-	transport := &http.Transport{
-		Proxy: nil, DialContext: dialer.DialContext, TLSHandshakeTimeout: Timeout, ResponseHeaderTimeout: Timeout,
-		MaxResponseHeaderBytes: 16 << 10, MaxIdleConns: 1024, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
-	}
+	p.connect = (&net.Dialer{Timeout: Timeout, Control: p.judgeDialled, Resolver: o.Resolver}).DialContext
 	p.client = &http.Client{
-		Timeout: Timeout, Transport: transport,
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: p.dial, TLSHandshakeTimeout: Timeout,
+			MaxResponseHeaderBytes: 16 << 10, MaxIdleConns: 1024, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p
-}
-
-// judgeDialled refuses an address that is about to be dialled, after names were resolved.
-func (p *Poster) judgeDialled(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if !p.allows(at.Addr()) {
-		return ErrAddress
-	}
-	return nil
 }
 
 func (p *Poster) allows(a netip.Addr) bool {
@@ -78,9 +56,10 @@ func (p *Poster) allows(a netip.Addr) bool {
 	return probe.Public(a) || slices.ContainsFunc(p.opts.Allow, func(r netip.Prefix) bool { return r.Contains(plain) })
 }
 
-// Check returns what is wrong with a URL that is to be saved; nil: it may be called as things are now. A name that cannot be
-// resolved just now passes: it is judged again when it is dialled.
-func (p *Poster) Check(ctx context.Context, text string) error {
+// Check returns what is wrong with a URL that is to be saved; nil if nothing is. It resolves no names: the addresses of a name are
+// judged each time it is dialled. So a slow name server delays nobody who saves a webhook, and the answer reveals nothing about
+// names of the internal network.
+func (p *Poster) Check(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > maxURL:
@@ -100,20 +79,16 @@ func (p *Poster) Check(ctx context.Context, text string) error {
 	case u.Port() != "" && !isPort(u.Port()):
 		return errors.New("has a port that there is not; use 1 to 65535")
 	}
-	addrs := []netip.Addr{}
-	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
-		addrs = append(addrs, a)
-	} else if endsInNumber(u.Hostname()) {
+	a, err := netip.ParseAddr(u.Hostname())
+	switch {
+	case err != nil && isLocalhost(u.Hostname()):
+		a = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case err != nil && endsInNumber(u.Hostname()):
 		return errors.New("has a number for a host, which some read as an address; write the address as 192.0.2.1, or a name")
-	} else {
-		ctx, cancel := context.WithTimeout(ctx, lookUp)
-		defer cancel()
-		addrs, _ = net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-		if isLocalhost(u.Hostname()) {
-			addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
-		}
+	case err != nil:
+		return nil
 	}
-	if slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !p.allows(a) }) {
+	if !p.allows(a) {
 		return fmt.Errorf("cannot be called: %w", ErrAddress)
 	}
 	return nil
@@ -137,53 +112,4 @@ func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)
 	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
-}
-
-// Post posts a body, and returns the status of the answer and the beginning of its body, which is at most MaxExcerpt. The error
-// says why there was no answer, and holds nothing of the URL. An answer counts once its headers are there: what becomes of its body,
-// as when the connection is cut, does not take it back.
-func (p *Poster) Post(ctx context.Context, to string, header map[string]string, body []byte) (status int, excerpt []byte, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, errors.New("the URL cannot be used any more")
-	}
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	res, err := p.client.Do(req)
-	if err != nil {
-		return 0, nil, plain(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	defer time.AfterFunc(bodyTime, cancel).Stop()
-	excerpt, _ = io.ReadAll(io.LimitReader(res.Body, MaxExcerpt))
-	_, _ = io.CopyN(io.Discard, res.Body, maxDrained)
-	return res.StatusCode, excerpt, nil
-}
-
-// plain says why a request has failed without what only the replica's own network should know: addresses and resolvers.
-func plain(err error) error {
-	var name *net.DNSError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.Is(err, ErrAddress):
-		return ErrAddress
-	case errors.As(err, &name):
-		return errors.New("the name of the host cannot be resolved")
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("there was no answer within %v", Timeout)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("the host refuses the connection")
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return errors.New("the connection failed: " + op.Err.Error())
-	}
-	var of *url.Error
-	if errors.As(err, &of) {
-		return errors.New("the request failed: " + of.Err.Error())
-	}
-	return errors.New("the request failed: " + err.Error())
 }

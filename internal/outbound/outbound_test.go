@@ -72,33 +72,33 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://[2001:0:4136:e378::3fff:1]/":            "webhook-allow-cidrs", // Teredo
 		"https://[::127.0.0.1]/":                         "webhook-allow-cidrs",
 	} {
-		if err := strict.Check(t.Context(), url); err == nil || !strings.Contains(err.Error(), says) {
+		if err := strict.Check(url); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60q: %v, want %q", url, err, says)
 		}
 	}
 	for _, url := range []string{"https://8.8.8.8/hook?a=b", "https://[2606:4700:4700::1111]:8443/", "https://name.invalid/hook"} {
-		if err := strict.Check(t.Context(), url); err != nil {
+		if err := strict.Check(url); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	for _, url := range []string{"http://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "http://10.9.8.7:1/"} {
-		if err := opened("127.0.0.0/8", "10.9.0.0/16").Check(t.Context(), url); err != nil {
+		if err := opened("127.0.0.0/8", "10.9.0.0/16").Check(url); err != nil {
 			t.Errorf("%s, in a range that is open: %v", url, err)
 		}
 	}
-	if err := opened("10.9.0.0/16").Check(t.Context(), "http://10.10.0.1/"); !errors.Is(err, ErrAddress) {
+	if err := opened("10.9.0.0/16").Check("http://10.10.0.1/"); !errors.Is(err, ErrAddress) {
 		t.Errorf("beside an open range: %v", err)
 	}
 }
 
-// A name is judged by what it stands for when it is dialled: what it stood for when it was saved proves nothing.
+// An address is judged when it is dialled.
 func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
 	t.Parallel()
 	called := false
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
-	for _, host := range []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]"} {
+	for _, host := range []string{"127.0.0.1", "[::ffff:127.0.0.1]"} {
 		_, _, err := opened().Post(t.Context(), "http://"+net.JoinHostPort(strings.Trim(host, "[]"), port)+"/", nil, nil)
 		if !errors.Is(err, ErrAddress) {
 			t.Errorf("%s: %v, want it refused", host, err)
@@ -170,11 +170,10 @@ func TestWhatIsPosted(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, url := range []string{"http://127.0.0.1:1/?token=abc", "http://name.invalid/?token=abc"} {
-		for _, ctx := range []context.Context{t.Context(), ended} {
-			if _, _, err := p.Post(ctx, url, nil, nil); err == nil || strings.Contains(err.Error(), "abc") || strings.Contains(err.Error(), "127.") {
-				t.Errorf("%s: %v", url, err)
-			}
+	for _, ctx := range []context.Context{t.Context(), ended} {
+		_, _, err := p.Post(ctx, "http://127.0.0.1:1/?token=abc", nil, nil)
+		if err == nil || strings.Contains(err.Error(), "abc") || strings.Contains(err.Error(), "127.") {
+			t.Error(err)
 		}
 	}
 }

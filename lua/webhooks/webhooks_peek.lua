@@ -6,7 +6,7 @@
 --   name at most, then for each shard for how many ms it must have been nobody's, or '' where it is not taken or kept
 -- Reply: wall ms, then for each shard {1 if it is this one's, else 0, 1 if events are taken, else 0, entry that was taken last,
 --   its mark, version of the webhooks, {sweepers that are alive}, {webhooks with something that is due}}
--- Cost: O(shards, sweepers and webhooks that are due), at most 500 a shard
+-- Cost: O(shards, sweepers and webhooks that are due), at most 1,000 a shard
 --#include lib/clock.lua
 --#include lib/digits.lua
 local who, lease, window, most = unpack(ARGV, 1, 4)

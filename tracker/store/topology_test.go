@@ -55,7 +55,7 @@ type driven struct {
 
 const drivenSchedules = 6
 
-func (d *driven) Check(context.Context, string) error { return nil }
+func (d *driven) Check(string) error { return nil }
 
 func (d *driven) Post(_ context.Context, _ string, header map[string]string, _ []byte) (int, []byte, error) {
 	d.mu.Lock()

@@ -19,7 +19,7 @@ type mailbox struct {
 	told   []string
 }
 
-func (*mailbox) Check(context.Context, string) error { return nil }
+func (*mailbox) Check(string) error { return nil }
 
 func (m *mailbox) Post(_ context.Context, _ string, header map[string]string, _ []byte) (int, []byte, error) {
 	m.mu.Lock()

@@ -19,7 +19,7 @@ const (
 	rankWait = 500 * time.Millisecond  // for which one of rank r leaves a shard that is nobody's to those before it, times r
 	busyNap  = 50 * time.Millisecond   // between two looks
 	idleNap  = time.Second             // while there are no webhooks
-	slots    = 1024                    // requests under way in all
+	allSlots = 1024                    // requests under way in all
 )
 
 // Courier takes events into the queues of webhooks, and posts what waits there. Any number of them may run at once: each shard
@@ -29,13 +29,13 @@ type Courier struct {
 	who     string
 	rank    func(shard int, live []string) int // among sweepers
 	known   known
-	slots   chan struct{}
+	slots   *slots
 	shards  []myShard
 
 	running sync.WaitGroup
 	mu      sync.Mutex
-	serving map[string]bool // webhooks, by name
-	anew    map[int]string  // readings that are not recorded yet, by shard
+	serving map[string]context.CancelFunc // by name of the webhook what ends the requests that are under way to it
+	anew    map[int]string                // readings that are not recorded yet, by shard
 }
 
 // myShard is what a courier remembers of a shard.
@@ -47,9 +47,10 @@ type myShard struct {
 // NewCourier makes one for the sweeper of that id, which has this rank for a shard among those that live.
 func NewCourier(s *Service, id string, rank func(shard int, live []string) int) *Courier {
 	c := &Courier{
-		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: make(chan struct{}, slots),
-		shards: make([]myShard, s.store.Shards()), serving: map[string]bool{}, anew: map[int]string{},
+		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: newSlots(allSlots, s.metrics.waits),
+		shards: make([]myShard, s.store.Shards()), serving: map[string]context.CancelFunc{}, anew: map[int]string{},
 	}
+	c.known.loadedAgain = c.endOthers
 	for i := range c.shards {
 		c.shards[i].rank.Store(-1)
 	}
@@ -159,9 +160,10 @@ func (c *Courier) serve(ctx context.Context, due []string) {
 	for _, name := range due {
 		scope, id, ok := schema.SplitName(name)
 		c.mu.Lock()
-		begin := ok && !c.serving[name]
+		begin := ok && c.serving[name] == nil
+		var posting context.Context
 		if begin {
-			c.serving[name] = true
+			posting, c.serving[name] = context.WithCancel(ctx)
 		}
 		c.mu.Unlock()
 		if begin {
@@ -169,10 +171,22 @@ func (c *Courier) serve(ctx context.Context, due []string) {
 				defer func() {
 					c.mu.Lock()
 					defer c.mu.Unlock()
+					c.serving[name]()
 					delete(c.serving, name)
 				}()
-				c.deliver(ctx, c.service.ref(scope, id))
+				c.deliver(ctx, posting, c.service.ref(scope, id))
 			}))
+		}
+	}
+}
+
+// endOthers ends the requests that are under way to webhooks that are off or were deleted.
+func (c *Courier) endOthers(on map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, end := range c.serving {
+		if !on[name] {
+			end()
 		}
 	}
 }

@@ -21,7 +21,8 @@ const parallel = 32
 type delivering struct {
 	courier *Courier
 	hookRef
-	who      string // this very turn: what another has left under way goes back into the queue
+	posting  context.Context // ends when the webhook is switched off or deleted
+	who      string          // this very turn: what another has left under way goes back into the queue
 	url      string
 	secrets  []aSecret
 	width    int // how many may be under way
@@ -32,9 +33,9 @@ type delivering struct {
 }
 
 // deliver posts what a webhook is to be sent until nothing is due, or the shard is not this courier's any more.
-func (c *Courier) deliver(ctx context.Context, r hookRef) {
-	d := &delivering{courier: c, hookRef: r, who: c.who + "." + ulid.Make().String(), width: parallel, chains: map[string][]claimed{},
-		results: make(chan outcome, parallel)}
+func (c *Courier) deliver(ctx, posting context.Context, r hookRef) {
+	d := &delivering{courier: c, hookRef: r, posting: posting, who: c.who + "." + ulid.Make().String(), width: parallel,
+		chains: map[string][]claimed{}, results: make(chan outcome, parallel)}
 	wanted := true
 	for {
 		if wanted && ctx.Err() == nil && c.shards[r.shard].mine.Load() && d.underWay <= d.width/2 {
@@ -71,28 +72,26 @@ func (d *delivering) claim(ctx context.Context) bool {
 			chain = one.number
 		}
 		if d.chains[chain] = append(d.chains[chain], one); len(d.chains[chain]) == 1 {
-			d.start(ctx, chain)
+			d.start(chain)
 		}
 	}
 	return true
 }
 
 // start posts the first of a chain.
-func (d *delivering) start(ctx context.Context, chain string) {
+func (d *delivering) start(chain string) {
 	one, url, secrets := d.chains[chain][0], d.url, d.secrets
 	st := d.courier.service.store
-	go st.Guard("a delivery to a webhook", func() { d.results <- d.post(ctx, one, url, secrets) })()
+	go st.Guard("a delivery to a webhook", func() { d.results <- d.post(d.posting, one, url, secrets) })()
 }
 
-// post tries once. An outcome without a fate was not tried to its end, since the process stops.
+// post tries once. An outcome without a fate was not tried to its end, since the process stops or the webhook was switched off.
 func (d *delivering) post(ctx context.Context, one claimed, url string, secrets []aSecret) outcome {
 	c := d.courier
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
+	if !c.slots.take(ctx, d.scope.Tenant, d.name) {
 		return outcome{claimed: one}
 	}
+	defer c.slots.give(d.scope.Tenant, d.name)
 	m := c.service.metrics
 	m.underWay.Inc()
 	defer m.underWay.Dec()
@@ -167,7 +166,7 @@ func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 		rest := d.chains[chain][1:]
 		if len(rest) > 0 && !d.off {
 			d.chains[chain] = rest
-			d.start(ctx, chain)
+			d.start(chain)
 			continue
 		}
 		d.underWay -= len(rest) // given up with all that waits

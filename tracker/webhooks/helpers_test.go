@@ -21,6 +21,7 @@ type receiver struct {
 	mu     sync.Mutex
 	posts  []post
 	answer func(url string, p post) (status int, err error) // nil: 200
+	hangs  func(ctx context.Context, url string) bool       // true after it has waited until ctx ended; nil: no post hangs
 }
 
 type post struct {
@@ -42,7 +43,7 @@ type post struct {
 
 func (p *post) id() string { return p.header["webhook-id"] }
 
-func (r *receiver) Check(_ context.Context, url string) error {
+func (r *receiver) Check(url string) error {
 	if strings.Contains(url, "forbidden") {
 		return errors.New("cannot be called")
 	}
@@ -56,8 +57,11 @@ func (r *receiver) Post(ctx context.Context, url string, header map[string]strin
 	}
 	r.mu.Lock()
 	r.posts = append(r.posts, p)
-	answer := r.answer
+	answer, hangs := r.answer, r.hangs
 	r.mu.Unlock()
+	if hangs != nil && hangs(ctx, url) {
+		return 0, nil, ctx.Err()
+	}
 	status, err := 200, ctx.Err()
 	if answer != nil {
 		status, err = answer(url, p)

@@ -25,6 +25,8 @@ type known struct {
 	byScope  map[model.Scope][]*target
 	total    int       // those that are off too
 	none     time.Time // when there were none
+
+	loadedAgain func(on map[string]bool) // gets the names of those that are on each time they were read
 }
 
 // knownFor is how long they are used though no change was seen: one whose news did not reach every shard is seen then.
@@ -65,13 +67,16 @@ func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (by
 		return nil, 0, err
 	}
 	k.byScope, k.total, k.loaded = map[model.Scope][]*target{}, len(all), time.Now()
+	on := map[string]bool{}
 	for _, w := range all {
 		if !w.Settings.Enabled {
 			continue
 		}
 		r := s.ref(w.Scope, w.ID)
+		on[r.name] = true
 		k.byScope[w.Scope] = append(k.byScope[w.Scope], &target{r, w.Settings.Filter, suffixOf(r.name), w.since.UnixMilli()})
 	}
+	k.loadedAgain(on)
 	if k.versions == nil {
 		k.versions = map[int]string{}
 	}

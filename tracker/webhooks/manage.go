@@ -2,10 +2,8 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -29,12 +27,14 @@ func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, er
 	if err := checkSecret("secret", n.Secret); err != nil {
 		return nil, err
 	}
-	if err := s.check(ctx, n.Scope, &n.Settings); err != nil {
+	if err := s.check(n.Scope, &n.Settings); err != nil {
 		return nil, err
 	}
-	if err := s.checkRoom(ctx, n.Scope); err != nil {
+	done, err := s.reserve(ctx, n.Scope, n.Managed)
+	if err != nil {
 		return nil, err
 	}
+	defer done()
 	r, nonce := s.ref(n.Scope, n.ID), ulid.Make().String()
 	re, err := s.saved(ctx, s.saveCall(r, nonce, packSettings(&n.Settings, n.Managed), n.Settings.Enabled, n.Secret))
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, er
 // UpdateWebhook replaces what a webhook says. managed: configuration asks, which alone may change those that it manages.
 func (s *Service) UpdateWebhook(ctx context.Context, scope model.Scope, id string, to Settings, managed bool) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
-	if err := s.check(ctx, scope, &to); err != nil {
+	if err := s.check(scope, &to); err != nil {
 		return nil, err
 	}
 	w, err := s.changeable(ctx, scope, id, managed)
@@ -72,14 +72,20 @@ func (s *Service) UpdateWebhook(ctx context.Context, scope model.Scope, id strin
 	return s.Webhook(ctx, scope, id)
 }
 
-// DeleteWebhook forgets a webhook and all that it was still to be sent. What is on its way just now may still arrive.
+// DeleteWebhook deletes a webhook and all that it was still to be sent. Requests to it that are under way end soon, and may still
+// arrive.
 func (s *Service) DeleteWebhook(ctx context.Context, scope model.Scope, id string, managed bool) error {
 	ctx = s.store.Within(ctx, 0)
 	if _, err := s.changeable(ctx, scope, id, managed); err != nil {
 		return err
 	}
-	_, err := s.store.Do(ctx, "deleteWebhook", s.removeCall(s.ref(scope, id)))
-	return err
+	r := s.ref(scope, id)
+	if _, err := s.store.Do(ctx, "deleteWebhook", s.removeCall(r)); err != nil {
+		return err
+	}
+	// The courier of its shard reads the webhooks again. If it is not told now, it does so after knownFor.
+	_, _ = s.store.Do(ctx, "deleteWebhook", s.beginCall(r.shard, ulid.Make().String(), firstEntry, 0))
+	return nil
 }
 
 // RotateSecret gives a webhook a new secret, "" for one that is made, and returns it with that. The one before signs beside it
@@ -194,47 +200,15 @@ func (s *Service) changeable(ctx context.Context, scope model.Scope, id string, 
 	return w, err
 }
 
-// check judges settings, and whether the URL may be called.
-func (s *Service) check(ctx context.Context, scope model.Scope, to *Settings) error {
+// check validates settings, URL included.
+func (s *Service) check(scope model.Scope, to *Settings) error {
 	if err := to.validate(scope); err != nil {
 		return err
 	}
-	if err := s.opts.Poster.Check(ctx, to.URL); err != nil {
+	if err := s.opts.Poster.Check(to.URL); err != nil {
 		return invalid("url", "%s", err.Error())
 	}
 	return nil
-}
-
-// checkRoom refuses one more webhook than there may be. Several at once may pass together.
-func (s *Service) checkRoom(ctx context.Context, scope model.Scope) error {
-	for _, limit := range []struct {
-		prefix, where string
-		most          int
-	}{{scope.String() + "/", "this workspace", MaxOfScope}, {"", "the deployment", MaxOfAll}} {
-		total, err := s.count(ctx, "createWebhook", limit.prefix)
-		if err != nil {
-			return err
-		}
-		if total >= limit.most {
-			return &model.Error{Code: model.Overloaded, TooMany: true, Op: "createWebhook", RetryAfter: time.Minute, Message: fmt.Sprintf(
-				"%s has %d webhooks, which is the most; delete one that is not used any more", limit.where, total)}
-		}
-	}
-	return nil
-}
-
-// count returns how many webhooks there are whose names begin so.
-func (s *Service) count(ctx context.Context, op, prefix string) (total int, err error) {
-	calls, err := s.store.EachShard(ctx, op, func(shard int, _ *schema.ShardKeys) *store.Call {
-		return s.listCall(shard, prefix, "", 1)
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, c := range calls {
-		total += readList(c.Reply).total
-	}
-	return total, nil
 }
 
 // saved runs a call that changes what collectors must know, and tells every shard: when this has returned, no event is taken

@@ -10,6 +10,7 @@ type metrics struct {
 	dropped   prometheus.Counter
 	gaps      prometheus.Counter
 	underWay  prometheus.Gauge
+	waits     *prometheus.CounterVec
 	disabled  prometheus.Counter
 	heldUp    prometheus.Counter
 	collected prometheus.Gauge
@@ -32,6 +33,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		underWay: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lubdub_webhook_requests", Help: "Requests to webhooks that are under way.",
 		}),
+		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_webhook_waits_total",
+			Help: "Deliveries that had to wait for others to end, by whose share of the requests under way was used up: webhook, tenant, total.",
+		}, []string{"level"}),
 		disabled: counter("lubdub_webhook_disabled_total", "Webhooks that were switched off since they are gone, or only failed."),
 		heldUp:   counter("lubdub_webhook_errors_total", "Rounds over webhooks that were cut short by the store."),
 		collected: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -41,8 +46,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for _, result := range []string{"delivered", "retry", "dead"} {
 		m.tries.WithLabelValues(result) // a rate sees only what was there before
 	}
+	for _, level := range slotLevels {
+		m.waits.WithLabelValues(level)
+	}
 	if r != nil {
-		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.gaps, m.underWay, m.disabled, m.heldUp, m.collected)
+		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.gaps, m.underWay, m.waits, m.disabled, m.heldUp, m.collected)
 	}
 	return m
 }

@@ -10,8 +10,8 @@ import (
 
 // The scripts by which sweepers collect and deliver.
 
-// dueAtOnce is how many webhooks of a shard one look names.
-const dueAtOnce = 500
+// dueAtOnce is how many webhooks of a shard one look names: all that there may be, as those of one tenant may be due all the time.
+const dueAtOnce = MaxOfAll
 
 // peekCall looks at some shards of which one call may be. wait says for how long each must have been nobody's; negative: it is
 // neither taken nor kept.

@@ -14,8 +14,9 @@ import (
 
 // Poster reaches the outside.
 type Poster interface {
-	// Check returns what is wrong with a URL that is to be saved, in words that follow its name; nil: it may be called.
-	Check(ctx context.Context, url string) error
+	// Check returns what is wrong with a URL that is to be saved, in words that follow its name; nil if nothing is. It asks no
+	// other server: it is called while a request is answered.
+	Check(url string) error
 	// Post returns the status of the answer and the beginning of its body, or why there was no answer.
 	Post(ctx context.Context, url string, header map[string]string, body []byte) (status int, excerpt []byte, err error)
 }
@@ -28,20 +29,23 @@ type Options struct {
 	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }
 
-// Service keeps webhooks and what they are to be sent. No field changes once it is made, so its methods may be called from any
-// goroutine.
+// Service keeps webhooks and what they are to be sent. Its methods may be called from any goroutine.
 type Service struct {
-	store   *store.Store
-	events  *events.Service
-	scripts *scripts
-	opts    Options
-	log     *slog.Logger
-	metrics *metrics
+	store     *store.Store
+	events    *events.Service
+	scripts   *scripts
+	opts      Options
+	log       *slog.Logger
+	metrics   *metrics
+	creations creations
 }
 
 // New makes the service.
 func New(s *store.Store, e *events.Service, o Options) *Service {
-	return &Service{store: s, events: e, scripts: newScripts(s.Scripts), opts: o, log: o.Logger, metrics: newMetrics(o.Registerer)}
+	return &Service{
+		store: s, events: e, scripts: newScripts(s.Scripts), opts: o, log: o.Logger, metrics: newMetrics(o.Registerer),
+		creations: creations{under: map[string]int{}},
+	}
 }
 
 // What is kept and how long is tried.
@@ -62,7 +66,7 @@ type NoPoster struct{}
 var errNoPoster = errors.New("cannot be called: this process has no webhooks")
 
 // Check refuses every URL.
-func (NoPoster) Check(context.Context, string) error { return errNoPoster }
+func (NoPoster) Check(string) error { return errNoPoster }
 
 // Post reaches nobody.
 func (NoPoster) Post(context.Context, string, map[string]string, []byte) (int, []byte, error) {

@@ -19,10 +19,7 @@ const (
 	DeliveryNotFound model.Code = "delivery_not_found"
 )
 
-// How many webhooks there may be: each event is held against all of its workspace's, and each process that sweeps knows all.
 const (
-	MaxOfScope     = 100
-	MaxOfAll       = 1000
 	maxTypes       = 100
 	maxDescription = 256
 )

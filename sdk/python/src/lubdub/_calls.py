@@ -401,14 +401,16 @@ class Calls:
 
     def create_webhook(self, body: t.CreateWebhookRequest) -> t.Webhook:
         """Tell a URL what happens. Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject
-        in order while it keeps up. The answer has the secret, which is never shown again. A URL that is no public address is
-        refused, now and whenever it is called, unless the deployment opens its range with webhook-allow-cidrs. It is told of its
-        workspace; what belongs to none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a
-        workspace. Roles: operator, dispatcher, admin."""
+        in order while it keeps up. The answer has the secret, which is never shown again. An address that is not public is
+        refused, unless the deployment opens its range with webhook-allow-cidrs; that of a name is judged whenever it is called,
+        and is not looked up before. It is told of its workspace; what belongs to none, such as system.outage_credited, GET
+        /v1/events tells tokens of tenant *. At most 100 a workspace and 250 a tenant, and no more of a tenant than are left for
+        all others of 1,000. Roles: operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("POST", "/v1/webhooks", body=body, scoped=True, once=True))
 
     def delete_webhook(self, webhook_id: str) -> t.DeleteWebhookResponse:
-        """Forget a webhook. With all that it was still to be sent. Roles: operator, dispatcher, admin."""
+        """Forget a webhook. With all that it was still to be sent. Requests to it that are under way end. Roles: operator,
+        dispatcher, admin."""
         return cast(t.DeleteWebhookResponse, self.ask("DELETE", "/v1/webhooks/{}", ids=(webhook_id,), scoped=True))
 
     def get_webhook(self, webhook_id: str) -> t.Webhook:
@@ -460,8 +462,7 @@ class Calls:
         ))
 
     def test_webhook(self, webhook_id: str) -> t.WebhookDelivery:
-        """Send a webhook a test. A message of type webhook.test. Its delivery tells what came of it. Roles: operator, dispatcher,
-        admin."""
+        """Send a webhook a test. A message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin."""
         return cast(t.WebhookDelivery, self.ask("POST", "/v1/webhooks/{}/test", ids=(webhook_id,), body={}, scoped=True, once=True))
 
     def list_workers(

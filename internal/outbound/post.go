@@ -1,0 +1,99 @@
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// Bounds of one request.
+const (
+	Timeout    = 15 * time.Second // from the look-up of the name to the end of what is read of the answer
+	MaxExcerpt = 1 << 10          // of the answer's body, that are kept
+	maxDrained = 16 << 10         // of it, that are read so that the connection can be used again
+	bodyTime   = 2 * time.Second  // for reading the body: the status is known by then, and counts without it
+)
+
+// Post posts a body, and returns the status of the answer and the beginning of its body, which is at most MaxExcerpt. The error
+// says why there was no answer, and holds nothing of the URL. An answer counts once its headers are there: what becomes of its body,
+// as when the connection is cut, does not take it back.
+//
+// When Timeout has passed or ctx ends, the connection is closed, whatever its peer does and whatever state the HTTP client
+// believes it to be in: after 101, for example, the client does not look after it any more.
+func (p *Poster) Post(ctx context.Context, to string, header map[string]string, body []byte) (status int, excerpt []byte, err error) {
+	ctx, end := context.WithTimeout(ctx, Timeout)
+	defer end()
+	dialling, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			abandon() // else a later request may use what is being dialled
+		}
+	}()
+	var keep func() bool // nil: there is no connection yet
+	traced := httptrace.WithClientTrace(context.WithValue(ctx, diallingKey{}, dialling), &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { keep = connectionOf(got.Conn).closeAfter(ctx) },
+	})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, errors.New("the URL cannot be used any more")
+	}
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return 0, nil, plain(err, keep != nil)
+	}
+	defer func() { _ = res.Body.Close() }()
+	defer time.AfterFunc(bodyTime, end).Stop()
+	if res.StatusCode < http.StatusOK { // what it calls a body is the connection itself
+		end()
+		return res.StatusCode, nil, nil
+	}
+	excerpt, _ = io.ReadAll(io.LimitReader(res.Body, MaxExcerpt))
+	more := int64(1)
+	if res.StatusCode/100 == 2 {
+		more = maxDrained
+	}
+	if _, err := io.CopyN(io.Discard, res.Body, more); err == io.EOF {
+		keep()
+	} else {
+		end()
+	}
+	return res.StatusCode, excerpt, nil
+}
+
+// plain says why a request has failed without what only the replica's own network should know: addresses, resolvers, and whether
+// a name exists there.
+func plain(err error, connected bool) error {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, ErrName):
+		return ErrName
+	case errors.Is(err, ErrAddress):
+		return ErrAddress
+	case errors.As(err, &timeout) && timeout.Timeout() && !connected:
+		return fmt.Errorf("there was no connection within %v: the host, or its name server, does not answer", Timeout)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("there was no answer within %v", Timeout)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("the host refuses the connection")
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return errors.New("the connection failed: " + op.Err.Error())
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		return errors.New("the request failed: " + of.Err.Error())
+	}
+	return errors.New("the request failed: " + err.Error())
+}
