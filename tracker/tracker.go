@@ -68,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	t := furnish(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
-		err = t.RefreshRevocations(ctx) // before the first token is judged
+		err = s.Await(ctx, "reading the revoked tokens", t.RefreshRevocations) // before the first token is judged
 	}
 	if err != nil {
 		_ = s.Close()

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,15 +33,15 @@ type process struct {
 	poster    *outbound.Poster
 	tracker   *tracker.Tracker
 	api       *api.Server
-	listener  net.Listener // nil without the role api
-	admin     net.Listener
+	listener  *endpoint // nil without the role api
+	admin     *endpoint
 	tls       *tls.Config // nil: the listeners speak plain HTTP
 	publicURL string
 
 	certificates certificates
 }
 
-// open takes the addresses, connects to Redis and wires the parts. Nothing is served until run.
+// open tries the addresses, connects to Redis and wires the parts. Nothing is served until run.
 func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slog.Logger) (*process, error) {
 	takeRedisLog(log)
 	p := &process{cfg: cfg, log: log, certificates: certificates{}}
@@ -55,11 +54,11 @@ func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slo
 
 func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	// Addresses come first: a port in use is found before anything reaches Redis.
-	if p.admin, err = listen("admin-listen", p.cfg.AdminListen); err != nil {
+	if p.admin, err = newEndpoint("admin-listen", p.cfg.AdminListen); err != nil {
 		return err
 	}
 	if p.cfg.Roles.API {
-		if p.listener, err = listen("listen", p.cfg.Listen); err != nil {
+		if p.listener, err = newEndpoint("listen", p.cfg.Listen); err != nil {
 			return err
 		}
 	}
@@ -67,9 +66,6 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 		if p.tls, err = tlsfiles.Server(p.cfg.TLSCert, p.cfg.TLSKey, p.cfg.TLSClientCA, p.log); err != nil {
 			return err
 		}
-	}
-	if p.cfg.AdminTLS == "on" {
-		p.admin = tls.NewListener(p.admin, p.tls)
 	}
 	connections := p.cfg.MaxConnections
 	if p.cfg.Roles.API {
@@ -161,21 +157,6 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 	return tracker.Open(ctx, o)
 }
 
-// listen opens a listener for a setting; a port in use is so common that it gets an answer of its own.
-func listen(setting, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		host, _, _ := net.SplitHostPort(address)
-		return nil, fmt.Errorf("%s is in use already: stop what listens there (another lubdub?), or choose another address with --%s, such as "+
-			"--%s %s for any free port",
-			address, setting, setting, net.JoinHostPort(host, "0"))
-	case err != nil:
-		return nil, fmt.Errorf("--%s %s: %w", setting, address, err)
-	}
-	return l, nil
-}
-
 // findPublicURL returns the URL that workers are told to call.
 func (p *process) findPublicURL() string {
 	if p.cfg.PublicURL != "" || p.listener == nil {
@@ -193,9 +174,9 @@ func (p *process) findPublicURL() string {
 	return url
 }
 
-// baseURL is the URL of a listener, under the host that it was asked for, with the port that it got.
-func baseURL(l net.Listener, host string, secure bool) string {
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+// baseURL is the URL of an endpoint, under the host that it was asked for, with the port that it got.
+func baseURL(e *endpoint, host string, secure bool) string {
+	_, port, _ := net.SplitHostPort(e.addr)
 	scheme := "http"
 	if secure {
 		scheme = "https"

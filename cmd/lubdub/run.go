@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,15 +24,22 @@ type services struct {
 // run serves until ctx ends or a part fails, then stops everything in order. The error is nil when all was served
 // and stopped as it should. Serving is called once requests are answered.
 func (p *process) run(ctx context.Context, serving func()) error {
+	if p.cfg.Roles.API {
+		// Learns Redis's clock before the first token is judged, and which servers do not answer, so that no request waits for them.
+		_ = p.tracker.Tick() // where it fails, so does all else
+	}
+	if err := p.listen(); err != nil {
+		p.abandon()
+		return err
+	}
 	g := lifecycle.NewGroup(ctx)
 	none := func(context.Context) error { return nil }
 	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, stats: none, tracker: none}
-	s.admin = g.Start("admin listener", s.listener(p.admin, p.api.ServeAdmin))
+	s.admin = g.Start("admin listener", s.listener(p.adminListener(), p.api.ServeAdmin))
 	if p.cfg.Roles.API {
-		_ = p.tracker.Tick() // learns Redis's clock before the first token is judged; where it fails, so does all else
 		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
 		s.revocations = g.Start("revocations", p.tracker.FollowRevocations)
-		s.api = g.Start("API listener", s.listener(p.listener, p.api.Serve))
+		s.api = g.Start("API listener", s.listener(p.listener.listener, p.api.Serve))
 	}
 	if p.cfg.Roles.Sweeper {
 		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{
@@ -43,6 +51,25 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	serving()
 	<-g.Done()
 	return errors.Join(g.Err(), p.stop(ctx, s, g.Err() == nil))
+}
+
+// listen has all endpoints accept connections.
+func (p *process) listen() error {
+	for _, e := range []*endpoint{p.admin, p.listener} {
+		if e != nil {
+			if err := e.listen(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *process) adminListener() net.Listener {
+	if p.cfg.AdminTLS == "on" {
+		return tls.NewListener(p.admin.listener, p.tls)
+	}
+	return p.admin.listener
 }
 
 // untilItFails ends when a bug has ended the tracker's work: the process must not go on without it.
@@ -90,10 +117,8 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 		errs = append(errs, fmt.Errorf("requests were still running after shutdown-timeout (%v): %w", p.cfg.ShutdownTimeout, err))
 	}
 	// A signal that comes before a server has begun with its listener would leave it serving.
-	_ = p.admin.Close()
-	if p.listener != nil {
-		_ = p.listener.Close()
-	}
+	p.admin.close()
+	p.listener.close()
 	sweeperEnd := <-swept // the time of the others begins after it: the last heartbeats must reach Redis
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
@@ -116,11 +141,8 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 
 // abandon closes what a process that never served had opened.
 func (p *process) abandon() {
-	for _, l := range []net.Listener{p.admin, p.listener} {
-		if l != nil {
-			_ = l.Close()
-		}
-	}
+	p.admin.close()
+	p.listener.close()
 	if p.tracker != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -14,7 +15,7 @@ type Proxy struct {
 	Addr string // where it listens
 
 	target   string
-	listener net.Listener
+	listener *net.TCPListener
 	running  sync.WaitGroup
 	delay    atomic.Int64 // ns by which everything that the server says is held up
 	judge    atomic.Pointer[func([]byte) Fate]
@@ -23,6 +24,7 @@ type Proxy struct {
 	links  map[*link]bool
 	still  chan struct{} // nil: bytes flow; closed when they do again
 	refuse bool
+	filler net.Conn // not nil: new connections are not answered
 	closed bool
 }
 
@@ -43,7 +45,7 @@ func Start(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: target, listener: l, links: map[*link]bool{}}
+	p := &Proxy{Addr: l.Addr().String(), target: target, listener: l.(*net.TCPListener), links: map[*link]bool{}}
 	p.running.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
@@ -72,11 +74,39 @@ func (p *Proxy) Pause() {
 	}
 }
 
-// Resume lets pass what Pause has held, and takes connections again after Refuse.
+// Drop does what Pause does, and nothing answers those who connect, as where packets are lost. It lasts until Resume.
+func (p *Proxy) Drop() error {
+	p.Pause()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.filler != nil {
+		return nil
+	}
+	// The kernel drops what asks for a connection while the queue of those that were not accepted is full.
+	_ = p.listener.SetDeadline(time.Unix(1, 0))
+	p.backlog(0)
+	filler, err := net.Dial("tcp", p.Addr)
+	p.filler = filler
+	return err
+}
+
+func (p *Proxy) backlog(n int) {
+	if raw, err := p.listener.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.Listen(int(fd), n) })
+	}
+}
+
+// Resume lets pass what Pause and Drop have held, and takes connections again after Refuse and Drop.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = false
+	if p.filler != nil {
+		_ = p.filler.Close()
+		p.filler = nil
+		p.backlog(128)
+		_ = p.listener.SetDeadline(time.Time{})
+	}
 	if p.still != nil {
 		close(p.still)
 		p.still = nil
@@ -156,6 +186,9 @@ func (p *Proxy) remove(l *link) {
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
+	if p.filler != nil {
+		_ = p.filler.Close()
+	}
 	p.mu.Unlock()
 	_ = p.listener.Close()
 	p.Cut()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -124,6 +125,30 @@ func TestDelay(t *testing.T) {
 		t.Errorf("an answer a minute late: %v", err)
 	}
 	p.Delay(0)
+	if err := through.Ping(ctx).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	p, through, _ := setUp(t)
+	ctx := t.Context()
+	if err := through.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	var failed net.Error
+	if _, err := net.DialTimeout("tcp", p.Addr, 100*time.Millisecond); !errors.As(err, &failed) || !failed.Timeout() {
+		t.Errorf("a new connection: %v", err)
+	}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if err := through.Ping(short).Err(); err == nil {
+		t.Error("it answered")
+	}
+	p.Resume()
 	if err := through.Ping(ctx).Err(); err != nil {
 		t.Error(err)
 	}

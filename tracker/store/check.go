@@ -46,10 +46,12 @@ func inCluster(info map[string]string) bool {
 
 // info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
 func (s *Store) info(ctx context.Context) (map[string]string, error) {
-	run := s.client()
-	if err := run.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, "+
-			"or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
+	run, err := s.home(ctx)
+	if err == nil {
+		err = run.Ping(ctx).Err()
+	}
+	if err != nil {
+		return nil, s.unreachable(err)
 	}
 	info := map[string]string{}
 	for _, section := range []string{"server", "persistence"} {

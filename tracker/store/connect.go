@@ -106,6 +106,7 @@ func (s *Store) connectSentinel(base, user string, hosts []string, path string) 
 func (s *Store) failover(o *redis.FailoverOptions) *redis.Client {
 	s.tune(o)
 	o.TLSConfig = s.tls(o.TLSConfig)
+	s.sentinels = o
 	return redis.NewFailoverClient(o)
 }
 
@@ -130,6 +131,12 @@ func (s *Store) useCluster(o *redis.ClusterOptions) {
 	s.tune(o)
 	o.MaintNotificationsConfig = noMaintenance()
 	o.TLSConfig = s.tls(o.TLSConfig)
+	// The library would ask nodes for their list of commands before the first one that belongs to no shard, and wait for a frozen one
+	// for up to 5 s. Lubdub gives no command whose routing depends on that list.
+	o.DisableRoutingPolicies = true
+	one := redis.Options{Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, MaintNotificationsConfig: noMaintenance()}
+	s.tune(&one)
+	useSlotsHook(o, one)
 	s.cluster = redis.NewClusterClient(o)
 }
 

@@ -45,6 +45,8 @@ type Store struct {
 	single  *redis.Client        // one server, or Sentinel's choice of one; nil on Cluster
 	cluster *redis.ClusterClient // nil otherwise
 
+	sentinels *redis.FailoverOptions // nil without Sentinel
+
 	onMap func(byShard []*Node) // is told of each new map before it is used, under mu
 
 	guarantee guarantee // what durable transitions are answered by; nil with Memory
@@ -85,11 +87,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) learn(ctx context.Context) error {
-	if err := s.check(ctx); err != nil {
+func (s *Store) learn(ctx context.Context) (err error) {
+	if err := s.contact(ctx); err != nil {
 		return err
 	}
-	shards, founded, err := s.settleShards(ctx)
+	if err := s.Await(ctx, "checking the server", s.check); err != nil {
+		return err
+	}
+	var shards int
+	var founded bool
+	err = s.Await(ctx, "reading the shard count", func(ctx context.Context) (err error) {
+		shards, founded, err = s.settleShards(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -113,13 +123,14 @@ func (s *Store) OnMap(f func(byShard []*Node)) { s.onMap = f }
 
 // Begin draws the map of shards, brings an older stored format forward, and begins to watch the servers.
 func (s *Store) Begin(ctx context.Context) error {
-	if err := s.drawMap(ctx); err != nil {
+	if err := s.Await(ctx, "drawing the map of shards", s.drawMap); err != nil {
 		return err
 	}
-	if err := s.settleSchema(ctx, schemaSteps); err != nil {
+	settle := func(ctx context.Context) error { return s.settleSchema(ctx, schemaSteps) }
+	if err := s.Await(ctx, "checking the version of the stored format", settle); err != nil {
 		return err
 	}
-	if err := s.learnDeployment(ctx); err != nil {
+	if err := s.Await(ctx, "reading the name of the deployment", s.learnDeployment); err != nil {
 		return err
 	}
 	s.eviction.at, s.eviction.byMap = time.Now(), s.byShard.Load()

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// endpoint is an address at which the process will serve. It listens only when requests can be answered: the kernel accepts connections
+// from the moment a socket listens, and whoever connects while the start waits for Redis would wait with it.
+type endpoint struct {
+	setting, configured string // the name of the setting and its value
+	addr                string // with the port that the system chose, where the setting asks for any
+	listener            net.Listener
+}
+
+// newEndpoint fails when the address is in use. A port that the system chooses is held from here on, so that it stays free; its number
+// is not known to any client before it is printed.
+func newEndpoint(setting, configured string) (*endpoint, error) {
+	l, err := listen(setting, configured)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{setting: setting, configured: configured, addr: l.Addr().String(), listener: l}
+	if _, port, _ := net.SplitHostPort(configured); port != "0" && port != "" {
+		e.close()
+	}
+	return e, nil
+}
+
+// listen accepts connections from here on.
+func (e *endpoint) listen() (err error) {
+	if e.listener == nil {
+		e.listener, err = listen(e.setting, e.configured)
+	}
+	return err
+}
+
+func (e *endpoint) close() {
+	if e != nil && e.listener != nil {
+		_ = e.listener.Close()
+		e.listener = nil
+	}
+}
+
+// listen opens a listener for a setting; a port in use is so common that it gets an answer of its own.
+func listen(setting, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		host, _, _ := net.SplitHostPort(address)
+		return nil, fmt.Errorf("%s is in use already: stop what listens there (another lubdub?), or choose another address with --%s, such as "+
+			"--%s %s for any free port",
+			address, setting, setting, net.JoinHostPort(host, "0"))
+	case err != nil:
+		return nil, fmt.Errorf("--%s %s: %w", setting, address, err)
+	}
+	return l, nil
+}

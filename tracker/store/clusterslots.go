@@ -1,0 +1,146 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The library asks one node after another for the map of slots, and waits for each as long as a round trip may take: a frozen node
+// that comes first delays a start, and the map after a failover. slotsHook asks a second node when the first is slow.
+
+// slotsPause is how long a node may take to answer before the next one is asked as well.
+const slotsPause = 50 * time.Millisecond
+
+// slotsHook sees the commands of all nodes of a Cluster. Of these it changes CLUSTER SLOTS only.
+type slotsHook struct {
+	options redis.Options // of the clients that ask other nodes
+	seeds   []string      // the addresses in the URL
+
+	mu    sync.Mutex
+	nodes []string // in the last answer
+}
+
+// useSlotsHook has the clients of all nodes load the map by the hook.
+func useSlotsHook(o *redis.ClusterOptions, options redis.Options) {
+	hook := &slotsHook{options: options, seeds: o.Addrs}
+	o.NewClient = func(of *redis.Options) *redis.Client {
+		c := redis.NewClient(of)
+		c.AddHook(&nodeHook{slotsHook: hook, addr: of.Addr})
+		return c
+	}
+}
+
+// nodeHook is slotsHook at one node.
+type nodeHook struct {
+	*slotsHook
+	addr string
+}
+
+func (h *nodeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		asked, ok := cmd.(*redis.ClusterSlotsCmd)
+		if !ok {
+			return next(ctx, cmd)
+		}
+		slots, err := firstAnswer(ctx, h.addresses(), func(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
+			if addr != h.addr {
+				return h.ask(ctx, addr)
+			}
+			own := redis.NewClusterSlotsCmd(ctx, "cluster", "slots")
+			err := next(ctx, own)
+			return own.Val(), err
+		})
+		if err != nil {
+			asked.SetErr(err)
+			return err
+		}
+		h.learn(slots)
+		asked.SetVal(slots)
+		return nil
+	}
+}
+
+// ask asks a node of which this has no client at hand, or none that may be used here: a hook's own would come here again.
+func (h *nodeHook) ask(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
+	o := h.options
+	o.Addr = addr
+	c := redis.NewClient(&o)
+	defer func() { _ = c.Close() }()
+	return c.ClusterSlots(ctx).Result()
+}
+
+// addresses lists this node, then the others in random order, then those of the URL, which may lead to a Cluster that has moved.
+func (h *nodeHook) addresses() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := []string{h.addr}
+	for _, some := range [][]string{h.nodes, h.seeds} {
+		for _, i := range rand.Perm(len(some)) {
+			if !slices.Contains(list, some[i]) {
+				list = append(list, some[i])
+			}
+		}
+	}
+	return list
+}
+
+func (h *nodeHook) learn(slots []redis.ClusterSlot) {
+	var nodes []string
+	for _, part := range slots {
+		for _, n := range part.Nodes {
+			if !slices.Contains(nodes, n.Addr) {
+				nodes = append(nodes, n.Addr)
+			}
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.nodes = nodes
+}
+
+// firstAnswer asks one address after the other, the next one when the last has failed or is slow, and returns the first answer. The
+// error is the first one, when all have failed.
+func firstAnswer[T any](ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) (T, error)) (answer T, err error) {
+	type reply struct {
+		answer T
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // those that were asked and have not answered
+	replies := make(chan reply, len(addrs))
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for asked, failed := 0, 0; failed < len(addrs); {
+		select {
+		case <-next.C:
+			if asked < len(addrs) {
+				addr := addrs[asked]
+				asked++
+				go func() {
+					a, err := ask(ctx, addr)
+					replies <- reply{a, err}
+				}()
+				next.Reset(slotsPause)
+			}
+		case r := <-replies:
+			if r.err == nil {
+				return r.answer, nil
+			}
+			err = cmp.Or(err, r.err)
+			failed++
+			next.Reset(0)
+		}
+	}
+	return answer, err
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+)
+
+// A start needs the server that has the home shard: the shard count, the version of the stored format and the revoked tokens are there,
+// and none of them may be guessed. It does not need the others. Where nothing answers at all, the URL is wrong or no Redis runs, and the
+// start fails with that message. Where something answers, the rest is expected back (a failover, a freeze), and the start waits for it.
+
+// contact fails when nothing answers at the addresses of the URL: Redis itself, a node of the Cluster, or a Sentinel.
+func (s *Store) contact(ctx context.Context) (err error) {
+	switch {
+	case s.sentinels != nil:
+		_, err = firstAnswer(ctx, s.sentinels.SentinelAddrs, s.askSentinel)
+	case s.cluster != nil:
+		_, err = s.home(ctx)
+	default:
+		err = s.single.Ping(ctx).Err()
+	}
+	var answer redis.Error
+	if err == nil || errors.As(err, &answer) && passing(err) {
+		return nil
+	}
+	return s.unreachable(err)
+}
+
+func (s *Store) askSentinel(ctx context.Context, addr string) (string, error) {
+	o := redis.Options{Addr: addr, Username: s.sentinels.SentinelUsername, Password: s.sentinels.SentinelPassword, TLSConfig: s.sentinels.TLSConfig}
+	s.tune(&o)
+	c := redis.NewSentinelClient(&o)
+	defer func() { _ = c.Close() }()
+	return c.Ping(ctx).Result()
+}
+
+func (s *Store) unreachable(err error) error {
+	return fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, "+
+		"or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
+}
+
+// home returns the client of the server that has the home shard.
+func (s *Store) home(ctx context.Context) (*redis.Client, error) {
+	if s.cluster != nil {
+		return s.cluster.MasterForKey(ctx, schema.MetaKey)
+	}
+	return s.single, nil
+}
+
+// Await does a step of the start. It repeats the step for as long as the part of Redis that the step needs does not answer, until ctx
+// ends, and returns any other error.
+func (s *Store) Await(ctx context.Context, step string, do func(context.Context) error) error {
+	for waited := false; ; waited = true {
+		err := do(ctx)
+		switch {
+		case err == nil && waited:
+			s.opts.Logger.Info("Redis answers, and the start goes on", "step", step)
+			return nil
+		case err == nil || !passing(err) || s.isBroken():
+			return err
+		case !waited:
+			s.opts.Logger.Warn("a part of Redis does not answer: the start waits for it, and this server accepts no connections until then",
+				"step", step, "error", err)
+		}
+		if s.cluster != nil {
+			s.cluster.ReloadState(ctx) // its shards may have been promoted elsewhere
+		}
+		if !Pause(ctx, slotsPause) {
+			return err
+		}
+	}
+}
+
+// passingReplies are the errors of a server that is starting, busy, or in the middle of a failover.
+var passingReplies = []string{"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK"}
+
+// passing reports whether err says that Redis does not answer now, and may answer later.
+func passing(err error) bool {
+	var answer redis.Error
+	if errors.As(err, &answer) {
+		kind, _, _ := strings.Cut(answer.Error(), " ")
+		return slices.Contains(passingReplies, kind)
+	}
+	var refused *model.Error
+	if errors.As(err, &refused) {
+		return refused.Code == model.Unavailable || refused.Code == model.Overloaded
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout)
+}
