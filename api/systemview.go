@@ -57,6 +57,7 @@ func systemView(is *tracker.System) *v1.System {
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing),
 		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
 		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
+		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},
 	}
 	for i, r := range is.Replicas {
 		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: orNull(r.Commit), Roles: orEmpty(r.Roles),

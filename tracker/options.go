@@ -64,8 +64,8 @@ type Options struct {
 	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
 	Probe func(ctx context.Context, url string) error
 
-	WebhookPoster        WebhookPoster // what webhooks are reached by; nil: nothing is, and none can be saved
-	MaxPendingDeliveries int           // that may wait for one webhook, which is told of those that do not fit; 0: 100,000
+	WebhookPoster      WebhookPoster // what webhooks are reached by; nil: nothing is, and none can be saved
+	TenantWebhookBytes int64         // of Redis that deliveries of one tenant's webhooks may take; the oldest are dropped; 0: 64 MiB
 
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
@@ -124,8 +124,8 @@ func (o *Options) setDefaults() error {
 	if o.RedisTimeout == 0 {
 		o.RedisTimeout = time.Second
 	}
-	if o.MaxPendingDeliveries == 0 {
-		o.MaxPendingDeliveries = 100_000
+	if o.TenantWebhookBytes == 0 {
+		o.TenantWebhookBytes = 64 << 20
 	}
 	if o.WebhookPoster == nil {
 		o.WebhookPoster = webhooks.NoPoster{}

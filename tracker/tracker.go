@@ -90,7 +90,7 @@ func (o *Options) ofStore() store.Options {
 func furnish(s *store.Store, o *Options) *Tracker {
 	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
-		Poster: o.WebhookPoster, MaxPending: o.MaxPendingDeliveries, Logger: o.Logger, Registerer: o.Registerer,
+		Poster: o.WebhookPoster, TenantBytes: o.TenantWebhookBytes, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,

@@ -126,7 +126,7 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 	}
 	p.poster = outbound.New(outbound.Options{AllowHTTP: p.cfg.WebhookHTTP == "on", Allow: ranges})
 	o.WebhookPoster = p.poster
-	o.MaxPendingDeliveries = p.cfg.WebhookPending
+	o.TenantWebhookBytes = int64(p.cfg.WebhookBytes)
 	if strings.HasPrefix(p.cfg.Redis, "rediss") {
 		var err error
 		if o.RedisTLS, err = tlsfiles.Client(p.cfg.RedisCA, p.cfg.RedisCert, p.cfg.RedisKey, p.cfg.RedisName, p.log); err != nil {

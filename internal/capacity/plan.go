@@ -127,8 +127,8 @@ const (
 
 	// What an event, a schedule with its last ten fires, and a delivery that waits for its webhook take; measured with Redis 7.0.15.
 	eventBytes, scheduleBytes, deliveryBytes = 212, 1300, 911
-	// webhook-max-pending, as it is by default.
-	webhookPending = 100_000
+	// tenant-webhook-bytes, as it is by default.
+	webhookBytes = 64 << 20
 )
 
 func (f *Fleet) check() error {
@@ -266,7 +266,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 		p.RedisDataBytes += tasks/together*workerBytes + p.LivesPerSecond*f.ClaimIDs*claimIDLife.Seconds()*claimIDBytes
 	}
 	p.RedisDataBytes += float64(f.Schedules) * scheduleBytes
-	p.WebhookBytes = float64(f.Webhooks) * webhookPending * deliveryBytes
+	p.WebhookBytes = float64(f.Webhooks) * webhookBytes
 	p.EventsPerSecond = p.LivesPerSecond * eventsOfALife
 	c.primaries(p, f, members)
 	if f.Life > 0 {

@@ -112,7 +112,7 @@ func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 	bare := 10_000.0 + 10_000.0/60*3600
 	f.Schedules, f.Webhooks = 100, 3
 	p := mustPlan(t, f)
-	if !near(p.EventsBytes, 16*10_000*212) || !near(p.RedisDataBytes, bare*1000+16*10_000*212+100*1300) || p.WebhookBytes != 3*100_000*911 ||
+	if !near(p.EventsBytes, 16*10_000*212) || !near(p.RedisDataBytes, bare*1000+16*10_000*212+100*1300) || p.WebhookBytes != 3*64<<20 ||
 		!near(p.RedisMemoryBytes, 2*p.RedisDataBytes) {
 		t.Errorf("%+v", p)
 	}

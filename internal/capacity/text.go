@@ -67,7 +67,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	}
 	if f.Webhooks > 0 {
 		row("webhooks", size(p.WebhookBytes), "more of Redis at most, while none of their receivers answers, "+
-			"= webhooks × webhook-max-pending of %s × %d bytes", comma(webhookPending), deliveryBytes)
+			"= webhooks × tenant-webhook-bytes of %s, if each is another tenant's; those of one tenant share it", size(webhookBytes))
 	}
 	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server",
 		comma(p.ConnectionsPerAPI), comma(p.RedisConnections))

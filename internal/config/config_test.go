@@ -74,7 +74,7 @@ func TestPrecedence(t *testing.T) {
 		"max-fires-per-tick":        {"1", "2", "3", "4"},
 		"webhook-allow-http":        {"on", "off", "on", "on"},
 		"webhook-allow-cidrs":       {"10.0.0.0/8", "10.0.0.0/9,::1/128", "10.0.0.0/10", "10.0.0.0/11"},
-		"webhook-max-pending":       {"101", "102", "103", "104"},
+		"tenant-webhook-bytes":      {"33554433", "33554434", "33554435", "33554436"},
 		"webhooks-file":             {"/a", "/b", "/c", "/d"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
 		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},

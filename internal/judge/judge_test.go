@@ -57,6 +57,7 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"other keys": {func(k *Known) { k.System.DifferingSettings = []string{"signing-keys"} }, "settings",
 			v1.SeverityWarn, "signing-keys"},
 		"brake":   {func(k *Known) { k.System.Brake.Held = 7 }, "brake", v1.SeverityWarn, "7"},
+		"dropped": {func(k *Known) { k.System.Webhooks.DroppedLastHour = 140 }, "webhooks", v1.SeverityWarn, "140 pending webhook deliveries"},
 		"orphan":  {func(k *Known) { k.System.Shards[1].Sweeper = nil }, "shards", v1.SeverityFail, "shard 1"},
 		"lag":     {func(k *Known) { k.System.Shards[1].LagMs = 4000 }, "shards", v1.SeverityWarn, "4s"},
 		"stopped": {func(k *Known) { k.System.Shards[0].StoppedMs = 1500 }, "shard-time", v1.SeverityFail, "shard 0 (for 1.5s)"},

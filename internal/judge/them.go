@@ -17,6 +17,9 @@ func Them(k Known) []v1.Finding {
 		all.workers(&k.Stats.Workers)
 		all.timeouts(k.Stats.BeatGapRatio)
 	}
+	if k.System != nil {
+		all.webhooks(&k.System.Webhooks)
+	}
 	all.queues(k.Queues)
 	return all.found
 }
@@ -30,6 +33,15 @@ func (v *verdict) workers(w *v1.WorkerLevels) {
 		v.warn("workers", says, "lubdub worker ls --liveness late --silent")
 	default:
 		v.ok("workers", says)
+	}
+}
+
+// webhooks reports deliveries that were dropped since receivers have not taken them.
+func (v *verdict) webhooks(w *v1.SystemWebhooks) {
+	if w.DroppedLastHour > 0 {
+		v.warn("webhooks", fmt.Sprintf("%d pending webhook deliveries were dropped in the last hour, the oldest first: those of "+
+			"their tenant took more than tenant-webhook-bytes.", w.DroppedLastHour),
+			"find the webhooks by lubdub event ls --type webhook.dropped; repair their receivers, or disable or delete them")
 	}
 }
 

@@ -14,9 +14,10 @@ if not on or redis.call('HEXISTS', ABOUT, number) == 0 then return {NOT_FOUND} e
 if on ~= '1' then return {REFUSED} end
 if redis.call('ZSCORE', FLIGHT, number) then return {OK} end
 local waits = redis.call('ZSCORE', QUEUE, number)
-redis.call('HSET', ABOUT, number, retold(number, 'P', not waits and '0' or nil, NOW, ''))
+set_status(number, 'P', not waits and '0' or nil, NOW, '')
 redis.call('ZREM', DELIVERED, number)
 redis.call('ZREM', DEAD, number)
 redis.call('ZADD', QUEUE, NOW, number)
 look_at_hook(name)
+record_bytes()
 return {OK}

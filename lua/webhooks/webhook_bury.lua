@@ -12,12 +12,9 @@ if redis.call('HGET', HOOK, 'e') == '1' then return 0 end
 for _, set in ipairs({FLIGHT, QUEUE}) do
   for _, number in ipairs(redis.call('ZRANGE', set, 0, count - 1)) do
     redis.call('ZREM', set, number)
-    local about = retold(number, 'X', nil, '', '')
-    if about then
-      redis.call('HSET', ABOUT, number, about)
-      keep(DEAD, number, most)
-    end
+    if set_status(number, 'X', nil, '', '') then keep(DEAD, number, most) end
   end
 end
 look_at_hook(name)
+if redis.call('EXISTS', HOOK) == 1 then record_bytes() end
 return count_pending()

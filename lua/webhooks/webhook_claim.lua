@@ -35,10 +35,9 @@ for i = 1, #due, 2 do
     redis.call('ZADD', FLIGHT, due[i + 1], number)
     reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = number, about, body
   else -- the store has lost it
-    redis.call('ZREM', KEPT, number)
-    redis.call('HDEL', ABOUT, number)
-    redis.call('HDEL', BODIES, number)
+    forget({number})
   end
 end
 look_at_hook(name)
+if bytes_added ~= 0 then record_bytes() end
 return reply

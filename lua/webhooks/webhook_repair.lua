@@ -39,17 +39,14 @@ local function fits()
     and all == count_pending() + redis.call('ZCARD', DELIVERED) + redis.call('ZCARD', DEAD)
 end
 
-local function forget(number)
-  for _, set in ipairs({QUEUE, FLIGHT, KEPT, DELIVERED, DEAD}) do redis.call('ZREM', set, number) end
-  redis.call('HDEL', ABOUT, number)
-  redis.call('HDEL', BODIES, number)
-  repaired('stray_delivery')
-end
 
 local function check(number)
   local status, next = fate_of(redis.call('HGET', ABOUT, number) or '')
   local homes = HOMES[status or '']
-  if not homes or redis.call('HEXISTS', BODIES, number) == 0 then return forget(number) end
+  if not homes or redis.call('HEXISTS', BODIES, number) == 0 then
+    forget({number})
+    return repaired('stray_delivery')
+  end
   local is_home = redis.call('ZSCORE', homes[1], number) or homes[2] and redis.call('ZSCORE', homes[2], number)
   local kept = redis.call('ZADD', KEPT, 0, number) == 0
   if not is_home then redis.call('ZADD', homes[1], homes[2] and (tonumber(next) or NOW) or 0, number) end
@@ -68,5 +65,8 @@ if from ~= '' or not fits() then
   for i = 1, #page[2], 2 do check(page[2][i]) end
   go_on = page[1] ~= '0' and part .. ':' .. page[1] or next and next .. ':0' or ''
 end
-if told.missing_delivery or told.stray_delivery then look_at_hook(name) end
+if told.missing_delivery or told.stray_delivery then
+  look_at_hook(name)
+  record_bytes()
+end
 return {done, go_on}

@@ -4,25 +4,42 @@
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
 -- ARGV: 1 scope, 2 id, 3 who delivers, 4 how many of those that are over are kept, of each kind, 5 ms of failures after which
---   the webhook is switched off, then for each its number, d delivered, r to be tried again, x dead or g dead and the
---   webhook is gone, ms until it is tried again, and the answer as JSON
--- Reply: {how many were recorded, '' or why it was switched off}
--- Cost: O(deliveries log n), at most 64 of 7 KB
+--   the webhook is switched off, 6 message of a gap with $F and $T for when the first and last that it stands for happened and $N for how
+--   many there are, 7 its type, 8 how its id begins, then for each its number, d delivered, r to be tried again, x dead or g dead and
+--   the webhook is gone, ms until it is tried again, and the answer as JSON, which is left out where there is no room for it
+-- Reply: {how many were recorded, '' or why it was switched off, how many were dropped}
+-- Cost: O(deliveries log n), at most 64 of 7 KB, and 500 that are dropped
 --#include lib/clock.lua
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
-local scope, id, who, most, longest = unpack(ARGV, 1, 5)
-local owner, on, failing = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs'))
-if owner ~= who then return {0, ''} end
-local recorded, off = 0, ''
-for i = 6, #ARGV, 4 do
+--#include lib/webhookput.lua
+local scope, id, who, most, longest, gap_text, gap_type, gap_begins = unpack(ARGV, 1, 8)
+local owner, on, failing, may = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs', 'm'))
+if owner ~= who then return {0, '', 0} end
+
+-- Makes room for the answers, and returns whether there is some.
+local function make_room()
+  if not may then return true end
+  local added, these = 0, {}
+  for i = 9, #ARGV, 4 do
+    these[ARGV[i]] = true
+    added = added + 40 + #ARGV[i + 3]
+  end
+  local room = may - GAP_BYTES - added
+  if stored_bytes() > room then shed(room, true, these) end
+  return stored_bytes() + added <= tonumber(may)
+end
+
+local recorded, off, has_room = 0, '', make_room()
+for i = 9, #ARGV, 4 do
   local number, fate, wait, answer = unpack(ARGV, i, i + 3)
   if redis.call('ZREM', FLIGHT, number) == 1 then
     recorded = recorded + 1
     local next = fate == 'r' and digits(now + wait) or ''
     local status = fate == 'd' and 'D' or fate == 'r' and 'P' or 'X'
-    redis.call('HSET', ABOUT, number, retold(number, status, '+', next, NOW, answer))
-    if fate == 'r' then
+    if not set_status(number, status, '+', next, NOW, has_room and answer or nil) then
+      forget({number}) -- the store has lost what it was about
+    elseif fate == 'r' then
       redis.call('ZADD', QUEUE, next, number)
     else
       keep(fate == 'd' and DELIVERED or DEAD, number, tonumber(most))
@@ -43,5 +60,8 @@ if off ~= '' and on == '1' and recorded > 0 then
 else
   off = ''
 end
+tell_gap(scope, id, gap_text, gap_type, gap_begins) -- now that the one that was under way waits again, if it failed
+put_all()
 look_at_hook(scope .. '/' .. id)
-return {recorded, off}
+record_bytes()
+return {recorded, off, dropped.count}

@@ -18,7 +18,7 @@ var EventTypes = []string{
 	"schedule.created", "schedule.changed", "schedule.paused", "schedule.resumed", "schedule.deleted", "schedule.fired", "schedule.skipped",
 	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.released", "system.swept",
 	"system.tokens_revoked", "system.adopted", "system.repaired",
-	"webhook.created", "webhook.updated", "webhook.disabled", "webhook.deleted",
+	"webhook.created", "webhook.updated", "webhook.disabled", "webhook.dropped", "webhook.deleted",
 }
 
 // WithoutScope are the types of events that belong to no tenant and workspace.

@@ -18,6 +18,7 @@ const (
 	claimedName  = "claimed"
 	examinedName = "examined"
 	repairedName = "repaired"
+	droppedName  = "dropped"
 	tookName     = "took:" // beats answered within so many seconds, those of faster ones not included
 	gapsName     = "gap:"  // gaps between beats of up to such a part of their timeouts, likewise
 )
@@ -31,6 +32,7 @@ var counters = map[string]struct{ name, label string }{
 	"lubdub_claimed_tasks_total":       {claimedName, ""},
 	"lubdub_reconciled_entries_total":  {examinedName, ""},
 	"lubdub_repairs_total":             {repairedName, ""},
+	"lubdub_webhook_dropped_total":     {droppedName, ""},
 }
 
 const (

@@ -24,6 +24,7 @@ type Step struct {
 	Claimed  int64            // tasks
 	Examined int64            // entries by the reconciler
 	Repaired int64
+	Dropped  int64 // pending deliveries to webhooks
 	SweepLag time.Duration
 	BeatP99  time.Duration // of beats' requests; 0: there were none
 
@@ -129,6 +130,8 @@ func newStep(number int64, fields map[string]string) *Step {
 			s.Examined = n
 		case "repaired:":
 			s.Repaired = n
+		case "dropped:":
+			s.Dropped = n
 		case "lag:":
 			s.SweepLag = millis(n)
 		case "told:":

@@ -23,6 +23,7 @@ type System struct {
 	ReconcileRate int   // entries a second
 	Examined      int64 // entries that the reconciler has looked at in the last hour
 	Repaired      int64 // of them those that it has repaired
+	Dropped       int64 // pending deliveries to webhooks that were dropped in the last hour
 }
 
 // Replica is a process as it speaks of itself.
@@ -66,6 +67,7 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 	for _, step := range hour.steps {
 		is.Examined += step.Examined
 		is.Repaired += step.Repaired
+		is.Dropped += step.Dropped
 	}
 	if is.Replicas, err = s.readReplicas(ctx); err != nil {
 		return nil, err

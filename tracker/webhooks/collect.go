@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -45,15 +46,15 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 	if err := s.events.Resolve(ctx, all); err != nil {
 		return false, err
 	}
-	var pushes []*store.Call
+	var pushes []push
 	for i := range looks {
 		pushes = append(pushes, s.pushes(&looks[i], byScope, c.anewReading(&looks[i]))...)
 	}
-	s.store.DoDurably(ctx, "webhooks", pushes...)
-	if err := store.FirstError(pushes); err != nil {
-		return false, err
+	for len(pushes) > 0 {
+		if pushes, err = s.pushAll(ctx, pushes); err != nil {
+			return false, err
+		}
 	}
-	s.countPushed(pushes)
 	for i := range looks {
 		l := &looks[i]
 		more = more || l.More
@@ -94,9 +95,16 @@ func (c *Courier) readOn(shard int) {
 	delete(c.anew, shard)
 }
 
-// pushes are the calls that put what a look at one shard has shown into queues, one for each webhook: their script leaves out
+// push is a call that puts messages into a webhook's queue.
+type push struct {
+	to       hookRef
+	args     pushArgs
+	messages []message
+}
+
+// pushes are those that put what a look at one shard has shown into queues, one for each webhook: their script leaves out
 // what an earlier one has brought, so that of one shard and webhook there must not be two at a time.
-func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew string) (calls []*store.Call) {
+func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew string) (all []push) {
 	if len(l.Events) == 0 {
 		return nil
 	}
@@ -126,20 +134,35 @@ func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew
 			}
 		}
 	}
-	first, last := l.Events[0], l.Events[len(l.Events)-1]
+	last := l.Events[len(l.Events)-1]
 	for _, t := range order {
-		calls = append(calls, s.pushCall(t.hookRef, pushArgs{
-			shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: anew,
-			from: time.UnixMilli(first.Ms), to: time.UnixMilli(last.Ms),
-		}, messages[t]))
+		args := pushArgs{shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: anew, most: t.most}
+		all = append(all, push{t.hookRef, args, messages[t]})
 	}
-	return calls
+	return all
 }
 
-func (s *Service) countPushed(pushes []*store.Call) {
-	for _, c := range pushes {
-		reply := readPush(c.Reply)
-		s.metrics.taken.Add(float64(reply.put))
-		s.metrics.dropped.Add(float64(reply.leftOut))
+// pushAll puts messages into queues, and returns what must be tried again since more must be dropped than one call may.
+func (s *Service) pushAll(ctx context.Context, all []push) (again []push, err error) {
+	calls := make([]*store.Call, len(all))
+	for i, p := range all {
+		calls[i] = s.pushCall(p.to, p.args, p.messages)
 	}
+	s.store.DoDurably(ctx, "webhooks", calls...)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	for i, c := range calls {
+		if reply := readPush(c.Reply); s.countPushed(reply) && reply.again {
+			again = append(again, all[i])
+		}
+	}
+	return again, nil
+}
+
+// countPushed counts what became of a push; false: the webhook is off or deleted.
+func (s *Service) countPushed(reply pushReply) bool {
+	s.metrics.taken.Add(float64(reply.put))
+	s.metrics.dropped.Add(float64(reply.dropped))
+	return reply.code == schema.CodeOK
 }

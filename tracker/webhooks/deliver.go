@@ -178,6 +178,7 @@ func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 // learn takes notice of what was recorded.
 func (d *delivering) learn(reply settleReply, tried []outcome) {
 	s := d.courier.service
+	s.metrics.dropped.Add(float64(reply.dropped))
 	d.width = 1
 	for _, o := range tried {
 		if o.fate == received {

@@ -10,7 +10,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
-	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 func padded(n int64) string { return fmt.Sprintf("%013d", n) }
@@ -127,6 +126,10 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 	if !w.Settings.Enabled {
 		return nil, errDisabled
 	}
+	share, err := s.share(ctx, scope.Tenant)
+	if err != nil {
+		return nil, err
+	}
 	r := s.ref(scope, webhook)
 	done, suffix, began := &Redelivered{Next: after}, suffixOf(r.name), time.Now().UnixMilli()
 	for range redeliverPages {
@@ -153,9 +156,7 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 		for i, e := range page.Events {
 			messages[i] = messageOf(e, suffix)
 		}
-		first, last := page.Events[0], page.Events[len(page.Events)-1]
-		if _, err := s.push(ctx, r, pushArgs{last: ulid.Make().String(), from: time.UnixMilli(first.Ms), to: time.UnixMilli(last.Ms)},
-			messages); err != nil {
+		if _, err := s.push(ctx, r, pushArgs{last: ulid.Make().String(), most: share}, messages); err != nil {
 			return nil, err
 		}
 		done.Queued += len(messages)
@@ -170,9 +171,13 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 func (s *Service) Test(ctx context.Context, scope model.Scope, webhook string) (*Delivery, error) {
 	ctx = s.store.Within(ctx, 0)
 	r, now := s.ref(scope, webhook), time.Now()
+	share, err := s.share(ctx, scope.Tenant)
+	if err != nil {
+		return nil, err
+	}
 	request := ulid.Make().String()
 	m := ownMessage(scope, webhook, typeTest, "test_"+request+suffixOf(r.name), now, map[string]any{})
-	number, err := s.push(ctx, r, pushArgs{last: request, from: now, to: now}, []message{m})
+	number, err := s.push(ctx, r, pushArgs{last: request, most: share}, []message{m})
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +198,11 @@ func (s *Service) push(ctx context.Context, r hookRef, a pushArgs, messages []me
 	if err := refusalOf(reply.code, errNotFound); err != nil {
 		return "", err
 	}
-	s.countPushed([]*store.Call{c})
-	if reply.leftOut > 0 {
+	s.countPushed(reply)
+	if reply.code == schema.CodeTerminal {
 		return "", &model.Error{Code: model.Overloaded, TooMany: true, RetryAfter: time.Minute, Message: fmt.Sprintf(
-			"%d deliveries wait for this webhook, which is the most; wait until it has received some", s.opts.MaxPending)}
+			"the deliveries that wait for this webhook take the %d bytes that they may (tenant-webhook-bytes, divided among the tenant's "+
+				"webhooks); wait until it has received some", a.most)}
 	}
 	return reply.newest, nil
 }

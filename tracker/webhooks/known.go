@@ -15,6 +15,7 @@ type target struct {
 	filter  events.Filter
 	suffix  string
 	sinceMs int64
+	most    int64 // bytes that its deliveries may take
 }
 
 // known are all webhooks of the deployment that are on, as they were read last.
@@ -66,6 +67,10 @@ func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (by
 	if err != nil {
 		return nil, 0, err
 	}
+	shares := s.shares(all)
+	if err := s.trim(ctx, all, shares); err != nil {
+		return nil, 0, err
+	}
 	k.byScope, k.total, k.loaded = map[model.Scope][]*target{}, len(all), time.Now()
 	on := map[string]bool{}
 	for _, w := range all {
@@ -74,7 +79,8 @@ func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (by
 		}
 		r := s.ref(w.Scope, w.ID)
 		on[r.name] = true
-		k.byScope[w.Scope] = append(k.byScope[w.Scope], &target{r, w.Settings.Filter, suffixOf(r.name), w.since.UnixMilli()})
+		k.byScope[w.Scope] = append(k.byScope[w.Scope], &target{r, w.Settings.Filter, suffixOf(r.name), w.since.UnixMilli(),
+			shares[w.Scope.Tenant]})
 	}
 	k.loadedAgain(on)
 	if k.versions == nil {

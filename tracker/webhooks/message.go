@@ -55,13 +55,12 @@ func ownMessage(scope model.Scope, webhook, kind, id string, at time.Time, data 
 	return message{kind: kind, subject: webhook, id: id, body: body}
 }
 
-// gapText is the message of events that did not fit into the queue, around their number, which the script counts.
-func gapText(scope model.Scope, webhook string, from, to time.Time) (head, tail string) {
-	told := to.UTC().Format(wireTime)
-	head = `{"type":"` + typeGap + `","timestamp":"` + told + `","data":{"type":"` + typeGap + `","time":"` + told + `","tenantId":"` +
-		scope.Tenant + `","workspaceId":"` + scope.Workspace + `","subject":"` + webhook + `","data":{"reason":"QUEUE_FULL","from":"` +
-		from.UTC().Format(wireTime) + `","dropped":`
-	return head, `,"to":"` + told + `"}}}`
+// gapText is the message of deliveries that were dropped, in which scripts replace $F and $T by when the first and the last of them
+// happened, and $N by how many there were. No id has a dollar sign.
+func gapText(scope model.Scope, webhook string) string {
+	return `{"type":"` + typeGap + `","timestamp":"$T","data":{"type":"` + typeGap + `","time":"$T","tenantId":"` + scope.Tenant +
+		`","workspaceId":"` + scope.Workspace + `","subject":"` + webhook +
+		`","data":{"reason":"QUEUE_FULL","from":"$F","dropped":$N,"to":"$T"}}}`
 }
 
 // trimmedGap tells of events that the streams had dropped before they were taken.

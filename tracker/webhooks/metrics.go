@@ -8,6 +8,7 @@ type metrics struct {
 	took      prometheus.Histogram
 	taken     prometheus.Counter
 	dropped   prometheus.Counter
+	pending   prometheus.Gauge
 	gaps      prometheus.Counter
 	underWay  prometheus.Gauge
 	waits     *prometheus.CounterVec
@@ -27,9 +28,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "lubdub_webhook_duration_seconds", Help: "How long webhooks took to answer.", Buckets: prometheus.ExponentialBuckets(.001, 3, 10),
 		}),
-		taken:   counter("lubdub_webhook_messages_total", "Messages put into queues of webhooks."),
-		dropped: counter("lubdub_webhook_dropped_total", "Messages that did not fit into queues of webhooks, which are told of the gap."),
-		gaps:    counter("lubdub_webhook_gaps_total", "Times that events were dropped by a shard before webhooks had taken them."),
+		taken: counter("lubdub_webhook_messages_total", "Messages put into queues of webhooks."),
+		dropped: counter("lubdub_webhook_dropped_total",
+			"Pending deliveries that were dropped since those of their tenant took too many bytes (tenant-webhook-bytes)."),
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_webhook_stored_bytes", Help: "Bytes of Redis that deliveries of all webhooks take, as this sweeper has read last.",
+		}),
+		gaps: counter("lubdub_webhook_gaps_total", "Times that events were dropped by a shard before webhooks had taken them."),
 		underWay: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lubdub_webhook_requests", Help: "Requests to webhooks that are under way.",
 		}),
@@ -50,7 +55,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		m.waits.WithLabelValues(level)
 	}
 	if r != nil {
-		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.gaps, m.underWay, m.waits, m.disabled, m.heldUp, m.collected)
+		r.MustRegister(m.tries, m.took, m.taken, m.dropped, m.pending, m.gaps, m.underWay, m.waits, m.disabled, m.heldUp, m.collected)
 	}
 	return m
 }

@@ -13,7 +13,7 @@ import (
 // scripts_deliver.go only.
 type scripts struct {
 	save, remove, rotate, read, list, deliveries, again, repair *lua.Script
-	begin, resume, peek, taken, push, claim, settle, bury       *lua.Script
+	begin, resume, peek, taken, push, claim, settle, bury, trim *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
@@ -23,6 +23,7 @@ func newScripts(set *lua.Set) *scripts {
 		repair: set.Get("webhook_repair"), resume: set.Get("webhooks_resume"),
 		begin: set.Get("webhooks_begin"), peek: set.Get("webhooks_peek"), taken: set.Get("webhooks_taken"),
 		push: set.Get("webhook_push"), claim: set.Get("webhook_claim"), settle: set.Get("webhook_settle"), bury: set.Get("webhook_bury"),
+		trim: set.Get("webhook_trim"),
 	}
 }
 

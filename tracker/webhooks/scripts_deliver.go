@@ -68,16 +68,20 @@ func (s *Service) takenCall(shard int, from look, to events.Position, none bool)
 
 // pushArgs is where the messages of one call come from.
 type pushArgs struct {
-	shard    string // that tells them; "": a request of its own
-	last     string // the id of the last entry, or that request
-	anew     string // name of the reading where the shard is read anew, the same when that is repeated; "": it is read on
-	from, to time.Time
+	shard string // that tells them; "": a request of its own
+	last  string // the id of the last entry, or that request
+	anew  string // name of the reading where the shard is read anew, the same when that is repeated; "": it is read on
+	most  int64  // bytes that all deliveries of the webhook may take
+}
+
+// gapArgs are what scripts make the message from that reports dropped deliveries.
+func gapArgs(r hookRef) []any {
+	return []any{gapText(r.scope, r.id), typeGap, "gap_" + suffixOf(r.name)[1:] + "_"}
 }
 
 // pushCall puts messages into a webhook's queue: no more than one read of a shard brings.
 func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
-	head, tail := gapText(r.scope, r.id, a.from, a.to)
-	args := []any{r.name, s.opts.MaxPending, a.shard, a.last, a.anew, head, tail, "gap_" + suffixOf(r.name)[1:] + "_", typeGap}
+	args := append([]any{r.scope.String(), r.id, a.most, a.shard, a.last, a.anew}, gapArgs(r)...)
 	for _, m := range messages {
 		args = append(args, m.entry, m.event, m.kind, m.subject, m.id, m.body)
 	}
@@ -87,13 +91,21 @@ func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Cal
 type pushReply struct {
 	code    int64
 	put     int    // that are in the queue now
-	leftOut int    // did not fit
+	dropped int    // so that all fit
 	newest  string // number of the newest delivery
+	again   bool   // nothing was put, since more must be dropped than one call may
 }
 
 func readPush(re store.Reply) pushReply {
-	return pushReply{code: re.Int(0), leftOut: int(re.Int(1)), newest: padded(re.Int(2)), put: int(re.Int(3))}
+	return pushReply{code: re.Int(0), dropped: int(re.Int(1)), newest: padded(re.Int(2)), put: int(re.Int(3)), again: re.Int(4) == 1}
 }
+
+// trimCall says how many bytes a webhook's deliveries may take.
+func (s *Service) trimCall(r hookRef, most int64) *store.Call {
+	return s.call(r, s.scripts.trim, append([]any{r.scope.String(), r.id, most}, gapArgs(r)...)...)
+}
+
+func readTrim(re store.Reply) (dropped int, again bool) { return int(re.Int(0)), re.Int(1) == 1 }
 
 // claimCall takes deliveries that are due.
 func (s *Service) claimCall(r hookRef, who string, most int) *store.Call {
@@ -151,7 +163,7 @@ type outcome struct {
 }
 
 func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
-	args := []any{r.scope.String(), r.id, who, keptOfEach, model.Millis(longestFailing)}
+	args := append([]any{r.scope.String(), r.id, who, keptOfEach, model.Millis(longestFailing)}, gapArgs(r)...)
 	for _, o := range all {
 		args = append(args, o.number, string(o.fate), model.Millis(o.wait), o.answer)
 	}
@@ -161,9 +173,12 @@ func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
 type settleReply struct {
 	recorded int
 	off      string // why the webhook was switched off; "": it was not
+	dropped  int    // other deliveries, so that the answers fit
 }
 
-func readSettle(re store.Reply) settleReply { return settleReply{int(re.Int(0)), re.Str(1)} }
+func readSettle(re store.Reply) settleReply {
+	return settleReply{int(re.Int(0)), re.Str(1), int(re.Int(2))}
+}
 
 // buryAtOnce is how many deliveries one script gives up.
 const buryAtOnce = 50

@@ -23,10 +23,10 @@ type Poster interface {
 
 // Options configure a Service; all but the Registerer must be set.
 type Options struct {
-	Poster     Poster
-	MaxPending int // deliveries that may wait for one webhook
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer // nil: metrics are registered nowhere
+	Poster      Poster
+	TenantBytes int64 // of Redis that deliveries of one tenant's webhooks may take
+	Logger      *slog.Logger
+	Registerer  prometheus.Registerer // nil: metrics are registered nowhere
 }
 
 // Service keeps webhooks and what they are to be sent. Its methods may be called from any goroutine.

@@ -49,6 +49,8 @@ func unpackRecord(scope model.Scope, id string, f map[string]string, pending, de
 		DisabledReason: f["er"], DisabledAt: schema.ParseMillis(f["ea"]), FailingSince: schema.ParseMillis(f["fs"]),
 		Pending: pending, Dead: dead, since: schema.ParseMillis(f["sn"]),
 	}
+	_, bytes, _ := strings.Cut(f["b"], " ")
+	w.bytes, w.most = schema.ParseInt(bytes), schema.ParseInt(f["m"])
 	for _, s := range unpackSecrets(f["ss"]) {
 		if s.until.After(w.OldSecretsUntil) {
 			w.OldSecretsUntil = s.until

@@ -57,7 +57,8 @@ type Webhook struct {
 	OldSecretsUntil      time.Time // until when secrets sign beside the newest; zero: none does
 	Secret               string    // only where it was just made
 
-	since time.Time // it is told of what has happened since
+	since       time.Time // it is told of what has happened since
+	bytes, most int64     // that its deliveries take, and may take as collectors have said last
 }
 
 func invalid(field, format string, args ...any) error {

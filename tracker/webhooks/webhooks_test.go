@@ -200,38 +200,69 @@ func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 	})
 }
 
-// A queue that is full takes nothing more: the webhook is told how much it misses, where it would have been.
+// A queue that is full drops its oldest deliveries, and the webhook is told how many and of which time.
 func TestAFullQueueIsToldOf(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")
-		h.always(503)
-		for i := range 30 {
-			h.MustCreate(named(fmt.Sprint("t", i)))
+		h.create("watcher", "webhook.dropped")
+		h.answers(func(url string, _ post) (int, error) {
+			if strings.HasSuffix(url, "watcher") {
+				return 200, nil
+			}
+			return 503, nil
+		})
+		began := h.Store.Clock.Now().Truncate(time.Millisecond)
+		const tasks = 30
+		last := map[int]bool{5: true, 17: true, tasks - 1: true} // of what is delivered together
+		for i := range tasks {
+			h.MustCreate(named(fmt.Sprintf("t%02d", i)))
+			h.Store.Clock.Advance(time.Second)
+			if last[i] {
+				h.deliver()
+			}
 		}
 		h.deliver()
-		if w := h.hook("w"); w.Pending != 11 {
-			t.Fatalf("%d wait", w.Pending)
+		if told := h.Events("")["webhook.dropped"]; told != 1 {
+			t.Errorf("%d events", told)
 		}
-		for i := range 5 {
-			h.MustCreate(named(fmt.Sprint("u", i)))
-		}
-		h.deliver()
 		h.always(200)
 		h.Store.Clock.Advance(time.Hour)
-		got := h.deliver()
-		gaps := slices.DeleteFunc(slices.Clone(got), func(p post) bool { return p.message.Type != "webhook.gap" })
-		if len(got) != 11 || len(gaps) != 1 {
-			t.Fatalf("told: %v", kinds(got))
+		dropped, from, to := 0, "~", ""
+		got := map[string]bool{}
+		for _, p := range h.deliver() {
+			if !strings.HasSuffix(p.url, "/w") {
+				continue
+			}
+			d := p.message.Data.Data
+			if p.message.Type != "webhook.gap" {
+				got[p.message.Data.Subject] = true
+				continue
+			}
+			dropped, from, to = dropped+d.Dropped, min(from, d.From), max(to, d.To)
+			if d.Reason != "QUEUE_FULL" {
+				t.Errorf("the gap is %s", p.body)
+			}
 		}
-		if d := gaps[0].message.Data.Data; d.Reason != "QUEUE_FULL" || d.Dropped != 25 || d.From == "" || d.To == "" {
-			t.Errorf("the gap: %s", gaps[0].body)
+		if len(got) == 0 || len(got) > 20 || dropped != tasks-len(got) {
+			t.Fatalf("%d received, %d dropped", len(got), dropped)
+		}
+		at := func(i int) string {
+			return began.Add(time.Duration(i) * time.Second).UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		if from[:19] != at(0)[:19] || to[:19] != at(dropped - 1)[:19] {
+			t.Errorf("from %s to %s, want %s to %s", from, to, at(0), at(dropped-1))
+		}
+		for i := range tasks {
+			if id := fmt.Sprintf("t%02d", i); got[id] != (i >= dropped) {
+				t.Errorf("%s received: %v, though the %d oldest were dropped", id, got[id], dropped)
+			}
 		}
 		h.MustCreate(named("v"))
 		if got := h.deliver(); len(got) != 1 || got[0].message.Data.Subject != "v" {
 			t.Errorf("afterwards: %v", kinds(got))
 		}
-	}, func(o *tracker.Options) { o.MaxPendingDeliveries = 10 })
+	}, func(o *tracker.Options) { o.TenantWebhookBytes = 2 * 14_000 })
 }
 
 // What a shard drops before it was taken is told, too.

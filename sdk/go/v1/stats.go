@@ -134,6 +134,7 @@ type System struct {
 	Redis      []SystemRedis    `json:"redis"`
 	Brake      SystemBrake      `json:"brake"`
 	Reconciler SystemReconciler `json:"reconciler"`
+	Webhooks   SystemWebhooks   `json:"webhooks"`
 	// DifferingSettings names the settings that are not the same on all replicas and should be.
 	DifferingSettings []string `json:"differingSettings"`
 	// Summary is whether it is them or us, in a sentence.
@@ -207,6 +208,12 @@ type SystemReconciler struct {
 	RatePerSecond    int   `json:"ratePerSecond"`
 	ExaminedLastHour int64 `json:"examinedLastHour"`
 	RepairedLastHour int64 `json:"repairedLastHour"`
+}
+
+// SystemWebhooks is how the webhooks of all tenants do.
+type SystemWebhooks struct {
+	// DroppedLastHour is how many pending deliveries were dropped since those of their tenant took too many bytes.
+	DroppedLastHour int64 `json:"droppedLastHour"`
 }
 
 // ScopeList is the answer of GET /v1/scopes.

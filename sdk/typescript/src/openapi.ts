@@ -2679,6 +2679,7 @@ export interface components {
              * @description When it was read, at most a second ago.
              */
             time: string;
+            webhooks: components["schemas"]["SystemWebhooks"];
         };
         /** @description The mass expiry brake of the replica that answers. */
         SystemBrake: {
@@ -2748,6 +2749,11 @@ export interface components {
             stoppedMs: number;
             /** @description Sweeper looks after it first; null: nobody sweeps it. */
             sweeper: string | null;
+        };
+        /** @description How the webhooks of all tenants do. */
+        SystemWebhooks: {
+            /** @description How many pending deliveries were dropped since those of their tenant took too many bytes. */
+            droppedLastHour: number;
         };
         /** @description The full view of one task. */
         Task: {

@@ -99,6 +99,7 @@ export type SystemReconciler = Schemas['SystemReconciler'];
 export type SystemRedis = Schemas['SystemRedis'];
 export type SystemReplica = Schemas['SystemReplica'];
 export type SystemShard = Schemas['SystemShard'];
+export type SystemWebhooks = Schemas['SystemWebhooks'];
 export type Task = Schemas['Task'];
 export type TaskEnvelope = Schemas['TaskEnvelope'];
 export type TaskError = Schemas['TaskError'];

@@ -1469,6 +1469,7 @@ class System(TypedDict):
     summary: Summary
     # When it was read, at most a second ago.
     time: str
+    webhooks: SystemWebhooks
 
 
 class SystemBrake(TypedDict):
@@ -1541,6 +1542,13 @@ class SystemShard(TypedDict):
     stoppedMs: int
     # Sweeper looks after it first; null: nobody sweeps it.
     sweeper: Optional[str]
+
+
+class SystemWebhooks(TypedDict):
+    """How the webhooks of all tenants do."""
+
+    # How many pending deliveries were dropped since those of their tenant took too many bytes.
+    droppedLastHour: int
 
 
 class _Task(TypedDict):

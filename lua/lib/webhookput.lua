@@ -1,0 +1,108 @@
+-- Purpose: puts deliveries into a webhook's queue, and drops the oldest ones where all would take too many bytes, which one message
+-- of type webhook.gap reports to the webhook and an event to everybody else. Needs clock, webhook and webhookoff.
+local DROPPED_AT_ONCE, DROPPED_BYTES = 500, 1048576 -- deliveries that one script drops at most, and bytes after which it drops no more
+local GAP_BYTES = 2048 -- that the message of a gap takes at most
+
+local queue, kept, about, bodies, number = {}, {}, {}, {}, tonumber(redis.call('HGET', HOOK, 'n') or 0)
+
+-- Puts a delivery behind the others; put_all() stores it.
+local function put(event, type, subject, message, body)
+  number = number + 1
+  local n, what = string.format('%013.0f', number), pack_about(event, type, subject, message)
+  queue[#queue + 1], queue[#queue + 2] = NOW, n
+  kept[#kept + 1], kept[#kept + 2] = '0', n
+  about[#about + 1], about[#about + 2] = n, what
+  bodies[#bodies + 1], bodies[#bodies + 2] = n, body
+  bytes_added = bytes_added + ENTRY_BYTES + #what + #body
+  return n
+end
+
+local function put_all()
+  if #queue == 0 then return end
+  redis.call('ZADD', QUEUE, unpack(queue))
+  redis.call('ZADD', KEPT, unpack(kept))
+  redis.call('HSET', ABOUT, unpack(about))
+  redis.call('HSET', BODIES, unpack(bodies))
+  redis.call('HSET', HOOK, 'n', digits(number))
+end
+
+-- What this script drops of deliveries that were still to be made: how many, and when the first and the last of them happened, as
+-- messages have it.
+local dropped = {count = 0, first = '~', last = ''}
+local function note_time(body)
+  local time = string.match(body or '', '"timestamp":"([^"]*)"')
+  if not time then return end
+  if time < dropped.first then dropped.first = time end
+  if time > dropped.last then dropped.last = time end
+end
+
+-- The messages of gaps that are still to be delivered, by number: how many deliveries each stands for, and when the first of
+-- them happened. There is one, and those that were under way when it was put.
+local gaps, had_gaps = {}, false
+for n, count, from in string.gmatch(redis.call('HGET', HOOK, 'g') or '', '(%d+):(%d+):(%S*)') do
+  gaps[n], had_gaps = {count = tonumber(count), from = from}, true
+end
+
+local function drop(body)
+  dropped.count = dropped.count + 1
+  note_time(body)
+end
+
+-- Adds what the message of a gap stands for to what is dropped.
+local function take_gap(n)
+  local gap = gaps[n]
+  dropped.more = (dropped.more or 0) + gap.count
+  if gap.from < dropped.first then dropped.first = gap.from end
+  gaps[n] = nil
+end
+
+-- Forgets the oldest deliveries until all take at most so many bytes: those that are over first, then, where `pending`, those
+-- that are still to be delivered. None of those in `but`.
+local function shed(most, pending, but)
+  local left, begin = DROPPED_AT_ONCE, stored_bytes()
+  for _, set in ipairs(pending and {DELIVERED, DEAD, KEPT} or {DELIVERED, DEAD}) do
+    local over, going = stored_bytes() - most, {}
+    for _, n in ipairs(over > 0 and left > 0 and redis.call('ZRANGE', set, 0, left - 1) or {}) do
+      if over <= 0 or begin - most - over > DROPPED_BYTES then break end
+      if not (but and but[n]) then
+        going[#going + 1] = n
+        over = over - bytes_of(n)
+      end
+    end
+    left = left - #going
+    if set == KEPT and #going > 0 then
+      for i, body in ipairs(redis.call('HMGET', BODIES, unpack(going))) do
+        if gaps[going[i]] then take_gap(going[i]) else drop(body) end
+      end
+    end
+    forget(going)
+  end
+end
+
+-- Reports what was dropped: in the message of a gap that still waits, or in a new one. The first of them is an event.
+local function tell_gap(scope, id, text, type, begins)
+  if dropped.count + (dropped.more or 0) == 0 then return end
+  if not had_gaps then
+    tell_of_hook('webhook.dropped', scope, id, '{"reason":"QUEUE_FULL","dropped":' .. digits(dropped.count) .. '}')
+  end
+  local waits, still = nil, {}
+  for n, gap in pairs(gaps) do
+    if redis.call('ZSCORE', QUEUE, n) then
+      take_gap(n)
+      if waits then forget({waits}) end
+      waits = n
+    elseif redis.call('ZSCORE', FLIGHT, n) then
+      still[#still + 1] = n .. ':' .. digits(gap.count) .. ':' .. gap.from
+    end
+  end
+  local count = dropped.count + (dropped.more or 0)
+  local body = string.gsub(text, '%$(%u)', {F = dropped.first, T = dropped.last, N = digits(count)})
+  if waits then
+    bytes_added = bytes_added + #body - redis.call('HSTRLEN', BODIES, waits)
+    redis.call('HSET', BODIES, waits, body)
+  else
+    waits = put('', type, id, begins .. digits(number + 1), body)
+  end
+  still[#still + 1] = waits .. ':' .. digits(count) .. ':' .. dropped.first
+  redis.call('HSET', HOOK, 'g', table.concat(still, ' '))
+end

@@ -1,0 +1,152 @@
+package webhooks_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker"
+)
+
+// entryBytes is what lua/lib/webhook.lua counts for a delivery besides its texts.
+const entryBytes = 460
+
+// storedBytes is what the deliveries of a tenant's webhooks take: as the scripts count it, as it is counted here from what is stored,
+// and as Redis says (0 on miniredis).
+func (h *hooked) storedBytes(tenant string) (recorded, counted, used int64) {
+	h.Helper()
+	c := h.Store.Client
+	for _, key := range c.Keys(h.Ctx, "*:hook*:"+tenant+"/*").Val() {
+		if strings.Contains(key, ":hookseen:") {
+			continue
+		}
+		n, err := c.MemoryUsage(h.Ctx, key, 0).Result()
+		if err == nil && h.Store.Kind == "redis" {
+			used += n
+		}
+		switch {
+		case strings.Contains(key, ":hookkept:"):
+			counted += entryBytes * c.ZCard(h.Ctx, key).Val()
+		case strings.Contains(key, ":hookabout:"), strings.Contains(key, ":hookbodies:"):
+			for _, text := range c.HVals(h.Ctx, key).Val() {
+				counted += int64(len(text))
+			}
+		}
+	}
+	for _, key := range c.Keys(h.Ctx, "*:webhook:"+tenant+"/*").Val() {
+		var count, bytes int64
+		if text, err := c.HGet(h.Ctx, key, "b").Result(); err != redis.Nil {
+			if _, err := fmt.Sscan(text, &count, &bytes); err != nil {
+				h.Fatalf("%s has %q", key, text)
+			}
+		}
+		recorded += bytes
+	}
+	return recorded, counted, used
+}
+
+// Whatever a tenant does, its webhooks' deliveries never take more than they may: many webhooks in many workspaces, of which some come
+// and go; long names; receivers that fail with long answers, are gone, or are well; redeliveries and tests. What the scripts count
+// is what is stored, and another tenant receives everything.
+func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
+	t.Parallel()
+	const most, steps = 96 << 10, 80
+	contract(t, func(h *hooked) {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 1))
+		t.Logf("seed %d", seed)
+		other := tracker.Scope{Tenant: "other", Workspace: "prod"}
+		h.hookIn(other, "w", "https://example.com/other")
+		answers := map[string]int{}
+		h.answers(func(url string, _ post) (int, error) {
+			if status := answers[url]; status != 0 {
+				return status, nil
+			}
+			if strings.HasSuffix(url, "other") {
+				return 200, nil
+			}
+			return 0, errors.New(strings.Repeat("\x01", 1<<10)) // kept as six times as many bytes
+		})
+		var hooks []*tracker.Webhook
+		wanted, got := 0, map[string]bool{}
+		peak, tasks := int64(0), 0
+		for step := range steps {
+			scope := tracker.Scope{Tenant: "acme", Workspace: []string{"prod", "test", "dev"}[r.IntN(3)]}
+			what := r.IntN(10)
+			switch {
+			case len(hooks) == 0 || what == 0 && len(hooks) < 8:
+				id := fmt.Sprint("w", step)
+				hooks = append(hooks, h.hookIn(scope, id, "https://example.com/"+id))
+				answers["https://example.com/"+id] = []int{0, 0, 500, 200, 410}[r.IntN(5)]
+			case what == 1 && len(hooks) > 3:
+				i := r.IntN(len(hooks))
+				if err := h.DeleteWebhook(h.Ctx, hooks[i].Scope, hooks[i].ID, false); err != nil {
+					t.Fatal(err)
+				}
+				hooks = append(hooks[:i], hooks[i+1:]...)
+			case what == 2:
+				w := hooks[r.IntN(len(hooks))]
+				_, _ = h.RedeliverSince(h.Ctx, w.Scope, w.ID, h.Store.Clock.Now().Add(-time.Minute).Format(time.RFC3339)) // may be full
+			case what == 3:
+				w := hooks[r.IntN(len(hooks))]
+				_, _ = h.Test(h.Ctx, w.Scope, w.ID)
+			case what == 4:
+				w := hooks[r.IntN(len(hooks))]
+				if page, err := h.Deliveries(h.Ctx, tracker.DeliveryFilter{Scope: w.Scope, WebhookID: w.ID, PageSize: 1}); err == nil {
+					for _, d := range page.Deliveries {
+						_ = h.Redeliver(h.Ctx, w.Scope, w.ID, d.ID) // may be off
+					}
+				}
+			default:
+				long := strings.Repeat("x", r.IntN(2)*100)
+				for range 1 + r.IntN(20) {
+					tasks++
+					id := fmt.Sprint("t", tasks, long)
+					h.MustCreate(named(id), func(n *tracker.NewTask) { n.Scope = scope })
+				}
+				h.MustCreate(named(fmt.Sprint("o", wanted)), func(n *tracker.NewTask) { n.Scope = other })
+				wanted++
+			}
+			h.Store.Clock.Advance(time.Duration(r.IntN(7)) * time.Second)
+			if recorded, _, _ := h.storedBytes("acme"); recorded > 2*most {
+				t.Fatalf("step %d: %d bytes before anything was delivered", step, recorded)
+			}
+			for _, p := range h.deliver() {
+				if strings.HasSuffix(p.url, "other") {
+					got[p.message.Data.Subject] = true
+				}
+			}
+			recorded, counted, used := h.storedBytes("acme")
+			peak = max(peak, recorded)
+			if recorded != counted || recorded > most || used > most+int64(len(hooks))*4096 {
+				t.Fatalf("step %d, %d webhooks: %d bytes are recorded, %d stored, Redis says %d; want at most %d", step, len(hooks), recorded,
+					counted, used, most)
+			}
+		}
+		t.Logf("%d tasks, up to %d bytes", tasks, peak)
+		if peak < most/2 {
+			t.Errorf("no more than %d bytes of %d were ever taken: this shows nothing", peak, most)
+		}
+		if len(got) != wanted {
+			t.Errorf("the other tenant received %d of %d", len(got), wanted)
+		}
+		if told := h.Events("")["webhook.dropped"]; told == 0 {
+			t.Error("nothing was ever dropped: this shows nothing")
+		}
+	}, func(o *tracker.Options) { o.TenantWebhookBytes = most })
+}
+
+func (h *hooked) hookIn(scope tracker.Scope, id, url string) *tracker.Webhook {
+	h.Helper()
+	w, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: scope, ID: id, Settings: tracker.HookSettings{
+		URL: url, Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return w
+}

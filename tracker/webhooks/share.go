@@ -1,0 +1,62 @@
+package webhooks
+
+import (
+	"context"
+
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// The bytes that deliveries of a tenant's webhooks may take are divided evenly among all its webhooks, also those that are off. So
+// what the tenant has in all shards stays below its bound though no script sees more than one webhook, and one that receives nothing
+// drops its own deliveries only.
+
+// shares returns how many bytes each webhook of a tenant may take.
+func (s *Service) shares(all []*Webhook) map[string]int64 {
+	shares := map[string]int64{}
+	for _, w := range all {
+		shares[w.Scope.Tenant]++
+	}
+	for tenant, n := range shares {
+		shares[tenant] = s.opts.TenantBytes / n
+	}
+	return shares
+}
+
+// share returns how many bytes each webhook of a tenant may take, where not all webhooks are known.
+func (s *Service) share(ctx context.Context, tenant string) (int64, error) {
+	n, err := s.count(ctx, "webhooks", tenant+"/")
+	return s.opts.TenantBytes / int64(max(1, n)), err
+}
+
+// trim drops the oldest deliveries of webhooks that take more than their shares, and records the shares where they have changed.
+func (s *Service) trim(ctx context.Context, all []*Webhook, shares map[string]int64) error {
+	var left []*Webhook
+	total := int64(0)
+	for _, w := range all {
+		total += w.bytes
+		if share := shares[w.Scope.Tenant]; w.most != share || w.bytes > share {
+			left = append(left, w)
+		}
+	}
+	s.metrics.pending.Set(float64(total))
+	for len(left) > 0 {
+		calls := make([]*store.Call, len(left))
+		for i, w := range left {
+			calls[i] = s.trimCall(s.ref(w.Scope, w.ID), shares[w.Scope.Tenant])
+		}
+		s.store.DoBulk(ctx, "webhooks", calls)
+		if err := store.FirstError(calls); err != nil {
+			return err
+		}
+		var more []*Webhook
+		for i, w := range left {
+			dropped, again := readTrim(calls[i].Reply)
+			s.metrics.dropped.Add(float64(dropped))
+			if again {
+				more = append(more, w)
+			}
+		}
+		left = more
+	}
+	return nil
+}
