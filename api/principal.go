@@ -13,7 +13,6 @@ import (
 // principal is whoever a request comes from: what its token says, verified once and then remembered, and what requests derive
 // from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
 type principal struct {
-	name    string                 // tells the token from others
 	claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
 	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
 	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
@@ -52,9 +51,15 @@ func (p *principal) actor() string {
 	return "role:" + string(p.claims.Role)
 }
 
-// holder returns who is charged for what a worker or a control token takes. Tokens of one subject are one holder, so that to make
-// more of them gains nothing.
+// stranger stands for all clients without a valid token.
+var stranger shares.Holder
+
+// holder returns to whom the principal's use of bounded resources is charged. Tokens of one subject, worker or task are one holder, so
+// that making more of them gains nothing.
 func (p *principal) holder() shares.Holder {
+	if a := p.task(); a != nil {
+		return shares.Holder{Tenant: a.Scope.Tenant, Token: a.TaskID}
+	}
 	return shares.Holder{Tenant: p.claims.Tenant, Token: p.actor()}
 }
 
@@ -97,7 +102,6 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	}
 	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli(), Owner: c.Tenant}
 	p := &e.Value
-	p.name = tokenName(text)
 	if c.Kind != token.KindTask {
 		p.claims = c
 		return &openedToken{e, c}
