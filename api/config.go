@@ -130,7 +130,7 @@ type Config struct {
 	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: the Registerer when it can, else nothing
 
 	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
-	MaxConns       int // open connections; one more is answered 503; 0: 16,384
+	MaxConns       int // open connections; for one more another gives way, or it is answered 503; 0: 16,384
 	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: 1,024
 	MaxStreams     int // streams of events; one more is answered 503; 0: 1,024
 	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB

@@ -101,15 +101,17 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.writeNow(p)
 }
 
-// lastAnswer is how long the answer may take of a connection that was cut while its request was under way.
-const lastAnswer = time.Second
+// lastAnswer is how long the answer may take of a connection that was cut: others wait for its place. What its client reads, or its
+// socket holds, is written at once.
+const lastAnswer = 50 * time.Millisecond
 
 // writeNow writes, unless or until the connection is cut.
 func (c *Conn) writeNow(p []byte) (int, error) {
 	c.writing.Store(true)
 	defer c.writing.Store(false)
-	if c.why.Load() != nil {
-		_ = c.SetWriteDeadline(time.Now().Add(lastAnswer)) // only takes a number down, or fails on a closed connection
+	if c.why.Load() != nil && !c.lastWrite {
+		c.lastWrite = true
+		time.AfterFunc(lastAnswer, func() { c.write.end(c.Conn.SetWriteDeadline) })
 	}
 	return c.Conn.Write(p)
 }

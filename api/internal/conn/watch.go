@@ -37,6 +37,8 @@ type Conn struct {
 	writing atomic.Bool         // it writes an answer
 	why     atomic.Pointer[Cut] // it was cut; nil: it was not
 
+	lastWrite bool // it was cut, and its last answer is being written
+
 	member atomic.Pointer[Member] // nil: it has shown no valid token
 }
 

@@ -8,7 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-const acceptsAtOnce = 32
+const (
+	acceptsAtOnce = 32
+
+	// mostUnsent is how many bytes of answers the system keeps, about, that a client's window has no room for. Some MB else, which
+	// clients that do not read have written for nothing, and which they hold.
+	mostUnsent = 128 << 10
+)
 
 // acceptor takes a front's connections, on its first loop, and gives them to all loops in turn.
 type acceptor struct {
@@ -26,6 +32,7 @@ func (a *acceptor) listen(l *Loop) error {
 	for _, o := range []struct{ level, name, value int }{
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
+		{unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent},
 	} {
 		if err := unix.SetsockoptInt(a.fd, o.level, o.name, o.value); err != nil {
 			return err
