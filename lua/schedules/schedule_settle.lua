@@ -3,8 +3,8 @@
 --   it was read is looked at again at once.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:scheduledue, 3 …:schedule:<scope>/<id>, 4 …:pending:<scope>/<id>, 5 …:fired:<scope>/<id>
 -- ARGV: 1 scope, 2 id, 3 version that was read, 4 when to look next, wall ms, '' for never, 5 ms after which to look while
---   fires wait, 0 unless one was refused for now, 6 number of fires, then for each: the fire as it waits, its time in RFC 3339, outcome c (created), o (not
---   wanted) or r (refused), its task, that which runs, or why it was refused
+--   fires wait, 0 unless one was refused for now, 6 number of fires, then for each: the fire as it waits, its time in RFC 3339,
+--   outcome c (created), o (not wanted) or r (refused), its task, that which runs, or why it was refused
 -- Reply: for each fire 1 when it was noted, else 0
 -- Cost: O(fires log n), an event each; at most 100
 --#include lib/clock.lua

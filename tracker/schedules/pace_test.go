@@ -28,11 +28,11 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 		"calls of a backfill": {perSecond: 7, most: func(s int) int { return 7 * (s + 1) }, ask: func(h *trackertest.Harness, id string) {
 			backfilled(h, id, hour)
 		}},
-		"bytes of missed fires": {payload: large, missed: time.Hour, most: func(s int) int { return 4*(s+1) + s/4 + 1 }},
-		"bytes of a backfill": {payload: large, most: func(s int) int { return 4*(s+1) + s/4 + 1 }, ask: func(h *trackertest.Harness, id string) {
+		"bytes of missed fires": {payload: large, missed: time.Hour, most: fewLarge},
+		"bytes of a backfill": {payload: large, most: fewLarge, ask: func(h *trackertest.Harness, id string) {
 			backfilled(h, id, hour)
 		}},
-		"bytes of fires by hand": {payload: large, most: func(s int) int { return 4*(s+1) + s/4 + 1 }, ask: func(h *trackertest.Harness, id string) {
+		"bytes of fires by hand": {payload: large, most: fewLarge, ask: func(h *trackertest.Harness, id string) {
 			if _, err := h.FireSchedule(h.Ctx, trackertest.Scope, id); err != nil {
 				h.Fatal(err)
 			}
@@ -79,6 +79,9 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 		})
 	}
 }
+
+// fewLarge are as many tasks of a megabyte as 4 MiB a second come to.
+func fewLarge(seconds int) int { return 4*(seconds+1) + seconds/4 + 1 }
 
 // backfilled asks for fires of an hour; those that wait already may be as many as may.
 func backfilled(h *trackertest.Harness, id string, from time.Time) {
