@@ -1,5 +1,6 @@
 -- Purpose: shard time, which all but stands while balancers may keep all clients from all replicas. Needs clock, step
 -- and slowclock.
+--#include lib/holds.lua
 local CUT_OFF_SLOW_MS = 500 -- said again with each empty beat for as long as it is true
 local MAX_SLOWED = 4 -- times the longest, while they follow each other; then half speed, so that the dead are found
 
@@ -31,11 +32,10 @@ end
 -- b has the shard time of that, so it stays true over an outage, in which no member falls behind. w: since when, and until when,
 -- such times follow each other with less than the longest of them in between, wall ms.
 local function slow_cut_off(clock, L, longest)
-  local since, last = string.match(redis.call('HGET', clock, 'w') or '', '^(%d+)\t(%d+)$')
-  since, last = tonumber(since), tonumber(last)
+  local since, last = unpack_holds(redis.call('HGET', clock, 'w'))
   if not since or now < since or now - last > longest then since = now end
   local slow = now - since < MAX_SLOWED * longest
-  redis.call('HSET', clock, 'w', string.format('%.0f\t%.0f', since, now))
+  redis.call('HSET', clock, 'w', pack_holds(since, now))
   local few_late = tonumber(redis.call('HGET', clock, 'b'))
   if few_late and few_late <= L and L - few_late < CUT_OFF_SLOW_MS then return end
   slow_clock(clock, L, 0, slow and 0 or CUT_OFF_SLOW_MS, slow and CUT_OFF_SLOW_MS or 0)

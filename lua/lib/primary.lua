@@ -11,6 +11,11 @@ end
 local changed = 0
 
 -- What the clock keeps of it in p: replication id, shard time of the change, and since when (wall ms) it is in progress or ''.
+local function pack_primary(id, at, since)
+  return id .. '\t' .. string.format('%.0f', at) .. '\t' .. (since and string.format('%.0f', since) or '')
+end
+
+-- Returns its parts as strings; nothing where nothing is kept.
 local function unpack_primary(packed) return string.match(packed or '', '^(%x*)\t(%d+)\t(%d*)$') end
 
 -- Reads `changed`. On a primary that no sweeper has noted yet the change is now, or later.
@@ -38,7 +43,7 @@ local function note_change(clock, replicas, L, own)
     local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. since) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
     if behind == 0 or now < since or now - since > IN_PROGRESS_MS then since = nil end
   end
-  redis.call('HSET', clock, 'p', own .. '\t' .. string.format('%.0f', at) .. '\t' .. (since and string.format('%.0f', since) or ''))
+  redis.call('HSET', clock, 'p', pack_primary(own, at, since))
   changed = at
   return at > 0
 end

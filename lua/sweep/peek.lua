@@ -10,22 +10,20 @@
 -- Cost: O(timeouts in use), at most 437 for each shard
 --#include lib/clock.lua
 --#include lib/primary.lua
+--#include lib/holds.lua
 local function head(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or 9007199254740991 end
 local KEYS_PER_SHARD = 7
-local HELD_MS = 1000 -- since an empty beat has last found that
 local reply = {now}
 local forgotten = string.format('%.0f', now - ARGV[2])
 for k = 5, #KEYS, KEYS_PER_SHARD do redis.call('ZREMRANGEBYSCORE', KEYS[k], '-inf', forgotten) end
 local own = replication_id()
 for k = 1, #KEYS, KEYS_PER_SHARD do
   local L = shard_time(KEYS[k])
-  local _, held = string.match(redis.call('HGET', KEYS[k], 'w') or '', '^(%d+)\t(%d+)$')
-  held = tonumber(held)
   changed = 0
   local changing = redis.call('EXISTS', KEYS[k]) == 1 and note_change(KEYS[k], KEYS[k + 6], L, own)
   reply[#reply + 1] = {L, head(KEYS[k + 1]), head(KEYS[k + 2]), head(KEYS[k + 5]),
     redis.call('ZRANGEBYSCORE', KEYS[k + 4], '(' .. forgotten, now), redis.call('SMEMBERS', KEYS[k + 3]), changed, changing and 1 or 0,
-    held and held <= now and now - held < HELD_MS and 1 or 0}
+    may_be_held(KEYS[k]) and 1 or 0}
 end
 for k = 5, #KEYS, KEYS_PER_SHARD do redis.call('ZADD', KEYS[k], now, ARGV[1]) end
 return reply
