@@ -49,8 +49,7 @@ func (a *admission) refuse(level shares.Level) *refusal {
 // overShare refuses what a pool has not granted: 503 when all of it is in use, 429 when only a share is.
 func overShare(level shares.Level, p *shares.Pool, what, setting string) *refusal {
 	const remedy = "wait as Retry-After says, then retry, or add replicas"
-	switch level {
-	case shares.Token, shares.Tenant:
+	if p.Used() < p.Limit() && (level == shares.Token || level == shares.Tenant) {
 		r := refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
 			"The %s has its share of the %d %s that this replica serves at a time (%s); %s", level, p.Limit(), what, setting, remedy))
 		r.retryAfter = defaultRetryAfter
