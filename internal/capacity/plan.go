@@ -125,8 +125,8 @@ const (
 	fewShards           = 16             // where there are fewer, each keeps more
 	eventsMaxAge        = 24 * time.Hour // the setting's default
 
-	// What an event, a schedule with its last ten fires, and a delivery that waits for its webhook take; measured with Redis 7.0.15.
-	eventBytes, scheduleBytes, deliveryBytes = 212, 1300, 911
+	// What an event and a schedule with its last ten fires take; measured with Redis 7.0.15.
+	eventBytes, scheduleBytes = 212, 1300
 	// tenant-webhook-bytes, as it is by default.
 	webhookBytes = 64 << 20
 )
