@@ -38,7 +38,7 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 	if n > limit {
 		return nil // fasthttp refuses it
 	}
-	who := s.bodyFrom(c, h, path)
+	who := s.bodyFrom(c, h, path, n)
 	switch {
 	case who != nil:
 		conn.Known(c, who.holder())
@@ -63,7 +63,7 @@ func ctxOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 
 // bodyFrom returns whom the body comes from that follows a header: the bearer of the header's token or, as a batch of beats needs
 // none, of an item's. nil: there is no valid token.
-func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte) *principal {
+func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *principal {
 	var w wire
 	w.scan(h.RawHeaders())
 	now := s.judgedAt(time.Now())
@@ -82,7 +82,7 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte) *p
 		}
 	}
 	find := tokenFinder{opens: func(bearer []byte) *principal { return s.bearer(bearer, now) }}
-	conn.Ahead(c, conn.SmallBody, find.look)
+	conn.Ahead(c, min(conn.SmallBody, n), find.look) // no further than the body: of chunks, only what came with the header
 	return find.who
 }
 

@@ -142,7 +142,8 @@ func newHostileServer(t *testing.T, front func(*Config), most int) *hostileServe
 		c.MaxConns, c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = most, time.Hour, time.Hour, time.Hour
 	})
 	small := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4<<10) }), err)
+		set := func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4<<10) }
+		return errors.Join(c.Control(set), err)
 	}}
 	ln, err := small.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -132,7 +132,8 @@ func TestAnnouncedBodiesAreBounded(t *testing.T) {
 	}
 }
 
-func TestBodiesThatCameWholeAreGivenBack(t *testing.T) {
+// What a large body has reserved is given back.
+func TestLargeRequestsAreReserved(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxBodyBytes = 4 << 20 })
 	pad := strings.Repeat(" ", 1<<20)

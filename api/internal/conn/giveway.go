@@ -41,6 +41,8 @@ const (
 	// stall is how long an answer must have been written for its client to count as one that does not read. Strangers have no such
 	// time: while all places are taken, the next to come is as good as any of them.
 	stall = time.Second
+	// writersFirst is how much longer a stranger counts as waiting to whom an answer is being written.
+	writersFirst = 24 * time.Hour
 )
 
 // still reports whether the connection has done nothing since it was found.
@@ -70,6 +72,11 @@ func (w *Watch) findStrangers() bool {
 	if len(found) == 0 {
 		w.walked = time.Now()
 		return false
+	}
+	for i := range found {
+		if found[i].State() == Writing { // before those that may be sending a token just now
+			found[i].order -= int64(writersFirst)
+		}
 	}
 	slices.SortFunc(found, byOrder)
 	w.strangers = slices.Clone(found[:min(candidates, len(found))])

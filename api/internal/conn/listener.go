@@ -13,14 +13,14 @@ import (
 const (
 	// Spare is how many connections a server should take beyond a listener's Max, so that its own refusal, which has no
 	// JSON and no Retry-After, is hardly ever seen.
-	Spare = MostReserve + 64
+	Spare = MostReserve + 96
 	// MostReserve is the largest Reserve.
 	MostReserve = 64
 	// MaxHandshakes bounds how many refused clients are told why over TLS at a time; more are cut off.
 	MaxHandshakes = 64
 
 	// mostLeaving is how many connections that were cut may not be closed yet.
-	mostLeaving = 32
+	mostLeaving = 64
 )
 
 // Bound says how many connections a listener takes, and what becomes of the others.

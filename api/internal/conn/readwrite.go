@@ -33,8 +33,8 @@ func (c *Conn) next(p []byte) (int, error) {
 	return n, nil
 }
 
-// Ahead shows a function the end of what has been read, then also what comes next, until the function returns true, `most` more
-// bytes have come, or no more come. It reports whether the function returned true. Read returns what was read ahead. It must be
+// Ahead shows a function the end of what has been read, then also what comes next, until the function returns true, it has seen
+// `most` bytes, or no more come. It reports whether the function returned true. Read returns what was read ahead. It must be
 // called where Read would be.
 func Ahead(c net.Conn, most int, enough func(seen []byte) bool) bool {
 	if c, ok := c.(*Conn); ok {
@@ -48,7 +48,7 @@ func (c *Conn) readAhead(most int, enough func([]byte) bool) bool {
 		return true
 	}
 	came := len(c.last)
-	seen := append(append(make([]byte, 0, came+max(most, len(c.ahead))), c.last...), c.ahead...)
+	seen := append(append(make([]byte, 0, max(most, came+len(c.ahead))), c.last...), c.ahead...)
 	for {
 		if enough(seen) {
 			break
