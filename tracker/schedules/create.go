@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -180,7 +181,7 @@ func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 		case result.Err == nil:
 			done.detail = result.Created.Task.ID
 		case slices.Contains(passing, code):
-			j.pause = min(max(retryPause, 2*j.backoff), retryPauseMost)
+			j.pause = max(j.pause, pauseAfter(result.Err, j.backoff))
 			s.metrics.deferred.Inc()
 			continue
 		default:
@@ -188,6 +189,17 @@ func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 		}
 		j.done = append(j.done, done)
 	}
+}
+
+// pauseAfter returns how long the fires of a schedule are let be after a refusal. Where Redis is slow or away that is no doing of
+// the tenant's, and concerns the fires of all that were created together: they are tried again soon.
+func pauseAfter(refusal error, before time.Duration) time.Duration {
+	var e *model.Error
+	switch code := model.CodeOf(refusal); {
+	case code == model.Unavailable, code == model.Overloaded && errors.As(refusal, &e) && !e.TooMany:
+		return retryPause
+	}
+	return min(max(retryPause, 2*before), retryPauseMost)
 }
 
 // passing are refusals after which a creation is tried again: the store is away, a quota is used up, or it has to be placed and

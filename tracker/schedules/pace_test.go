@@ -161,3 +161,21 @@ func TestRefusedFiresBackOff(t *testing.T) {
 		}
 	})
 }
+
+// While Redis is in trouble fires of all tenants fail together: they are tried again each second, and none waits for a minute
+// afterwards.
+func TestFiresDoNotBackOffWhileRedisIsInTrouble(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Clock.Set(begins)
+	h := trackertest.NewHarness(t, s)
+	saved(h)
+	trackertest.FailCalls(h.Tracker, "create", false, func(n int) bool { return n < 20 })
+	s.Clock.Advance(time.Minute)
+	for range 21 {
+		_, _ = h.Sweeper.RunOnce(h.Ctx)
+		s.Clock.Advance(time.Second)
+	}
+	h.MustSweep()
+	want(h, "s1", "01:00 schedule CREATED")
+}
