@@ -41,7 +41,8 @@ local function note_change(clock, replicas, L, own)
     at, since = L, now
   else
     at = L
-    local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. string.format('%.0f', since + SETTLED_MS)) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
+    local settled = string.format('%.0f', since + SETTLED_MS)
+    local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. settled) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
     if behind == 0 or now < since or now - since > IN_PROGRESS_MS then since = nil end
   end
   redis.call('HSET', clock, 'p', pack_primary(own, at, since))
