@@ -25,8 +25,9 @@ local function read_change(clock)
 end
 
 -- Notes a change. While it is in progress a replica of Lubdub may still write to the old primary, which accepts its beats: so it is over
--- when every replica that kept the shard's time has done so on this primary, or has had IN_PROGRESS_MS for that.
-local IN_PROGRESS_MS = 2000
+-- when every replica that kept the shard's time has done so on this primary for SETTLED_MS, in which its other connections move
+-- there too, or has had IN_PROGRESS_MS for that.
+local SETTLED_MS, IN_PROGRESS_MS = 500, 2000
 local function note_change(clock, replicas, L, own)
   local id, at, since = unpack_primary(redis.call('HGET', clock, 'p'))
   at, since = tonumber(at), tonumber(since)
@@ -40,7 +41,8 @@ local function note_change(clock, replicas, L, own)
     at, since = L, now
   else
     at = L
-    local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. since) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
+    local settled = string.format('%.0f', since + SETTLED_MS)
+    local behind = redis.call('ZCOUNT', replicas, '-inf', '(' .. settled) + redis.call('ZCOUNT', replicas, '(' .. now, '+inf')
     if behind == 0 or now < since or now - since > IN_PROGRESS_MS then since = nil end
   end
   redis.call('HSET', clock, 'p', pack_primary(own, at, since))

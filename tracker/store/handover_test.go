@@ -53,7 +53,7 @@ func TestNoTimeoutFiresEarlyAfterAHandover(t *testing.T) {
 		if kill {
 			primary.Kill()
 		}
-		c.must(promote(t, replica))
+		c.must(becomePrimary(t, replica))
 		if !kill {
 			c.endSome()
 			c.awaitAccepted(rand.IntN(*handoverTasks)) // which are lost, the last ones of those that end too
@@ -64,7 +64,7 @@ func TestNoTimeoutFiresEarlyAfterAHandover(t *testing.T) {
 			c.endSome()
 			c.must(replica.Restart(append(primary.ReplicaOf(), "--repl-diskless-sync-delay", "0")...))
 		} else {
-			c.must(demote(t, replica, primary))
+			c.must(becomeReplica(t, replica, primary))
 		}
 		c.must(replica.AwaitSync())
 		trackertest.Eventually(t, "all that fell silent are found", func() bool { return c.judge(primary) == 0 })
@@ -230,7 +230,7 @@ func (c *handedOver) judge(primary *redistest.Server) (left int) {
 	return left
 }
 
-func promote(t *testing.T, s *redistest.Server) error {
+func becomePrimary(t *testing.T, s *redistest.Server) error {
 	client := s.Client()
 	defer func() { _ = client.Close() }()
 	if err := client.Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
@@ -239,7 +239,7 @@ func promote(t *testing.T, s *redistest.Server) error {
 	return s.AwaitPrimary()
 }
 
-func demote(t *testing.T, s, primary *redistest.Server) error {
+func becomeReplica(t *testing.T, s, primary *redistest.Server) error {
 	client := s.Client()
 	defer func() { _ = client.Close() }()
 	args := []any{"replicaof"}
