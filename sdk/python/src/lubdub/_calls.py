@@ -320,8 +320,9 @@ class Calls:
 
     def next_attempt(self, task_id: str, body: t.NextAttemptRequest) -> Union[t.TaskEnvelope, t.Task]:
         """Ask for the next attempt. Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
-        fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue. Roles:
-        dispatcher, admin."""
+        fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for
+        an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same
+        request. Roles: operator, dispatcher, admin."""
         return cast("Union[t.TaskEnvelope, t.Task]", self.ask(
             "POST", "/v1/tasks/{}/attempts", ids=(task_id,), body=body, scoped=True,
         ))
@@ -362,7 +363,7 @@ class Calls:
         """Try all FAILED tasks again that a selector names. As /v1/tasks:cancel goes about its own. Each FAILED task that matches
         gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes
         of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew
-        meanwhile. Roles: dispatcher, admin."""
+        meanwhile. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:retry", body=body, scoped=True))
 
     def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:

@@ -67,7 +67,7 @@ class AskedFires(TypedDict):
     # Ordered by time.
     fires: List[AskedFire]
     scheduleId: str
-    # How many older ones are more than maxCatchup.
+    # How many older ones are more than maxCatchup, or would make more than 64 MiB of tasks together.
     skipped: int
 
 
@@ -266,7 +266,8 @@ class CreateTaskRequest(TypedDict, total=False):
     # StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000
     # after a claim; for pushed tasks the life of their token.
     startTimeoutMs: Optional[int]
-    # TaskID names the task within its scope; absent: Lubdub makes one.
+    # TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+    # schedules.
     taskId: Optional[str]
     # The caller's own name for the work.
     taskKey: Optional[str]
@@ -327,7 +328,8 @@ class CreateTasksItem(TypedDict, total=False):
     # StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000
     # after a claim; for pushed tasks the life of their token.
     startTimeoutMs: Optional[int]
-    # TaskID names the task within its scope; absent: Lubdub makes one.
+    # TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+    # schedules.
     taskId: Optional[str]
     # The caller's own name for the work.
     taskKey: Optional[str]
