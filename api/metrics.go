@@ -94,8 +94,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		accepted: prometheus.NewCounter(acceptedBeats(kindWorker)),
 		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_overloaded_total",
-			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, event_streams, waiting_claims (503 when all " +
-				"is in use, 429 when the tenant or the token has its share), body_bytes (503), tenant_beats, tenant_calls (429).",
+			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, event_streams, waiting_claims (503 when " +
+				"all is in use, 429 when the tenant or the token has its share), body_bytes (503), tenant_beats, tenant_calls (429).",
 		}, []string{"bound"}),
 		lateResults: counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
 		badTokens:   counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),

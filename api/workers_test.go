@@ -360,7 +360,8 @@ func TestEveryKindOfHeartbeatIsCounted(t *testing.T) {
 	alone, batch, own := "/v1/tasks/task_1/heartbeat", "/v1/heartbeats", "/v1/workers/"+fakeWorkerID+"/heartbeat"
 	e.do("POST", alone, e.task(), `{"attempt":1}`).want(200)
 	e.do("POST", alone, e.task(), `{}`).want(400)
-	e.do("POST", batch, "", `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"},{"taskId":"task_1","attempt":1}]}`).want(200)
+	e.do("POST", batch, "", `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"},`+
+		`{"taskId":"task_1","attempt":1}]}`).want(200)
 	e.do("POST", own, worker, "").want(200)
 	e.do("POST", own, worker, `{"activeCount":-1}`).want(400)
 	e.do("POST", own, "", "").want(401)
