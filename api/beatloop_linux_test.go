@@ -113,8 +113,8 @@ func (w *twins) counted(t *testing.T) {
 			t.Errorf("%s is %v with the loop and %v without it", name, got[name], n)
 		}
 	}
-	if want["lubdub_http_beats_accepted_total"] == 0 || w.loop.s.metrics.hot.inFlight() != 0 {
-		t.Errorf("%v, %d in flight", want, w.loop.s.metrics.hot.inFlight())
+	if accepted, underWay := want["lubdub_http_beats_accepted_total task"], w.loop.s.metrics.hot.inFlight(); accepted == 0 || underWay != 0 {
+		t.Errorf("%v heartbeats were accepted, %d are in flight", accepted, underWay)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestContractActsOnManyTasks(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		op, dispatcher := l.control(roleOperator), l.control(roleDispatcher)
+		dispatcher := l.control(roleDispatcher)
 		act := func(what, body string, matched, done int, refused map[string]int, wouldDo ...int) {
 			t.Helper()
 			var r v1.ActOnTasksResponse
@@ -63,6 +63,6 @@ func TestContractActsOnManyTasks(t *testing.T) {
 			l.do("POST", "/v1/tasks:"+what, dispatcher, `{"selector":{"type":"no id"}}`).refused(400, v1.CodeInvalidID)
 		}
 		l.do("POST", "/v1/tasks:cancel", dispatcher, `{"selector":{"type":"a"},"gracePeriodMs":-1}`).refused(400, v1.CodeInvalidRequest)
-		l.do("POST", "/v1/tasks:retry", op, `{"selector":{"type":"a"}}`).refused(403, v1.CodeForbidden)
+		l.do("POST", "/v1/tasks:retry", l.control(roleSubmitter), `{"selector":{"type":"a"}}`).refused(403, v1.CodeForbidden)
 	})
 }

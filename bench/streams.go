@@ -21,7 +21,7 @@ const (
 	listeners     = 10     // of which the time that events take is told
 	transitions   = 5000   // a second, beside these
 
-	maxStreams = streamClients + 64 // that the benchmark's servers take
+	maxStreams = 2*streamClients + 64 // that the benchmark's servers take: one token may have half of them
 )
 
 // runStreams measures how long events take to listeners while tasks come and go, and then beats at half of the top rate without
