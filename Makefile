@@ -64,8 +64,9 @@ test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliab
 test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes
 	go test -tags long -count=1 -timeout 30m -v -run '^TestLong(Cluster|NothingIsMissed)$$' ./tracker/store ./tracker/events
 
-test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and handed over; about 5 minutes
+test-failover: deps ## Redis Sentinel under load: primaries killed, frozen and handed over, and servers that start meanwhile; about 7 minutes
 	go test -tags long -count=1 -timeout 30m -v -run '^TestLongFailover' ./tracker/store
+	go test -tags long -count=1 -timeout 20m -v -run '^TestLongStarts' ./cmd/lubdub
 
 test-durability: deps ## kill -9 of the primary 100 times each with durability replicated and fsync, and what memory loses; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Replicated|Fsync|Memory)$$' ./tracker/store

@@ -4,6 +4,7 @@ package main
 
 import "testing"
 
+// All cells of the table: a minute or two.
 func TestLongStartsBesideTrouble(t *testing.T) {
 	playStarts(t, func(string, startCase) bool { return true })
 }

@@ -24,7 +24,8 @@ type Proxy struct {
 	links  map[*link]bool
 	still  chan struct{} // nil: bytes flow; closed when they do again
 	refuse bool
-	filler net.Conn // not nil: new connections are not answered
+	drops  bool     // new connections are not answered
+	filler net.Conn // fills the queue of connections meanwhile; nil: another one does
 	closed bool
 }
 
@@ -75,19 +76,26 @@ func (p *Proxy) Pause() {
 }
 
 // Drop does what Pause does, and nothing answers those who connect, as where packets are lost. It lasts until Resume.
-func (p *Proxy) Drop() error {
+func (p *Proxy) Drop() {
 	p.Pause()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.filler != nil {
-		return nil
+	if p.drops {
+		return
 	}
+	p.drops = true
 	// The kernel drops what asks for a connection while the queue of those that were not accepted is full.
 	_ = p.listener.SetDeadline(time.Unix(1, 0))
 	p.backlog(0)
-	filler, err := net.Dial("tcp", p.Addr)
-	p.filler = filler
-	return err
+	filler, _ := net.DialTimeout("tcp", p.Addr, 100*time.Millisecond) // without an answer where a client was quicker to fill it
+	p.fill(filler)
+}
+
+func (p *Proxy) fill(with net.Conn) {
+	if p.filler != nil {
+		_ = p.filler.Close()
+	}
+	p.filler = with
 }
 
 func (p *Proxy) backlog(n int) {
@@ -101,9 +109,9 @@ func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = false
-	if p.filler != nil {
-		_ = p.filler.Close()
-		p.filler = nil
+	if p.drops {
+		p.drops = false
+		p.fill(nil)
 		p.backlog(128)
 		_ = p.listener.SetDeadline(time.Time{})
 	}
@@ -186,9 +194,7 @@ func (p *Proxy) remove(l *link) {
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
-	if p.filler != nil {
-		_ = p.filler.Close()
-	}
+	p.fill(nil)
 	p.mu.Unlock()
 	_ = p.listener.Close()
 	p.Cut()

@@ -37,7 +37,8 @@ func (s *Store) contact(ctx context.Context) (err error) {
 }
 
 func (s *Store) askSentinel(ctx context.Context, addr string) (string, error) {
-	o := redis.Options{Addr: addr, Username: s.sentinels.SentinelUsername, Password: s.sentinels.SentinelPassword, TLSConfig: s.sentinels.TLSConfig}
+	of := s.sentinels
+	o := redis.Options{Addr: addr, Username: of.SentinelUsername, Password: of.SentinelPassword, TLSConfig: of.TLSConfig}
 	s.tune(&o)
 	c := redis.NewSentinelClient(&o)
 	defer func() { _ = c.Close() }()

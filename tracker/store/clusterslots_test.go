@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// A node that does not answer, and one that fails, keep nobody from the answer of the next one.
+func TestTheFirstAnswerCounts(t *testing.T) {
+	left := make(chan struct{})
+	ask := func(ctx context.Context, addr string) (string, error) {
+		switch addr {
+		case "frozen":
+			<-ctx.Done()
+			close(left)
+			return "", ctx.Err()
+		case "refuses":
+			return "", errors.New("refused")
+		}
+		return "from " + addr, nil
+	}
+	got, err := firstAnswer(t.Context(), []string{"refuses", "frozen", "well"}, ask)
+	if got != "from well" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-left // the one that was slower is not asked any more
+	if _, err := firstAnswer(t.Context(), []string{"refuses", "refuses"}, ask); err == nil || err.Error() != "refused" {
+		t.Errorf("when all fail: %v", err)
+	}
+}
