@@ -53,7 +53,7 @@ func (t *taskSweep) releaseTime(ctx context.Context, n *store.Node, held []int) 
 			return
 		}
 	}
-	_ = release
+	_ = t.service.exec(ctx, n, release)
 }
 
 func (h headcount) plus(more headcount) headcount {
