@@ -21,7 +21,7 @@ import (
 // that are. TestNothingInTheACLIsIdle shows of each that Lubdub cannot do without it.
 var (
 	ofTheClient   = []string{"evalsha", "script|load", "hsetnx", "info", "ping", "select", "subscribe"}
-	ofItOnCluster = []string{"asking", "cluster|slots", "command", "eval"}
+	ofItOnCluster = []string{"asking", "cluster|slots", "eval"}
 	ofDurability  = map[string]tracker.Durability{"config|get": tracker.Fsync, "wait": tracker.Replicated}
 )
 
