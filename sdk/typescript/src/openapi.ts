@@ -373,7 +373,7 @@ export interface paths {
         put?: never;
         /**
          * Create tasks by the clock
-         * @description Each fire creates its task once, however many servers there are and whenever they die: its idempotency key is schedule:<id>:<time>. A tenant has a bound of schedules (max-schedules); one beyond is answered 429. Roles: operator, dispatcher, admin.
+         * @description Each fire creates its task once, however many servers there are and whenever they die: its idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant has a bound of schedules (max-schedules); one beyond is answered 429. Roles: operator, dispatcher, admin.
          */
         post: operations["createSchedule"];
         delete?: never;
@@ -689,7 +689,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for the next attempt
-         * @description Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue. Roles: dispatcher, admin.
+         * @description Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same request. Roles: operator, dispatcher, admin.
          */
         post: operations["nextAttempt"];
         delete?: never;
@@ -829,7 +829,7 @@ export interface paths {
         put?: never;
         /**
          * Try all FAILED tasks again that a selector names
-         * @description As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew meanwhile. Roles: dispatcher, admin.
+         * @description As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew meanwhile. Roles: operator, dispatcher, admin.
          */
         post: operations["retryTasks"];
         delete?: never;
@@ -893,7 +893,7 @@ export interface paths {
         put?: never;
         /**
          * Tell a URL what happens
-         * @description Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it keeps up. The answer has the secret, which is never shown again. A URL that is no public address is refused, now and whenever it is called, unless the deployment opens its range with webhook-allow-cidrs. It is told of its workspace; what belongs to none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a workspace. Roles: operator, dispatcher, admin.
+         * @description Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it keeps up. The answer has the secret, which is never shown again. An address that is not public is refused, unless the deployment opens its range with webhook-allow-cidrs; that of a name is judged whenever it is called, and is not looked up before. It is told of its workspace; what belongs to none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a workspace and 250 a tenant, and no more of a tenant than are left for all others of 1,000. Roles: operator, dispatcher, admin.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -922,7 +922,7 @@ export interface paths {
         post?: never;
         /**
          * Forget a webhook
-         * @description With all that it was still to be sent. Roles: operator, dispatcher, admin.
+         * @description With all that it was still to be sent. Requests to it that are under way end. Roles: operator, dispatcher, admin.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -1001,7 +1001,7 @@ export interface paths {
         put?: never;
         /**
          * Send a webhook a test
-         * @description A message of type webhook.test. Its delivery tells what came of it. Roles: operator, dispatcher, admin.
+         * @description A message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1380,7 +1380,7 @@ export interface components {
             /** @description Ordered by time. */
             fires: components["schemas"]["AskedFire"][];
             scheduleId: string;
-            /** @description How many older ones are more than maxCatchup. */
+            /** @description How many older ones are more than maxCatchup, or would make more than 64 MiB of tasks together. */
             skipped: number;
         };
         /** @description The body of POST /v1/schedules/{scheduleId}/backfill. */
@@ -1571,7 +1571,7 @@ export interface components {
             runtime?: string | null;
             /** @description StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000 after a claim; for pushed tasks the life of their token. */
             startTimeoutMs?: number | null;
-            /** @description TaskID names the task within its scope; absent: Lubdub makes one. */
+            /** @description TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of schedules. */
             taskId?: string | null;
             /** @description The caller's own name for the work. */
             taskKey?: string | null;
@@ -1638,7 +1638,7 @@ export interface components {
             runtime?: string | null;
             /** @description StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000 after a claim; for pushed tasks the life of their token. */
             startTimeoutMs?: number | null;
-            /** @description TaskID names the task within its scope; absent: Lubdub makes one. */
+            /** @description TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of schedules. */
             taskId?: string | null;
             /** @description The caller's own name for the work. */
             taskKey?: string | null;
@@ -4711,7 +4711,7 @@ export interface operations {
                 workspaceId?: string;
             };
             header?: {
-                /** @description Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. */
+                /** @description Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules. */
                 "Idempotency-Key"?: string;
                 /** @description W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One that is not valid is ignored. */
                 traceparent?: string;
