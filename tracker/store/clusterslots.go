@@ -77,7 +77,9 @@ func (h *nodeHook) ask(ctx context.Context, addr string) ([]redis.ClusterSlot, e
 	o.Addr = addr
 	c := redis.NewClient(&o)
 	defer func() { _ = c.Close() }()
-	return c.ClusterSlots(ctx).Result()
+	slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots")
+	err := c.Process(ctx, slots)
+	return slots.Val(), err
 }
 
 // addresses lists this node, then the others in random order, then those of the URL, which may lead to a Cluster that has moved.
