@@ -1,3 +1,5 @@
+//go:build long
+
 package store_test
 
 import (
@@ -24,7 +26,7 @@ var (
 
 // The primary hands its role to a replica while front ends still beat to it, or is killed. What the old one accepted last is lost. No
 // task is declared dead earlier than its timeout after its last accepted heartbeat.
-func TestNoTimeoutFiresEarlyAfterAHandover(t *testing.T) {
+func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.StartReplica(t, primary, "--repl-diskless-sync-delay", "0")
