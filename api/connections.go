@@ -63,7 +63,7 @@ var (
 	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
 	errMadeRoom = closing(overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 		"send the request whole, on a new connection"))
-	// errOverShare tells the same to a client that has shown a valid token.
+	// errOverShare is the refusal for a client that has shown a valid token.
 	errOverShare = closing(overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
 		"than others that need one; use fewer connections, and send the request again, on a new one"))
 	// errStopping tells who has sent part of a request why the rest is not waited for.
