@@ -44,6 +44,9 @@ var hostile = map[string]func(a *attacker){
 	"announces a batch":              func(a *attacker) { a.open().say(announced("/v1/heartbeats")) },
 	"idle after an answer":           func(a *attacker) { a.open().say(getLivez).answered() },
 	"does not read small answers":    func(a *attacker) { a.open().deaf(getLivez) },
+	"silent, comes again":            func(a *attacker) { a.again(func(a *attacker) { readStatus(a.in) }) },
+	"does not read, comes again":     func(a *attacker) { a.again(func(a *attacker) { a.pipeline(getApp) }) },
+	"pipelines":                      func(a *attacker) { a.again(func(a *attacker) { go io.Copy(io.Discard, a.Conn); a.pipeline(getLivez) }) },
 	"does not read large answers":    func(a *attacker) { a.open().deaf("GET /ui/app.js HTTP/1.1\nHost: x\n\n") },
 	"one token, idle":                func(a *attacker) { a.open().say(a.beat("task_1")).answered() },
 	"one token, does not read":       func(a *attacker) { a.open().deaf(a.beat("task_1")) },
@@ -78,17 +81,19 @@ type attacker struct {
 func (a *attacker) raw() *attacker {
 	a.Conn = dial(a.e.t, a.e.addr)
 	_ = a.Conn.(*net.TCPConn).SetReadBuffer(1 << 10)
-	a.in = bufio.NewReader(a.Conn)
 	return a
 }
 
-func (a *attacker) open() *attacker {
-	if a.raw(); a.e.s.cfg.TLS != nil {
+func (a *attacker) open() *attacker { return a.raw().secured() }
+
+// secured has the connection speak TLS, where the server does.
+func (a *attacker) secured() *attacker {
+	if a.e.s.cfg.TLS != nil {
 		c := tls.Client(a.Conn, &tls.Config{InsecureSkipVerify: true})
 		_ = c.Handshake() // it may have to give way meanwhile
 		a.Conn = c
-		a.in = bufio.NewReader(a.Conn)
 	}
+	a.in = bufio.NewReader(a.Conn)
 	return a
 }
 
@@ -110,6 +115,33 @@ func (a *attacker) drip(text string) {
 			time.Sleep(5 * time.Millisecond) // the pace of the attack
 		}
 	}()
+}
+
+// again has the attacker come back as often as it is cut, until the test ends.
+func (a *attacker) again(strike func(*attacker)) {
+	ctx, ended := a.e.t.Context(), make(chan struct{})
+	a.e.t.Cleanup(func() { <-ended })
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			c, err := net.Dial("tcp", a.e.addr)
+			if err != nil {
+				return
+			}
+			end := context.AfterFunc(ctx, func() { _ = c.Close() })
+			strike((&attacker{e: a.e, Conn: c}).secured())
+			_ = c.Close()
+			end()
+		}
+	}()
+}
+
+// pipeline sends a request again and again until the connection is cut.
+func (a *attacker) pipeline(request string) {
+	request = strings.Repeat(strings.ReplaceAll(request, "\n", "\r\n"), 10)
+	for err := error(nil); err == nil; {
+		_, err = io.WriteString(a.Conn, request)
+	}
 }
 
 // deaf sends a request again and again, and reads nothing, until the server takes no more.

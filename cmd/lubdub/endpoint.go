@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"github.com/lubdub-io/lubdub/api"
 )
 
 // endpoint is an address at which the process will serve. It listens only when requests can be answered: the kernel accepts connections
@@ -46,7 +48,7 @@ func (e *endpoint) close() {
 
 // listen opens a listener for a setting; a port in use is so common that it gets an answer of its own.
 func listen(setting, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
+	l, err := api.Listen(address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		host, _, _ := net.SplitHostPort(address)

@@ -17,6 +17,7 @@ import (
 type Candidate interface {
 	State() State
 	Since() int64    // when it last had an answer, or came, in ns since the epoch
+	Came() int64     // when it came, in ns since the epoch, to the ms
 	Member() *Member // to whom it belongs; nil: to a stranger
 	Cut(*Cut) bool   // ends it, once: false if that was done before, or it has gone
 }
@@ -38,9 +39,11 @@ const (
 	walkPause = 20 * time.Millisecond
 	// shareAge is for how long the holders' shares are taken to be as they were found: a walk that sorts all connections takes some ms.
 	shareAge = 100 * time.Millisecond
-	// stall is how long an answer must have been written for its client to count as one that does not read. Strangers have no such
-	// time: while all places are taken, the next to come is as good as any of them.
+	// stall is how long an answer must have been written for its client to count as one that does not read.
 	stall = time.Second
+	// strangerTime is how long a stranger keeps its place before it gives way: long enough for a client on a slow network to send its
+	// token, or to take an answer. It also bounds what strangers cost that come again as soon as they are cut.
+	strangerTime = 500 * time.Millisecond
 	// writersFirst is how much longer a stranger counts as waiting to whom an answer is being written.
 	writersFirst = 24 * time.Hour
 )
@@ -66,11 +69,13 @@ func (w *Watch) cutStranger() bool {
 	}
 }
 
-// findStrangers lists those that have waited longest, and reports whether there are any.
+// findStrangers lists those that may give way, the one that has waited longest first, and reports whether there are any.
 func (w *Watch) findStrangers() bool {
+	now := time.Now()
 	found := w.find(func(m *Member) bool { return m == nil || m == surplus })
+	found = slices.DeleteFunc(found, func(c candidate) bool { return now.UnixNano()-c.Came() < int64(strangerTime) })
 	if len(found) == 0 {
-		w.walked = time.Now()
+		w.walked = now
 		return false
 	}
 	for i := range found {

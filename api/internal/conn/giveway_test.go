@@ -82,3 +82,38 @@ func TestAStreamGivesWay(t *testing.T) {
 		}
 	})
 }
+
+// A stranger keeps its place for strangerTime; who comes meanwhile waits, unless nobody can give way to it.
+func TestStrangersHaveTimeToShowAToken(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		w := NewWatch(time.Hour, time.Hour, time.Hour, nil)
+		l := w.Listen(nobody{}, Bound{Max: 2})
+		add := func() *Conn {
+			near, _ := net.Pipe()
+			c := w.add(near).(*Conn)
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		stranger := add()
+		if !fits(l.Room()) {
+			t.Error("there is no room though a place is free")
+		}
+		add().reading.Store(false)
+		for came := time.Now(); time.Since(came) < strangerTime; time.Sleep(roomPause) {
+			if room, retry := l.Room(); room || retry == 0 {
+				t.Fatalf("%v after a stranger came: room %v, retry in %v", time.Since(came), room, retry)
+			}
+		}
+		if !fits(l.Room()) || stranger.why.Load() != MadeRoom {
+			t.Error("the stranger does not give way when its time is over")
+		}
+		add().reading.Store(false)
+		if room, retry := l.Room(); room || retry == 0 {
+			t.Errorf("requests are under way on all connections: room %v, retry in %v", room, retry)
+		}
+		time.Sleep(strangerTime)
+		if room, retry := l.Room(); room || retry != 0 {
+			t.Errorf("no connection has given way for %v: room %v, retry in %v", strangerTime, room, retry)
+		}
+	})
+}

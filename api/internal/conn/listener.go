@@ -40,6 +40,7 @@ type Listener struct {
 	watch *Watch
 	bound Bound
 
+	fullSince  time.Time // when no room was found first; zero: the last connection found some
 	handshakes atomic.Int64
 	close      sync.Once
 	closed     chan struct{}
@@ -80,7 +81,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.Room() {
+		switch room, err := l.await(c); {
+		case err != nil:
+			return nil, err
+		case room:
 			return l.watch.add(c), nil
 		}
 		if !l.bound.Slow {
@@ -139,8 +143,41 @@ func (l *Listener) Starve(err error) {
 	l.bound.Starved(err)
 }
 
-// Room reports whether one more connection may come, and makes room where it can.
-func (l *Listener) Room() bool { return l.fit(1) }
+// roomPause is how long a connection waits before room is looked for again.
+const roomPause = 5 * time.Millisecond
+
+// Room reports whether one more connection may come, and makes room where it can. Where a stranger may give way soon, retry is how
+// long to wait before asking again; where it is 0, the connection is to be refused. Those behind it wait in the system's queue, so
+// that they are served as they came and strangers that come again and again do not keep the server busy. One goroutine may call it.
+func (l *Listener) Room() (room bool, retry time.Duration) {
+	if l.fit(1) {
+		l.fullSince = time.Time{}
+		return true, 0
+	}
+	if l.fullSince.IsZero() {
+		l.fullSince = time.Now()
+	}
+	if open, _ := l.watch.Count(); open > l.watch.members.count() && time.Since(l.fullSince) < strangerTime {
+		return false, roomPause
+	}
+	return false, 0
+}
+
+// await waits until there is room for a connection that has come, or until it is to be refused.
+func (l *Listener) await(c net.Conn) (room bool, err error) {
+	for {
+		room, retry := l.Room()
+		if retry == 0 {
+			return room, nil
+		}
+		select {
+		case <-time.After(retry):
+		case <-l.closed:
+			_ = c.Close()
+			return false, net.ErrClosed
+		}
+	}
+}
 
 // Spared has others give way for those that were cut and stay, as they have begun a request in the meantime.
 func (l *Listener) Spared() {

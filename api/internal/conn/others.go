@@ -45,6 +45,7 @@ type lent interface {
 // Past is what has become of a connection before it was lent.
 type Past struct {
 	Member *Member // to whom it belongs; nil: it has shown no valid token
+	Came   int64   // when it came, in ns since the epoch
 	Since  int64   // when it last had an answer, or came, in ns since the epoch
 	ReadBy int64   // when the request that has begun must be there, in ns since the epoch; 0: the server that serves it says
 	Why    *Cut    // it was cut, and is to be told why; nil: it was not
@@ -52,7 +53,7 @@ type Past struct {
 
 // Adopt watches a connection that others lend for a request, until it is closed.
 func (w *Watch) Adopt(c net.Conn, p Past) *Conn {
-	a := &Conn{Conn: c, watch: w, lent: true, came: p.Since, readBy: p.ReadBy}
+	a := &Conn{Conn: c, watch: w, lent: true, came: p.Came, since: p.Since, readBy: p.ReadBy}
 	a.member.Store(p.Member)
 	if p.ReadBy != 0 {
 		_ = a.SetReadDeadline(time.Unix(0, p.ReadBy)) // only takes a number down

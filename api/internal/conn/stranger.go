@@ -65,8 +65,11 @@ func (c *Conn) Member() *Member { return c.member.Load() }
 
 // Since returns when the connection last had an answer, or came: each answer moves the deadline of writing.
 func (c *Conn) Since() int64 {
-	return max(c.came, c.write.at.Load()-int64(c.watch.writeTimeout))
+	return max(c.since, c.write.at.Load()-int64(c.watch.writeTimeout))
 }
+
+// Came returns when the connection came.
+func (c *Conn) Came() int64 { return c.came }
 
 // Cut ends a connection that waits for bytes, or for its client to take an answer: what it reads from now on is why. It takes effect
 // once.

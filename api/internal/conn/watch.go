@@ -29,6 +29,7 @@ type Conn struct {
 	lent    bool                // by others, who count it
 	readBy  int64               // when the request must be there that others have seen begin, ns since the epoch; 0: as is set
 	came    int64               // ns since the epoch
+	since   int64               // when it last had an answer from who lends it, or came, ns since the epoch
 	heard   bool                // something has been read
 	muted   bool                // nothing is written any more
 	streams atomic.Bool         // its answer goes on for as long as it likes
@@ -159,7 +160,8 @@ func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
 
 // add takes a connection over. The watch runs while there is one.
 func (w *Watch) add(c net.Conn) net.Conn {
-	p := &Conn{Conn: c, watch: w, came: time.Now().UnixNano()}
+	now := time.Now().UnixNano()
+	p := &Conn{Conn: c, watch: w, came: now, since: now}
 	p.reading.Store(true) // its goroutine is about to
 	w.mu.Lock()
 	defer w.mu.Unlock()

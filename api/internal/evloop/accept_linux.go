@@ -8,20 +8,15 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-const (
-	acceptsAtOnce = 32
-
-	// mostUnsent is how many bytes of answers the system keeps, about, that a client's window has no room for. Some MB else, which
-	// clients that do not read have written for nothing, and which they hold.
-	mostUnsent = 128 << 10
-)
+const acceptsAtOnce = 32
 
 // acceptor takes a front's connections, on its first loop, and gives them to all loops in turn.
 type acceptor struct {
 	fd      int
 	taken   uint32 // connections so far
+	held    int    // the descriptor of one for which room is looked for; -1: there is none
 	starved time.Duration
-	retry   int64 // when to try again that there was no descriptor, ns since the epoch; 0: no need
+	retry   int64 // when to go on after a lack of descriptors or of room, ns since the epoch; 0: it goes on
 
 	accept func(fd int) (int, error) // accept4, but for tests
 }
@@ -32,7 +27,6 @@ func (a *acceptor) listen(l *Loop) error {
 	for _, o := range []struct{ level, name, value int }{
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
-		{unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent},
 	} {
 		if err := unix.SetsockoptInt(a.fd, o.level, o.name, o.value); err != nil {
 			return err
@@ -63,7 +57,10 @@ func (a *acceptor) close() {
 	if a.fd >= 0 {
 		_ = unix.Close(a.fd)
 	}
-	a.fd, a.retry = -1, 0
+	if a.held >= 0 {
+		_ = unix.Close(a.held)
+	}
+	a.fd, a.held, a.retry = -1, -1, 0
 }
 
 // take takes connections that have come, some at a time.
@@ -72,11 +69,13 @@ func (a *acceptor) take(l *Loop) {
 		if l.front.stopping.Load() {
 			return
 		}
-		fd, err := a.accept(a.fd)
+		fd, err := a.next()
 		switch err {
 		case nil:
 			a.starved = 0
-			a.admit(l, fd)
+			if !a.admit(l, fd) {
+				return
+			}
 		case unix.EAGAIN:
 			return
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
@@ -90,15 +89,28 @@ func (a *acceptor) take(l *Loop) {
 	}
 }
 
+// next returns the connection for which room is looked for, or the next that has come.
+func (a *acceptor) next() (fd int, err error) {
+	if fd, a.held = a.held, -1; fd >= 0 {
+		return fd, nil
+	}
+	return a.accept(a.fd)
+}
+
 // starve lets the listener be for a while: there is no descriptor for those who come. A stranger's is cut.
 func (a *acceptor) starve(l *Loop, err error) {
 	l.front.gate.Starve(err)
 	a.starved = min(max(2*a.starved, conn.StarvedFirst), conn.StarvedMost)
-	a.retry = l.now + int64(a.starved)
+	a.rest(l, a.starved)
+}
+
+// rest lets the listener be for a while.
+func (a *acceptor) rest(l *Loop, d time.Duration) {
+	a.retry = l.now + int64(d)
 	_ = watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
 }
 
-// due returns when to try again; 0: no need.
+// due returns when to go on; 0: it goes on.
 func (a *acceptor) due(l *Loop) int64 {
 	if !a.open(l) {
 		return 0
@@ -106,13 +118,15 @@ func (a *acceptor) due(l *Loop) int64 {
 	return a.retry
 }
 
-// again takes connections after a lack of descriptors.
+// again takes connections after a rest.
 func (a *acceptor) again(l *Loop) {
 	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(conn.StarvedMost)) {
 		a.retry = 0
 		if err := watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, unix.EPOLLIN); err != nil {
 			a.fail(l, err)
+			return
 		}
+		a.take(l)
 	}
 }
 
@@ -125,17 +139,22 @@ func (a *acceptor) fail(l *Loop, err error) {
 	_ = l.front.Close()
 }
 
-// admit takes a connection, or refuses it.
-func (a *acceptor) admit(l *Loop, fd int) {
+// admit takes a connection, or refuses it. It reports false where the connection must wait for room.
+func (a *acceptor) admit(l *Loop, fd int) bool {
 	f := l.front
-	if !f.gate.Room() {
+	switch room, retry := f.gate.Room(); {
+	case retry > 0:
+		a.held = fd
+		a.rest(l, retry)
+		return false
+	case !room:
 		f.gate.Refuse(descriptor(fd))
 		_ = unix.Close(fd)
-		return
+		return true
 	}
 	a.taken++
 	of := f.loops[int(a.taken)%len(f.loops)]
-	c := &Conn{loop: of, fd: int32(fd), gen: a.taken, slot: f.table.grow(int32(fd))}
+	c := &Conn{loop: of, fd: int32(fd), gen: a.taken, came: uint32(l.now / int64(time.Millisecond)), slot: f.table.grow(int32(fd))}
 	c.since.Store(l.now)
 	c.slot.due.Store(l.now + int64(f.cfg.ReadTimeout))
 	c.slot.conn.Store(c)
@@ -143,6 +162,7 @@ func (a *acceptor) admit(l *Loop, fd int) {
 	if err := watch(of.epoll, unix.EPOLL_CTL_ADD, c.fd, c.gen, interest); err != nil {
 		of.forget(c)
 	}
+	return true
 }
 
 // descriptor is a fresh connection's, whose buffer takes a refusal at once.

@@ -17,6 +17,7 @@ type Conn struct {
 	fd    int32
 	gen   uint32 // tells it from others that had its descriptor
 	flags atomic.Uint32
+	came  uint32               // ms since the epoch, of which the lower 32 bits are kept
 	since atomic.Int64         // when it came or last had an answer, ns since the epoch
 	lent  atomic.Pointer[loan] // whom it is lent to; nil: it is the loop's
 	in    *buffer              // what is unread of a request, or behind the one that is under way; nil: nothing

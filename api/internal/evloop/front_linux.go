@@ -61,7 +61,7 @@ type Front struct {
 // Listen serves the connections of a listener on loops, until it is closed.
 func Listen(ln *net.TCPListener, cfg Config) (*Front, error) {
 	f := &Front{
-		cfg: cfg, ln: ln, accept: acceptor{fd: -1, accept: accept4},
+		cfg: cfg, ln: ln, accept: acceptor{fd: -1, held: -1, accept: accept4},
 		failed: make(chan error, 1), done: make(chan struct{}), up: make(chan struct{}),
 	}
 	if err := f.open(); err != nil {
@@ -228,6 +228,12 @@ func (c *Conn) Member() *conn.Member { return c.member.Load() }
 // Since returns when the connection last had an answer, or came, in ns since the epoch.
 func (c *Conn) Since() int64 { return c.since.Load() }
 
+// Came returns when the connection came, to the ms; of one that came 50 days ago or more, less.
+func (c *Conn) Came() int64 {
+	now := time.Now().UnixMilli()
+	return (now - int64(uint32(now)-c.came)) * int64(time.Millisecond)
+}
+
 // Cut ends the connection for a reason, and reports whether it takes effect. It may be called from any goroutine.
 func (c *Conn) Cut(why *conn.Cut) bool {
 	if c.lent.Load() != nil || c.flags.Or(flagCut)&flagCut != 0 {
@@ -263,7 +269,11 @@ func (l *Loop) cut(c *Conn, why *conn.Cut) {
 		c.spare() // whoever it is lent to counts it
 		l.handOver(c, nil, why)
 	default:
-		l.close(c)
+		l.closeUnheard(c)
+		if !c.has(flagGone) { // its request came just before, and is answered
+			c.spare()
+			l.front.gate.Spared()
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	h := &loan{c: c}
 	h.changed.L = &h.mu
-	past := conn.Past{Member: c.member.Load(), Since: c.since.Load(), Why: why}
+	past := conn.Past{Member: c.member.Load(), Came: c.Came(), Since: c.since.Load(), Why: why}
 	if c.begun != 0 {
 		past.ReadBy = c.begun + int64(l.front.cfg.ReadTimeout)
 	}

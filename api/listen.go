@@ -1,0 +1,13 @@
+package api
+
+import (
+	"context"
+	"net"
+)
+
+// Listen returns a TCP listener for Serve whose connections do not keep megabytes for clients that do not read.
+func Listen(address string) (net.Listener, error) {
+	config := net.ListenConfig{Control: limitUnsent}
+	config.SetMultipathTCP(false) // Linux would not pass the listener's options on to connections
+	return config.Listen(context.Background(), "tcp", address)
+}

@@ -1,0 +1,20 @@
+package api
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostUnsent is about how many bytes of answers the kernel keeps for a client whose receive window is full. Its default is 4 MB, all of
+// which are written for nothing where a client does not read.
+const mostUnsent = 128 << 10
+
+// limitUnsent sets mostUnsent on a listening socket; connections inherit it.
+func limitUnsent(_, _ string, c syscall.RawConn) (err error) {
+	set := func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent)
+	}
+	return errors.Join(c.Control(set), err)
+}

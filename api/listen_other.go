@@ -1,0 +1,7 @@
+//go:build !linux
+
+package api
+
+import "syscall"
+
+func limitUnsent(string, string, syscall.RawConn) error { return nil }
