@@ -154,8 +154,8 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 		return true
 	}
 	tasks, workers := *outageTasks, *outageWorkers
-	if o.balancer != "" { // each beats by itself
-		tasks, workers = min(tasks, 1000), min(workers, 200)
+	if o.balancer != "" { // each beats by itself, and so many a second are all that a small machine plays
+		tasks, workers = min(tasks, int(750*s.interval.Seconds())), min(workers, int(150*s.interval.Seconds()))
 	}
 	s.add(tasks, false)
 	s.add(max(10, tasks/50), true)
