@@ -33,9 +33,10 @@ type outage struct {
 	held  time.Duration // for so long may time be held back when it is over
 	again bool          // Redis begins again, which counts as a heartbeat of everyone: the dead gain what they had been silent for
 
-	balancer string // between the clients and the front ends, which judges those by their answers; "": each client tries all
-	cluster  bool   // Redis is a Cluster of three nodes
-	brief    bool   // of those behind balancers: `make test` plays it too
+	period   time.Duration // health-check-period, where there is no balancer
+	balancer string        // between the clients and the front ends, which judges those by their answers; "": each client tries all
+	cluster  bool          // Redis is a Cluster of three nodes
+	brief    bool          // of those behind balancers: `make test` plays it too
 }
 
 var outages = []outage{

@@ -25,7 +25,8 @@ type stage struct {
 	fronts  []*running
 	backs   []*running
 	hosts   *replicas
-	lost    time.Time // since when the store lost what it had acknowledged; zero: it lost nothing
+	period  time.Duration // health-check-period
+	lost    time.Time     // since when the store lost what it had acknowledged; zero: it lost nothing
 }
 
 // replicas is a load balancer whose targets change.
@@ -50,16 +51,13 @@ func (r *replicas) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (s *stage) serve(role, listen string) *running {
-	url, period := s.redis.URL(), time.Duration(0)
+	url := s.redis.URL()
 	if s.cluster != nil {
 		url = s.cluster.URL()
 	}
-	if s.listen != nil {
-		period = *outageTimeout
-	}
 	return launch(s.T, withKey, "serve", "--redis", url, "--shards", fmt.Sprint(stageShards), "--roles", role, "--redis-timeout", "2s",
 		"--worker-heartbeat-interval", (*outageTimeout / 3).String(),
-		"--health-check-period", period.String(), "--drain-delay", (period / 2).String(), "--listen", listen, "--admin-listen", "127.0.0.1:0")
+		"--health-check-period", s.period.String(), "--drain-delay", (s.period / 2).String(), "--listen", listen, "--admin-listen", "127.0.0.1:0")
 }
 
 const stageShards = 16
@@ -137,7 +135,8 @@ func (o *outage) stage(t *testing.T) *stage {
 	} else {
 		s.redis = redistest.StartServer(t, o.redis...)
 	}
-	if o.balancer != "" {
+	if s.period = o.period; o.balancer != "" {
+		s.period = *outageTimeout
 		s.balance(o.balancer)
 	}
 	s.startFronts()

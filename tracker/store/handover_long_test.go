@@ -125,6 +125,8 @@ func (c *handedOver) fill() {
 		c.must(n.Validate(time.Now()))
 		created, err := c.trackers[0].Create(c.Context(), n)
 		c.must(err)
+		_, err = c.trackers[0].Start(c.Context(), created.Envelope.Attempt, tracker.Report{}) // else its loss is no death
+		c.must(err)
 		m := &handedTask{attempt: created.Envelope.Attempt, next: time.Now()}
 		c.mu.Lock()
 		c.last[n.TaskID] = m
