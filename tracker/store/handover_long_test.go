@@ -41,7 +41,6 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 		background.Go(func() { _ = tracker.NewSweeper(tr, tracker.SweeperOptions{}).Run(ctx) })
 		c.trackers = append(c.trackers, tr)
 	}
-	c.fill()
 	var running sync.WaitGroup
 	stop := make(chan struct{})
 	running.Go(func() { c.beat(stop) })
@@ -49,6 +48,7 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 		close(stop)
 		running.Wait()
 	}()
+	c.fill()
 	for i := range 2 * *handovers {
 		kill := i%2 == 1
 		c.awaitAccepted(*handoverTasks) // they are in their rhythm
@@ -125,9 +125,10 @@ func (c *handedOver) fill() {
 		c.must(n.Validate(time.Now()))
 		created, err := c.trackers[0].Create(c.Context(), n)
 		c.must(err)
+		began := time.Now()
 		_, err = c.trackers[0].Start(c.Context(), created.Envelope.Attempt, tracker.Report{}) // else its loss is no death
 		c.must(err)
-		m := &handedTask{attempt: created.Envelope.Attempt, next: time.Now()}
+		m := &handedTask{attempt: created.Envelope.Attempt, next: began, last: began}
 		c.mu.Lock()
 		c.last[n.TaskID] = m
 		c.mu.Unlock()
@@ -212,7 +213,7 @@ func (c *handedOver) judge(primary *redistest.Server) (left int) {
 		for _, e := range client.XRange(c.Context(), key, from, "+").Val() {
 			c.seen[key] = e.ID
 			m := c.last[fmt.Sprint(e.Values["subject"])]
-			if e.Values["type"] != "task.zombie" || m == nil || m.last.IsZero() {
+			if e.Values["type"] != "task.zombie" || m == nil {
 				continue
 			}
 			var evidence struct{ DetectedAtMs int64 }
