@@ -59,6 +59,8 @@ test-long: test-valkey test-outages test-cluster test-failover test-durability t
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
+	go test ./cmd/lubdub -count=1 -timeout 60m -v -run '^TestOutagesKillNobody$$/haproxy' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 45s
+	go test -tags long ./cmd/lubdub -count=1 -timeout 10m -v -run '^TestLongShortOutages$$' -outage-timeout 12s
 	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
 
 test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes

@@ -11,7 +11,7 @@ import (
 
 const (
 	shortOutages   = 30
-	diesPerOutage  = 3 // far fewer than are counted as few (fewLate in tracker/sweep/heldtime.go)
+	diesPerOutage  = 1 // so that few are silent at a time (fewLate in tracker/sweep/heldtime.go)
 	shortPlay      = 2 * time.Minute
 	defaultPeriod  = 15 * time.Second // health-check-period
 	shortLiveTasks = 1000
