@@ -66,8 +66,8 @@ func TestLongShortOutages(t *testing.T) {
 	}
 	slices.Sort(late)
 	p99 := late[len(late)*99/100]
-	t.Logf("%d outages, %d dead among %d: found %v (p50), %v (p99), %v (worst) after timeout and outage; clients were held up for %v", len(away),
-		len(late), shortLiveTasks+len(late), late[len(late)/2], p99, late[len(late)-1], s.heldUp())
+	t.Logf("%d outages, %d dead among %d: found %v (p50), %v (p99), %v (worst) after timeout and outage; clients were held up for %v",
+		len(away), len(late), shortLiveTasks+len(late), late[len(late)/2], p99, late[len(late)-1], s.heldUp())
 	if p99 > 3*time.Second+s.heldUp() {
 		t.Errorf("dead tasks are found %v late (p99)", p99)
 	}

@@ -143,8 +143,12 @@ func (l *Listener) Starve(err error) {
 	l.bound.Starved(err)
 }
 
-// roomPause is how long a connection waits before room is looked for again.
-const roomPause = 5 * time.Millisecond
+const (
+	// roomPause is how long a connection waits before room is looked for again.
+	roomPause = 5 * time.Millisecond
+	// roomWait is how long connections wait where none gives way; longer than strangerTime, so that a stranger could have.
+	roomWait = 2 * strangerTime
+)
 
 // Room reports whether one more connection may come, and makes room where it can. Where a stranger may give way soon, retry is how
 // long to wait before asking again; where it is 0, the connection is to be refused. Those behind it wait in the system's queue, so
@@ -157,7 +161,7 @@ func (l *Listener) Room() (room bool, retry time.Duration) {
 	if l.fullSince.IsZero() {
 		l.fullSince = time.Now()
 	}
-	if open, _ := l.watch.Count(); open > l.watch.members.count() && time.Since(l.fullSince) < strangerTime {
+	if open, _ := l.watch.Count(); open > l.watch.members.count() && time.Since(l.fullSince) < roomWait {
 		return false, roomPause
 	}
 	return false, 0
