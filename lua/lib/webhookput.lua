@@ -36,11 +36,11 @@ local function note_time(body)
   if time > dropped.last then dropped.last = time end
 end
 
--- The messages of gaps that are still to be delivered, by number: how many deliveries each stands for, and when the first of
--- them happened. There is one, and those that were under way when it was put.
+-- The messages of gaps that are still to be delivered, by number: how many deliveries each stands for, and when the first and the
+-- last of them happened. There is one, and those that were under way when it was put.
 local gaps, had_gaps = {}, false
-for n, count, from in string.gmatch(redis.call('HGET', HOOK, 'g') or '', '(%d+):(%d+):(%S*)') do
-  gaps[n], had_gaps = {count = tonumber(count), from = from}, true
+for n, count, from, to in string.gmatch(redis.call('HGET', HOOK, 'g') or '', '(%d+):(%d+):([^%s,]*),?(%S*)') do
+  gaps[n], had_gaps = {count = tonumber(count), from = from, to = to}, true
 end
 
 local function drop(body)
@@ -48,11 +48,14 @@ local function drop(body)
   note_time(body)
 end
 
+local function pack_gap(n, count, from, to) return n .. ':' .. digits(count) .. ':' .. from .. ',' .. to end
+
 -- Adds what the message of a gap stands for to what is dropped.
 local function take_gap(n)
   local gap = gaps[n]
   dropped.more = (dropped.more or 0) + gap.count
   if gap.from < dropped.first then dropped.first = gap.from end
+  if gap.to > dropped.last then dropped.last = gap.to end
   gaps[n] = nil
 end
 
@@ -92,7 +95,7 @@ local function tell_gap(scope, id, text, type, begins)
       if waits then forget({waits}) end
       waits = n
     elseif redis.call('ZSCORE', FLIGHT, n) then
-      still[#still + 1] = n .. ':' .. digits(gap.count) .. ':' .. gap.from
+      still[#still + 1] = pack_gap(n, gap.count, gap.from, gap.to)
     end
   end
   local count = dropped.count + (dropped.more or 0)
@@ -103,6 +106,6 @@ local function tell_gap(scope, id, text, type, begins)
   else
     waits = put('', type, id, begins .. digits(number + 1), body)
   end
-  still[#still + 1] = waits .. ':' .. digits(count) .. ':' .. dropped.first
+  still[#still + 1] = pack_gap(waits, count, dropped.first, dropped.last)
   redis.call('HSET', HOOK, 'g', table.concat(still, ' '))
 end
