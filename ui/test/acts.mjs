@@ -128,22 +128,22 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
 
   test(`${look}: on all tasks that match, as the server counts them`, async () => {
     const page = await as('dispatcher'), { stage, scope } = of();
-    await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'bulk', type: 'resize' })) });
-    await show(page, 'tasks?state=QUEUED&queue=bulk');
+    await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'resizes', type: 'resize' })) });
+    await show(page, 'tasks?state=QUEUED&queue=resizes');
     await page.waitForSelector('tbody tr');
     const { count, cli } = await act(page, 'Cancel all that match');
     await page.waitForSelector('.toast:has-text("7 done")');
     assert.equal(count, `The server counts 7 tasks that match: nothing has been done yet.`);
-    assert.equal(cli, 'lubdub task cancel --state QUEUED --queue bulk');
-    assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=bulk`)).tasks.length, 0);
+    assert.equal(cli, 'lubdub task cancel --state QUEUED --queue resizes');
+    assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=resizes`)).tasks.length, 0);
 
     // What has ended is neither counted nor cancelled; where the filter names it, it is told apart.
-    await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 2 }, () => ({ queue: 'bulk', type: 'resize' })) });
-    await show(page, 'tasks?queue=bulk');
+    await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 2 }, () => ({ queue: 'resizes', type: 'resize' })) });
+    await show(page, 'tasks?queue=resizes');
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 9);
     assert.equal((await act(page, 'Cancel all that match')).count, 'The server counts 2 tasks that match: nothing has been done yet.');
     await page.waitForSelector('.toast:has-text("2 done")');
-    await show(page, 'tasks?queue=bulk&state=CANCELLED');
+    await show(page, 'tasks?queue=resizes&state=CANCELLED');
     await press(page, 'Cancel all that match');
     await page.waitForSelector('dialog .count:has-text("The server counts 9 tasks that match, of which 9 have ended and are left alone: nothing has been done yet.")');
     assert.ok(await page.locator('dialog button[type=submit]').isDisabled(), 'what has ended may be cancelled');

@@ -268,6 +268,8 @@ func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	case c.in != nil:
 		c.spare() // whoever it is lent to counts it
 		l.handOver(c, nil, why)
+	case !c.Stranger():
+		l.close(c)
 	default:
 		l.closeUnheard(c)
 		if !c.has(flagGone) { // its request came just before, and is answered
