@@ -209,7 +209,7 @@ func TestHostileClientsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	var running sync.WaitGroup
 	defer running.Wait()
-	room := make(chan struct{}, 16) // they mostly wait
+	room := make(chan struct{}, 4) // they mostly wait
 	for front, configure := range fronts {
 		for kind, strike := range hostile {
 			play := func(t *testing.T) {
