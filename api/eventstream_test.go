@@ -256,11 +256,17 @@ func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold
-		viewer, body := l.control(roleViewer), `{"reason":"`+strings.Repeat(`\u0001`, 512)+`"}`
+		viewer, scope := l.control(roleViewer), tracker.Scope{Tenant: "acme", Workspace: "prod"}
+		how := tracker.CancelRequest{Reason: strings.Repeat("\x01", 512)}
 		slow, quick := l.stream(viewer, "type=task.cancel_requested"), l.stream(viewer, "type=task.cancel_requested")
 		for i := range tasks {
-			e := l.create(fmt.Sprintf(`{"taskId":"t%d"}`, i))
-			l.do("POST", "/v1/tasks/"+e.TaskID+"/cancel", l.control(roleOperator), body).want(202)
+			id := fmt.Sprint("t", i)
+			if _, err := l.tr.Create(t.Context(), tracker.NewTask{Scope: scope, TaskID: id}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.tr.Cancel(t.Context(), scope, id, how); err != nil {
+				t.Fatal(err)
+			}
 			if i%50 == 49 {
 				for range 50 {
 					quick.next()

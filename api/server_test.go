@@ -160,38 +160,28 @@ func TestServeReturnsWhenTheShutdownGivesUp(t *testing.T) {
 	}
 }
 
-func TestTooManyConnectionsAreAnsweredAtOnce(t *testing.T) {
+// A connection for which none gives way is told so.
+func TestTooManyConnectionsAreRefused(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxConns = 1 })
-	first, err := e.ln.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	if _, err := io.WriteString(first, strings.ReplaceAll(e.beatOf(), "\n", "\r\n")); err != nil { // of one who may stay
-		t.Fatal(err)
-	}
-	if _, err := first.Read(make([]byte, 1)); err != nil { // it is being served
-		t.Fatal(err)
-	}
-	begun, finish := make(chan struct{}), make(chan struct{})
+	begun, finish := make(chan struct{}, 2), make(chan struct{})
 	defer close(finish)
-	e.fake.ready = func() error { close(begun); <-finish; return nil }
-	second, err := e.ln.Dial() // takes the place of those who have not shown a token
-	if err != nil {
-		t.Fatal(err)
+	e.fake.beat = func(*tracker.Beat) { begun <- struct{}{}; <-finish }
+	dial := func() net.Conn {
+		c, err := e.ln.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
 	}
-	defer second.Close()
-	if _, err := io.WriteString(second, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
+	for range 2 { // of one who may stay, and of one more, who was let in to show a token
+		if _, err := io.WriteString(dial(), strings.ReplaceAll(e.beatOf(), "\n", "\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
 	}
-	<-begun
-	third, err := e.ln.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer third.Close()
-	b, err := io.ReadAll(third)
+	b, err := io.ReadAll(dial())
 	if err != nil {
 		t.Fatal(err)
 	}

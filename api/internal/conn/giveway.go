@@ -124,7 +124,7 @@ func (w *Watch) Enter(h shares.Holder) *Member {
 func (w *Watch) Leave(m *Member) { w.members.leave(m) }
 
 // cutMember cuts a connection for the newest one of a token, and reports whether there was one: of a tenant with more connections than
-// the token's, or of another token of its tenant with more connections. nil: any token.
+// the token's, or of another token of its tenant with more connections.
 func (w *Watch) cutMember(token *Member) bool {
 	w.walkMu.Lock()
 	defer w.walkMu.Unlock()
@@ -146,9 +146,6 @@ func (w *Watch) cutMember(token *Member) bool {
 
 // yields reports whether a connection gives way to the newest one of a token.
 func (w *Watch) yields(c candidate, to *Member) bool {
-	if to == nil {
-		return true
-	}
 	token, tenant := w.members.of(to)
 	return c.tenant > tenant || c.token.tenant == to.tenant && c.ofToken > token
 }

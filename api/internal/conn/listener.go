@@ -154,7 +154,7 @@ const (
 // long to wait before asking again; where it is 0, the connection is to be refused. Those behind it wait in the system's queue, so
 // that they are served as they came and strangers that come again and again do not keep the server busy. One goroutine may call it.
 func (l *Listener) Room() (room bool, retry time.Duration) {
-	if l.fit(1) {
+	if l.fit() {
 		l.fullSince = time.Time{}
 		return true, 0
 	}
@@ -183,20 +183,12 @@ func (l *Listener) await(c net.Conn) (room bool, err error) {
 	}
 }
 
-// Spared has others give way for those that were cut and stay, as they have begun a request in the meantime.
-func (l *Listener) Spared() {
-	l.fit(0)
-	if l.watch.members.count() > l.bound.Max {
-		l.watch.cutMember(nil)
-	}
-}
-
-// fit cuts strangers until there is room for so many more, and reports whether that could be done. Those that were cut do not count,
-// but stay for the moment that their goroutines take to end.
-func (l *Listener) fit(more int) bool {
+// fit cuts strangers until there is room for one more, and reports whether that could be done. Those that were cut do not count, but
+// stay until they have the answer to a request that they had begun by then.
+func (l *Listener) fit() bool {
 	for {
 		open, leaving := l.watch.Count()
-		want := open - leaving + more
+		want := open - leaving + 1
 		if want <= l.bound.Max || want <= l.bound.Max+l.bound.Reserve && want-l.watch.members.count() <= l.bound.Reserve {
 			return true
 		}

@@ -11,7 +11,7 @@ import (
 // Others have connections that a watch counts, and may cut, while they keep them by other means. For a request they may lend one to
 // the watch. Their methods may be called from any goroutine.
 type Others interface {
-	Open() (open, leaving int)  // how many there are, lent ones included, and how many of those that are not were cut
+	Open() (open, leaving int)  // how many there are, and how many of them were cut; lent ones included
 	Each(yield func(Candidate)) // those that are not lent
 	Waiting() []net.Addr        // whose bytes are waited for
 	StopReading()               // cuts whoever waits for bytes: the server is stopping
@@ -36,7 +36,7 @@ func (w *Watch) Part(o Others) {
 // lent is what a lent connection wants to be told, and tells.
 type lent interface {
 	Close() error
-	Back() bool                  // it has gone back, so that Close does nothing
+	Cut(*Cut) bool               // it is to end, also where it goes back; false: it was cut before
 	Known(shares.Holder) *Member // it has shown a valid token
 	Idle(idle bool)              // it is between two requests: what is read next begins one
 	HungUp(func())               // is to be called when the client has ended its side, also when it has already

@@ -71,8 +71,8 @@ func (c *Conn) Since() int64 {
 // Came returns when the connection came.
 func (c *Conn) Came() int64 { return c.came }
 
-// Cut ends a connection that waits for bytes, or for its client to take an answer: what it reads from now on is why. It takes effect
-// once.
+// Cut ends a connection that waits for bytes, or for its client to take an answer: what it reads from now on is why. It reports
+// whether it is the first to do so.
 func (c *Conn) Cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()
@@ -85,7 +85,12 @@ func (w *Watch) cut(c *Conn, why *Cut) bool {
 	if _, there := w.conns[c]; !there || !c.why.CompareAndSwap(nil, why) {
 		return false
 	}
-	w.leaving++
+	first := true
+	if l, ok := c.Conn.(lent); ok && c.lent {
+		first = l.Cut(why)
+	} else {
+		w.leaving++
+	}
 	c.read.end(c.Conn.SetReadDeadline)
 	if c.writing.Load() {
 		c.write.end(c.Conn.SetWriteDeadline)
@@ -93,7 +98,7 @@ func (w *Watch) cut(c *Conn, why *Cut) bool {
 	if c.hungUp != nil && c.streams.Load() {
 		c.hungUp()
 	}
-	return true
+	return first
 }
 
 // arrivalGrace is how long a stopping server waits for requests that are still on their way.

@@ -143,7 +143,7 @@ type Watch struct {
 	deaf      bool // listeners are closed
 	conns     map[*Conn]struct{}
 	lent      int // of conns, are counted by others
-	leaving   int // of conns, were cut and are not closed yet
+	leaving   int // of conns that are not lent, were cut and are not closed yet
 	others    []Others
 	empty     chan struct{} // closed with the last connection; nil while there is none
 }
@@ -225,32 +225,24 @@ func (w *Watch) forget(c *Conn) {
 	if _, there := w.conns[c]; !there {
 		return
 	}
-	if c.why.Load() != nil {
-		w.leaving--
-	}
 	if c.lent {
 		w.lent--
 	} else {
 		w.members.leave(c.member.Load())
+		if c.why.Load() != nil {
+			w.leaving--
+		}
 	}
 	delete(w.conns, c)
 	w.endIfEmpty()
 }
 
-// returned closes a connection that was lent, if it has not gone back, in the same moment for all who count it. Where it was cut too
-// late, and stays with those who have lent it, others give way.
+// returned closes a connection that was lent, if it has not gone back, in the same moment for all who count it.
 func (w *Watch) returned(c *Conn, l lent) error {
 	w.mu.Lock()
-	err := l.Close()
+	defer w.mu.Unlock()
 	w.forget(c)
-	listeners := w.listeners
-	w.mu.Unlock()
-	if c.why.Load() != nil && l.Back() {
-		for _, l := range listeners {
-			l.Spared()
-		}
-	}
-	return err
+	return l.Close()
 }
 
 func (w *Watch) run(empty <-chan struct{}) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/bubble"
-	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
 // Deadlines of a watched connection pass as those of any other, and can be set anew.
@@ -89,7 +88,7 @@ func TestConnectionsThatAreDueTogether(t *testing.T) {
 	})
 }
 
-// kept are connections of others: strangers that wait, and stay when they are cut where they begin something just then.
+// kept are connections of others: strangers that wait.
 type kept struct {
 	open, leaving int
 	idle          []*keptStranger
@@ -98,7 +97,6 @@ type kept struct {
 type keptStranger struct {
 	of    *kept
 	since int64
-	begun bool // it stays, though it has taken the cut
 	gone  bool
 }
 
@@ -112,7 +110,7 @@ func (k *kept) Each(yield func(Candidate)) {
 }
 
 func (s *keptStranger) State() State {
-	if s.gone || s.begun {
+	if s.gone {
 		return Busy
 	}
 	return Waiting
@@ -126,65 +124,24 @@ func (s *keptStranger) Cut(*Cut) bool {
 	return true
 }
 
-// More than may be there are brought down to as many as may be: by the next who comes, and as soon as one was spared.
-func TestWhoWasSparedIsMadeUpFor(t *testing.T) {
-	for _, spared := range []bool{false, true} {
-		w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
-		l := w.Listen(nobody{}, Bound{Max: 10})
-		k := &kept{open: 13}
-		for i := range k.open {
-			k.idle = append(k.idle, &keptStranger{of: k, since: int64(i)})
-		}
-		w.Join(k)
-		want := 3
-		if spared {
-			l.Spared()
-		} else if want = 4; !fits(l.Room()) {
-			t.Error("there is no room though strangers give way")
-		}
-		if k.leaving != want || k.idle[want-1].State() != Busy || k.idle[want].State() != Waiting {
-			t.Errorf("spared %v: %d give way, want the %d oldest", spared, k.leaving, want)
-		}
-		w.Part(k)
+// More than may be there are brought down to as many as may be by the next who comes.
+func TestWhoIsTooManyGivesWay(t *testing.T) {
+	w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
+	l := w.Listen(nobody{}, Bound{Max: 10})
+	k := &kept{open: 13}
+	for i := range k.open {
+		k.idle = append(k.idle, &keptStranger{of: k, since: int64(i)})
 	}
+	w.Join(k)
+	if !fits(l.Room()) {
+		t.Error("there is no room though strangers give way")
+	}
+	if k.leaving != 4 || k.idle[3].State() != Busy || k.idle[4].State() != Waiting {
+		t.Errorf("%d give way, want the 4 oldest", k.leaving)
+	}
+	w.Part(k)
 }
 
 func fits(room bool, _ time.Duration) bool { return room }
 
 type nobody struct{ net.Listener }
-
-// back is a connection that was lent and has gone back just before it was cut.
-type back struct {
-	net.Conn
-	returned bool
-}
-
-func (*back) Known(shares.Holder) *Member     { return nil }
-func (*back) Idle(bool)                       {}
-func (*back) HungUp(func())                   {}
-func (b *back) Back() bool                    { return b.returned }
-func (*back) SetReadDeadline(time.Time) error { return nil }
-func (*back) Close() error                    { return nil }
-
-// Who had gone back when he was cut stays, and another goes.
-func TestACutOfWhoHasGoneBackIsMadeUpFor(t *testing.T) {
-	for _, returned := range []bool{false, true} {
-		w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
-		w.Listen(nobody{}, Bound{Max: 1})
-		k := &kept{open: 2} // one of them is lent
-		k.idle = []*keptStranger{{of: k}}
-		w.Join(k)
-		c := w.Adopt(&back{returned: returned}, Past{Why: MadeRoom})
-		if !returned {
-			k.open--
-		}
-		_ = c.Close()
-		if gone := k.leaving == 1; gone != returned {
-			t.Errorf("gone back %v: another goes: %v", returned, gone)
-		}
-		if open, leaving := w.Count(); open-leaving != 1 {
-			t.Errorf("gone back %v: %d are open, %d of them leave", returned, open, leaving)
-		}
-		w.Part(k)
-	}
-}

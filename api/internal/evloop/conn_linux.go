@@ -86,7 +86,7 @@ func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 			told()
 		}
 		c.loop.answered(c, close)
-	case err != 0 && err != unix.EAGAIN:
+	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // nobody waits for the client to take the rest
 		c.loop.close(c)
 	default:
 		c.out = keepOut(b[n:], close, told)
@@ -131,7 +131,7 @@ func (l *Loop) writeMore(c *Conn) {
 // answered goes on with a connection whose request has had its answer. Where the loop is ending and the answer did not say so, what
 // the client may have sent since is looked at before the connection ends.
 func (l *Loop) answered(c *Conn, close bool) {
-	if close {
+	if close || c.has(flagCut) {
 		l.close(c)
 		return
 	}
@@ -178,7 +178,7 @@ func (l *Loop) close(c *Conn) {
 
 // forget closes the descriptor of a connection, whose loop or borrower it must be called by.
 func (l *Loop) forget(c *Conn) {
-	c.spare()
+	c.left()
 	if c.has(flagUnderWay) {
 		l.underWay--
 	}

@@ -317,35 +317,84 @@ func TestStrangersGiveWay(t *testing.T) {
 	}
 }
 
-// A stranger that is to give way may begin a request before it does, and stays. Then others go: there are never more than may be.
+// A stranger that is to give way may begin a request before it does: it goes with its answer, and counts as leaving until then.
 func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 	t.Parallel()
-	for _, begins := range []string{"w\n", "o"} { // a request that takes its time, and part of one that is handed over
-		const most = 6
-		s := serve(t, func(c *Config) { c.Bound.Max = most })
-		var strangers []*client
-		for range most {
-			strangers = append(strangers, s.dial())
-			s.opens(len(strangers))
-		}
-		s.onLoop(func() { // what comes now is there in one turn: first those who are new, then what the strangers send
-			for range most / 2 {
-				s.dial()
-			}
-			for _, c := range strangers[:most/2] {
-				c.send(begins)
-			}
+	sorry := "sorry " + conn.MadeRoom.Error() + "\n"
+	for begins, left := range map[string]string{
+		"wlate\n":        "late\n",                                  // a request that takes its time
+		"nnow\nnnow\n":   "now\n",                                   // two that are answered at once
+		"elate\nenext\n": "late\n",                                  // two, the first of which goes to the backend
+		"hlent\nhlent\n": "lent\nlent\n",                            // two that are handed over
+		"hlent\nhle":     "lent\nsorry hle" + sorry[len("sorry "):], // the second has not come whole
+		"o":              "sorry o" + sorry[len("sorry "):],
+		"ehal":           sorry,
+		"g9000000\n":     "",
+		"m9000000\n":     "", // its answer is more than the connection takes
+	} {
+		s := serve(t)
+		c := s.dial()
+		s.opens(1)
+		s.onLoop(func() {
+			s.Each(func(stranger conn.Candidate) { stranger.Cut(conn.MadeRoom) })
+			c.send(begins) // it is there when the loop sees to that
 		})
-		t.Cleanup(func() {
-			for len(s.held) > 0 {
-				r := <-s.held
-				s.loops[0].Post(func(*Loop) { r.c.Answer(nil, true) })
+		if begins[0] == 'w' {
+			r := s.next()
+			if open, leaving := s.watch.Count(); open != 1 || leaving != 1 {
+				t.Errorf("%d connections are open, %d of them leave", open, leaving)
 			}
-		})
-		for range 2 { // turns, in which that is seen to
-			s.onLoop(func() {})
+			s.loops[0].Post([]*asked{r})
 		}
-		s.opens(most)
+		if left == "" {
+			s.opens(0) // though its client has not read
+		} else if got := c.ends(); got != left {
+			t.Errorf("%q got %q, want %q", begins, got, left)
+		}
+		s.opens(0)
+		if _, leaving := s.watch.Count(); leaving != 0 {
+			t.Errorf("%q: %d connections leave", begins, leaving)
+		}
+	}
+}
+
+// A connection that is cut while it is lent, or as it goes back, is closed, whoever has it just then.
+func TestACutAsAConnectionGoesBack(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for range 300 { // the moment is short
+		c := s.dial().send("hone\n")
+		s.opens(1)
+		until(t, func() (cut bool) {
+			s.table.each(func(c *Conn) {
+				if h := c.lent.Load(); h != nil {
+					cut = h.Cut(conn.OverShare)
+				} else {
+					cut = c.has(flagServed) && c.Cut(conn.OverShare)
+				}
+			})
+			return cut
+		}, func() string { return "it is not cut" })
+		if got := c.ends(); got != "one\n" {
+			t.Fatalf("got %q", got)
+		}
+		s.opens(0)
+		s.onLoop(func() {})
+		if _, leaving := s.watch.Count(); leaving != 0 {
+			t.Fatalf("%d connections leave", leaving)
+		}
+	}
+	h := &loan{c: &Conn{loop: s.loops[0], slot: new(slot), fd: -1}, idling: true}
+	h.changed.L = &h.mu
+	h.c.lent.Store(h)
+	h.c.set(flagCut) // the loop has found it lent
+	s.leaving.Add(1)
+	if !h.awaitBytes() {
+		t.Fatal("a connection without bytes did not go back")
+	}
+	s.onLoop(func() {})
+	if !h.c.has(flagGone) {
+		t.Error("a connection that was cut before it went back is open")
 	}
 }
 

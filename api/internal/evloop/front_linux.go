@@ -163,8 +163,7 @@ func deaf(ln *net.TCPListener) {
 	}
 }
 
-// Open returns how many connections there are, those that are lent included, and how many of those that are not were cut and are
-// not closed yet.
+// Open returns how many connections there are, and how many of them were cut and are not closed yet. Those that are lent count too.
 func (f *Front) Open() (open, leaving int) {
 	for _, l := range f.loops {
 		open += int(l.open.Load())
@@ -235,47 +234,44 @@ func (c *Conn) Came() int64 {
 }
 
 // Cut ends the connection for a reason, and reports whether it takes effect. It may be called from any goroutine.
-func (c *Conn) Cut(why *conn.Cut) bool {
-	if c.lent.Load() != nil || c.flags.Or(flagCut)&flagCut != 0 {
+func (c *Conn) Cut(why *conn.Cut) bool { return c.lent.Load() == nil && c.leave(why) }
+
+// leave has the connection end, at the latest when the request that is under way has its answer, and reports false where that was
+// done before. While it is lent, whoever borrows it ends it.
+func (c *Conn) leave(why *conn.Cut) bool {
+	if c.flags.Or(flagCut)&flagCut != 0 {
 		return false
 	}
 	c.loop.front.leaving.Add(1)
-	c.loop.mail.put(errand(func(l *Loop) {
-		if c.lent.Load() != nil || c.has(flagUnderWay) && c.out == nil { // it has begun something in the meantime
-			c.spare()
-			l.front.gate.Spared()
-			return
-		}
-		l.cut(c, why)
-	}))
+	c.loop.mail.put(errand(func(l *Loop) { l.cut(c, why) }))
 	return true
 }
 
-// spare takes back that the connection must go, or ends the wait for it.
-func (c *Conn) spare() {
+// left ends the wait for a connection that must go.
+func (c *Conn) left() {
 	if c.flags.And(^uint32(flagCut))&flagCut != 0 {
 		c.loop.front.leaving.Add(-1)
 	}
 }
 
-// cut ends a connection that waits for bytes, or for its client to take an answer. One that is owed an answer is lent, to be given it.
+// cut ends a connection. A request that has arrived is answered before, and of one that has arrived in part the client is told why.
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
-	switch {
+	defer l.contain(c)
+	l.readOn(c)
+	switch h := c.lent.Load(); {
 	case c.has(flagGone):
-		c.spare() // it may have been cut while another loop closed it
+		c.left() // it may have been cut while another loop, or who had borrowed it, closed it
+	case h != nil:
+		h.served.Cut(why)
 	case c.out != nil:
 		l.close(c)
+	case c.has(flagUnderWay): // it goes with its answer
+		l.queue(c) // the turn may be over: what was read just now is sent with the next, which follows at once
 	case c.in != nil:
-		c.spare() // whoever it is lent to counts it
+		c.left() // Adopt counts it again
 		l.handOver(c, nil, why)
-	case !c.Stranger():
-		l.close(c)
 	default:
-		l.closeUnheard(c)
-		if !c.has(flagGone) { // its request came just before, and is answered
-			c.spare()
-			l.front.gate.Spared()
-		}
+		l.close(c)
 	}
 }
 

@@ -20,8 +20,9 @@ import (
 // does not give it to somebody else then.
 type loan struct {
 	c      *Conn
-	unread *buffer // what the loop has read; nil: nothing is left of it
-	at     int     // from where on
+	served *conn.Conn // the watch's
+	unread *buffer    // what the loop has read; nil: nothing is left of it
+	at     int        // from where on
 
 	reading, writing sync.Mutex
 
@@ -30,6 +31,7 @@ type loan struct {
 	readable, writable       bool // since the last try
 	readPassed, writePassed  bool // the deadline
 	closed, returned, idling bool
+	cut                      bool   // no more bytes are waited for
 	ended                    uint32 // which of the events that a client's end makes have come
 	hungUp                   func() // is told of each of them; nil: nobody
 }
@@ -57,9 +59,9 @@ func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	}
 	c.begun = 0
 	c.slot.due.Store(0)
-	served := l.front.cfg.Watch.Adopt(h, past)
+	h.served = l.front.cfg.Watch.Adopt(h, past)
 	c.lent.Store(h)
-	go l.front.cfg.Serve(served)
+	go l.front.cfg.Serve(h.served)
 }
 
 // tell has the loop tell what the descriptor can do. It reports false where the connection has come back.
@@ -133,7 +135,7 @@ func (h *loan) mayRead() error {
 	switch {
 	case h.closed || h.returned:
 		return net.ErrClosed
-	case h.readPassed:
+	case h.readPassed || h.cut:
 		return os.ErrDeadlineExceeded
 	}
 	return nil
@@ -147,7 +149,7 @@ func (h *loan) awaitBytes() (back bool) {
 		h.giveBack()
 		return true
 	}
-	for !h.readable && !h.readPassed && !h.closed {
+	for !h.readable && !h.readPassed && !h.cut && !h.closed {
 		h.changed.Wait()
 	}
 	return false
@@ -166,12 +168,15 @@ func (h *loan) giveBack() {
 	c.since.Store(now)
 	c.slot.due.Store(now + int64(c.loop.front.cfg.IdleTimeout))
 	c.lent.Store(nil)
-	if c.loop.front.stopping.Load() { // the loop may have looked before
+	switch { // the loop may have looked before, while it was lent
+	case c.has(flagCut):
+		c.loop.mail.put(errand(func(l *Loop) { l.cut(c, conn.MadeRoom) }))
+	case c.loop.front.stopping.Load():
 		c.loop.mail.put(errand(func(l *Loop) { l.endIdle(c) }))
 	}
 }
 
-// Write writes all of p, unless its deadline passes or the connection is closed.
+// Write writes all of p, unless its client does not take it until the deadline, or the connection is closed.
 func (h *loan) Write(p []byte) (written int, err error) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -197,16 +202,13 @@ func (h *loan) mayWrite() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writable = false
-	switch {
-	case h.closed || h.returned:
+	if h.closed || h.returned {
 		return net.ErrClosed
-	case h.writePassed:
-		return os.ErrDeadlineExceeded
 	}
 	return nil
 }
 
-// awaitRoom waits until there is room to write.
+// awaitRoom waits until there is room to write, or the deadline has passed.
 func (h *loan) awaitRoom() error {
 	if !h.c.tellsWritable() {
 		return net.ErrClosed
@@ -215,6 +217,9 @@ func (h *loan) awaitRoom() error {
 	defer h.mu.Unlock()
 	for !h.writable && !h.writePassed && !h.closed {
 		h.changed.Wait()
+	}
+	if h.writePassed {
+		return os.ErrDeadlineExceeded
 	}
 	return nil
 }
@@ -237,11 +242,13 @@ func (h *loan) Close() error {
 	return nil
 }
 
-// Back reports whether the connection has gone back to its loop.
-func (h *loan) Back() bool {
+// Cut has the connection end, and no more bytes waited for.
+func (h *loan) Cut(why *conn.Cut) bool {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.returned
+	h.cut = true
+	h.changed.Broadcast()
+	h.mu.Unlock()
+	return h.c.leave(why)
 }
 
 // Idle says whether the next byte read begins a request.

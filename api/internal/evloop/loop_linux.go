@@ -288,14 +288,27 @@ func (l *Loop) lookAgain() {
 
 func (l *Loop) readAgain(c *Conn) {
 	defer l.contain(c)
+	l.goOn(c)
+	if l.stopping {
+		l.endIdle(c)
+	}
+}
+
+// goOn looks at what is unread of a connection that is the loop's, and reads.
+func (l *Loop) goOn(c *Conn) {
 	if c.lent.Load() != nil || c.has(flagUnderWay|flagGone) {
 		return
 	}
 	if c.in == nil || int(c.needs) > len(c.in.b) || l.look(c, c.in.b) {
 		l.read(c)
 	}
-	if l.stopping {
-		l.endIdle(c)
+}
+
+// readOn is goOn where the descriptor has not told that bytes have come: some may have, in this turn.
+func (l *Loop) readOn(c *Conn) {
+	if c.lent.Load() == nil {
+		c.readable = true
+		l.goOn(c)
 	}
 }
 
@@ -355,8 +368,7 @@ func (l *Loop) endIdle(c *Conn) {
 
 // closeUnheard closes a connection that waits for bytes, unless some have come which nobody has looked at.
 func (l *Loop) closeUnheard(c *Conn) {
-	c.readable = true
-	l.read(c)
+	l.readOn(c)
 	switch {
 	case c.lent.Load() != nil || c.has(flagGone):
 	case c.has(flagUnderWay):
