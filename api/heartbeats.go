@@ -146,20 +146,21 @@ func (b *batchRequest) array(s *jsonscan.Scanner) bool {
 // worker's token of the request.
 func (req *request) authorizeItems(b *batchRequest) {
 	var bare []int // items without a token
+	valid := 0     // items whose token is valid
 	for i := range b.items {
 		it := &b.items[i]
 		if (it.body.seen|it.body.bad)&fieldTaskToken == 0 {
 			bare = append(bare, i)
 			continue
 		}
-		it.refusal = req.judge(it)
+		it.refusal = req.judge(it, &valid)
 	}
 	if bare != nil {
 		req.ownItems(b, bare)
 	}
 }
 
-func (req *request) judge(it *batchItem) *refusal {
+func (req *request) judge(it *batchItem, valid *int) *refusal {
 	if it.body.twice&fieldTaskToken != 0 {
 		return saidTwice("taskToken")
 	}
@@ -170,7 +171,9 @@ func (req *request) judge(it *batchItem) *refusal {
 	if r != nil {
 		return r
 	}
-	conn.Known(req.ctx.Conn(), who.holder())
+	if *valid++; *valid == 1 { // the connection belongs to the first valid token
+		conn.Known(req.ctx.Conn(), who.holder())
+	}
 	a := who.task()
 	if a == nil {
 		return errNotTask

@@ -160,7 +160,7 @@ func TestServeReturnsWhenTheShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// A connection for which none gives way is told so.
+// A connection is refused with an explanation when no other gives way.
 func TestTooManyConnectionsAreRefused(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxConns = 1 })
@@ -175,7 +175,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	for range 2 { // of one who may stay, and of one more, who was let in to show a token
+	for range 2 { // one that may stay, and one in the reserve
 		if _, err := io.WriteString(dial(), strings.ReplaceAll(e.beatOf(), "\n", "\r\n")); err != nil {
 			t.Fatal(err)
 		}

@@ -183,8 +183,8 @@ func (l *Listener) await(c net.Conn) (room bool, err error) {
 	}
 }
 
-// fit cuts strangers until there is room for one more, and reports whether that could be done. Those that were cut do not count, but
-// stay until they have the answer to a request that they had begun by then.
+// fit cuts strangers until one more connection fits, and reports whether it succeeded. Connections that were cut do not count; each
+// stays open until the request that it had begun is answered.
 func (l *Listener) fit() bool {
 	for {
 		open, leaving := l.watch.Count()

@@ -36,7 +36,7 @@ func (w *Watch) Part(o Others) {
 // lent is what a lent connection wants to be told, and tells.
 type lent interface {
 	Close() error
-	Cut(*Cut) bool               // it is to end, also where it goes back; false: it was cut before
+	Cut(*Cut) bool               // close it after the request under way; false: it was cut before
 	Known(shares.Holder) *Member // it has shown a valid token
 	Idle(idle bool)              // it is between two requests: what is read next begins one
 	HungUp(func())               // is to be called when the client has ended its side, also when it has already

@@ -70,7 +70,7 @@ func (c *Conn) readAhead(most int, enough func([]byte) bool) bool {
 func (c *Conn) await(p []byte) (int, error) {
 	c.reading.Store(true)
 	defer c.reading.Store(false)
-	if why := c.why.Load(); why != nil && !c.lent { // what was read before it was lent is served
+	if why := c.why.Load(); why != nil && !c.lent { // bytes that were read before the loan are served
 		return 0, why
 	}
 	if c.readBy != 0 && c.readBy <= time.Now().UnixNano() {

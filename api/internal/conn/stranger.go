@@ -72,7 +72,7 @@ func (c *Conn) Since() int64 {
 func (c *Conn) Came() int64 { return c.came }
 
 // Cut ends a connection that waits for bytes, or for its client to take an answer: what it reads from now on is why. It reports
-// whether it is the first to do so.
+// whether the connection had not been cut before.
 func (c *Conn) Cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()

@@ -124,8 +124,8 @@ func (s *keptStranger) Cut(*Cut) bool {
 	return true
 }
 
-// More than may be there are brought down to as many as may be by the next who comes.
-func TestWhoIsTooManyGivesWay(t *testing.T) {
+// The next connection brings the number of connections down to the limit.
+func TestTheNextConnectionRestoresTheLimit(t *testing.T) {
 	w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
 	l := w.Listen(nobody{}, Bound{Max: 10})
 	k := &kept{open: 13}

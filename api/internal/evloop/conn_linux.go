@@ -86,7 +86,7 @@ func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 			told()
 		}
 		c.loop.answered(c, close)
-	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // nobody waits for the client to take the rest
+	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // a connection that must close does not wait for its client
 		c.loop.close(c)
 	default:
 		c.out = keepOut(b[n:], close, told)

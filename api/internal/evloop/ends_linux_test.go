@@ -317,7 +317,7 @@ func TestStrangersGiveWay(t *testing.T) {
 	}
 }
 
-// A stranger that is to give way may begin a request before it does: it goes with its answer, and counts as leaving until then.
+// A stranger that was cut may have begun a request: it is closed after the answer, and counts as leaving until then.
 func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 	t.Parallel()
 	sorry := "sorry " + conn.MadeRoom.Error() + "\n"
@@ -337,7 +337,7 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 		s.opens(1)
 		s.onLoop(func() {
 			s.Each(func(stranger conn.Candidate) { stranger.Cut(conn.MadeRoom) })
-			c.send(begins) // it is there when the loop sees to that
+			c.send(begins) // it has arrived when the loop handles the cut
 		})
 		if begins[0] == 'w' {
 			r := s.next()
@@ -347,7 +347,7 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 			s.loops[0].Post([]*asked{r})
 		}
 		if left == "" {
-			s.opens(0) // though its client has not read
+			s.opens(0) // though its client does not read
 		} else if got := c.ends(); got != left {
 			t.Errorf("%q got %q, want %q", begins, got, left)
 		}
@@ -358,11 +358,11 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 	}
 }
 
-// A connection that is cut while it is lent, or as it goes back, is closed, whoever has it just then.
+// A connection that is cut during a loan, or at its end, is closed.
 func TestACutAsAConnectionGoesBack(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	for range 300 { // the moment is short
+	for range 300 { // to meet every moment of a loan
 		c := s.dial().send("hone\n")
 		s.opens(1)
 		until(t, func() (cut bool) {
@@ -387,7 +387,7 @@ func TestACutAsAConnectionGoesBack(t *testing.T) {
 	h := &loan{c: &Conn{loop: s.loops[0], slot: new(slot), fd: -1}, idling: true}
 	h.changed.L = &h.mu
 	h.c.lent.Store(h)
-	h.c.set(flagCut) // the loop has found it lent
+	h.c.set(flagCut) // the loop saw the loan
 	s.leaving.Add(1)
 	if !h.awaitBytes() {
 		t.Fatal("a connection without bytes did not go back")

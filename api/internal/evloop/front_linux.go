@@ -236,8 +236,8 @@ func (c *Conn) Came() int64 {
 // Cut ends the connection for a reason, and reports whether it takes effect. It may be called from any goroutine.
 func (c *Conn) Cut(why *conn.Cut) bool { return c.lent.Load() == nil && c.leave(why) }
 
-// leave has the connection end, at the latest when the request that is under way has its answer, and reports false where that was
-// done before. While it is lent, whoever borrows it ends it.
+// leave closes the connection, at the latest after the answer to the request under way. It returns false if leave was called
+// before. A connection that is lent is closed by its borrower.
 func (c *Conn) leave(why *conn.Cut) bool {
 	if c.flags.Or(flagCut)&flagCut != 0 {
 		return false
@@ -247,28 +247,28 @@ func (c *Conn) leave(why *conn.Cut) bool {
 	return true
 }
 
-// left ends the wait for a connection that must go.
+// left counts the connection as closing no longer.
 func (c *Conn) left() {
 	if c.flags.And(^uint32(flagCut))&flagCut != 0 {
 		c.loop.front.leaving.Add(-1)
 	}
 }
 
-// cut ends a connection. A request that has arrived is answered before, and of one that has arrived in part the client is told why.
+// cut closes a connection. A whole request is answered first; the answer to a part of one is why.
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	defer l.contain(c)
 	l.readOn(c)
 	switch h := c.lent.Load(); {
 	case c.has(flagGone):
-		c.left() // it may have been cut while another loop, or who had borrowed it, closed it
+		c.left() // another loop, or its borrower, closed it at the same time
 	case h != nil:
 		h.served.Cut(why)
 	case c.out != nil:
 		l.close(c)
-	case c.has(flagUnderWay): // it goes with its answer
-		l.queue(c) // the turn may be over: what was read just now is sent with the next, which follows at once
+	case c.has(flagUnderWay): // answered closes it
+		l.queue(c) // the next turn, which sends what was read just now, follows at once
 	case c.in != nil:
-		c.left() // Adopt counts it again
+		c.left() // Adopt counts it
 		l.handOver(c, nil, why)
 	default:
 		l.close(c)

@@ -31,7 +31,7 @@ type loan struct {
 	readable, writable       bool // since the last try
 	readPassed, writePassed  bool // the deadline
 	closed, returned, idling bool
-	cut                      bool   // no more bytes are waited for
+	cut                      bool   // reading does not wait any more
 	ended                    uint32 // which of the events that a client's end makes have come
 	hungUp                   func() // is told of each of them; nil: nobody
 }
@@ -168,7 +168,7 @@ func (h *loan) giveBack() {
 	c.since.Store(now)
 	c.slot.due.Store(now + int64(c.loop.front.cfg.IdleTimeout))
 	c.lent.Store(nil)
-	switch { // the loop may have looked before, while it was lent
+	switch { // the loop may have looked earlier, during the loan
 	case c.has(flagCut):
 		c.loop.mail.put(errand(func(l *Loop) { l.cut(c, conn.MadeRoom) }))
 	case c.loop.front.stopping.Load():
@@ -176,7 +176,7 @@ func (h *loan) giveBack() {
 	}
 }
 
-// Write writes all of p, unless its client does not take it until the deadline, or the connection is closed.
+// Write writes all of p. It fails when the deadline passes before the client has read enough, or when the connection is closed.
 func (h *loan) Write(p []byte) (written int, err error) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -208,7 +208,7 @@ func (h *loan) mayWrite() error {
 	return nil
 }
 
-// awaitRoom waits until there is room to write, or the deadline has passed.
+// awaitRoom waits until the descriptor can be written to. It fails when the deadline passes.
 func (h *loan) awaitRoom() error {
 	if !h.c.tellsWritable() {
 		return net.ErrClosed
@@ -242,7 +242,7 @@ func (h *loan) Close() error {
 	return nil
 }
 
-// Cut has the connection end, and no more bytes waited for.
+// Cut closes the connection after the request under way. Reading does not wait any more.
 func (h *loan) Cut(why *conn.Cut) bool {
 	h.mu.Lock()
 	h.cut = true

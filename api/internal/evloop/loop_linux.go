@@ -294,7 +294,7 @@ func (l *Loop) readAgain(c *Conn) {
 	}
 }
 
-// goOn looks at what is unread of a connection that is the loop's, and reads.
+// goOn serves unread bytes of a connection that is not lent, then reads.
 func (l *Loop) goOn(c *Conn) {
 	if c.lent.Load() != nil || c.has(flagUnderWay|flagGone) {
 		return
@@ -304,7 +304,7 @@ func (l *Loop) goOn(c *Conn) {
 	}
 }
 
-// readOn is goOn where the descriptor has not told that bytes have come: some may have, in this turn.
+// readOn is goOn for a connection without a read event: bytes may have arrived in this turn.
 func (l *Loop) readOn(c *Conn) {
 	if c.lent.Load() == nil {
 		c.readable = true
