@@ -224,7 +224,7 @@ func TestWhoHasShownATokenStays(t *testing.T) {
 	}
 }
 
-// A stranger's request that is under way is not cut; whoever comes meanwhile waits, and takes its place when it has been answered.
+// A request of a client without a token is not cut. A new connection waits, and takes its place after the answer.
 func TestARequestUnderWayKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	e := newDoor(t, func(c *Config) { c.MaxConns = 2 })

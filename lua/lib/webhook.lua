@@ -3,9 +3,9 @@
 --   it is told of events; e 1 while it is on, else '' with er why and ea since when; fs since when nothing but failures came;
 --   ss secrets, newest first, each secret:until; n number of the newest delivery; o who delivers; lp the last request that
 --   put something into its queue by itself; b how many deliveries are stored and the bytes that they take, m how many bytes
---   they may take; and g of each message of a
---   gap that was still to be delivered number:count:from,to: how many deliveries it stands for, and when the first and the last happened.
---   Times are wall ms, from is a time as messages have it.
+--   they may take; and g, for each pending gap
+--   message, number:count:from,to: the count of dropped deliveries, and the times of the first and the last as messages have them.
+--   Other times are wall ms.
 -- About a delivery it is kept: P, D or X (pending, delivered, dead), tries, when it was made, when it is tried next, when it
 --   was tried last, the event, its type and subject, the message's id, and the last answer as JSON, TAB-separated.
 --#include lib/digits.lua

@@ -36,8 +36,8 @@ local function note_time(body)
   if time > dropped.last then dropped.last = time end
 end
 
--- The messages of gaps that are still to be delivered, by number: how many deliveries each stands for, and when the first and the
--- last of them happened. There is one, and those that were under way when it was put.
+-- Pending gap messages by number: the count of dropped deliveries, and the times of the first and the last. One waits; others were
+-- being delivered when it was added.
 local gaps, had_gaps = {}, false
 for n, count, from, to in string.gmatch(redis.call('HGET', HOOK, 'g') or '', '(%d+):(%d+):([^%s,]*),?(%S*)') do
   gaps[n], had_gaps = {count = tonumber(count), from = from, to = to}, true

@@ -13,7 +13,7 @@ import (
 // full returns a watch whose places are all taken by idle connections of the holders, and those connections.
 func full(t *testing.T, holders ...shares.Holder) (*Watch, []*Conn) {
 	w := NewWatch(time.Hour, time.Hour, time.Hour, nil)
-	w.Listen(nobody{}, Bound{Max: len(holders), Reserve: 1})
+	w.Listen(noListener{}, Bound{Max: len(holders), Reserve: 1})
 	var conns []*Conn
 	for _, h := range holders {
 		near, far := net.Pipe()
@@ -87,7 +87,7 @@ func TestAStreamGivesWay(t *testing.T) {
 func TestStrangersHaveTimeToShowAToken(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := NewWatch(time.Hour, time.Hour, time.Hour, nil)
-		l := w.Listen(nobody{}, Bound{Max: 2})
+		l := w.Listen(noListener{}, Bound{Max: 2})
 		add := func() *Conn {
 			near, _ := net.Pipe()
 			c := w.add(near).(*Conn)

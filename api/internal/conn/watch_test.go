@@ -127,7 +127,7 @@ func (s *keptStranger) Cut(*Cut) bool {
 // The next connection brings the number of connections down to the limit.
 func TestTheNextConnectionRestoresTheLimit(t *testing.T) {
 	w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
-	l := w.Listen(nobody{}, Bound{Max: 10})
+	l := w.Listen(noListener{}, Bound{Max: 10})
 	k := &kept{open: 13}
 	for i := range k.open {
 		k.idle = append(k.idle, &keptStranger{of: k, since: int64(i)})
@@ -144,4 +144,4 @@ func TestTheNextConnectionRestoresTheLimit(t *testing.T) {
 
 func fits(room bool, _ time.Duration) bool { return room }
 
-type nobody struct{ net.Listener }
+type noListener struct{ net.Listener }
