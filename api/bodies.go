@@ -38,12 +38,16 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 	if n > limit {
 		return nil // fasthttp refuses it
 	}
+	beats := bytes.HasPrefix(path, pathHeartbeats)
+	if holder, ok := conn.Holder(c); ok && beats { // each item is judged by its own token, so none is looked for here
+		return conn.Charge(c, holder, int64(max(n, 0)))
+	}
 	who := s.bodyFrom(c, h, path, n)
 	switch {
 	case who != nil:
 		conn.Known(c, who.holder())
 		return conn.Charge(c, who.holder(), int64(max(n, 0)))
-	case bytes.HasPrefix(path, pathHeartbeats): // each item is judged by its own token: they may all have expired
+	case beats: // its items' tokens may all have expired
 		return conn.Charge(c, stranger, int64(max(n, 0)))
 	}
 	return conn.ErrNoToken

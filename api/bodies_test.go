@@ -151,3 +151,31 @@ func TestLargeBodiesWithoutAToken(t *testing.T) {
 		t.Errorf("%d bytes are held", held)
 	}
 }
+
+// Tokens of the items of a batch may all have expired. Where its connection belongs to a tenant, that tenant is charged, and strangers
+// who hold all that is theirs do not keep the batch out.
+func TestABatchIsChargedToTheOwnerOfItsConnection(t *testing.T) {
+	t.Parallel()
+	for front, configure := range fronts {
+		e := newHostileServer(t, func(c *Config) {
+			configure(c)
+			c.MaxBodyBytes = 1 << 20
+		}, 300)
+		w := e.worker("task_1")
+		if !w.accepted() {
+			t.Fatal("the worker's beat is refused")
+		}
+		stranger := (&attacker{e: e}).open()
+		for range 8 {
+			(&attacker{e: e}).open().say(announce("/v1/heartbeats", 100<<10, "") + strings.Repeat(" ", 20<<10))
+		}
+		until(t, func() bool { return e.s.bodies.Held() >= 100<<10 }, func() string { return "the strangers hold nothing" })
+		expired := announce("/v1/heartbeats", 20000, "") + strings.Repeat(" ", 19983) + "]}"
+		if got := readStatus(stranger.say(expired).in); got != 503 {
+			t.Errorf("%s: the batch of a stranger is %d", front, got)
+		}
+		if got := readStatus(w.say(expired).in); got != 400 { // it has no items
+			t.Errorf("%s: the batch of the worker's connection is %d", front, got)
+		}
+	}
+}

@@ -63,6 +63,9 @@ func (p *principal) holder() shares.Holder {
 	return shares.Holder{Tenant: p.claims.Tenant, Token: p.actor()}
 }
 
+// tenant returns whose token the principal's is.
+func (p *principal) tenant() string { return p.holder().Tenant }
+
 // worker reports whether the principal is a registered worker.
 func (p *principal) worker() bool { return p.claims != nil && p.claims.Kind == token.KindWorker }
 
@@ -100,7 +103,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 	if err != nil || s.revoked.Load().Takes(c) {
 		return nil
 	}
-	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli(), Owner: c.Tenant}
+	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
 	p := &e.Value
 	if c.Kind != token.KindTask {
 		p.claims = c

@@ -69,7 +69,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
-		tokens: token.NewCache[principal](cfg.TokenCacheSize), logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
+		tokens:  token.NewCache(cfg.TokenCacheSize, (*principal).tenant),
+		logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
 	}
 	s.waits.server = s
 	s.running, s.stop = context.WithCancel(context.Background())

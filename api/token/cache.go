@@ -15,7 +15,8 @@ import (
 type Cache[T any] struct {
 	sets    []set[T]
 	mask    uint64
-	writers [64]sync.Mutex // of sets, by index modulo 64
+	owner   func(*T) string // the tenant whose token a value is of
+	writers [64]sync.Mutex  // of sets, by index modulo 64
 
 	size      atomic.Int64
 	evictions atomic.Uint64
@@ -27,7 +28,6 @@ type Entry[T any] struct {
 	Token   string // an own copy, not a request's
 	Expires int64  // ms since the epoch
 	Value   T
-	Owner   string // the tenant whose token it is
 }
 
 const ways = 8
@@ -37,13 +37,14 @@ type set[T any] struct {
 	entries [ways]atomic.Pointer[Entry[T]]
 }
 
-// NewCache returns a cache of at least n tokens, n rounded up to a power of two.
-func NewCache[T any](n int) *Cache[T] {
+// NewCache returns a cache of at least n tokens, n rounded up to a power of two. The function owner returns the tenant whose token a
+// value is of.
+func NewCache[T any](n int, owner func(*T) string) *Cache[T] {
 	sets := uint64(1)
 	if n > ways {
 		sets = 1 << bits.Len64(uint64((n+ways-1)/ways)-1)
 	}
-	return &Cache[T]{sets: make([]set[T], sets), mask: sets - 1}
+	return &Cache[T]{sets: make([]set[T], sets), mask: sets - 1, owner: owner}
 }
 
 // Len returns how many tokens are remembered, expired ones included until another comes to their set.
@@ -114,7 +115,7 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	if free {
 		c.size.Add(1)
 	} else {
-		place = set.victim(e.Owner)
+		place = c.victim(set, c.owner(&e.Value))
 		c.evictions.Add(1)
 	}
 	// A reader in between finds a tag without its token, or a token that is not the one it looks for: a miss.
@@ -123,20 +124,24 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 }
 
 // victim returns the place of a full set that a token of an owner takes.
-func (s *set[T]) victim(owner string) (place int) {
+func (c *Cache[T]) victim(s *set[T], owner string) (place int) {
+	var owners [ways]string
+	for w := range ways {
+		owners[w] = c.owner(&s.entries[w].Load().Value)
+	}
 	most, soonest := 0, int64(0)
 	for w := range ways {
-		e, n := s.entries[w].Load(), 0
-		if e.Owner == owner {
+		n, expires := 0, s.entries[w].Load().Expires
+		if owners[w] == owner {
 			n++
 		}
-		for other := range ways {
-			if s.entries[other].Load().Owner == e.Owner {
+		for _, other := range owners {
+			if other == owners[w] {
 				n++
 			}
 		}
-		if n > most || n == most && e.Expires < soonest {
-			place, most, soonest = w, n, e.Expires
+		if n > most || n == most && expires < soonest {
+			place, most, soonest = w, n, expires
 		}
 	}
 	return place

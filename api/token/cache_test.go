@@ -2,6 +2,7 @@ package token
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,9 +19,15 @@ func cached(t testing.TB, k *Keyring, id string, life time.Duration) *Entry[stri
 	return &Entry[string]{Token: text, Expires: expires.UnixMilli(), Value: id}
 }
 
+// ownerOf returns the owner of a test's token: its value up to the underscore.
+func ownerOf(value *string) string {
+	owner, _, _ := strings.Cut(*value, "_")
+	return owner
+}
+
 func TestTokenCacheIsBoundedAndKeepsTheNewest(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](64)
+	c := NewCache(64, ownerOf)
 	now := testTime.UnixMilli()
 	const n = 1000
 	for i := range n {
@@ -39,7 +46,7 @@ func TestTokenCacheIsBoundedAndKeepsTheNewest(t *testing.T) {
 
 func TestTokenCacheNeverFindsAnExpiredToken(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](8)
+	c := NewCache(8, ownerOf)
 	token := cached(t, k, "task_1", time.Hour)
 	c.Put(token, testTime.UnixMilli())
 	if c.Get([]byte(token.Token), token.Expires-1) != &token.Value {
@@ -59,7 +66,7 @@ func TestTokenCacheNeverFindsAnExpiredToken(t *testing.T) {
 // Tokens of tasks that are over would keep their memory for as long as the process runs.
 func TestTokenCacheForgetsWhatHasExpired(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](8)
+	c := NewCache(8, ownerOf)
 	var over *Entry[string]
 	for i := range 6 {
 		over = cached(t, k, fmt.Sprintf("task_%d", i), time.Hour)
@@ -82,7 +89,7 @@ func TestTokenCacheForgetsWhatHasExpired(t *testing.T) {
 
 func TestTokenCacheComparesTheWholeToken(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](8)
+	c := NewCache(8, ownerOf)
 	token := cached(t, k, "task_1", time.Hour)
 	c.Put(token, testTime.UnixMilli())
 	for i := range len(token.Token) {
@@ -101,7 +108,7 @@ func TestTokenCacheComparesTheWholeToken(t *testing.T) {
 
 func TestTokenCacheUnderRaces(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](16)
+	c := NewCache(16, ownerOf)
 	now := testTime.UnixMilli()
 	tokens := make([]*Entry[string], 64)
 	for i := range tokens {
@@ -130,18 +137,16 @@ func TestTokenCacheUnderRaces(t *testing.T) {
 // However many tokens one tenant shows, and however long they are valid, another tenant's tokens stay where they are.
 func TestATenantWithManyTokensDisplacesItsOwn(t *testing.T) {
 	k := testKeys(t)
-	c := NewCache[string](512)
+	c := NewCache(512, ownerOf)
 	now := testTime.UnixMilli()
 	var few []*Entry[string]
 	for i := range 32 {
 		e := cached(t, k, fmt.Sprintf("few_%d", i), time.Hour)
-		e.Owner = "few"
 		c.Put(e, now)
 		few = append(few, e)
 	}
 	for i := range 5_000 {
 		e := cached(t, k, fmt.Sprintf("many_%d", i), 2*time.Hour)
-		e.Owner = "many"
 		c.Put(e, now)
 	}
 	lost := 0

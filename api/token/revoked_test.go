@@ -91,7 +91,7 @@ func TestCacheDrops(t *testing.T) {
 	t.Parallel()
 	const n = 20
 	now := testTime.UnixMilli()
-	c, tokens := NewCache[string](1024), make([]*Entry[string], n)
+	c, tokens := NewCache(1024, ownerOf), make([]*Entry[string], n)
 	for i := range n {
 		tokens[i] = cached(t, testKeys(t), string(rune('a'+i)), time.Hour)
 		c.Put(tokens[i], now)

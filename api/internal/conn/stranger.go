@@ -21,6 +21,16 @@ func Known(c net.Conn, h shares.Holder) {
 	}
 }
 
+// Holder returns the tenant and token that a connection belongs to; false: it belongs to none.
+func Holder(c net.Conn) (shares.Holder, bool) {
+	if c, ok := c.(*Conn); ok {
+		if m := c.member.Load(); m != nil && m != surplus {
+			return shares.Holder{Tenant: m.tenant.name, Token: m.name}, true
+		}
+	}
+	return shares.Holder{}, false
+}
+
 // Cut is what a connection reads that was cut: why it was.
 type Cut struct{ why string }
 
