@@ -41,6 +41,13 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	if scope.Tenant == "" || scope.Workspace == "" {
 		return k // queues are named within a workspace only
 	}
+	lost, err := req.s.tracker.RecentlyLost(req.context(), scope)
+	if err != nil {
+		k.Unread = "the lost workers cannot be read."
+	}
+	for _, w := range lost {
+		v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+	}
 	queues, err := req.s.tracker.QueuesNow(req.context(), scope)
 	if err != nil {
 		k.Unread = "the queues cannot be read."
@@ -51,10 +58,19 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	return k
 }
 
+func lostView(w *tracker.Worker) v1.LostWorker {
+	r := w.Recovery
+	return v1.LostWorker{
+		WorkerID: w.ID, Name: orNull(w.Name), MachineID: w.MachineID, Hostname: orNull(w.Hostname), Queue: w.Queue,
+		LastHeartbeatAt: v1.At(w.LastHeartbeatAt), LostAt: v1.At(w.DeregisteredAt), Reason: string(w.EndReason),
+		Attempts: r.Attempts, Requeued: r.Attempts - r.Failed, Failed: r.Failed - r.Exhausted, Exhausted: r.Exhausted,
+	}
+}
+
 func systemView(is *tracker.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
-		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing),
+		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
 		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
 		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
 		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},

@@ -133,7 +133,7 @@ func (b *bounds) readLarge(ids []string, worker string) {
 	}
 	b.check("look", b.lookAtAll())
 	_, err := b.Verdicts(b.Ctx, tracker.VerdictQuery{Scope: big, Since: 365 * 24 * time.Hour, By: tracker.VerdictGroups})
-	b.check("verdicts", err)
+	b.check("newest", err)
 	var names []tracker.OwnedAttempt
 	for i := range 1000 { // the oldest that are kept, and some before them
 		names = append(names, tracker.OwnedAttempt{TaskID: ids[i%len(ids)], Number: i / len(ids)})

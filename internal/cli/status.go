@@ -260,17 +260,45 @@ func (s *session) findings(who string, all []v1.Finding) {
 	fmt.Fprintln(s.W)
 }
 
+// mostLostWorkers is how many lost workers are shown.
+const mostLostWorkers = 5
+
+func (st *state) showLostWorkers(s *session) {
+	if st.System == nil {
+		return
+	}
+	lost := st.System.RecentlyLost
+	for _, w := range lost[:min(mostLostWorkers, len(lost))] {
+		last := "no heartbeat"
+		if !w.LastHeartbeatAt.IsZero() {
+			last = "last heartbeat " + output.Age(w.LastHeartbeatAt.Time, s.now()).Text + " ago"
+		}
+		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, called(w.Name), output.Clean(w.MachineID),
+			output.Clean(w.Queue), output.Age(w.LostAt.Time, s.now()).Text, w.Reason, last, output.Count(w.Attempts, "attempt"))
+		if w.Attempts > 0 {
+			fmt.Fprintf(s.W, ", %d requeued, %d failed, %d out of retries", w.Requeued, w.Failed, w.Exhausted)
+		}
+		fmt.Fprintln(s.W)
+	}
+	if more := len(lost) - mostLostWorkers; more > 0 {
+		fmt.Fprintf(s.W, "  and %d more workers: lubdub status -o json\n", more)
+	}
+}
+
 // mostLosses is how many groups of losses are told.
 const mostLosses = 5
 
 func (st *state) showLost(s *session) {
+	st.showLostWorkers(s)
 	v := st.verdicts
 	if v == nil {
 		fmt.Fprintln(s.W, unknown)
 		return
 	}
-	if v.Total == 0 {
+	if v.Total == 0 && (st.System == nil || len(st.System.RecentlyLost) == 0) {
 		fmt.Fprintln(s.W, "  Nothing.")
+	}
+	if v.Total == 0 {
 		return
 	}
 	fmt.Fprintf(s.W, "  %s ended by Lubdub.\n", output.Count(v.Total, "attempt"))

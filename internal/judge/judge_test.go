@@ -83,6 +83,11 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"refused": {func(k *Known) {
 			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Beats: 1000, Refused: map[string]int64{"overloaded": 20}}})
 		}, "refusals", v1.SeverityFail, "2.0 beats a second are turned away, beside 100.0"},
+		"lost a while ago": {func(k *Known) {
+			k.System.RecentlyLost = []v1.LostWorker{{WorkerID: "wkr_1", Name: text("mailer-1"), MachineID: "host-7", Queue: "mail",
+				Reason: "HEARTBEAT_TIMEOUT", Attempts: 4, Requeued: 3, Exhausted: 1}}
+		}, "recently-lost", v1.SeverityWarn,
+			"1 worker lost in the last hour with 4 attempts (3 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, queue mail."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
 			"p99 of live tasks come to 85 % of their timeout"},
@@ -115,6 +120,9 @@ func TestWhatIsOrdinaryIsWell(t *testing.T) {
 		"a lag that passed": func(k *Known) {
 			k.Stats.Series = series(6, v1.StatsStep{SweepLagMs: 900})
 			k.Stats.Series.Steps[5].SweepLagMs = 10
+		},
+		"an idle worker that was replaced": func(k *Known) {
+			k.System.RecentlyLost = []v1.LostWorker{{WorkerID: "wkr_1", Reason: "SUPERSEDED"}}
 		},
 		"a lag that began": func(k *Known) { k.Stats.Series = series(5, v1.StatsStep{SweepLagMs: 900}) },
 		"refusals that concern their workers": func(k *Known) {

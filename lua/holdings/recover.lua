@@ -7,13 +7,14 @@
 --   5 its silence ms or '', 6 its timeout ms or '', 7 why it has them no longer or '', 8 ms since its last beat that
 --   did not count or '', 9 1 when the mass expiry brake had spared it, else '', 10 since when they could have been taken,
 --   wall ms or '', then scope, id and entry in held for each task
--- Reply: for each task 0 (not taken), 1 (failed) or 2 (requeued)
+-- Reply: for each task 0 (not taken), 1 (failed), 2 (requeued) or 7 (failed, as its retries are used up)
 -- Cost: O(log n) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/ending.lua
 --#include lib/bulk.lua
+local EXHAUSTED = 7
 local L = shard_time(CLOCK)
 local function given(i) return ARGV[i] ~= '' and ARGV[i] or nil end
 local v = {outcome = 'LOST', reason = 'WORKER_LOST', lag = math.max(0, now - (given(10) or now)), sweeper = ARGV[1],
@@ -27,7 +28,8 @@ for n = 1, (#ARGV - 10) / 3 do
   local result = 0
   if redis.call('ZSCORE', HELD, entry) then
     if f and (f.s == 'D' or f.s == 'R') and held_by(task) and held_entry(task) == entry then
-      result = verdict(task, v, tonumber(ARGV[2]))
+      local took, exhausted = verdict(task, v, tonumber(ARGV[2]))
+      result = exhausted and EXHAUSTED or took
     else -- an entry that nothing stands behind
       write('ZREM', HELD, entry)
     end

@@ -1,7 +1,8 @@
 -- Purpose: ticks a shard off a worker's recovery, and ends the recovery with the last one.
 -- Guarantees: a shard is ticked off once; the end is told once.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:recoveries, 3 …:recovery:<scope>/<id>, 4 …:worker:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 shard that is done, 4 attempts taken there, 5 how many of these failed for good
+-- ARGV: 1 scope, 2 id, 3 shard that is done, 4 attempts taken there, 5 how many of these failed for good, 6 how many of
+--   those because their retries are used up
 -- Reply: {1 when the recovery is over, else 0; then: attempts taken in all shards, how many of these failed, ms since the
 --   worker's end, or ''}
 -- Cost: O(log n)
@@ -14,6 +15,7 @@ local f = redis.call('HMGET', KEYS[4], 'm', 'q', 'e')
 if f[1] then
   taken = redis.call('HINCRBY', KEYS[4], 'rt', taken)
   if failed > 0 then redis.call('HINCRBY', KEYS[4], 'rf', failed) end
+  if tonumber(ARGV[6]) > 0 then redis.call('HINCRBY', KEYS[4], 'rx', ARGV[6]) end
   failed = tonumber(redis.call('HGET', KEYS[4], 'rf') or 0)
 end
 if redis.call('EXISTS', KEYS[3]) == 1 then return {0} end

@@ -93,7 +93,8 @@ local function retry_mark(after, exhausted) return after and '1' or exhausted an
 -- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable,
 -- loss, forgiven (ms of its silence that do not count since the primary changed), uncounted (it is tried again at once and
 -- nothing is held against it); of one that was lost with its worker, what is known of that: worker_reason, last beat wall
--- ms, silent ms, credit ms, spared by the brake. Returns 2 when the task was requeued, else 1.
+-- ms, silent ms, credit ms, spared by the brake. Returns 2 when the task was requeued, else 1, and whether that is because
+-- its retries are used up.
 local function verdict(task, v, retention)
   local f = task.f
   actor = v.sweeper
@@ -132,5 +133,5 @@ local function verdict(task, v, retention)
   end
   finish(task, 'F', v.reason, retention)
   emit(task, 'task.failed', data)
-  return 1
+  return 1, exhausted
 end

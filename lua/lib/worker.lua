@@ -9,7 +9,8 @@
 --   registered; e since when it is offline; r why it is offline; gr reason that was given for that; dr reason that
 --   was given for its drain; ds when its drain began; dd deadline of its drain; dt 1: it knows of its drain; md 1:
 --   it drains with its machine, w: it registered on a drained one and waits, draining; ll 1: its lost tasks count as
---   losses; rt attempts recovered from it; rf how many of these failed for good; ls when it was last selected; hb how
+--   losses; rt attempts recovered from it; rf how many of these failed for good; rx how many of those had used up
+--   their retries; ls when it was last selected; hb how
 --   many attempts it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its
 --   identity was last taken over, newest first, comma-separated; st when that was told; br when the mass expiry brake
 --   spared it, shard time; si how long it had been silent when it ended, ms; lg how long its end had been due, ms; co
@@ -61,8 +62,11 @@ local function count_machine(members, status)
 end
 
 -- What WORKERS has for counts and lists behind the names of all scopes: machines by status, {<scope>/m/<status>/<machine>,
--- workers that are late, |<scope>/<worker>, and workers by queue (lib/queueentry.lua).
+-- workers that are late, |<scope>/<worker>, workers by queue (lib/queueentry.lua), and workers that were lost,
+-- ~<scope>/<ended wall ms>/<worker>.
 local function machine_entry(scope, status, machine) return '{' .. scope .. '/m/' .. status .. '/' .. machine end
+
+local function lost_entry(w) return '~' .. w.scope .. '/' .. string.format('%013.0f', w.f.e) .. '/' .. w.id end
 
 local function forget_machine(scope, machine)
   redis.call('ZREM', WORKERS, scope .. '/M/' .. machine, machine_entry(scope, 'N', machine), machine_entry(scope, 'D', machine),
@@ -163,7 +167,11 @@ local function retire(w, v)
   redis.call('HSET', w.key, 'e', now, 'r', v.reason)
   if f.bl then redis.call('HSET', w.key, 'si', string.format('%.0f', shard_time(CLOCK) - f.bl)) end
   if v.lag then redis.call('HSET', w.key, 'lg', string.format('%.0f', v.lag)) end
-  if v.loss then redis.call('HSET', w.key, 'll', 1) end
+  if v.loss then
+    redis.call('HSET', w.key, 'll', 1)
+    f.e = now
+    redis.call('ZADD', WORKERS, 0, lost_entry(w))
+  end
   redis.call('ZREM', WORKERBEATS, w.name)
   redis.call('ZREM', WORKERS, '|' .. w.name)
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)

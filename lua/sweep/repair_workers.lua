@@ -105,6 +105,7 @@ local function check(w)
     return
   end
   remove(w, 'stray_look', WORKERBEATS, w.name)
+  if f.ll and f.e then relist(lost_entry(w)) end
   ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + retention), 'x:' .. w.name)
   local entered, left = redis.call('ZSCORE', RECOVERIES, w.name), redis.call('SCARD', w.recovery)
   if entered and left == 0 then -- nobody would find anything to do, nor ever tick the last shard off
@@ -127,7 +128,10 @@ for n = 1, (#ARGV - 2) / 5 do
     if kind == 'workerdue' and (letter == 'g:' and w.f.s ~= 'D' or letter == 'x:' and w.f.s ~= 'F') then
       remove(w, 'stray_due', WORKERDUE, entry)
     end
-    if string.sub(entry, 1, 1) == '}' and entry ~= queue_entry(w) then unlist(entry) end
+    local listed = string.sub(entry, 1, 1)
+    if listed == '}' and entry ~= queue_entry(w) or listed == '~' and not (w.f.ll and w.f.e and entry == lost_entry(w)) then
+      unlist(entry)
+    end
     check(w)
   else
     w.f = {m = machine}
@@ -136,7 +140,7 @@ for n = 1, (#ARGV - 2) / 5 do
       check_machine(w)
     else
       unlist('|' .. w.name)
-      if string.sub(entry, 1, 1) == '}' then unlist(entry) end
+      if string.find(entry, '^[}~]') then unlist(entry) end
       for _, s in ipairs(LETTERS) do remove(w, 'stray_worker', WORKERS, scope .. '/' .. s .. '/' .. id) end
       if kind ~= 'workers' and (kind ~= 'recoveries' or redis.call('SCARD', w.recovery) == 0) then
         remove(w, 'stray_' .. kind, SETS[kind], entry)

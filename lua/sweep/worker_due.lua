@@ -33,7 +33,7 @@ for n = 1, (#ARGV - 3) / 5 do
       end
     elseif kind == 'x' and (not f or f.s == 'F') and not redis.call('ZSCORE', RECOVERIES, w.name) then
       if f then
-        redis.call('ZREM', WORKERS, scope .. '/F/' .. id, queue_entry(w))
+        redis.call('ZREM', WORKERS, scope .. '/F/' .. id, queue_entry(w), f.e and lost_entry(w) or '')
         redis.call('ZREM', w.members, 'F/' .. id)
         redis.call('DEL', w.key, w.reserved)
         if redis.call('ZCARD', w.members) == 0 then

@@ -78,12 +78,16 @@ func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e
 			continue
 		}
 		for _, took := range readRecover(c.Reply) {
-			if took == schema.TookFailed || took == schema.TookRequeued {
-				s.CountEnd(model.WorkerLost, took == schema.TookRequeued)
-				all.attempts++
-			}
-			if took == schema.TookFailed {
+			switch took {
+			case schema.TookExhausted:
+				all.exhausted++
+				fallthrough
+			case schema.TookFailed:
 				all.failed++
+				fallthrough
+			case schema.TookRequeued:
+				all.attempts++
+				s.CountEnd(model.WorkerLost, took == schema.TookRequeued)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 		}
 		var part recovered
 		done, part, err = s.recoverShard(ctx, shard, rec)
-		here.attempts, here.failed = here.attempts+part.attempts, here.failed+part.failed
+		here.attempts, here.failed, here.exhausted = here.attempts+part.attempts, here.failed+part.failed, here.exhausted+part.exhausted
 		if err != nil {
 			return here.attempts, err
 		}

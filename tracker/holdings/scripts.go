@@ -180,11 +180,13 @@ func readRecover(r store.Reply) []int64 {
 func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard int, took recovered) *store.Call {
 	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
 	return store.NewCall(r.Shard, s.scripts.recoveryDone,
-		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, took.attempts, took.failed)
+		[]string{k.Events, k.Recoveries, k.Recovery(name), k.Worker(name)}, r.Scope.String(), r.ID, shard, took.attempts, took.failed,
+		took.exhausted)
 }
 
-// recovered is how many attempts were taken from a worker, and how many of these failed for good.
-type recovered struct{ attempts, failed int }
+// recovered is how many attempts were taken from a worker, how many of these failed for good, and how many of those because their
+// retries were used up.
+type recovered struct{ attempts, failed, exhausted int }
 
 // recoveryDone is what recovery_done.lua answers.
 type recoveryDone struct {
@@ -195,7 +197,7 @@ type recoveryDone struct {
 
 func readRecoveryDone(r store.Reply) recoveryDone {
 	return recoveryDone{
-		over: r.Int(0) == 1, all: recovered{int(r.Int(1)), int(r.Int(2))}, since: schema.Duration(r.Str(3), notKept),
+		over: r.Int(0) == 1, all: recovered{attempts: int(r.Int(1)), failed: int(r.Int(2))}, since: schema.Duration(r.Str(3), notKept),
 	}
 }
 

@@ -234,6 +234,7 @@ type Worker struct {
 	LastHeartbeatAt time.Time     // zero: none on record
 	Silent          time.Duration // since then, without outages
 	DeregisteredAt  time.Time     // zero: it is not OFFLINE
+	Recovery        Recovery      // of what it held when it ended
 	DrainDeadline   time.Time     // zero: none
 	Cordon          *Cordon       // nil: it is not cordoned
 
@@ -248,6 +249,13 @@ type Worker struct {
 	LastSelected time.Time
 	Elsewhere    int       // of ActiveCount, what it did not claim
 	ReadAt       time.Time // by Redis's clock
+}
+
+// Recovery is what became of the attempts that a worker held when it ended. The others were requeued.
+type Recovery struct {
+	Attempts  int // taken from it
+	Failed    int // of these, tasks that failed for good
+	Exhausted int // of those, tasks that had retries and have used them up
 }
 
 // Cordon keeps a worker from taking anything new.

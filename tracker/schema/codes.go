@@ -31,6 +31,7 @@ const (
 	TookRemoved
 	TookPlaceless
 	TookNeedsRun
+	TookExhausted // failed, as its retries are used up
 )
 
 // StateOf reads a state as it is stored: by its first letter; "" when there is none such.

@@ -103,6 +103,7 @@ const (
 	WorkerLosses        = "ll" // 1: its lost tasks count as losses
 	WorkerRecovered     = "rt" // attempts recovered from it
 	WorkerRecoverFailed = "rf" // how many of these failed for good
+	WorkerExhausted     = "rx" // how many of those had used up their retries
 	WorkerSelected      = "ls" // when it was last selected
 	WorkerHeld          = "hb" // how many attempts it holds at most
 	WorkerReservations  = "hg" // reservations that have ended

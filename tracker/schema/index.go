@@ -27,6 +27,7 @@ const (
 	MachineByStatus = "{" // <scope>/m/<status letter>/<machine>
 	LateWorker      = "|" // <scope>/<worker>
 	WorkerOfQueue   = "}" // <scope>/<queue>/<status letter>/<ability>/<worker>
+	LostWorker      = "~" // <scope>/<ended wall ms>/<worker>
 )
 
 // Cordoned is the status letter, among workers by queue, of one that is ONLINE and cordoned.

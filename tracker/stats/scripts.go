@@ -13,13 +13,13 @@ import (
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	counts, fleet, levels, report, scopes, shards, silent, steps, verdicts *lua.Script
+	counts, fleet, levels, report, scopes, shards, silent, steps, newest *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		counts: set.Get("counts"), fleet: set.Get("fleet"), levels: set.Get("levels"), report: set.Get("report"), scopes: set.Get("scopes"),
-		shards: set.Get("shards"), silent: set.Get("silent"), steps: set.Get("steps"), verdicts: set.Get("verdicts"),
+		shards: set.Get("shards"), silent: set.Get("silent"), steps: set.Get("steps"), newest: set.Get("newest"),
 	}
 }
 
@@ -204,8 +204,17 @@ const verdictsAtOnce = 1000
 
 // verdictsCall lists verdicts of a scope since a time, from behind; before: an entry, or a time.
 func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, before string) *store.Call {
-	return store.NewCall(shard, s.scripts.verdicts, []string{s.store.Keys[shard].Index}, scope.String(), schema.Sortable(since), before,
-		verdictsAtOnce)
+	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Index}, schema.VerdictEntry+scope.String()+"/",
+		schema.Sortable(since), before, verdictsAtOnce)
 }
 
 func readVerdicts(re store.Reply) []string { return re.Strings() }
+
+// lostCall lists the workers of a shard that a scope has lost since a time, newest first.
+func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store.Call {
+	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Workers}, schema.LostWorker+scope.String()+"/",
+		schema.Sortable(since), never, MaxLostWorkers)
+}
+
+// readLost returns the names of the workers, each behind the time of its loss.
+func readLost(re store.Reply) []string { return re.Strings() }

@@ -124,9 +124,10 @@ func (s *Service) group(scope model.Scope, entries []schema.Verdict, by []string
 	return found[:min(len(found), maxVerdictGroups)]
 }
 
+const never = "9999999999999" // a time as entries have it, after all others
+
 // verdictsSince reads the verdicts of every shard page by page, newest first.
 func (s *Service) verdictsSince(ctx context.Context, q *VerdictQuery, since time.Time) (found []schema.Verdict, truncated bool, err error) {
-	const never = "9999999999999"
 	before, read := map[int]string{}, 0
 	for shard := range s.store.Keys {
 		before[shard] = never

@@ -101,7 +101,7 @@ func ofWorkerDue(entry string, shard int) (workerEntry, bool) {
 }
 
 // ofWorkerIndex reads <scope>/<status letter>/<worker>, <scope>/M/<machine>, {<scope>/m/<status letter>/<machine>,
-// |<scope>/<worker> or }<scope>/<queue>/<status letter>/<ability>/<worker>.
+// |<scope>/<worker>, ~<scope>/<ended wall ms>/<worker> or }<scope>/<queue>/<status letter>/<ability>/<worker>.
 func ofWorkerIndex(entry string, shard int) (workerEntry, bool) {
 	name, kind := strings.TrimLeft(entry, schema.IndexKinds), entry[:min(1, len(entry))]
 	e, ok := workerNamed(name, "workers", entry, shard)
@@ -112,6 +112,10 @@ func ofWorkerIndex(entry string, shard int) (workerEntry, bool) {
 		p := strings.Split(e.ref.ID, "/")
 		e.ref.ID = p[len(p)-1]
 		return e, ok && len(p) == 4
+	case schema.LostWorker:
+		_, id, cut := strings.Cut(e.ref.ID, "/")
+		e.ref.ID = id
+		return e, ok && cut
 	case schema.MachineByStatus:
 		_, machine, cut := strings.Cut(strings.TrimPrefix(e.ref.ID, "m/"), "/")
 		e.ref.ID, e.ref.Machine, e.ref.Lineage, e.ref.Identity = "", machine, machine, machine

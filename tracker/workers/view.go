@@ -85,13 +85,17 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		TotalFailed:    schema.ParseInt(f[schema.WorkerFailed]),
 		RegisteredAt:   schema.ParseMillis(f[schema.WorkerRegistered]),
 		DeregisteredAt: schema.ParseMillis(f[schema.WorkerEnded]),
-		DrainDeadline:  schema.ParseMillis(f[schema.WorkerDrainDeadline]),
-		Interval:       schema.Duration(f[schema.WorkerInterval], 0),
-		Timeout:        schema.Duration(f[schema.WorkerTimeout], 0),
-		Lineage:        f[schema.WorkerLineage],
-		Identity:       f[schema.WorkerIdentity],
-		LastSelected:   schema.ParseMillis(f[schema.WorkerSelected]),
-		ReadAt:         now,
+		Recovery: model.Recovery{
+			Attempts: int(schema.ParseInt(f[schema.WorkerRecovered])), Failed: int(schema.ParseInt(f[schema.WorkerRecoverFailed])),
+			Exhausted: int(schema.ParseInt(f[schema.WorkerExhausted])),
+		},
+		DrainDeadline: schema.ParseMillis(f[schema.WorkerDrainDeadline]),
+		Interval:      schema.Duration(f[schema.WorkerInterval], 0),
+		Timeout:       schema.Duration(f[schema.WorkerTimeout], 0),
+		Lineage:       f[schema.WorkerLineage],
+		Identity:      f[schema.WorkerIdentity],
+		LastSelected:  schema.ParseMillis(f[schema.WorkerSelected]),
+		ReadAt:        now,
 	}
 	schema.Unmarshal(f[schema.WorkerLabels], &w.Labels)
 	if since := f[schema.WorkerCordoned]; since != "" {

@@ -137,10 +137,34 @@ type System struct {
 	Webhooks   SystemWebhooks   `json:"webhooks"`
 	// DifferingSettings names the settings that are not the same on all replicas and should be.
 	DifferingSettings []string `json:"differingSettings"`
+	// RecentlyLost are the workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the
+	// scope is not one workspace.
+	RecentlyLost []LostWorker `json:"recentlyLost"`
 	// Summary is whether it is them or us, in a sentence.
 	Summary Summary `json:"summary"`
 	// Findings are what it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
 	Findings []Finding `json:"findings"`
+}
+
+// LostWorker is a worker that ended without having been asked to, and what became of the tasks that it held.
+type LostWorker struct {
+	WorkerID  string  `json:"workerId"`
+	Name      *string `json:"name"`
+	MachineID string  `json:"machineId"`
+	Hostname  *string `json:"hostname"`
+	Queue     string  `json:"queue"`
+	// LastHeartbeatAt is null when it never sent one.
+	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
+	LostAt          Time `json:"lostAt"`
+	// Reason is HEARTBEAT_TIMEOUT, SUPERSEDED or FORCED_OFFLINE.
+	Reason string `json:"reason"`
+	// Attempts were taken from it so far; each task is in one of the three counts below.
+	Attempts int `json:"attempts"`
+	Requeued int `json:"requeued"`
+	// Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled.
+	Failed int `json:"failed"`
+	// Exhausted tasks failed because their retries are used up.
+	Exhausted int `json:"exhausted"`
 }
 
 // SystemReplica is one Lubdub process.

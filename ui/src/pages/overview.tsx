@@ -25,6 +25,7 @@ export function Overview(): JSX.Element {
       <Verdict system={system} />
       <Numbers stats={stats} lost={losses.value?.[0]?.total} />
       {stats.workers.late + stats.workers.lost > 0 && <Silent of={stats.workers.late + stats.workers.lost} />}
+      {system.recentlyLost.length > 0 && <RecentlyLost workers={system.recentlyLost} />}
       <Charts rates={stats.rates} />
     </>}</Read>
     <Losses data={losses} />
@@ -59,6 +60,19 @@ function Silent({ of }: { of: number }): JSX.Element {
         { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Version', cell: (w) => w.version ?? <span class="dim">–</span> }]} />
       {of > silent.length && silent.length > 0 && <p class="dim">and {number(of - silent.length)} more</p>}</>;
     }}</Read>
+  </Section>;
+}
+
+function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Element {
+  const rows = workers.slice(0, shown);
+  return <Section title="Recently lost" side={<a href={href('workers', { status: 'OFFLINE' })}>All offline workers</a>}>
+    <Table label="Workers lost in the last hour" rows={rows} id={(w) => w.workerId} none="No worker was lost in the last hour." columns={[
+      { name: 'Lost', cell: (w) => <Age at={w.lostAt} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
+      { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Reason', cell: (w) => w.reason },
+      { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+      { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Attempts', num: true, cell: (w) => number(w.attempts) },
+      { name: 'Requeued', num: true, cell: (w) => number(w.requeued) }, { name: 'Failed', num: true, cell: (w) => number(w.failed + w.exhausted) }]} />
+    {workers.length > rows.length && <p class="dim">and {number(workers.length - rows.length)} more</p>}
   </Section>;
 }
 
