@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test tidy dist test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo demo-sdk build check test tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -24,7 +24,7 @@ demo: build ## the same for about 20 s, then a summary; fails if any verdict was
 demo-sdk: build ## workers of every SDK beside each other: one of each is killed, and the others finish what it held; 20 s; needs python3 and node
 	go run ./internal/sdkdemo -lubdub bin/lubdub
 
-build: ## one static binary: bin/lubdub
+build: ## the static binary bin/lubdub
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/lubdub ./cmd/lubdub
 
 # Nothing but the sources, the Go version and the commit's date goes into these files: whoever builds them again gets the same.
@@ -201,11 +201,14 @@ baselines: # what the benchmark measures Lubdub against; etcd is a module of its
 	go build -trimpath -o bin/baselines/ ./bench/baselines/empty ./bench/baselines/naive ./bench/baselines/autopipeline ./bench/baselines/zadd
 	cd bench/baselines/etcd && GOWORK=off go build -trimpath -o ../../../bin/baselines/etcd .
 
-bench: build baselines deps ## the whole benchmark, beside its baselines, about 20 minutes; report in bin/report/
-	bin/lubdub bench --report bin/report/ $(BENCHFLAGS)
+build-bench: build baselines # the benchmark, next to what it measures
+	CGO_ENABLED=0 go build -trimpath -o bin/lubdub-bench ./cmd/lubdub-bench
 
-bench-quick: build baselines deps ## the same with small counts, a minute or two
-	bin/lubdub bench --quick --report bin/report/quick $(BENCHFLAGS)
+bench: build-bench deps ## the whole benchmark with its baselines, about 20 minutes; report in bin/report/
+	bin/lubdub-bench --report bin/report/ $(BENCHFLAGS)
+
+bench-quick: build-bench deps ## the same with small counts, a minute or two
+	bin/lubdub-bench --quick --report bin/report/quick $(BENCHFLAGS)
 
 bench-sdks: build deps-node deps-python ## what the SDKs cost the processes that use them: beats of what is tracked or held, reports of progress, tasks with nothing to do; 6 minutes
 	go test -run '^$$' -bench 'NoOp/worker-to-bare|BeatOfTenThousand' ./sdk/go/worker
@@ -214,9 +217,9 @@ bench-sdks: build deps-node deps-python ## what the SDKs cost the processes that
 	python3 sdk/python/tools/speed.py
 	cd sdk/typescript && npm ci --loglevel error --no-audit --no-fund && npm run build && npm run bench
 
-results: ## keep the report of 'make bench' in bench/results; README, costs and docs/capacity.md take their figures from it
+results: ## replace bench/results by the report of 'make bench'; README, costs and docs/capacity.md take their figures from it
 	@result=$$(go run ./bench/publish $(RESULTSFLAGS) bin/report/bench) && \
-	go run ./cmd/lubdub plan --costs "$$result" --write-costs internal/capacity/costs.json && \
+	go run ./cmd/lubdub-bench costs "$$result" > internal/capacity/costs.json && \
 	go test ./cmd/lubdub -run '^TestCapacityDocument$$' -update-capacity && \
 	echo "kept as $$result; commit it with README.md, docs/capacity.md and internal/capacity/costs.json"
 

@@ -91,7 +91,7 @@ func (o *Options) validate() error {
 		s := find(name)
 		switch {
 		case s == nil:
-			refuse("there is no scenario %q; 'lubdub bench --list' lists them", name)
+			refuse("there is no scenario %q; 'lubdub-bench --list' lists them", name)
 		case o.URL != "" && s.needs > aDeployment:
 			refuse("scenario %s starts processes of its own, so it does not go with --url", name)
 		case o.RedisURL != "" && s.needs > aRedis:

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,10 +12,10 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// results is the folder of kept reports, from the repository's root.
+// results is the folder of the committed result, from the repository's root.
 const results = "bench/results"
 
-// publish copies a report to the results under a root and shows it in the README there.
+// publish replaces the result under a root by the summary of a report, its page and its picture, and shows it in the README there.
 func publish(root, prefix string, trial bool) (kept string, err error) {
 	r, err := report.ReadFile(prefix + ".json")
 	if err != nil {
@@ -30,7 +31,14 @@ func publish(root, prefix string, trial bool) (kept string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	for _, ext := range []string{".json", ".html", ".svg"} {
+	old, _, err := report.Newest(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := write(filepath.Join(folder, r.Name+".json"), r.WriteSummary); err != nil {
+		return "", err
+	}
+	for _, ext := range []string{".html", ".svg"} {
 		text, err := os.ReadFile(prefix + ext)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, r.Name+ext), text, 0o644)
@@ -40,12 +48,12 @@ func publish(root, prefix string, trial bool) (kept string, err error) {
 		}
 	}
 	kept = path.Join(results, r.Name+".json")
-	_, newest, err := report.Newest(folder)
-	if err != nil {
-		return "", err
-	}
-	if newest.Name != r.Name {
-		return "", fmt.Errorf("%s holds a newer report, %s; remove it, or take that one", results, newest.Name)
+	if before := strings.TrimSuffix(old, ".json"); old != "" && filepath.Base(before) != r.Name {
+		for _, ext := range []string{".json", ".html", ".svg"} {
+			if err := os.Remove(before + ext); err != nil {
+				return "", err
+			}
+		}
 	}
 	readme := filepath.Join(root, "README.md")
 	text, err := os.ReadFile(readme)
@@ -78,4 +86,12 @@ func worthKeeping(r *report.Report) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func write(path string, content func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(f), f.Close())
 }

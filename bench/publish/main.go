@@ -1,5 +1,5 @@
-// Command publish keeps a report of the benchmark in bench/results and shows it in the README. It prints the file
-// that the report's JSON is kept in.
+// Command publish replaces the result in bench/results by a report of the benchmark and shows it in the README. It prints the path
+// of the summary.
 package main
 
 import (

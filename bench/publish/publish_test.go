@@ -30,27 +30,25 @@ func TestReadmeShowsTheNewestResult(t *testing.T) {
 	}
 }
 
-// Every kept report has the name of its files, and its page and picture beside it.
-func TestResultsAreWhole(t *testing.T) {
-	files, err := filepath.Glob("../results/*.json")
+// One result is committed: a small summary with its page and picture.
+func TestTheResultIsWhole(t *testing.T) {
+	files, err := filepath.Glob("../results/*")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v %v", files, err)
+	}
+	path, r, err := report.Newest("../results")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		r, err := report.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if filepath.Base(file) != r.Name+".json" {
-			t.Errorf("%s is the report %s", file, r.Name)
-		}
-		if err := worthKeeping(r); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-		for _, ext := range []string{".html", ".svg"} {
-			if _, err := os.Stat(strings.TrimSuffix(file, ".json") + ext); err != nil {
-				t.Error(err)
-			}
+	if err := worthKeeping(r); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() > 200<<10 || filepath.Base(path) != r.Name+".json" {
+		t.Errorf("%s is the report %s, %v %v", path, r.Name, info, err)
+	}
+	for _, ext := range []string{".html", ".svg"} {
+		if _, err := os.Stat(strings.TrimSuffix(path, ".json") + ext); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -70,7 +68,7 @@ func scratch(t *testing.T, r *report.Report) (root, prefix string) {
 	t.Helper()
 	root = t.TempDir()
 	prefix = filepath.Join(root, "bench")
-	write(t, filepath.Join(root, "README.md"), "# Title\n\n"+begin+"what was before\n"+end+"\nthe rest\n")
+	writeText(t, filepath.Join(root, "README.md"), "# Title\n\n"+begin+"what was before\n"+end+"\nthe rest\n")
 	f, err := os.Create(prefix + ".json")
 	if err != nil {
 		t.Fatal(err)
@@ -78,12 +76,12 @@ func scratch(t *testing.T, r *report.Report) (root, prefix string) {
 	if err := r.WriteJSON(f); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	write(t, prefix+".html", "a page")
-	write(t, prefix+".svg", "a picture")
+	writeText(t, prefix+".html", "a page")
+	writeText(t, prefix+".svg", "a picture")
 	return root, prefix
 }
 
-func write(t *testing.T, path, text string) {
+func writeText(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -119,13 +117,20 @@ func TestPublish(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, older := scratch(t, func() *report.Report {
-		r := sample()
-		r.Name, r.StartedAt = "2026-01-30-0000000", r.StartedAt.Add(-24*time.Hour)
-		return r
-	}())
-	if _, err := publish(root, older, false); err == nil || !strings.Contains(err.Error(), "newer report, 2026-01-31-1a2b3c4") {
-		t.Errorf("an older report was published: %v", err)
+	r := sample()
+	r.Name, r.StartedAt = "2026-02-01-0000000", r.StartedAt.Add(24*time.Hour)
+	r.Scenarios = []report.Scenario{{Name: "single", Runs: []report.Run{{Latency: &report.Quantiles{Count: 1, Curve: make([]report.CurvePoint, 100)}}}}}
+	_, next := scratch(t, r)
+	if _, err := publish(root, next, false); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := filepath.Glob(filepath.Join(root, results, "*"))
+	if err != nil || len(kept) != 3 {
+		t.Fatalf("there are %v %v", kept, err)
+	}
+	_, summary, err := report.Newest(filepath.Join(root, results))
+	if err != nil || summary.Name != r.Name || summary.Scenarios[0].Runs[0].Latency.Count != 1 || summary.Scenarios[0].Runs[0].Latency.Curve != nil {
+		t.Errorf("the summary is %+v %v", summary, err)
 	}
 }
 

@@ -29,7 +29,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 }
 
 // ErrNoPicture is the answer to a report of which no picture can be drawn.
-var ErrNoPicture = errors.New("the report has no CPU per beat of two programs side by side; run lubdub bench with a scenario that has " +
+var ErrNoPicture = errors.New("the report has no CPU per beat of two programs side by side; run lubdub-bench with a scenario that has " +
 	"baselines")
 
 // WriteSVG writes the one picture of a report: CPU per beat of each way that ran side by side with another.

@@ -22,7 +22,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Dev     devCmd     `cmd:"" help:"Try Lubdub: server, embedded Redis and a simulated fleet in one process."`
 	Token   tokenCmd   `cmd:"" help:"Print a control token, tell what one says, take tokens back."`
-	Bench   benchCmd   `cmd:"" help:"Measure Lubdub on this machine, beside baselines, or load a deployment of your own."`
+	Bench   benchCmd   `cmd:"" hidden:"" passthrough:"" help:"Moved to lubdub-bench."`
 	Plan    planCmd    `cmd:"" help:"Tell what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
 	Metrics metricsCmd `cmd:"" help:"Explain the metrics."`

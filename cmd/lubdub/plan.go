@@ -32,10 +32,9 @@ type planCmd struct {
 	RedisMemory string        `default:"32GiB" placeholder:"SIZE" help:"Memory of a Redis server."`
 	RoundTrip   time.Duration `default:"1ms" help:"Round trip between API and Redis."`
 
-	JSON       bool   `name:"json" help:"Print JSON instead of text."`
-	Costs      string `placeholder:"FILE" help:"Reckon with the costs in this report of 'lubdub bench', such as one of your own machine."`
-	ShowCosts  bool   `help:"Print the measured costs and end."`
-	WriteCosts string `placeholder:"FILE" help:"Write the costs, as taken from --costs, to this file and end."`
+	JSON      bool   `name:"json" help:"Print JSON instead of text."`
+	Costs     string `placeholder:"FILE" help:"Use these costs, such as those of your own machine that 'lubdub-bench costs REPORT' prints."`
+	ShowCosts bool   `help:"Print the measured costs and end."`
 }
 
 func (*planCmd) Help() string {
@@ -51,16 +50,6 @@ func (c *planCmd) Run(a *app) error {
 	}
 	if c.ShowCosts {
 		return costs.WriteTable(a.stdout)
-	}
-	if c.WriteCosts != "" {
-		if c.Costs == "" {
-			return &mistake{fmt.Errorf("--write-costs needs the report to take them from: add --costs FILE")}
-		}
-		text, err := json.MarshalIndent(costs, "", "  ")
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(c.WriteCosts, append(text, '\n'), 0o644)
 	}
 	fleet, err := c.fleet()
 	if err != nil {
@@ -86,7 +75,11 @@ func (c *planCmd) costs() (*capacity.Costs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--costs: %w", err)
 	}
-	return capacity.Read(c.Costs, text)
+	costs, err := capacity.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("--costs %s: %w", c.Costs, err)
+	}
+	return costs, nil
 }
 
 // fleet puts the flags together. Those that depend on each other have their defaults here.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,8 +62,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"--tasks 1M --batch 5000":              "a request takes 1 to 1000 beats",
 		"--tasks 1M --interval 30":             "--interval",
 		"--tasks 1M --costs /nowhere.json":     "no such file",
-		"--tasks 1M --costs plan_test.go":      "neither a report of lubdub bench nor costs",
-		"--write-costs /nowhere/c.json":        "--write-costs needs the report",
+		"--tasks 1M --costs plan_test.go":      "not the output of 'lubdub-bench costs REPORT'",
 		"--tasks 1M --batch 10 --headroom 95%": "a headroom of 0.95 is out of bounds",
 	} {
 		code, stdout, stderr := command(nil, append([]string{"plan"}, strings.Fields(args)...)...)
@@ -114,14 +112,9 @@ func TestPlanFlagsReachThePlan(t *testing.T) {
 	}
 }
 
-func TestPlanWritesCosts(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "costs.json")
-	code, stdout, stderr := command(nil, "plan", "--costs", "../../internal/capacity/costs.json", "--write-costs", path)
-	if code != exitOK || stdout+stderr != "" {
-		t.Fatalf("%d %q %q", code, stdout, stderr)
-	}
+func TestPlanByCostsOfAFile(t *testing.T) {
 	_, built, _ := command(nil, "plan", "--tasks", "10M")
-	code, own, stderr := command(nil, "plan", "--tasks", "10M", "--costs", path)
+	code, own, stderr := command(nil, "plan", "--tasks", "10M", "--costs", "../../internal/capacity/costs.json")
 	if code != exitOK || own != built {
 		t.Errorf("%d %s\n%s\n%s", code, stderr, own, built)
 	}

@@ -77,6 +77,7 @@ var rules = []rule{
 		"the live view knows its source only"},
 	{"internal/judge", []string{module + "/tracker", module + "/api", module + "/internal", module + "/sdk/go/client", "github.com/redis"},
 		"a judgement rests on what the API tells, and on nothing else"},
+	{"cmd/lubdub", []string{module + "/bench"}, "the benchmark is a program of its own"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
 }
 

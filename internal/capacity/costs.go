@@ -66,18 +66,19 @@ type Growth struct {
 }
 
 // Default returns the costs that are built in.
-func Default() (*Costs, error) { return parseCosts(embedded) }
+func Default() (*Costs, error) { return Parse(embedded) }
 
-func parseCosts(text []byte) (*Costs, error) {
+// Parse reads costs that 'lubdub-bench costs' has printed.
+func Parse(text []byte) (*Costs, error) {
 	var c Costs
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("these are no costs: %w", err)
+		return nil, fmt.Errorf("not the output of 'lubdub-bench costs REPORT': %w", err)
 	}
-	return &c, c.check()
+	return &c, c.Check()
 }
 
-// check refuses costs from which something was left out: a cost of zero would promise a fleet for nothing.
-func (c *Costs) check() error {
+// Check refuses costs from which something was left out: a cost of zero would promise a fleet for nothing.
+func (c *Costs) Check() error {
 	var errs []error
 	positive := map[string]float64{
 		"single.serverMicros": c.Single.ServerMicros, "single.redisMicros": c.Single.RedisMicros,

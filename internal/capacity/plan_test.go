@@ -215,7 +215,7 @@ func TestWorkerBeatsAsMeasured(t *testing.T) {
 		t.Error(advice)
 	}
 	costs.Worker.RedisMicros = 0
-	if err := costs.check(); err == nil || !strings.Contains(err.Error(), "worker.redisMicros") {
+	if err := costs.Check(); err == nil || !strings.Contains(err.Error(), "worker.redisMicros") {
 		t.Errorf("a worker's beat for nothing: %v", err)
 	}
 }

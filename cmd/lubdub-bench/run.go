@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -21,7 +23,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
 
-type benchCmd struct {
+type runCmd struct {
 	Scenario    []string      `placeholder:"NAME" help:"Only these scenarios; --list lists them."`
 	List        bool          `help:"List the scenarios and end."`
 	Quick       bool          `help:"Small counts and one round: a minute or two. Shows that all works; its numbers prove little."`
@@ -33,16 +35,12 @@ type benchCmd struct {
 	Poisson     bool          `help:"Open loops draw their gaps from an exponential distribution instead of keeping them constant."`
 	Cores       int           `default:"2" placeholder:"N" help:"Cores of the servers and of Redis. The generator gets the others, or all share all where fewer than two are left for it, and with 0."`
 	ServerFlag  []string      `placeholder:"FLAG" sep:"none" help:"Give this flag to every Lubdub that is started, such as --server-flag=--shards=4."`
+	Lubdub      string        `placeholder:"PATH" help:"The lubdub binary to measure (lubdub, in the folder of this binary)."`
 	Redis       string        `placeholder:"URL" help:"Use this Redis instead of private ones. It gets the tasks of the benchmark and keeps them."`
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
 	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
 	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, beside this binary)."`
 	Report      string        `placeholder:"PATH" help:"Write PATH.json, PATH.html and PATH.svg, or bench.json and so on when PATH is a folder."`
-}
-
-func (*benchCmd) Help() string {
-	return "Starts Lubdub, Redis and the baselines as processes of its own, loads one after the other over real sockets, and tells CPU per " +
-		"beat, rates, latencies and detection lag. docs/benchmarks.md says how."
 }
 
 // count is a number that may end in k or M.
@@ -65,7 +63,7 @@ func (c *count) UnmarshalText(text []byte) error {
 }
 
 // Run runs the benchmark. An interrupted one still shows what it has.
-func (c *benchCmd) Run(a *app, k *kong.Context) error {
+func (c *runCmd) Run(a *app, k *kong.Context) error {
 	if c.List {
 		return c.list(a)
 	}
@@ -77,8 +75,8 @@ func (c *benchCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return &mistake{err}
 	}
-	o.Command = "lubdub " + withoutSecrets(strings.Join(k.Args, " "))
-	ctx, stop := lifecycle.Signals(context.Background(), a.force)
+	o.Command = "lubdub-bench " + withoutSecrets(strings.Join(k.Args, " "))
+	ctx, stop := lifecycle.Signals(context.Background(), func(os.Signal) { os.Exit(exitFailed) })
 	defer stop()
 	r, err := bench.Run(ctx, o)
 	if r == nil {
@@ -93,10 +91,16 @@ var userInfo = regexp.MustCompile(`://[^@/\s]*@`)
 func withoutSecrets(text string) string { return userInfo.ReplaceAllString(text, "://…@") }
 
 // options fills in what the flags leave open.
-func (c *benchCmd) options(a *app) (bench.Options, error) {
-	program, err := os.Executable()
+func (c *runCmd) options(a *app) (bench.Options, error) {
+	self, err := os.Executable()
 	if err != nil {
-		return bench.Options{}, fmt.Errorf("this program's own file, which serves under load: %w", err)
+		return bench.Options{}, fmt.Errorf("the folder of this program cannot be found, give --lubdub and --baselines: %w", err)
+	}
+	beside := filepath.Dir(self)
+	program := cmp.Or(c.Lubdub, filepath.Join(beside, "lubdub"))
+	version, commit, err := versionOf(program)
+	if err != nil {
+		return bench.Options{}, err
 	}
 	o := bench.Options{
 		Scenarios: c.Scenario, Connections: c.Connections, For: c.For, Rounds: c.Rounds, Tracked: int(c.Tracked),
@@ -113,7 +117,7 @@ func (c *benchCmd) options(a *app) (bench.Options, error) {
 		o.Token = ""
 	}
 	if o.Baselines == "" {
-		o.Baselines = filepath.Join(filepath.Dir(program), "baselines")
+		o.Baselines = filepath.Join(beside, "baselines")
 	}
 	forDefault, rounds, tracked := 4*time.Second, 3, 1_000_000
 	if c.URL != "" {
@@ -134,7 +138,22 @@ func (c *benchCmd) options(a *app) (bench.Options, error) {
 	return o, nil
 }
 
-func (c *benchCmd) list(a *app) error {
+// versionOf asks a lubdub binary which version it is and what commit it was built from.
+func versionOf(program string) (version, commit string, err error) {
+	out, err := exec.Command(program, "version").Output()
+	if err != nil {
+		return "", "", fmt.Errorf("%s does not run; build it with 'make build', or name another with --lubdub: %w", program, err)
+	}
+	found := versionLine.FindStringSubmatch(string(out))
+	if found == nil {
+		return "", "", fmt.Errorf("%s is not lubdub: it printed %q as its version", program, out)
+	}
+	return found[1], found[2], nil
+}
+
+var versionLine = regexp.MustCompile(`^lubdub (\S+) \((?:commit ([^,)]+))?`)
+
+func (c *runCmd) list(a *app) error {
 	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, s := range bench.Scenarios() {
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)

@@ -1,8 +1,7 @@
-package capacity
+// Package costs takes from a report what 'lubdub plan' computes with.
+package costs
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,54 +10,34 @@ import (
 	"strings"
 
 	"github.com/lubdub-io/lubdub/bench/report"
+	"github.com/lubdub-io/lubdub/internal/capacity"
 )
 
-// Read reads costs from a report of lubdub bench, or from costs that were written before. name is what the file is
-// called; it becomes the source.
-func Read(name string, text []byte) (*Costs, error) {
-	var kind struct {
-		Scenarios json.RawMessage `json:"scenarios"`
-	}
-	if err := json.Unmarshal(text, &kind); err != nil {
-		return nil, fmt.Errorf("%s is neither a report of lubdub bench nor costs: %w", name, err)
-	}
-	if kind.Scenarios == nil {
-		c, err := parseCosts(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return c, nil
-	}
-	r, err := report.ReadJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return FromReport(name, r)
-}
-
 // FromReport takes costs from a report. It skips nothing: what the report does not hold is an error.
-func FromReport(name string, r *report.Report) (*Costs, error) {
+func FromReport(name string, r *report.Report) (*capacity.Costs, error) {
 	s := source{Report: r}
-	c := &Costs{
+	c := &capacity.Costs{
 		Source: name,
 		Machine: fmt.Sprintf("%d cores, %s/%s, %s, Redis %s, Lubdub %s", r.Machine.Cores, r.Machine.OS, r.Machine.Arch, r.Machine.CPU,
 			r.Redis.Version, r.Lubdub.Version),
 	}
 	single := s.runs("single", "lubdub", "")
-	c.Single = Cost{1, s.share(single)}
+	c.Single = cost(1, s.share(single))
 	batch := s.runs("batch", "lubdub", "batch")
-	c.Batch = Cost{s.beats(batch), s.share(batch)}
+	c.Batch = cost(s.beats(batch), s.share(batch))
 
 	worker := s.runs("worker-beat", "lubdub", "many workers")
-	c.Worker = &Cost{s.beats(worker), s.share(worker)}
+	beat := cost(s.beats(worker), s.share(worker))
+	c.Worker = &beat
 
 	bare, full := s.share(s.runs("floor", "lubdub", "bare")), s.share(s.runs("floor", "lubdub", "with progress"))
-	c.Progress = Share{max(full.ServerMicros-bare.ServerMicros, 0), max(full.RedisMicros-bare.RedisMicros, 0)}
+	c.Progress = capacity.Share{ServerMicros: max(full.ServerMicros-bare.ServerMicros, 0),
+		RedisMicros: max(full.RedisMicros-bare.RedisMicros, 0)}
 
 	few, many := s.runs("growth", "lubdub", "few"), s.runs("growth", "lubdub", "many")
 	small, large := s.share(few), s.share(many)
-	c.Growth = Growth{s.tracked(few), s.tracked(many), max(large.ServerMicros/small.ServerMicros, 1),
-		max(large.RedisMicros/small.RedisMicros, 1)}
+	c.Growth = capacity.Growth{FromTasks: s.tracked(few), ToTasks: s.tracked(many),
+		Server: max(large.ServerMicros/small.ServerMicros, 1), Redis: max(large.RedisMicros/small.RedisMicros, 1)}
 
 	if few != nil && many != nil && c.Growth.ToTasks <= c.Growth.FromTasks {
 		s.missing("scenario growth compared %d tasks with %d: give more with --tracked", c.Growth.FromTasks, c.Growth.ToTasks)
@@ -81,17 +60,21 @@ func FromReport(name string, r *report.Report) (*Costs, error) {
 		s.missing("the run did not come to its end")
 	}
 	if s.errs != nil {
-		return nil, fmt.Errorf("%s does not hold all that a plan needs; run: lubdub bench --report %s\n%w", name,
+		return nil, fmt.Errorf("%s does not hold all that a plan needs; run: lubdub-bench --report %s\n%w", name,
 			strings.TrimSuffix(name, ".json"), errors.Join(s.errs...))
 	}
-	c.round()
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("%s: the measured costs make no sense; run lubdub bench again on a quiet machine\n%w", name, err)
+	round(c)
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("%s: the measured costs make no sense; run lubdub-bench again on a quiet machine\n%w", name, err)
 	}
 	if r.Quick {
 		c.Provisional, c.Note = true, "From a quick run, whose numbers prove little."
 	}
 	return c, nil
+}
+
+func cost(beats int, each capacity.Share) capacity.Cost {
+	return capacity.Cost{Beats: beats, Share: each}
 }
 
 // source reads a report and collects what it misses.
@@ -127,7 +110,7 @@ func (s *source) runs(scenario, program, variant string) (runs []report.Run) {
 }
 
 // share is the median of what beats cost in some runs.
-func (s *source) share(runs []report.Run) Share {
+func (s *source) share(runs []report.Run) capacity.Share {
 	var server, redis []float64
 	for _, r := range runs {
 		if r.ServerMicros == nil || r.RedisMicros == nil {
@@ -136,7 +119,7 @@ func (s *source) share(runs []report.Run) Share {
 		}
 		server, redis = append(server, *r.ServerMicros), append(redis, *r.RedisMicros)
 	}
-	return Share{median(server), median(redis)}
+	return capacity.Share{ServerMicros: median(server), RedisMicros: median(redis)}
 }
 
 func (s *source) beats(runs []report.Run) int {
@@ -184,7 +167,7 @@ func median(v []float64) float64 {
 }
 
 // round keeps three digits: more would promise what no measurement holds.
-func (c *Costs) round() {
+func round(c *capacity.Costs) {
 	for _, v := range []*float64{
 		&c.Single.ServerMicros, &c.Single.RedisMicros, &c.Batch.ServerMicros, &c.Batch.RedisMicros, &c.Progress.ServerMicros,
 		&c.Progress.RedisMicros,
@@ -193,7 +176,7 @@ func (c *Costs) round() {
 		&c.ReplicaBytes, &c.TokenBytes, &c.ConnectionBytes,
 	} {
 		if math.IsNaN(*v) || math.IsInf(*v, 0) {
-			*v = 0 // check refuses it
+			*v = 0 // Check refuses it
 			continue
 		}
 		*v, _ = strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 3, 64), 64)

@@ -1,15 +1,13 @@
-package capacity
+package costs
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/lubdub-io/lubdub/bench/report"
+	"github.com/lubdub-io/lubdub/internal/capacity"
 )
 
 func f64(v float64) *float64 { return &v }
@@ -48,10 +46,14 @@ func TestFromReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Costs{
+	each := func(beats int, server, redis float64) capacity.Cost {
+		return capacity.Cost{Beats: beats, Share: capacity.Share{ServerMicros: server, RedisMicros: redis}}
+	}
+	worker := each(1, 61, 31)
+	want := capacity.Costs{
 		Source: "x.json", Machine: "2 cores, linux/amd64, x, Redis 7.0.15, Lubdub v1",
-		Single: Cost{1, Share{10, 4}}, Batch: Cost{100, Share{1.5, 3}}, Worker: &Cost{1, Share{61, 31}}, Progress: Share{0.4, 1.2},
-		Growth:      Growth{10_000, 1_000_000, 1, 1.5},
+		Single: each(1, 10, 4), Batch: each(100, 1.5, 3), Worker: &worker, Progress: capacity.Share{ServerMicros: 0.4, RedisMicros: 1.2},
+		Growth:      capacity.Growth{FromTasks: 10_000, ToTasks: 1_000_000, Server: 1, Redis: 1.5},
 		FlushMicros: 11, TaskBytes: 612, LifeServerMicros: 100, LifeRedisMicros: 50, DeathsPerSecond: 50_000,
 		ReplicaBytes: 41_900_000, TokenBytes: 1050, ConnectionBytes: 21_000,
 	}
@@ -103,59 +105,23 @@ func TestFromReportSkipsNothing(t *testing.T) {
 	}
 }
 
-func TestRead(t *testing.T) {
-	var text bytes.Buffer
-	if err := testReport().WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Read("x.json", text.Bytes())
+// The costs that are built in are those of the committed result.
+func TestBuiltInCostsAreThoseOfTheResult(t *testing.T) {
+	built, err := capacity.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := json.Marshal(c)
+	path, result, err := report.Newest("../results")
+	if err != nil || result == nil {
+		t.Fatalf("no result: %v", err)
+	}
+	path = "bench/results/" + filepath.Base(path)
+	from, err := FromReport(path, result)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Read("costs.json", again)
-	if err != nil || !reflect.DeepEqual(d, c) {
-		t.Errorf("%+v %v, want %+v", d, err, c)
-	}
-	for _, wrong := range []string{"", "{}", "[]", `{"source":"x"}`, `{"scenarios":[]}`} {
-		if _, err := Read("wrong.json", []byte(wrong)); err == nil || !strings.Contains(err.Error(), "wrong.json") {
-			t.Errorf("%s: %v", wrong, err)
-		}
-	}
-}
-
-// The built-in costs are those of the newest report, and nobody has to believe it.
-func TestBuiltInCostsAreThoseOfTheNewestReport(t *testing.T) {
-	c, err := Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const root = "../.."
-	path, newest, err := report.Newest(filepath.Join(root, "bench/results"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if newest == nil {
-		if c.Source != "prototype" || !c.Provisional || c.Note == "" {
-			t.Error("without a report the costs are a prototype's, and must say what they are")
-		}
-		return
-	}
-	path = filepath.ToSlash(strings.TrimPrefix(path, filepath.FromSlash(root)+string(filepath.Separator)))
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := Read(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := json.MarshalIndent(from, "", "  ")
-	if err != nil || string(fresh)+"\n" != string(embedded) {
-		t.Errorf("costs.json is of %s and not what %s says; from the repository's root run: lubdub plan --costs %s --write-costs "+
-			"internal/capacity/costs.json, and go test ./cmd/lubdub -run Capacity -update-capacity", c.Source, path, path)
+	if !reflect.DeepEqual(built, from) {
+		t.Errorf("costs.json has the source %s; from the repository's root run: go run ./cmd/lubdub-bench costs %s > "+
+			"internal/capacity/costs.json, and go test ./cmd/lubdub -run Capacity -update-capacity", built.Source, path)
 	}
 }

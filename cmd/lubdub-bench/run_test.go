@@ -1,32 +1,79 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lubdub-io/lubdub/bench/report"
+	"github.com/lubdub-io/lubdub/internal/capacity"
 )
 
+// programs builds lubdub and lubdub-bench once, into one folder.
+var programs = sync.OnceValues(func() (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "lubdub-bench-test-"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", folder, "../lubdub", ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return folder, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if folder, err := programs(); err == nil && folder != "" {
+		os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+func built(t *testing.T, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no processes")
+	}
+	folder, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, name)
+}
+
+// command runs one command inside the test.
+func command(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = (&app{stdout: &out, stderr: &errs}).run(args)
+	return code, out.String(), errs.String()
+}
+
 func TestBenchOptions(t *testing.T) {
+	program := built(t, "lubdub")
 	environ := []string{"BENCH_TOKEN=a token"}
 	a := &app{environ: environ}
-	full, err := (&benchCmd{Connections: 256}).options(a)
+	full, err := (&runCmd{Connections: 256, Lubdub: program}).options(a)
 	if err != nil || full.For != 4*time.Second || full.Rounds != 3 || full.Tracked != 1_000_000 || full.Token != "" ||
-		filepath.Base(full.Baselines) != "baselines" {
+		filepath.Base(full.Baselines) != "baselines" || full.Version == "" || full.Program != program {
 		t.Errorf("%+v %v", full, err)
 	}
-	quick, _ := (&benchCmd{Quick: true, Rounds: 2}).options(a)
+	quick, _ := (&runCmd{Quick: true, Rounds: 2, Lubdub: program}).options(a)
 	if quick.For != time.Second || quick.Rounds != 2 || quick.Tracked != 20_000 {
 		t.Errorf("%+v", quick)
 	}
-	remote, _ := (&benchCmd{URL: "http://x", Tracked: 5}).options(a)
+	remote, _ := (&runCmd{URL: "http://x", Tracked: 5, Lubdub: program}).options(a)
 	if remote.Token != "a token" || remote.Tracked != 5 {
 		t.Errorf("%+v", remote)
 	}
@@ -47,21 +94,38 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestBenchMistakes(t *testing.T) {
+func TestMistakes(t *testing.T) {
+	program := built(t, "lubdub")
 	for want, args := range map[string][]string{
-		"there is no scenario \"nonesuch\"": {"bench", "--scenario", "nonesuch"},
-		"BENCH_TOKEN":                       {"bench", "--url", "http://127.0.0.1:1"},
-		"not a count":                       {"bench", "--tracked", "lots"},
-		"not a directory":                   {"bench", "--report", filepath.Join(os.Args[0], "x")},
+		"there is no scenario \"nonesuch\"": {"--lubdub", program, "--scenario", "nonesuch"},
+		"BENCH_TOKEN":                       {"--lubdub", program, "--url", "http://127.0.0.1:1"},
+		"not a count":                       {"--tracked", "lots"},
+		"not a directory":                   {"--lubdub", program, "--report", filepath.Join(os.Args[0], "x")},
+		"build it with 'make build'":        {"--lubdub", "/nowhere/lubdub"},
+		"is not lubdub":                     {"--lubdub", "echo"},
+		"no such file":                      {"costs", "/nowhere.json"},
 	} {
-		code, _, stderr := command(nil, args...)
-		if code != exitMistake || !strings.Contains(stderr, want) {
+		if code, _, stderr := command(args...); code != exitMistake || !strings.Contains(stderr, want) {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
-	if code, stdout, _ := command(nil, "bench", "--list"); code != exitOK || !strings.Contains(stdout, "detection lag") &&
-		!strings.Contains(stdout, "lag") {
+	if code, stdout, _ := command("--list"); code != 0 || !strings.Contains(stdout, "\ndeaths ") {
 		t.Errorf("%d %s", code, stdout)
+	}
+}
+
+// The costs that are printed are those that 'lubdub plan' reads.
+func TestCostsOfTheResult(t *testing.T) {
+	results, err := filepath.Glob("../../bench/results/*.json")
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%v %v", results, err)
+	}
+	code, stdout, stderr := command("costs", results[0])
+	if code != 0 {
+		t.Fatalf("%d %s", code, stderr)
+	}
+	if _, err := capacity.Parse([]byte(stdout)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -100,7 +164,7 @@ func TestBenchRuns(t *testing.T) {
 	if missing := strings.Join(got.Notes, "\n"); !strings.Contains(missing, "naive is missing") {
 		t.Errorf("the notes do not tell of missing baselines: %s", missing)
 	}
-	if want := "lubdub bench --quick --for " + length.String(); !strings.HasPrefix(got.Command, want) {
+	if want := "lubdub-bench --quick --for " + length.String(); !strings.HasPrefix(got.Command, want) {
 		t.Errorf("the command is told as %q", got.Command)
 	}
 	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to draw beside
@@ -114,11 +178,10 @@ func TestBenchRuns(t *testing.T) {
 // benched runs it with stretches of some length.
 func benched(t *testing.T, prefix string, length time.Duration) *report.Report {
 	t.Helper()
-	r := launch(t, nil, "bench", "--quick", "--for", length.String(), "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(),
-		"--report", prefix)
-	<-r.exited
-	if r.code != 0 {
-		t.Fatalf("it ended with %d", r.code)
+	out, err := exec.Command(built(t, "lubdub-bench"), "--quick", "--for", length.String(), "--tracked", "400", "--connections", "4",
+		"--baselines", t.TempDir(), "--report", prefix).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	f, err := os.Open(prefix + ".json")
 	if err != nil {
@@ -152,9 +215,9 @@ func TestBenchWritesItsPicture(t *testing.T) {
 
 func TestCommandsAreToldWithoutSecrets(t *testing.T) {
 	for text, want := range map[string]string{
-		"bench --redis redis://me:secret@host/0": "bench --redis redis://…@host/0",
-		"bench --redis=redis://:s@host --quick":  "bench --redis=redis://…@host --quick",
-		"bench --url http://host/a@b":            "bench --url http://host/a@b",
+		"--redis redis://me:secret@host/0": "--redis redis://…@host/0",
+		"--redis=redis://:s@host --quick":  "--redis=redis://…@host --quick",
+		"--url http://host/a@b":            "--url http://host/a@b",
 	} {
 		if got := withoutSecrets(text); got != want {
 			t.Errorf("%q", got)
@@ -165,15 +228,29 @@ func TestCommandsAreToldWithoutSecrets(t *testing.T) {
 // An interrupt ends the run at once, with what was measured so far, and leaves no process behind.
 func TestBenchIsInterrupted(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "bench")
-	r := launch(t, nil, "bench", "--for", "1h", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(), "--report", prefix)
-	r.said("warming up")
-	children := childrenOf(t, r.cmd.Process.Pid)
-	if len(children) < 2 {
-		t.Fatalf("a server and a Redis should run, and there are %v", children)
+	bench := exec.Command(built(t, "lubdub-bench"), "--for", "1h", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(),
+		"--report", prefix)
+	said, err := bench.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	_ = r.cmd.Process.Signal(syscall.SIGINT)
-	if r.wait(); r.code != exitFailed || !strings.Contains(r.errs.String(), "interrupted") {
-		t.Errorf("%d %s", r.code, r.errs)
+	if err := bench.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bench.Process.Kill() }()
+	var log strings.Builder
+	lines := bufio.NewScanner(io.TeeReader(said, &log))
+	for lines.Scan() && !strings.Contains(lines.Text(), "warming up") {
+	}
+	children := childrenOf(t, bench.Process.Pid)
+	if len(children) < 2 {
+		t.Fatalf("a server and a Redis should run, and there are %v: %s", children, &log)
+	}
+	_ = bench.Process.Signal(syscall.SIGINT)
+	for lines.Scan() {
+	}
+	if _ = bench.Wait(); bench.ProcessState.ExitCode() != exitFailed || !strings.Contains(log.String(), "interrupted") {
+		t.Errorf("%v %s", bench.ProcessState, &log)
 	}
 	for _, pid := range children {
 		if _, err := os.Stat("/proc/" + pid); err == nil {

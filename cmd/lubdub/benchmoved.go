@@ -1,0 +1,12 @@
+package main
+
+import "errors"
+
+// benchCmd is kept for one release.
+type benchCmd struct {
+	Args []string `arg:"" optional:""`
+}
+
+func (*benchCmd) Run() error {
+	return &mistake{errors.New("the benchmark is a program of its own: build it with 'make build-bench' and run bin/lubdub-bench")}
+}
