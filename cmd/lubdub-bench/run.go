@@ -69,7 +69,7 @@ func (c *runCmd) Run(a *app, k *kong.Context) error {
 	}
 	o, err := c.options(a)
 	if err != nil {
-		return err
+		return &mistake{err}
 	}
 	files, err := reportFiles(c.Report)
 	if err != nil {
