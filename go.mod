@@ -17,7 +17,6 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/jotaen/kong-completion v0.0.4
 	github.com/lubdub-io/lubdub/sdk/go v0.1.0
-	github.com/netresearch/go-cron v0.9.1
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/posener/complete v1.2.3
 	github.com/prometheus/client_golang v1.25.0

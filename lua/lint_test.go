@@ -1,9 +1,7 @@
 package lua_test
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,8 +15,6 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/lua"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/golden.txt")
 
 // lint returns what the house style finds wrong with a script; fragment says that it is one of lib/.
 func lint(text string, fragment bool) (wrong []string) {
@@ -130,29 +126,6 @@ func TestLintFindsWhatIsWrong(t *testing.T) {
 		if len(lint(bad, false)) == 0 {
 			t.Errorf("%s was not found", name)
 		}
-	}
-}
-
-// Golden hashes make a changed script stand out in review, whichever fragment the change came through.
-func TestGolden(t *testing.T) {
-	var got bytes.Buffer
-	set := lua.Load()
-	for _, name := range set.Names() {
-		fmt.Fprintf(&got, "%s %s\n", set.Get(name).SHA, name)
-	}
-	path := filepath.Join("testdata", "golden.txt")
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Fatalf("scripts changed; if that is meant, run `make generate` and look at the diff.\ngot:\n%swant:\n%s", got.Bytes(), want)
 	}
 }
 

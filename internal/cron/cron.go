@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	gocron "github.com/netresearch/go-cron"
 )
 
 // MaxBytes is how long an expression may be; a list of all sixty minutes has 170.
@@ -24,11 +22,10 @@ type Error struct {
 func (e *Error) Error() string { return "cron " + e.Message }
 
 // Schedule is a parsed expression. It never changes, so its methods may be called from any goroutine.
-type Schedule struct{ spec *gocron.SpecSchedule }
-
-// parser reads what translate has written. It looks as far as any fire may lie away.
-var parser = gocron.MustNewParser(gocron.Second | gocron.Minute | gocron.Hour | gocron.Dom | gocron.Month | gocron.Dow | gocron.Year).
-	WithMaxSearchYears(fields[year].max - fields[year].min)
+type Schedule struct {
+	allowed [year]uint64 // by field, a bit for each value; Sunday is 1
+	years   values
+}
 
 // Parse reads "sec min hour dom month dow [year]", all in UTC. The error is an *Error.
 func Parse(text string) (*Schedule, error) {
@@ -44,57 +41,98 @@ func Parse(text string) (*Schedule, error) {
 		return nil, &Error{Message: fmt.Sprintf("has %d fields; use six or seven, seconds minutes hours day-of-month month day-of-week [year], "+
 			"for example %q", n, Example)}
 	}
-	translated, err := translate(parts)
-	if err != nil {
-		return nil, err
+	s := &Schedule{years: slices.Repeat(values{true}, fields[year].max-fields[year].min+1)}
+	for i, part := range parts {
+		v, err := fields[i].parse(part)
+		switch {
+		case err != nil:
+			return nil, err
+		case i == year:
+			s.years = v
+		default:
+			s.allowed[i] = v.bits() << fields[i].min
+		}
 	}
-	parsed, err := parser.Parse(translated)
-	if err != nil {
-		return nil, &Error{Message: fmt.Sprintf("%q cannot be read; right would be for example %q", clip(text), Example)}
-	}
-	return &Schedule{parsed.(*gocron.SpecSchedule)}, nil
+	return s, nil
 }
 
-// translate writes an expression as go-cron reads it: values and ranges only, Sunday as 0, and always a year.
-func translate(parts []string) (string, error) {
-	out := make([]string, len(fields))
-	out[year] = "*"
-	for i, text := range parts {
-		v, err := fields[i].parse(text)
-		if err != nil {
-			return "", err
-		}
-		shift := 0
-		if i == dayOfWeek {
-			shift = -1
-		}
-		out[i] = fields[i].text(v, shift)
-	}
-	return strings.Join(out, " "), nil
-}
+var (
+	firstDay = time.Date(fields[year].min, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastDay  = time.Date(fields[year].max, 12, 31, 0, 0, 0, 0, time.UTC)
+)
 
 // Next returns the first fire after a time; zero: none is to come.
 func (s *Schedule) Next(after time.Time) time.Time {
-	if first := time.Date(fields[year].min, 1, 1, 0, 0, 0, 0, time.UTC); after.Before(first) {
-		after = first.Add(-time.Second)
+	from := after.UTC().Truncate(time.Second).Add(time.Second)
+	if from.Before(firstDay) {
+		from = firstDay
 	}
-	next := s.spec.Next(after.UTC())
-	if next.Year() < fields[year].min || next.Year() > fields[year].max { // go-cron says year 1 where there is none
-		return time.Time{}
+	hour, minute, second := from.Clock()
+	for day := dayOf(from); !day.After(lastDay); day = day.AddDate(0, 0, 1) {
+		if !s.inMonth(day) {
+			day = time.Date(day.Year(), day.Month()+1, 0, 0, 0, 0, 0, time.UTC)
+		} else if s.onDay(day) {
+			if at, ok := s.firstAt(hour, minute, second); ok {
+				return day.Add(at)
+			}
+		}
+		hour, minute, second = 0, 0, 0
 	}
-	return next
+	return time.Time{}
+}
+
+// firstAt returns the first fire within a day from a time of the day on.
+func (s *Schedule) firstAt(h, m, sec int) (time.Duration, bool) {
+	hours, minutes, seconds := s.allowed[hour], s.allowed[minute], s.allowed[second]
+	if has(hours, h) && has(minutes, m) && nextIn(seconds, sec) < 60 {
+		return clock(h, m, nextIn(seconds, sec)), true
+	}
+	if has(hours, h) && nextIn(minutes, m+1) < 60 {
+		return clock(h, nextIn(minutes, m+1), nextIn(seconds, 0)), true
+	}
+	h = nextIn(hours, h+1)
+	return clock(h, nextIn(minutes, 0), nextIn(seconds, 0)), h < 24
+}
+
+// lastAt returns the last fire within a day up to a time of the day.
+func (s *Schedule) lastAt(h, m, sec int) (time.Duration, bool) {
+	hours, minutes, seconds := s.allowed[hour], s.allowed[minute], s.allowed[second]
+	if has(hours, h) && has(minutes, m) && lastIn(seconds, sec) >= 0 {
+		return clock(h, m, lastIn(seconds, sec)), true
+	}
+	if has(hours, h) && lastIn(minutes, m-1) >= 0 {
+		return clock(h, lastIn(minutes, m-1), lastIn(seconds, 59)), true
+	}
+	h = lastIn(hours, h-1)
+	return clock(h, lastIn(minutes, 59), lastIn(seconds, 59)), h >= 0
+}
+
+func clock(h, m, s int) time.Duration {
+	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second
 }
 
 // Newest returns the newest fires within (after, upTo], at most so many, the oldest of them first.
 func (s *Schedule) Newest(after, upTo time.Time, limit int) []time.Time {
 	var fires []time.Time
-	before := s.within(upTo).Truncate(time.Second).Add(time.Second)
-	for len(fires) < limit {
-		before = s.spec.Prev(before)
-		if before.Year() < fields[year].min || !before.After(after) {
+	before := s.within(upTo)
+	hour, minute, second := before.Clock()
+	for day := dayOf(before); !day.Before(firstDay) && len(fires) < limit; day = day.AddDate(0, 0, -1) {
+		if day.Add(24 * time.Hour).Before(after) {
 			break
 		}
-		fires = append(fires, before)
+		if !s.inMonth(day) {
+			day = time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+		} else if s.onDay(day) {
+			at, ok := s.lastAt(hour, minute, second)
+			for ok && len(fires) < limit && day.Add(at).After(after) {
+				fires = append(fires, day.Add(at))
+				at -= time.Second
+				if ok = at >= 0; ok {
+					at, ok = s.lastAt(int(at.Hours()), int(at.Minutes())%60, int(at.Seconds())%60)
+				}
+			}
+		}
+		hour, minute, second = 23, 59, 59
 	}
 	slices.Reverse(fires)
 	return fires
@@ -102,7 +140,7 @@ func (s *Schedule) Newest(after, upTo time.Time, limit int) []time.Time {
 
 // within returns the time, and of times behind the last year its end.
 func (s *Schedule) within(t time.Time) time.Time {
-	if end := time.Date(fields[year].max, 12, 31, 23, 59, 59, 0, time.UTC); t.After(end) {
+	if end := lastDay.Add(24*time.Hour - time.Second); t.After(end) {
 		return end
 	}
 	return t.UTC()
@@ -110,14 +148,14 @@ func (s *Schedule) within(t time.Time) time.Time {
 
 // Count returns how many fires lie within (after, upTo]. It costs a look at each day.
 func (s *Schedule) Count(after, upTo time.Time) int64 {
-	if first := time.Date(fields[year].min, 1, 1, 0, 0, 0, 0, time.UTC); after.Before(first) {
-		after = first.Add(-time.Second)
+	if after.Before(firstDay) {
+		after = firstDay.Add(-time.Second)
 	}
 	after, upTo = after.UTC(), s.within(upTo)
 	if !upTo.After(after) {
 		return 0
 	}
-	perDay := count(s.spec.Hour, 24) * count(s.spec.Minute, 60) * count(s.spec.Second, 60)
+	perDay := count(s.allowed[hour], 24) * count(s.allowed[minute], 60) * count(s.allowed[second], 60)
 	var total int64
 	last := dayOf(upTo)
 	for day := dayOf(after); !day.After(last); day = day.AddDate(0, 0, 1) {
@@ -126,10 +164,10 @@ func (s *Schedule) Count(after, upTo time.Time) int64 {
 		}
 		n := perDay
 		if day.Equal(last) {
-			n = s.upTo(upTo)
+			n = s.countUpTo(upTo)
 		}
 		if day.Equal(dayOf(after)) {
-			n -= s.upTo(after)
+			n -= s.countUpTo(after)
 		}
 		total += int64(n)
 	}
@@ -138,23 +176,27 @@ func (s *Schedule) Count(after, upTo time.Time) int64 {
 
 func dayOf(t time.Time) time.Time { return t.Truncate(24 * time.Hour) }
 
-// onDay reports whether there are fires on a day.
-func (s *Schedule) onDay(day time.Time) bool {
-	_, of := s.spec.Year[day.Year()]
-	return (of || s.spec.Year == nil) && s.spec.Month>>int(day.Month())&1 == 1 &&
-		s.spec.Dom>>day.Day()&1 == 1 && s.spec.Dow>>int(day.Weekday())&1 == 1
+// inMonth reports whether there may be fires in the month of a day.
+func (s *Schedule) inMonth(day time.Time) bool {
+	n := day.Year() - fields[year].min
+	return n >= 0 && s.years[n] && has(s.allowed[month], int(day.Month()))
 }
 
-// upTo counts the fires of a day up to a time in it, as if the day had any.
-func (s *Schedule) upTo(t time.Time) int {
-	seconds, minutes := count(s.spec.Second, 60), count(s.spec.Minute, 60)
-	n := count(s.spec.Hour, t.Hour()) * minutes * seconds
-	if s.spec.Hour>>t.Hour()&1 == 0 {
+// onDay reports whether there are fires on a day.
+func (s *Schedule) onDay(day time.Time) bool {
+	return s.inMonth(day) && has(s.allowed[dayOfMonth], day.Day()) && has(s.allowed[dayOfWeek], int(day.Weekday())+1)
+}
+
+// countUpTo counts the fires of a day up to a time in it, as if the day had any.
+func (s *Schedule) countUpTo(t time.Time) int {
+	seconds, minutes := count(s.allowed[second], 60), count(s.allowed[minute], 60)
+	n := count(s.allowed[hour], t.Hour()) * minutes * seconds
+	if !has(s.allowed[hour], t.Hour()) {
 		return n
 	}
-	n += count(s.spec.Minute, t.Minute()) * seconds
-	if s.spec.Minute>>t.Minute()&1 == 0 {
+	n += count(s.allowed[minute], t.Minute()) * seconds
+	if !has(s.allowed[minute], t.Minute()) {
 		return n
 	}
-	return n + count(s.spec.Second, t.Second()+1)
+	return n + count(s.allowed[second], t.Second()+1)
 }

@@ -45,37 +45,14 @@ const (
 // values are those that a field allows, each as its distance from the field's least one.
 type values []bool
 
-// all reports whether every value is allowed.
-func (v values) all() bool {
-	for _, is := range v {
-		if !is {
-			return false
+// bits has bit i set where value i is allowed; of up to 64 values.
+func (v values) bits() (set uint64) {
+	for i, is := range v {
+		if is {
+			set |= 1 << i
 		}
 	}
-	return true
-}
-
-// text writes them as go-cron reads them; shift is added to each.
-func (f *field) text(v values, shift int) string {
-	if v.all() {
-		return "*"
-	}
-	var parts []string
-	for i := 0; i < len(v); i++ {
-		if !v[i] {
-			continue
-		}
-		from := i
-		for i+1 < len(v) && v[i+1] {
-			i++
-		}
-		part := strconv.Itoa(f.min + from + shift)
-		if i > from {
-			part += "-" + strconv.Itoa(f.min+i+shift)
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ",")
+	return set
 }
 
 // parse reads a field: a list of values, ranges and steps.
@@ -181,6 +158,14 @@ func (f *field) wrong(text string, why error) error {
 	return &Error{Field: f.name, Message: fmt.Sprintf("has %q as %s, its %s field: %v; right would be for example %q",
 		clip(text), f.name, f.ordinal, why, f.example)}
 }
+
+func has(set uint64, n int) bool { return set>>n&1 == 1 }
+
+// nextIn returns the least value of a set from a bound on; 64: there is none.
+func nextIn(set uint64, bound int) int { return bits.TrailingZeros64(set >> bound << bound) }
+
+// lastIn returns the greatest value of a set up to a bound; -1: there is none.
+func lastIn(set uint64, bound int) int { return bits.Len64(set&(1<<(bound+1)-1)) - 1 }
 
 // count returns how many of the values below a bound are in the set.
 func count(set uint64, below int) int { return bits.OnesCount64(set & (1<<below - 1)) }
