@@ -249,7 +249,7 @@ func TestContractFindings(t *testing.T) {
 		l.pass(16 * time.Second)
 		l.sweep()
 		late, _ := read(l.control(roleViewer), "")
-		if got := codes(&late, v1.Them); !slices.Equal(got, []string{"workers", "queue"}) {
+		if got := codes(&late, v1.Them); !slices.Equal(got, []string{"queue", "workers"}) {
 			t.Errorf("%v", got)
 		}
 		none, _ := read(l.controlFor(roleViewer, "nobody", "prod"), "")

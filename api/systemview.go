@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -27,7 +28,7 @@ func (req *request) system() (int, any, error) {
 
 // known is what the deployment is judged by. What cannot be read does not keep the rest from being told.
 func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
-	k := judge.Known{System: v}
+	k := judge.Known{System: v, Reader: req.reader()}
 	_, health := req.s.standing()
 	k.Health = &health
 	if scope.Tenant != "" || scope.Workspace == "" {
@@ -59,6 +60,15 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 		k.Queues = append(k.Queues, queueView(scope, q))
 	}
 	return k
+}
+
+// reader is what the token of the request allows.
+func (req *request) reader() judge.Reader {
+	c := req.who.claims
+	return judge.Reader{
+		AllScopes: c.Tenant == token.Wildcard && c.Workspace == token.Wildcard,
+		Operates:  permitted[c.Role]&mayOperate != 0, Cancels: permitted[c.Role]&mayCancel != 0,
+	}
 }
 
 func lostView(w *tracker.Worker) v1.LostWorker {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 		return append(all, finding("system", v1.SeverityFail, err.Error(),
 			"with a token of role viewer, and a store that answers, the rest can be checked; lubdub doctor --redis asks the store itself")), nil
 	}
-	us, _ := parties(system)
+	us := slices.DeleteFunc(slices.Clone(found(system)), func(f v1.Finding) bool { return f.About == v1.Them })
 	return append(append(all, us...), finding("scripts", v1.SeverityOK,
 		fmt.Sprintf("%d shards were read by scripts just now.", len(system.Shards)), "")), nil
 }

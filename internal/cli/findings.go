@@ -14,21 +14,14 @@ func finding(code string, how v1.Severity, message, remedy string) v1.Finding {
 	return v1.Finding{Code: code, Severity: how, About: v1.Us, Message: message, Remedy: remedy}
 }
 
-// parties are what the server finds, of itself and of who works for it.
-func parties(of *v1.System) (us, them []v1.Finding) {
+// found is what the server finds.
+func found(of *v1.System) []v1.Finding {
 	if of.Findings == nil {
 		return []v1.Finding{finding("findings", v1.SeverityFail,
 			"The server is older than this command: it tells its numbers, and not what they mean.",
-			"update the server, or use the lubdub of its version; the numbers stand in -o json")}, nil
+			"update the server, or use the lubdub of its version; the numbers stand in -o json")}
 	}
-	for _, f := range of.Findings {
-		if f.About == v1.Them {
-			them = append(them, f)
-		} else {
-			us = append(us, f)
-		}
-	}
-	return us, them
+	return of.Findings
 }
 
 // notReady is what a server says of itself that cannot say more.

@@ -47,8 +47,7 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
 	st := &state{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"}, unread: errors.New("the store does not answer")}
-	us, them := st.judged()
-	st.show(s, us, them)
+	st.show(s, st.judged())
 	if text := out.String(); !strings.Contains(text, "  them: not known now\n") || strings.Contains(text, "nothing is wrong") {
 		t.Errorf("it says\n%s", text)
 	}

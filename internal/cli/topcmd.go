@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +109,7 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 	if st.unread != nil {
 		return nil, st.unread
 	}
-	us, them := st.judged()
-	p := &top.Picture{Where: s.scope(), Findings: append(slices.Clone(them), us...), Numbers: numbers(st)}
+	p := &top.Picture{Where: s.scope(), Findings: st.judged(), Numbers: numbers(st)}
 	if p.Heading, p.Rows, p.More, err = topTables[view].rows(ctx, s); err != nil {
 		return nil, err
 	}

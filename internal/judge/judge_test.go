@@ -81,7 +81,9 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"embedded":   {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", v1.SeverityWarn, "for trying"},
 		"evicts": {func(k *Known) { k.System.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, "redis-policy",
 			v1.SeverityFail, "allkeys-lru"},
-		"full":           {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityWarn, "4992 MiB of 4096"},
+		"full": {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityFail,
+			"4992 MiB of 4096. It is at its memory limit"},
+		"nearly full":    {func(k *Known) { k.System.Redis[0].MemoryBytes = 31 << 27 }, "redis-memory", v1.SeverityWarn, "3968 MiB of 4096."},
 		"no persistence": {func(k *Known) { k.System.Redis[0].AppendOnly = false }, "redis-persistence", v1.SeverityWarn, "crash loses"},
 		"far":            {func(k *Known) { k.System.Redis[0].RoundTripMs = 80 }, "redis-round-trip", v1.SeverityWarn, "80.0 ms"},
 		"clock":          {func(k *Known) { k.System.Redis[0].ClockOffsetMs = -3000 }, "clock", v1.SeverityWarn, "-3000 ms"},
@@ -220,12 +222,81 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 // However many queues there are, the findings are few.
 func TestManyQueuesAreFewFindings(t *testing.T) {
 	var k Known
-	for range 1000 {
-		k.Queues = append(k.Queues, v1.Queue{Queue: "q", Paused: true, Depth: 1, Types: []v1.QueueType{{Unrunnable: 1}}})
+	for n := range 1000 {
+		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Paused: true, Depth: n + 1, Types: []v1.QueueType{{Unrunnable: 1}}})
 	}
 	all := Them(k)
-	if len(all) != 2*(queuesTold+1) || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
-		!strings.HasPrefix(all[len(all)-1].Message, "990 queues more are paused") {
+	if len(all) != queuesTold+2 || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
+		all[queuesTold+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+
+			"q996 (997 tasks waiting), q995 (996 tasks waiting), and 995 more." {
 		t.Errorf("%d findings: %+v", len(all), all[len(all)-1])
+	}
+}
+
+// Findings come in the order of their severity, of Lubdub before those of workers where that is the same.
+func TestFindingsAreOrdered(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.Stats.Workers.Lost = true, 1                                           // theirs: a warning and a failure
+	k.System.Brake.Held, k.System.Shards[0].Sweeper, k.System.Redis[0].RoundTripMs = 7, nil, 300 // ours: two warnings and a failure
+	var got []string
+	for _, f := range All(k) {
+		if f.Severity != v1.SeverityOK || len(got) == 0 || got[len(got)-1] != "ok" {
+			got = append(got, strings.TrimSuffix(string(f.Severity)+" "+string(f.About), " them"))
+		}
+		if f.Severity == v1.SeverityOK {
+			got[len(got)-1] = "ok"
+		}
+	}
+	if want := []string{"fail us", "fail", "warn us", "warn us", "warn", "ok"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// However much is wrong, a paused queue in which tasks wait and Redis at its memory limit are in the summary.
+func TestASummaryNeverHidesWhatStopsWork(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.System.Redis[0].MemoryBytes, k.System.Brake.Held = true, 4<<30, 7
+	k.System.Shards[0].Sweeper, k.System.Shards[1].StoppedMs, k.Stats.Workers.Lost = nil, 5000, 1
+	k.System.Redis[0].AppendOnly, k.System.DifferingSettings = false, []string{"signing-keys"}
+	for n := range 9 {
+		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Types: []v1.QueueType{{Unrunnable: 1}}})
+	}
+	s := Summarise(All(k))
+	for _, part := range []string{"1 queue is paused: mail (2 tasks waiting).", "It is at its memory limit and rejects writes.", " more."} {
+		if !strings.Contains(s.Message, part) {
+			t.Errorf("%q does not say %q", s.Message, part)
+		}
+	}
+	if strings.Count(s.Message, "no ONLINE worker") > messagesTold {
+		t.Errorf("it hides nothing: %q", s.Message)
+	}
+}
+
+// A remedy names only what the reader's token can do.
+func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.System.Brake.Held, k.System.Shards[0].OutageCreditMs = true, 7, 2000
+	remedies := func(r Reader) (all string) {
+		k.Reader = r
+		for _, f := range All(k) {
+			all += f.Remedy + "\n"
+			if (f.Remedy == "") != (f.Severity == v1.SeverityOK) {
+				t.Errorf("%+v: %+v", r, f)
+			}
+		}
+		return all
+	}
+	for command, needs := range map[string]Reader{
+		"event ls --type 'system.*'": {AllScopes: true}, "lubdub system release": {Operates: true},
+	} {
+		if text := remedies(needs); !strings.Contains(text, command) {
+			t.Errorf("%+v is not told %q: %s", needs, command, text)
+		}
+		if text := remedies(Reader{}); strings.Contains(text, command) {
+			t.Errorf("a viewer of a workspace is told %q: %s", command, text)
+		}
+	}
+	if text := remedies(Reader{}); !strings.Contains(text, "ask an operator to run lubdub queue resume mail") {
+		t.Errorf("%s", text)
 	}
 }

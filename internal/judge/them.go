@@ -1,8 +1,11 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -12,7 +15,7 @@ const queuesTold = 10
 
 // Them judges what works for Lubdub.
 func Them(k Known) []v1.Finding {
-	all := verdict{about: v1.Them}
+	all := verdict{about: v1.Them, reader: k.Reader}
 	if k.Stats != nil {
 		all.workers(&k.Stats.Workers)
 		all.timeouts(k.Stats.BeatGapRatio)
@@ -65,7 +68,7 @@ func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	}
 }
 
-// queues tells of each queue that something is wrong with: first of those without workers, then of those that are paused.
+// queues judges queues: each that has no workers for some of its tasks, and those that are paused.
 func (v *verdict) queues(all []v1.Queue) {
 	var stuck, paused []v1.Queue
 	for _, q := range all {
@@ -83,13 +86,31 @@ func (v *verdict) queues(all []v1.Queue) {
 	if more := len(stuck) - queuesTold; more > 0 {
 		v.fail("queue", fmt.Sprintf("%s more have tasks that no ONLINE worker can run.", count(more, "queue")), "lubdub queue ls")
 	}
-	for _, q := range paused[:min(queuesTold, len(paused))] {
-		v.warn("queue", fmt.Sprintf("The queue %s is paused, and %s wait in it.", q.Queue, count(q.Depth, "task")),
-			"lubdub queue resume "+q.Queue)
+	v.paused(paused)
+}
+
+// pausedNamed is how many paused queues the message about them names.
+const pausedNamed = 5
+
+// paused warns about all queues in which tasks wait though nothing is handed out, in one finding.
+func (v *verdict) paused(all []v1.Queue) {
+	if len(all) == 0 {
+		return
 	}
-	if more := len(paused) - queuesTold; more > 0 {
-		v.warn("queue", fmt.Sprintf("%s more are paused while tasks wait in them.", count(more, "queue")), "lubdub queue ls")
+	slices.SortStableFunc(all, func(a, b v1.Queue) int { return cmp.Compare(b.Depth, a.Depth) })
+	var named []string
+	for _, q := range all[:min(pausedNamed, len(all))] {
+		named = append(named, fmt.Sprintf("%s (%s waiting)", q.Queue, count(q.Depth, "task")))
 	}
+	if more := len(all) - pausedNamed; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	name := all[0].Queue
+	if len(all) > 1 {
+		name = "NAME"
+	}
+	v.warn("queue", are(len(all), "queue")+" paused: "+strings.Join(named, ", ")+".",
+		either(v.reader.Operates, "lubdub queue resume "+name, "ask an operator to run lubdub queue resume "+name))
 }
 
 func unrunnable(q *v1.Queue) (n int) {

@@ -144,7 +144,8 @@ type System struct {
 	RecentlyLostTotal int `json:"recentlyLostTotal"`
 	// Summary is whether it is them or us, in a sentence.
 	Summary Summary `json:"summary"`
-	// Findings are what it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
+	// Findings are what it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it
+	// stands on come before those about the workers and queues of the scope.
 	Findings []Finding `json:"findings"`
 }
 
