@@ -302,11 +302,18 @@ func TestContractRecentlyLost(t *testing.T) {
 		for code, says := range map[string]string{
 			"recently-lost": "3 workers lost in the last hour with 7 attempts (6 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, " +
 				"queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
-			"flapping": "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
+			"poison-task": "which may be killing them: " + s.RecentlyLost[0].WorkerID + " (mailer-1) on host-7",
+			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
 		} {
 			if !strings.Contains(warned[code], says) {
 				t.Errorf("%s: %q does not say %q", code, warned[code], says)
 			}
+		}
+		if n := len(s.PoisonTasks); n != 2 || len(s.PoisonTasks[0].Workers) != times || s.PoisonTasks[0].State != v1.Queued ||
+			*s.PoisonTasks[0].Queue != "mail" || !reflect.DeepEqual(s.PoisonTasks[0].Errors, []v1.ErrorGroup{
+			{Error: "LOST: WORKER_LOST (HEARTBEAT_TIMEOUT)", Count: times}}) ||
+			!strings.Contains(warned["poison-task"], "ask an operator to run lubdub task cancel "+s.PoisonTasks[0].TaskID) {
+			t.Errorf("%d: %+v; %s", n, s.PoisonTasks, warned["poison-task"])
 		}
 		for _, scope := range []string{"zeta", token.Wildcard} {
 			if s, _ := read(l.controlFor(roleViewer, scope, "prod")); len(s.RecentlyLost) != 0 || s.RecentlyLost == nil {

@@ -1,6 +1,11 @@
 package api
 
 import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/api/token"
@@ -52,6 +57,13 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 		}
 		v.RecentlyLostTotal = lost.Total
 	}
+	poison, err := req.s.tracker.PoisonTasks(req.context(), scope)
+	if err != nil {
+		k.Unread = "the tasks that lost workers cannot be read."
+	}
+	for _, p := range poison {
+		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
+	}
 	queues, err := req.s.tracker.QueuesNow(req.context(), scope)
 	if err != nil {
 		k.Unread = "the queues cannot be read."
@@ -81,13 +93,52 @@ func lostView(w *tracker.Worker) v1.LostWorker {
 	}
 }
 
+func poisonView(p *tracker.PoisonTask) v1.PoisonTask {
+	t := p.Task
+	v := v1.PoisonTask{
+		TaskID: t.ID, Queue: orNull(t.Queue), Type: orNull(t.Type), State: v1.State(t.State), LastLostAt: v1.At(p.Last),
+		Workers: []v1.LostWorker{}, Errors: []v1.ErrorGroup{},
+	}
+	for _, w := range p.Workers {
+		v.Workers = append(v.Workers, lostView(w))
+	}
+	for i := range t.History {
+		text := endOf(&t.History[i])
+		at := slices.IndexFunc(v.Errors, func(g v1.ErrorGroup) bool { return g.Error == text })
+		if at < 0 {
+			at = len(v.Errors)
+			v.Errors = append(v.Errors, v1.ErrorGroup{Error: text})
+		}
+		v.Errors[at].Count++
+	}
+	slices.SortStableFunc(v.Errors, func(a, b v1.ErrorGroup) int { return cmp.Compare(b.Count, a.Count) })
+	return v
+}
+
+// longestError is how many bytes of a worker's message name a group of errors.
+const longestError = 200
+
+// endOf is how an attempt ended, in words that are the same for attempts that ended for the same reason.
+func endOf(h *tracker.HistoryEntry) string {
+	var e v1.TaskError
+	switch {
+	case h.Evidence != nil && h.Evidence.WorkerReason != "":
+		return h.Outcome + ": " + string(h.Reason) + " (" + string(h.Evidence.WorkerReason) + ")"
+	case len(h.Error) > 0 && json.Unmarshal(h.Error, &e) == nil && e.Category != "":
+		message, _, _ := strings.Cut(e.Message, "\n")
+		return strings.ToValidUTF8(h.Outcome+": "+string(e.Category)+" "+message[:min(len(message), longestError)], "")
+	}
+	return h.Outcome + ": " + string(h.Reason)
+}
+
 func systemView(is *tracker.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
-		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
-		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
-		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},
+		PoisonTasks: []v1.PoisonTask{},
+		Brake:       v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
+		Reconciler:  v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
+		Webhooks:    v1.SystemWebhooks{DroppedLastHour: is.Dropped},
 	}
 	for i, r := range is.Replicas {
 		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: orNull(r.Commit), Roles: orEmpty(r.Roles),

@@ -86,6 +86,7 @@ type (
 	ReplicaFacts   = stats.Facts
 	Scope          = model.Scope
 	LostWorkers    = stats.LostWorkers
+	PoisonTask     = stats.PoisonTask
 	ScopeFilter    = stats.ScopeFilter
 	ScopePage      = stats.ScopePage
 	Stats          = stats.Stats

@@ -49,6 +49,11 @@ func lostWorker(n int) v1.LostWorker {
 		Queue: "mail", Reason: "HEARTBEAT_TIMEOUT", Attempts: 4, Requeued: 3, Exhausted: 1}
 }
 
+func poisonTask(id string, state v1.State) v1.PoisonTask {
+	return v1.PoisonTask{TaskID: id, Queue: text("mail"), State: state, Workers: []v1.LostWorker{lostWorker(3), lostWorker(2), lostWorker(1)},
+		Errors: []v1.ErrorGroup{{Error: "LOST: WORKER_LOST (HEARTBEAT_TIMEOUT)", Count: 3}, {Error: "FAILED: USER_CODE boom", Count: 1}}}
+}
+
 func flaps(w v1.LostWorker) v1.LostWorker {
 	w.StaleCount24h, w.Flapping = 3, true
 	return w
@@ -124,6 +129,10 @@ func TestEachTroubleIsFound(t *testing.T) {
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(2), w}
 		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers lost and back again and again): host-1. In the last hour " +
 			"they lost 4 attempts"},
+		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
+			"3 workers lost in the last hour while running task t1 (queue mail, type none, QUEUED), which may be killing them: wkr_3 " +
+				"(mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST (HEARTBEAT_TIMEOUT), " +
+				"1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
 			"p99 of live tasks come to 85 % of their timeout"},
@@ -272,10 +281,28 @@ func TestASummaryNeverHidesWhatStopsWork(t *testing.T) {
 	}
 }
 
+// However many tasks there are that lost workers, the findings are few.
+func TestMuchPoisonIsFewFindings(t *testing.T) {
+	k := well()
+	for n := range 10 {
+		k.System.PoisonTasks = append(k.System.PoisonTasks, poisonTask(fmt.Sprint("t", n), v1.Running))
+	}
+	var got []string
+	for _, f := range All(k) {
+		if f.Code == "poison-task" {
+			got = append(got, f.Message)
+		}
+	}
+	if len(got) != poisonNamed+1 || got[poisonNamed] != "7 tasks more lost several workers in the last hour." {
+		t.Errorf("%d: %q", len(got), got)
+	}
+}
+
 // A remedy names only what the reader's token can do.
 func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 	k := well()
 	k.Queues[0].Paused, k.System.Brake.Held, k.System.Shards[0].OutageCreditMs = true, 7, 2000
+	k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued), poisonTask("t2", v1.Failed)}
 	remedies := func(r Reader) (all string) {
 		k.Reader = r
 		for _, f := range All(k) {
@@ -296,7 +323,13 @@ func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 			t.Errorf("a viewer of a workspace is told %q: %s", command, text)
 		}
 	}
-	if text := remedies(Reader{}); !strings.Contains(text, "ask an operator to run lubdub queue resume mail") {
+	for _, remedy := range []string{"ask an operator to run lubdub queue resume mail\n", "ask an operator to run lubdub task cancel t1\n",
+		"find the cause before it is retried: lubdub why t2\n"} {
+		if text := remedies(Reader{}); !strings.Contains(text, remedy) {
+			t.Errorf("%q is not in %s", remedy, text)
+		}
+	}
+	if text := "\n" + remedies(Reader{Cancels: true}); !strings.Contains(text, "\nlubdub task cancel t1\n") {
 		t.Errorf("%s", text)
 	}
 }

@@ -100,6 +100,42 @@ func (v *verdict) flapping(all []v1.LostWorker) {
 	}
 }
 
+// poisonNamed is how many tasks that lost workers have a finding of their own.
+const poisonNamed = 3
+
+// poison warns about tasks that several workers ran when they were lost, and names the command that stops them.
+func (v *verdict) poison(all []v1.PoisonTask) {
+	for _, t := range all[:min(poisonNamed, len(all))] {
+		var lost losses
+		for i := range t.Workers {
+			w := &t.Workers[i]
+			lost.add(w, fmt.Sprintf("%s (%s) on %s", w.WorkerID, nameOf(w), w.MachineID))
+		}
+		var errors []string
+		for _, g := range t.Errors[:min(poisonNamed, len(t.Errors))] {
+			errors = append(errors, fmt.Sprintf("%d x %s", g.Count, g.Error))
+		}
+		says := fmt.Sprintf("%s lost in the last hour while running task %s (queue %s, type %s, %s), which may be killing them: %s. "+
+			"Its attempts ended: %s.", count(lost.workers, "worker"), t.TaskID, orNone(t.Queue), orNone(t.Type), t.State, lost.names(),
+			strings.Join(errors, ", "))
+		remedy := either(v.reader.Cancels, "lubdub task cancel ", "ask an operator to run lubdub task cancel ") + t.TaskID
+		if t.State == v1.Failed {
+			remedy = "find the cause before it is retried: lubdub why " + t.TaskID
+		}
+		v.warn("poison-task", says, remedy)
+	}
+	if more := len(all) - poisonNamed; more > 0 {
+		v.warn("poison-task", fmt.Sprintf("%s more lost several workers in the last hour.", count(more, "task")), "lubdub status -o json")
+	}
+}
+
+func orNone(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}
+
 // are is so many of a noun with its verb.
 func are(n int, noun string) string {
 	if n == 1 {

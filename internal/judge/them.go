@@ -24,6 +24,7 @@ func Them(k Known) []v1.Finding {
 		all.webhooks(&k.System.Webhooks)
 		all.lost(k.System)
 		all.flapping(k.System.RecentlyLost)
+		all.poison(k.System.PoisonTasks)
 	}
 	all.queues(k.Queues)
 	return all.found

@@ -142,6 +142,9 @@ type System struct {
 	RecentlyLost []LostWorker `json:"recentlyLost"`
 	// RecentlyLostTotal is how many were lost in the last hour, those included that are not listed.
 	RecentlyLostTotal int `json:"recentlyLostTotal"`
+	// PoisonTasks are the tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at
+	// most. It is empty where the scope is not one workspace.
+	PoisonTasks []PoisonTask `json:"poisonTasks"`
 	// Summary is whether it is them or us, in a sentence.
 	Summary Summary `json:"summary"`
 	// Findings are what it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it
@@ -173,6 +176,27 @@ type LostWorker struct {
 	// Flapping is true when that is often, MachineFlapping when all workers of its machine were lost at once that often.
 	Flapping        bool `json:"flapping"`
 	MachineFlapping bool `json:"machineFlapping"`
+}
+
+// PoisonTask is a task that may be what ends its workers: several were lost while they ran it.
+type PoisonTask struct {
+	TaskID string  `json:"taskId"`
+	Queue  *string `json:"queue"`
+	Type   *string `json:"type"`
+	State  State   `json:"state"`
+	// Workers are those that were lost with it in the last hour, newest first, 10 at most.
+	Workers []LostWorker `json:"workers"`
+	// LastLostAt is when its newest lost attempt was ended.
+	LastLostAt Time `json:"lastLostAt"`
+	// Errors are how its attempts ended, grouped, most first.
+	Errors []ErrorGroup `json:"errors"`
+}
+
+// ErrorGroup is how many attempts ended in the same way.
+type ErrorGroup struct {
+	// Error is the outcome with its reason, or with the category and the message that the worker reported.
+	Error string `json:"error"`
+	Count int    `json:"count"`
 }
 
 // SystemReplica is one Lubdub process.
