@@ -107,6 +107,7 @@ type Tracker interface {
 	PoisonTasks(context.Context, tracker.Scope) ([]tracker.PoisonTask, error)
 	RecentlyLost(context.Context, tracker.Scope) (*tracker.LostWorkers, error)
 	System(context.Context) (*tracker.System, error)
+	NodesHealth(context.Context) []tracker.NodeHealth
 	QueuesNow(context.Context, tracker.Scope) ([]*tracker.Queue, error) // as Queues, perhaps a second old
 	Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error)
 

@@ -59,8 +59,10 @@ func (f *fakeTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.
 	return &tracker.Verdicts{Since: fakeTime}, nil
 }
 
+func (f *fakeTracker) NodesHealth(context.Context) []tracker.NodeHealth { return f.nodes }
+
 func (f *fakeTracker) System(context.Context) (*tracker.System, error) {
-	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, nil
+	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, f.systemErr
 }
 
 func (f *fakeTracker) QueuesNow(ctx context.Context, scope tracker.Scope) ([]*tracker.Queue, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -325,6 +326,50 @@ func TestContractRecentlyLost(t *testing.T) {
 			t.Errorf("an hour later: %+v", s.RecentlyLost)
 		}
 	}, counts)
+}
+
+// While no Redis responds, the answer about the system is a 503 that says so and that timeouts are paused, whatever was read a moment ago.
+// While one of several responds, or Redis only evicts, the answer is what is read.
+func TestSystemWithoutRedis(t *testing.T) {
+	t.Parallel()
+	gone := tracker.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
+	late := &tracker.Error{Code: tracker.Unavailable, Cause: errors.New("secret")}
+	for name, c := range map[string]struct {
+		ready, system error
+		nodes         []tracker.NodeHealth
+		status        int
+		says          string
+	}{
+		"no node responds":      {late, nil, []tracker.NodeHealth{gone}, 503, "Redis 10.0.0.1:6379 is not responding."},
+		"nodes are not known":   {late, nil, nil, 503, "Redis is not responding."},
+		"it stopped just now":   {nil, late, nil, 503, "Redis is not responding."},
+		"one node responds":     {late, nil, []tracker.NodeHealth{gone, {Version: "7.0.15"}}, 200, ""},
+		"Redis evicts":          {&tracker.EvictionError{Message: "it evicts"}, nil, nil, 200, "it evicts"},
+		"all nodes responded":   {nil, nil, nil, 200, ""},
+		"something else failed": {nil, &tracker.Error{Code: tracker.Invalid, Message: "tenantId is wrong"}, nil, 400, ""},
+	} {
+		e := newEnv(t)
+		e.fake.ready, e.fake.nodes, e.fake.systemErr = func() error { return c.ready }, c.nodes, c.system
+		a := e.do("GET", "/v1/system", e.control(roleViewer), "")
+		if a.status != c.status || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "secret") {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+		if a.status != 503 {
+			continue
+		}
+		var s v1.SystemUnavailable
+		a.into(&s)
+		if s.Error != v1.CodeStoreUnavailable || a.header.Get("Retry-After") != "1" || s.Message == "" ||
+			s.Summary.Title != "Redis is not responding; timeouts are paused" || s.Summary.Severity != v1.SeverityFail || s.Summary.About != v1.Us ||
+			!strings.Contains(s.Summary.Message, "Timeouts are paused") || len(s.Redis) != len(c.nodes) || s.Shards == nil || s.Time.IsZero() {
+			t.Errorf("%s: %s", name, a.body)
+		}
+		for i, code := range []string{"redis", "shard-time"} {
+			if f := s.Findings[i]; f.Code != code || f.Severity != v1.SeverityFail || f.Remedy == "" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
 }
 
 // How close tasks come to their timeouts is told of all replicas' last hour together; of nothing, nothing.

@@ -2,9 +2,13 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -21,14 +25,65 @@ func (req *request) system() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	is, err := req.s.tracker.System(req.context())
+	if nodes, responds := req.s.redisNow(req.context()); !responds {
+		return req.withoutRedis(nodes)
+	}
+	is, err := soon(req.context(), req.s.tracker.System)
 	if err != nil {
-		return 0, nil, err
+		if r := refusalOf(opSystem, err); r.status != fasthttp.StatusServiceUnavailable {
+			return 0, nil, r
+		}
+		return req.withoutRedis(nil)
 	}
 	v := systemView(is)
 	v.Findings = judge.All(req.known(v, tracker.Scope{Tenant: tenant, Workspace: workspace}))
 	v.Summary = judge.Summarise(v.Findings)
 	return fasthttp.StatusOK, v, nil
+}
+
+// systemWait is how long GET /v1/system waits for Redis before it answers without it.
+const systemWait = 2 * time.Second
+
+// soon calls a function and gives up on it after systemWait; the call goes on without the caller.
+func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call(ctx)
+		done <- result{value, err}
+	}()
+	wait := time.NewTimer(systemWait)
+	defer wait.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-wait.C:
+		var none T
+		return none, context.DeadlineExceeded
+	}
+}
+
+// redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
+// may not be true any more. It reports false when none responds.
+func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, responds bool) {
+	var evicts *tracker.EvictionError
+	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
+		return nil, true
+	}
+	nodes, err := soon(ctx, func(ctx context.Context) ([]tracker.NodeHealth, error) { return s.tracker.NodesHealth(ctx), nil })
+	return nodes, err == nil && slices.ContainsFunc(nodes, func(n tracker.NodeHealth) bool { return n.Err == nil })
+}
+
+// withoutRedis answers what is known while no Redis responds.
+func (req *request) withoutRedis(nodes []tracker.NodeHealth) (int, any, error) {
+	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&tracker.System{At: req.now, Nodes: nodes})}
+	v.Findings, v.Summary = judge.NoRedis(v.Redis)
+	v.Message = v.Summary.Message
+	req.ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
+	return fasthttp.StatusServiceUnavailable, v, nil
 }
 
 // known is what the deployment is judged by. What cannot be read does not keep the rest from being told.

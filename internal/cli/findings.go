@@ -2,10 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -22,6 +26,20 @@ func found(of *v1.System) []v1.Finding {
 			"update the server, or use the lubdub of its version; the numbers stand in -o json")}
 	}
 	return of.Findings
+}
+
+// system asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
+// responds is false.
+func (s *session) system(ctx context.Context) (raw json.RawMessage, is *v1.System, responds bool, err error) {
+	raw, is, err = get[v1.System](ctx, s, "/v1/system", nil)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
+		without := new(v1.SystemUnavailable)
+		if json.Unmarshal(refused.Body, without) == nil && len(without.Findings) > 0 {
+			return refused.Body, &without.System, false, nil
+		}
+	}
+	return raw, is, err == nil, err
 }
 
 // notReady is what a server says of itself that cannot say more.

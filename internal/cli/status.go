@@ -38,7 +38,8 @@ type state struct {
 	mu  sync.Mutex // answers come at once
 	raw map[string]json.RawMessage
 
-	unread error // why some of it is not known
+	unread   error // why some of it is not known
+	responds bool  // Redis does; if not, only Health and System are known
 }
 
 func (c *statusCmd) Run(env *Env) error {
@@ -83,7 +84,7 @@ func readState(ctx context.Context, s *session) (*state, error) {
 	var lost, late *page[v1.Worker]
 	asked := []func() error{
 		func() (err error) { st.Health, err = s.health(ctx); return err },
-		func() error { return st.part(ctx, s, "system", "/v1/system", nil, &st.System) },
+		func() error { return st.system(ctx, s) },
 		func() error { return st.part(ctx, s, "stats", "/v1/stats", nil, &st.Stats) },
 		func() error {
 			by := url.Values{"by": {"reason,machineId,version,queue"}}
@@ -105,6 +106,10 @@ func readState(ctx context.Context, s *session) (*state, error) {
 		}
 		st.unread = cmp.Or(st.unread, err) // the server answers, and cannot reach its store: that is told
 	}
+	if st.System != nil && !st.responds {
+		st.unread = nil // which the server says better
+		return st, nil
+	}
 	for _, p := range []*page[v1.Worker]{lost, late} {
 		if p != nil {
 			st.silent = append(st.silent, p.entries...)
@@ -112,6 +117,17 @@ func readState(ctx context.Context, s *session) (*state, error) {
 		}
 	}
 	return st, nil
+}
+
+func (st *state) system(ctx context.Context, s *session) error {
+	raw, is, responds, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.raw["system"], st.System, st.responds = raw, is, responds
+	return nil
 }
 
 func (st *state) part(ctx context.Context, s *session, name, path string, q url.Values, into any) error {
@@ -253,7 +269,7 @@ func (st *state) findings(s *session, all []v1.Finding) {
 	for _, who := range []string{"us", "them"} {
 		switch {
 		case wrong[who]:
-		case who == "them" && st.System == nil:
+		case who == "them" && !st.responds:
 			fmt.Fprintln(s.W, "  them: not known now")
 		default:
 			fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
@@ -279,7 +295,7 @@ func party(f *v1.Finding) string {
 const mostLostWorkers = 5
 
 func (st *state) showLostWorkers(s *session) {
-	if st.System == nil {
+	if st.System == nil || !st.responds {
 		return
 	}
 	lost := st.System.RecentlyLost

@@ -109,7 +109,12 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 	if st.unread != nil {
 		return nil, st.unread
 	}
-	p := &top.Picture{Where: s.scope(), Findings: st.judged(), Numbers: numbers(st)}
+	p := &top.Picture{Where: s.scope(), Findings: st.judged(), At: time.Now()}
+	if !st.responds {
+		p.Partial = true
+		return p, nil
+	}
+	p.Numbers = numbers(st)
 	if p.Heading, p.Rows, p.More, err = topTables[view].rows(ctx, s); err != nil {
 		return nil, err
 	}

@@ -65,6 +65,32 @@ func All(k Known) []v1.Finding {
 	return all
 }
 
+// NoRedis judges a deployment whose Redis servers do not respond, from what a server knows without them.
+func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
+	v := verdict{about: v1.Us}
+	names := []string{"Redis"}
+	if len(nodes) > 0 {
+		names = nil
+	}
+	for _, n := range nodes {
+		name := "Redis"
+		if n.Address != nil {
+			name += " " + *n.Address
+		}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers.",
+			"see that it runs and can be reached from this server: lubdub doctor --redis with its URL; it recovers on its own when Redis responds")
+	}
+	v.fail("shard-time", "Timeouts are paused: heartbeats cannot be stored, so no worker and no task fails for its silence until Redis "+
+		"responds.",
+		"nothing for the workers: they retry their heartbeats")
+	s := Summarise(v.found)
+	s.Title = "Redis is not responding; timeouts are paused"
+	return v.found, s
+}
+
 var rank = map[v1.Severity]int{v1.SeverityFail: 0, v1.SeverityWarn: 1, v1.SeverityOK: 2}
 
 // Us judges Lubdub itself and what it stands on.

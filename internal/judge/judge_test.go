@@ -131,8 +131,8 @@ func TestEachTroubleIsFound(t *testing.T) {
 			"they lost 4 attempts"},
 		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
 			"3 workers lost in the last hour while running task t1 (queue mail, type none, QUEUED), which may be killing them: wkr_3 " +
-				"(mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST (HEARTBEAT_TIMEOUT), " +
-				"1 x FAILED: USER_CODE boom."},
+				"(mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST " +
+				"(HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
 			"p99 of live tasks come to 85 % of their timeout"},

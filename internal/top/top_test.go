@@ -137,6 +137,21 @@ func TestTheViewShowsWhatIsWrong(t *testing.T) {
 	c.shows("OK nothing is wrong")
 }
 
+// What could be read without Redis is shown above what was there before, which is marked as old.
+func TestTheViewKeepsRowsThatCannotBeRead(t *testing.T) {
+	c := newScreen(t)
+	for range 2 {
+		c.m.take(looked{0, &Picture{Where: "a/b", Partial: true, At: time.Now(),
+			Findings: []v1.Finding{{Code: "redis", Severity: v1.SeverityFail, Message: "Redis is not responding."}}}, nil})
+		c.shows("STALE rows as of", "FAIL Redis is not responding.", "id-0-00", "numbers")
+	}
+	c.do(c.m.look())
+	c.shows("LIVE", "id-0-00")
+	c.m.picture = nil
+	c.m.take(looked{0, &Picture{Partial: true}, nil})
+	c.shows("STALE", "Not known now.")
+}
+
 func TestTheViewMovesSortsAndFilters(t *testing.T) {
 	c := newScreen(t)
 	c.shows("LIVE", "a/b of here", "FAIL", "Nobody sweeps.", "1 first", "id-0-00", "id-0-15", "d drain", "numbers")

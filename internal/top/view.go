@@ -71,6 +71,8 @@ func (m *model) live() string {
 		return moods[output.Bad].Render("OFFLINE") + " " + output.Clean(m.err.Error())
 	case m.picture == nil:
 		return "…"
+	case m.picture.Partial:
+		return moods[output.Bad].Render("STALE") + " rows as of " + output.Duration(time.Since(m.picture.At)) + " ago"
 	}
 	return moods[output.Good].Render("LIVE")
 }
@@ -179,6 +181,9 @@ func (m *model) body() []string {
 		return nil
 	}
 	rows := m.rows()
+	if len(rows) == 0 && m.picture.Partial {
+		return []string{"Not known now."}
+	}
 	if len(rows) == 0 {
 		if m.filter.Value() != "" {
 			return []string{fmt.Sprintf("No %s of %d has %q in it.", m.o.Views[m.view].Name, len(m.picture.Rows), m.filter.Value())}

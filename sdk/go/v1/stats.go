@@ -152,6 +152,16 @@ type System struct {
 	Findings []Finding `json:"findings"`
 }
 
+// SystemUnavailable is the answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of
+// replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them.
+type SystemUnavailable struct {
+	// Error is store_unavailable.
+	Error string `json:"error"`
+	// Message says what happened and what to do about it.
+	Message string `json:"message"`
+	System
+}
+
 // LostWorker is a worker that ended without having been asked to, and what became of the tasks that it held.
 type LostWorker struct {
 	WorkerID  string  `json:"workerId"`
