@@ -22,6 +22,8 @@ type fakeTracker struct {
 	list        func(tracker.TaskFilter) (*tracker.TaskPage, error)
 	run         func(tracker.Scope, string) (*tracker.Run, error)
 	ready       func() error
+	nodes       []tracker.NodeHealth
+	systemErr   error
 	owns        bool // workers own every attempt that they name
 	doubts      bool // the store has lost writes
 

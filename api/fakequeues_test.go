@@ -47,16 +47,22 @@ func (f *fakeTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, err
 		Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}}}}, nil
 }
 
-func (f *fakeTracker) RecentlyLost(context.Context, tracker.Scope) ([]*tracker.Worker, error) {
+func (f *fakeTracker) PoisonTasks(context.Context, tracker.Scope) ([]tracker.PoisonTask, error) {
 	return nil, nil
+}
+
+func (f *fakeTracker) RecentlyLost(context.Context, tracker.Scope) (*tracker.LostWorkers, error) {
+	return &tracker.LostWorkers{}, nil
 }
 
 func (f *fakeTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {
 	return &tracker.Verdicts{Since: fakeTime}, nil
 }
 
+func (f *fakeTracker) NodesHealth(context.Context) []tracker.NodeHealth { return f.nodes }
+
 func (f *fakeTracker) System(context.Context) (*tracker.System, error) {
-	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, nil
+	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, f.systemErr
 }
 
 func (f *fakeTracker) QueuesNow(ctx context.Context, scope tracker.Scope) ([]*tracker.Queue, error) {

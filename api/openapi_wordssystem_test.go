@@ -32,8 +32,9 @@ var systemWords = map[string]words{
 		description: "Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server " +
 			"that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub " +
 			"itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has " +
-			"a remedy. Codes stand for what was looked at; messages are for people, and change.",
-		answers: map[int]any{200: v1.System{}},
+			"a remedy. Codes stand for what was looked at; messages are for people, and change. While no Redis responds the answer is a 503 " +
+			"within 3 seconds, which has summary and findings too.",
+		answers: map[int]any{200: v1.System{}, 503: v1.SystemUnavailable{}},
 	},
 	opScopes: {
 		tag: "system", summary: "List tenants and workspaces in use",

@@ -1,8 +1,18 @@
 package api
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -15,9 +25,15 @@ func (req *request) system() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	is, err := req.s.tracker.System(req.context())
+	if nodes, responds := req.s.redisNow(req.context()); !responds {
+		return req.withoutRedis(nodes)
+	}
+	is, err := soon(req.context(), req.s.tracker.System)
 	if err != nil {
-		return 0, nil, err
+		if r := refusalOf(opSystem, err); r.status != fasthttp.StatusServiceUnavailable {
+			return 0, nil, r
+		}
+		return req.withoutRedis(nil)
 	}
 	v := systemView(is)
 	v.Findings = judge.All(req.known(v, tracker.Scope{Tenant: tenant, Workspace: workspace}))
@@ -25,9 +41,54 @@ func (req *request) system() (int, any, error) {
 	return fasthttp.StatusOK, v, nil
 }
 
+// systemWait is how long GET /v1/system waits for Redis before it answers without it.
+const systemWait = 2 * time.Second
+
+// soon calls a function and gives up on it after systemWait; the call goes on without the caller.
+func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call(ctx)
+		done <- result{value, err}
+	}()
+	wait := time.NewTimer(systemWait)
+	defer wait.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-wait.C:
+		var none T
+		return none, context.DeadlineExceeded
+	}
+}
+
+// redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
+// may not be true any more. It reports false when none responds.
+func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, responds bool) {
+	var evicts *tracker.EvictionError
+	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
+		return nil, true
+	}
+	nodes, err := soon(ctx, func(ctx context.Context) ([]tracker.NodeHealth, error) { return s.tracker.NodesHealth(ctx), nil })
+	return nodes, err == nil && slices.ContainsFunc(nodes, func(n tracker.NodeHealth) bool { return n.Err == nil })
+}
+
+// withoutRedis answers what is known while no Redis responds.
+func (req *request) withoutRedis(nodes []tracker.NodeHealth) (int, any, error) {
+	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&tracker.System{At: req.now, Nodes: nodes})}
+	v.Findings, v.Summary = judge.NoRedis(v.Redis)
+	v.Message = v.Summary.Message
+	req.ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
+	return fasthttp.StatusServiceUnavailable, v, nil
+}
+
 // known is what the deployment is judged by. What cannot be read does not keep the rest from being told.
 func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
-	k := judge.Known{System: v}
+	k := judge.Known{System: v, Reader: req.reader()}
 	_, health := req.s.standing()
 	k.Health = &health
 	if scope.Tenant != "" || scope.Workspace == "" {
@@ -45,8 +106,18 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	if err != nil {
 		k.Unread = "the lost workers cannot be read."
 	}
-	for _, w := range lost {
-		v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+	if lost != nil {
+		for _, w := range lost.Newest {
+			v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+		}
+		v.RecentlyLostTotal = lost.Total
+	}
+	poison, err := req.s.tracker.PoisonTasks(req.context(), scope)
+	if err != nil {
+		k.Unread = "the tasks that lost workers cannot be read."
+	}
+	for _, p := range poison {
+		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
 	}
 	queues, err := req.s.tracker.QueuesNow(req.context(), scope)
 	if err != nil {
@@ -58,22 +129,71 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	return k
 }
 
+// reader is what the token of the request allows.
+func (req *request) reader() judge.Reader {
+	c := req.who.claims
+	return judge.Reader{
+		AllScopes: c.Tenant == token.Wildcard && c.Workspace == token.Wildcard,
+		Operates:  permitted[c.Role]&mayOperate != 0, Cancels: permitted[c.Role]&mayCancel != 0,
+	}
+}
+
 func lostView(w *tracker.Worker) v1.LostWorker {
 	r := w.Recovery
 	return v1.LostWorker{
 		WorkerID: w.ID, Name: orNull(w.Name), MachineID: w.MachineID, Hostname: orNull(w.Hostname), Queue: w.Queue,
 		LastHeartbeatAt: v1.At(w.LastHeartbeatAt), LostAt: v1.At(w.DeregisteredAt), Reason: string(w.EndReason),
 		Attempts: r.Attempts, Requeued: r.Attempts - r.Failed, Failed: r.Failed - r.Exhausted, Exhausted: r.Exhausted,
+		StaleCount24h: w.StaleCount, Flapping: w.Flapping, MachineFlapping: w.MachineFlapping,
 	}
+}
+
+func poisonView(p *tracker.PoisonTask) v1.PoisonTask {
+	t := p.Task
+	v := v1.PoisonTask{
+		TaskID: t.ID, Queue: orNull(t.Queue), Type: orNull(t.Type), State: v1.State(t.State), LastLostAt: v1.At(p.Last),
+		Workers: []v1.LostWorker{}, Errors: []v1.ErrorGroup{},
+	}
+	for _, w := range p.Workers {
+		v.Workers = append(v.Workers, lostView(w))
+	}
+	for i := range t.History {
+		text := endOf(&t.History[i])
+		at := slices.IndexFunc(v.Errors, func(g v1.ErrorGroup) bool { return g.Error == text })
+		if at < 0 {
+			at = len(v.Errors)
+			v.Errors = append(v.Errors, v1.ErrorGroup{Error: text})
+		}
+		v.Errors[at].Count++
+	}
+	slices.SortStableFunc(v.Errors, func(a, b v1.ErrorGroup) int { return cmp.Compare(b.Count, a.Count) })
+	return v
+}
+
+// longestError is how many bytes of a worker's message name a group of errors.
+const longestError = 200
+
+// endOf is how an attempt ended, in words that are the same for attempts that ended for the same reason.
+func endOf(h *tracker.HistoryEntry) string {
+	var e v1.TaskError
+	switch {
+	case h.Evidence != nil && h.Evidence.WorkerReason != "":
+		return h.Outcome + ": " + string(h.Reason) + " (" + string(h.Evidence.WorkerReason) + ")"
+	case len(h.Error) > 0 && json.Unmarshal(h.Error, &e) == nil && e.Category != "":
+		message, _, _ := strings.Cut(e.Message, "\n")
+		return strings.ToValidUTF8(h.Outcome+": "+string(e.Category)+" "+message[:min(len(message), longestError)], "")
+	}
+	return h.Outcome + ": " + string(h.Reason)
 }
 
 func systemView(is *tracker.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
-		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
-		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
-		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},
+		PoisonTasks: []v1.PoisonTask{},
+		Brake:       v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
+		Reconciler:  v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
+		Webhooks:    v1.SystemWebhooks{DroppedLastHour: is.Dropped},
 	}
 	for i, r := range is.Replicas {
 		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: orNull(r.Commit), Roles: orEmpty(r.Roles),

@@ -108,8 +108,8 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, w, qu, stats.Options{
-		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare, Logger: o.Logger,
-		Registerer: o.Registerer,
+		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare,
+		Task: ta.Get, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{
 		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,

@@ -85,6 +85,8 @@ type (
 	SchedulePage   = schedules.Page
 	ReplicaFacts   = stats.Facts
 	Scope          = model.Scope
+	LostWorkers    = stats.LostWorkers
+	PoisonTask     = stats.PoisonTask
 	ScopeFilter    = stats.ScopeFilter
 	ScopePage      = stats.ScopePage
 	Stats          = stats.Stats

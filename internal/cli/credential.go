@@ -79,6 +79,12 @@ func (t *credential) next() string {
 	return why + " Where the signing keys are, make the next: " + command + into
 }
 
+// mayOperate reports whether the token's role may act on tasks, workers and queues. The server decides; this chooses what to advise.
+func (t *credential) mayOperate() bool {
+	_, claims, err := readClaims(t.text)
+	return err != nil || claims.Role != "viewer" && claims.Role != "submitter"
+}
+
 // role says whose token was not enough.
 func (t *credential) role() string {
 	_, claims, err := readClaims(t.text)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 		return nil, err
 	}
 	all = append(all, s.tokenFinding())
-	_, system, err := get[v1.System](ctx, s, "/v1/system", nil)
+	_, system, responds, err := s.system(ctx)
 	if err != nil {
 		if code := ExitCode(err); code != ExitNotAllowed && code != ExitUnavailable {
 			return nil, err
@@ -68,7 +69,10 @@ func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 		return append(all, finding("system", v1.SeverityFail, err.Error(),
 			"with a token of role viewer, and a store that answers, the rest can be checked; lubdub doctor --redis asks the store itself")), nil
 	}
-	us, _ := parties(system)
+	us := slices.DeleteFunc(slices.Clone(found(system)), func(f v1.Finding) bool { return f.About == v1.Them })
+	if !responds {
+		return append(all, us...), nil
+	}
 	return append(append(all, us...), finding("scripts", v1.SeverityOK,
 		fmt.Sprintf("%d shards were read by scripts just now.", len(system.Shards)), "")), nil
 }

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -14,21 +18,28 @@ func finding(code string, how v1.Severity, message, remedy string) v1.Finding {
 	return v1.Finding{Code: code, Severity: how, About: v1.Us, Message: message, Remedy: remedy}
 }
 
-// parties are what the server finds, of itself and of who works for it.
-func parties(of *v1.System) (us, them []v1.Finding) {
+// found is what the server finds.
+func found(of *v1.System) []v1.Finding {
 	if of.Findings == nil {
 		return []v1.Finding{finding("findings", v1.SeverityFail,
 			"The server is older than this command: it tells its numbers, and not what they mean.",
-			"update the server, or use the lubdub of its version; the numbers stand in -o json")}, nil
+			"update the server, or use the lubdub of its version; the numbers stand in -o json")}
 	}
-	for _, f := range of.Findings {
-		if f.About == v1.Them {
-			them = append(them, f)
-		} else {
-			us = append(us, f)
+	return of.Findings
+}
+
+// system asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
+// responds is false.
+func (s *session) system(ctx context.Context) (raw json.RawMessage, is *v1.System, responds bool, err error) {
+	raw, is, err = get[v1.System](ctx, s, "/v1/system", nil)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
+		without := new(v1.SystemUnavailable)
+		if json.Unmarshal(refused.Body, without) == nil && len(without.Findings) > 0 {
+			return refused.Body, &without.System, false, nil
 		}
 	}
-	return us, them
+	return raw, is, err == nil, err
 }
 
 // notReady is what a server says of itself that cannot say more.

@@ -37,7 +37,12 @@ var schedules = &kind[v1.Schedule]{
 			}
 			return output.Text(c.Task.Queue)
 		}},
-		{name: "LAST", passing: true, cell: func(c *v1.Schedule, s *session) output.Cell { return output.Age(c.Last.Time, s.now()) }},
+		{name: "LAST", passing: true, cell: func(c *v1.Schedule, s *session) output.Cell {
+			if c.Last == c.CreatedAt { // nothing has fired yet
+				return output.Cell{}
+			}
+			return output.Age(c.Last.Time, s.now())
+		}},
 		{name: "NEXT", passing: true, cell: func(c *v1.Schedule, s *session) output.Cell {
 			if c.Next.IsZero() {
 				return output.Cell{}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,8 +21,8 @@ type statusCmd struct {
 }
 
 func (*statusCmd) Help() string {
-	return "Who is silent; is it them or us; what was lost and why; what to do. Exits with 0 when all is well, with 1 when something " +
-		"is not, and with 5 when nobody answers."
+	return "Who is silent; is it them or us; what was lost and why; what to do. Exits with 0 when nothing fails (warnings do not count), " +
+		"with 1 when something does, and with 5 when the server does not answer."
 }
 
 // state is what status asks for.
@@ -39,7 +38,8 @@ type state struct {
 	mu  sync.Mutex // answers come at once
 	raw map[string]json.RawMessage
 
-	unread error // why some of it is not known
+	unread   error // why some of it is not known
+	responds bool  // Redis does; if not, only Health and System are known
 }
 
 func (c *statusCmd) Run(env *Env) error {
@@ -51,10 +51,9 @@ func (c *statusCmd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	us, them := st.judged()
-	all := append(slices.Clone(us), them...)
+	all := st.judged()
 	if s.Format.ForPeople() {
-		st.show(s, us, them)
+		st.show(s, all)
 	} else if err := st.whole(s, all); err != nil {
 		return err
 	}
@@ -64,19 +63,19 @@ func (c *statusCmd) Run(env *Env) error {
 	return nil
 }
 
-// judged is what the server finds. Here only that is judged which a server cannot tell: that it has not told.
-func (st *state) judged() (us, them []v1.Finding) {
-	switch {
-	case st.System != nil:
-		us, them = parties(st.System)
-	case st.Health != nil && st.Health.Status != "ok":
-		us = append(us, notReady(st.Health))
-	}
+// judged is what the server finds, in its order. Here only that is judged which a server cannot tell: that it has not answered.
+func (st *state) judged() (all []v1.Finding) {
 	if st.unread != nil {
-		us = append(us, finding("answers", v1.SeverityFail, "Not all that is asked for is answered: "+st.unread.Error(),
+		all = append(all, finding("answers", v1.SeverityFail, "Not all that is asked for is answered: "+st.unread.Error(),
 			"ask again; see Redis in `lubdub doctor`, and docs/runbooks.md"))
 	}
-	return us, them
+	switch {
+	case st.System != nil:
+		all = append(all, found(st.System)...)
+	case st.Health != nil && st.Health.Status != "ok":
+		all = append(all, notReady(st.Health))
+	}
+	return all
 }
 
 // readState asks for all of it at once.
@@ -85,7 +84,7 @@ func readState(ctx context.Context, s *session) (*state, error) {
 	var lost, late *page[v1.Worker]
 	asked := []func() error{
 		func() (err error) { st.Health, err = s.health(ctx); return err },
-		func() error { return st.part(ctx, s, "system", "/v1/system", nil, &st.System) },
+		func() error { return st.system(ctx, s) },
 		func() error { return st.part(ctx, s, "stats", "/v1/stats", nil, &st.Stats) },
 		func() error {
 			by := url.Values{"by": {"reason,machineId,version,queue"}}
@@ -107,6 +106,10 @@ func readState(ctx context.Context, s *session) (*state, error) {
 		}
 		st.unread = cmp.Or(st.unread, err) // the server answers, and cannot reach its store: that is told
 	}
+	if st.System != nil && !st.responds {
+		st.unread = nil // which the server says better
+		return st, nil
+	}
 	for _, p := range []*page[v1.Worker]{lost, late} {
 		if p != nil {
 			st.silent = append(st.silent, p.entries...)
@@ -114,6 +117,17 @@ func readState(ctx context.Context, s *session) (*state, error) {
 		}
 	}
 	return st, nil
+}
+
+func (st *state) system(ctx context.Context, s *session) error {
+	raw, is, responds, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.raw["system"], st.System, st.responds = raw, is, responds
+	return nil
 }
 
 func (st *state) part(ctx context.Context, s *session, name, path string, q url.Values, into any) error {
@@ -177,14 +191,13 @@ func (st *state) whole(s *session, all []v1.Finding) error {
 }
 
 // show answers people.
-func (st *state) show(s *session, us, them []v1.Finding) {
-	all := append(slices.Clone(us), them...)
+func (st *state) show(s *session, all []v1.Finding) {
 	headline := s.Paint(output.Good, "HEALTHY")
 	switch v1.Worst(all) {
 	case v1.SeverityFail:
 		headline = s.Paint(output.Bad, "NOT HEALTHY")
 	case v1.SeverityWarn:
-		headline = s.Paint(output.Doubtful, "HEALTHY, with doubts")
+		headline = s.Paint(output.Doubtful, "HEALTHY, with "+output.Count(warnings(all), "warning"))
 	}
 	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.scope(), timeText(v1.At(s.now())))
 	s.question("Who is silent?")
@@ -193,16 +206,20 @@ func (st *state) show(s *session, us, them []v1.Finding) {
 	if st.System != nil && st.System.Summary.Title != "" {
 		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
 	}
-	s.findings("us", us)
-	if st.System != nil {
-		s.findings("them", them)
-	} else {
-		fmt.Fprintln(s.W, "  them: not known now")
-	}
+	st.findings(s, all)
 	s.question("What was lost, and why? (last hour)")
 	st.showLost(s)
 	s.question("What do I do?")
 	st.showWhatToDo(s, all)
+}
+
+func warnings(all []v1.Finding) (n int) {
+	for _, f := range all {
+		if f.Severity == v1.SeverityWarn {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *session) question(text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
@@ -239,32 +256,46 @@ func called(name *string) string {
 
 var levelMoods = map[v1.Severity]output.Mood{v1.SeverityOK: output.Good, v1.SeverityWarn: output.Doubtful, v1.SeverityFail: output.Bad}
 
-// findings tells what is not well, and where all is well, that.
-func (s *session) findings(who string, all []v1.Finding) {
-	bad := 0
+// findings shows what is not well, failures first, and of a party with which nothing is wrong, that.
+func (st *state) findings(s *session, all []v1.Finding) {
+	wrong := map[string]bool{}
 	for _, f := range all {
 		if f.Severity != v1.SeverityOK {
-			bad++
-			fmt.Fprintf(s.W, "  %-5s %s %s\n", who+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)), output.Clean(f.Message))
+			wrong[party(&f)] = true
+			fmt.Fprintf(s.W, "  %-5s %s %s\n", party(&f)+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
+				output.Clean(f.Message))
 		}
 	}
-	if bad > 0 {
-		return
-	}
-	fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
-	for _, f := range all {
-		if f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip" {
-			fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
+	for _, who := range []string{"us", "them"} {
+		switch {
+		case wrong[who]:
+		case who == "them" && !st.responds:
+			fmt.Fprintln(s.W, "  them: not known now")
+		default:
+			fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
+			for _, f := range all {
+				if party(&f) == who && (f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip") {
+					fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
+				}
+			}
+			fmt.Fprintln(s.W)
 		}
 	}
-	fmt.Fprintln(s.W)
+}
+
+// party is whom a finding is about: Lubdub, or what works for it.
+func party(f *v1.Finding) string {
+	if f.About == v1.Them {
+		return "them"
+	}
+	return "us"
 }
 
 // mostLostWorkers is how many lost workers are shown.
 const mostLostWorkers = 5
 
 func (st *state) showLostWorkers(s *session) {
-	if st.System == nil {
+	if st.System == nil || !st.responds {
 		return
 	}
 	lost := st.System.RecentlyLost
@@ -280,7 +311,7 @@ func (st *state) showLostWorkers(s *session) {
 		}
 		fmt.Fprintln(s.W)
 	}
-	if more := len(lost) - mostLostWorkers; more > 0 {
+	if more := max(len(lost), st.System.RecentlyLostTotal) - mostLostWorkers; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more workers: lubdub status -o json\n", more)
 	}
 }
@@ -334,8 +365,11 @@ func (st *state) showWhatToDo(s *session, all []v1.Finding) {
 	}
 	if st.verdicts != nil && st.verdicts.Total > 0 {
 		told++
-		fmt.Fprintln(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; lubdub task retry when the "+
-			"cause is mended")
+		retry := "lubdub task retry"
+		if !s.token.mayOperate() {
+			retry = "ask an operator to retry them"
+		}
+		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; %s when the cause is mended\n", retry)
 	}
 	if told == 0 {
 		fmt.Fprintln(s.W, "  Nothing.")

@@ -13,6 +13,9 @@ import (
 // losses are the events that tell what became of tasks that a worker lost.
 const losses = "task.zombie,task.retrying,task.failed"
 
+// workerReported is the reason of failures that the worker reported itself: it did not lose those tasks.
+const workerReported = "WORKER_REPORTED"
+
 // whyWorker tells what is known of a worker.
 func whyWorker(ctx context.Context, s *session, id string) (*account, error) {
 	raw, w, err := workerOf(ctx, s, id)
@@ -22,6 +25,9 @@ func whyWorker(ctx context.Context, s *session, id string) (*account, error) {
 	a := &account{parts: map[string]json.RawMessage{"worker": raw}}
 	a.workerStanding(s, w)
 	a.reliability(w)
+	if err := a.finished(ctx, s, w); err != nil {
+		return nil, err
+	}
 	if err := a.held(ctx, s, w); err != nil {
 		return nil, err
 	}
@@ -75,7 +81,38 @@ func (a *account) reliability(w *v1.Worker) {
 		flaps = "; it flaps"
 	}
 	a.say("In the last 24 h it was alive for %.1f %% of the time and went stale %d times%s.", w.UptimePct24h, w.StaleCount24h, flaps)
-	a.say("It has completed %d tasks and failed %d.", w.TotalCompleted, w.TotalFailed)
+	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
+		a.say("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
+	}
+}
+
+// mostPages is how many pages of finished tasks are read to count those of one worker.
+const mostPages = 10
+
+// finished counts the tasks that ended on the worker, of those that the server still keeps.
+func (a *account) finished(ctx context.Context, s *session, w *v1.Worker) error {
+	counts, atLeast := [2]int{}, ""
+	for i, state := range []string{"SUCCEEDED", "FAILED"} {
+		q := url.Values{"workerId": {w.WorkerID}, "state": {state}, "order": {"desc"}, "pageSize": {"100"}}
+		for range mostPages {
+			p, err := tasks.page(ctx, s, q)
+			if missing(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			counts[i] += len(p.entries)
+			if q.Set("pageToken", p.next); p.next == "" {
+				break
+			}
+		}
+		if q.Get("pageToken") != "" {
+			atLeast = "at least "
+		}
+	}
+	a.say("Of the tasks that are kept, %s%d succeeded on it and %d failed.", atLeast, counts[0], counts[1])
+	return nil
 }
 
 // mostHeld is how many of the tasks that a worker holds are named.
@@ -110,9 +147,16 @@ func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 	}
 	became := map[string]string{}
 	for _, e := range lost { // newest first
+		var data struct{ Reason string }
+		if json.Unmarshal(e.Data, &data) == nil && data.Reason == workerReported {
+			continue
+		}
 		if became[e.Subject] == "" {
 			became[e.Subject] = e.Type
 		}
+	}
+	if len(became) == 0 {
+		return nil
 	}
 	a.say("What became of %s that it lost:", output.Count(len(became), "task"))
 	for _, id := range sortedKeys(became)[:min(mostHeld, len(became))] {

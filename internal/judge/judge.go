@@ -21,6 +21,23 @@ type Known struct {
 	Queues []v1.Queue
 	// Unread says why some of it is not known, though it was asked for; empty: all is.
 	Unread string
+	// Reader is who reads the findings.
+	Reader Reader
+}
+
+// Reader is what the token of the one who reads the findings allows. A remedy that needs more is not named.
+type Reader struct {
+	AllScopes bool // it reads what belongs to no workspace
+	Operates  bool // it may resume queues and release what the brake holds
+	Cancels   bool // it may cancel tasks
+}
+
+// either is a remedy that needs something of the token, or what is left without it.
+func either(allowed bool, remedy, otherwise string) string {
+	if allowed {
+		return remedy
+	}
+	return otherwise
 }
 
 // Limits of what is well. Where an alert of deploy/observability asks the same, a test holds it to the same number.
@@ -41,12 +58,44 @@ const (
 // StepsLookedAt is how many of the newest steps of the series are judged.
 const StepsLookedAt = 6
 
-// All judges all that is known: first us, then them.
-func All(k Known) []v1.Finding { return append(Us(k), Them(k)...) }
+// All judges all that is known: what fails first, then warnings, then what is well; of the same severity first us, then them.
+func All(k Known) []v1.Finding {
+	all := append(Us(k), Them(k)...)
+	slices.SortStableFunc(all, func(a, b v1.Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	return all
+}
+
+// NoRedis judges a deployment whose Redis servers do not respond, from what a server knows without them.
+func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
+	v := verdict{about: v1.Us}
+	names := []string{"Redis"}
+	if len(nodes) > 0 {
+		names = nil
+	}
+	for _, n := range nodes {
+		name := "Redis"
+		if n.Address != nil {
+			name += " " + *n.Address
+		}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers.",
+			"see that it runs and can be reached from this server: lubdub doctor --redis with its URL; it recovers on its own when Redis responds")
+	}
+	v.fail("shard-time", "Timeouts are paused: heartbeats cannot be stored, so no worker and no task fails for its silence until Redis "+
+		"responds.",
+		"nothing for the workers: they retry their heartbeats")
+	s := Summarise(v.found)
+	s.Title = "Redis is not responding; timeouts are paused"
+	return v.found, s
+}
+
+var rank = map[v1.Severity]int{v1.SeverityFail: 0, v1.SeverityWarn: 1, v1.SeverityOK: 2}
 
 // Us judges Lubdub itself and what it stands on.
 func Us(k Known) []v1.Finding {
-	all := verdict{about: v1.Us, where: "the replica that answers"}
+	all := verdict{about: v1.Us, where: "the replica that answers", reader: k.Reader}
 	all.health(k.Health)
 	if k.Unread != "" {
 		all.fail("answers", "Not all that is asked for is answered: "+k.Unread, "ask again; see what is said of Redis, and docs/runbooks.md")
@@ -67,9 +116,10 @@ func Us(k Known) []v1.Finding {
 
 // verdict collects what was found of one party.
 type verdict struct {
-	about v1.Party
-	where string // from where Redis was asked
-	found []v1.Finding
+	about  v1.Party
+	where  string // from where Redis was asked
+	reader Reader
+	found  []v1.Finding
 }
 
 func (v *verdict) add(code string, how v1.Severity, message, remedy string) {
@@ -115,7 +165,8 @@ func (v *verdict) replicas(s *v1.System) {
 	}
 	if s.Brake.Held > 0 {
 		v.warn("brake", fmt.Sprintf("The mass expiry brake remembers %d: so many went silent together that Lubdub suspects itself or the "+
-			"network.", s.Brake.Held), "look at one of their machines; if they are dead, lubdub system release")
+			"network.", s.Brake.Held), "look at one of their machines; if they are dead, "+
+			either(v.reader.Operates, "lubdub system release", "ask an operator to release them"))
 	}
 }
 
@@ -147,7 +198,8 @@ func (v *verdict) shards(s *v1.System) {
 			"see Redis and the refusals of beats; it runs again by itself")
 	case credit > 0:
 		v.warn("shard-time", fmt.Sprintf("Outages of the last hour took up to %v out of everyone's silence; nobody died of them.",
-			milliseconds(credit)), "find what stopped: lubdub event ls --type 'system.*'")
+			milliseconds(credit)), "find what stopped: "+
+			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "see the logs of Lubdub and Redis"))
 	default:
 		v.ok("shard-time", "Shard time runs: the silent are judged.")
 	}

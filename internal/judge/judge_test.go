@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,22 @@ func series(n int, step v1.StatsStep) v1.StatsSeries {
 	return v1.StatsSeries{StepMs: 10_000, Steps: slices.Repeat([]v1.StatsStep{step}, n)}
 }
 
+// lostWorker is one of some workers that were lost with 4 attempts each.
+func lostWorker(n int) v1.LostWorker {
+	return v1.LostWorker{WorkerID: fmt.Sprintf("wkr_%d", n), Name: text(fmt.Sprintf("mailer-%d", n)), MachineID: fmt.Sprintf("host-%d", n),
+		Queue: "mail", Reason: "HEARTBEAT_TIMEOUT", Attempts: 4, Requeued: 3, Exhausted: 1}
+}
+
+func poisonTask(id string, state v1.State) v1.PoisonTask {
+	return v1.PoisonTask{TaskID: id, Queue: text("mail"), State: state, Workers: []v1.LostWorker{lostWorker(3), lostWorker(2), lostWorker(1)},
+		Errors: []v1.ErrorGroup{{Error: "LOST: WORKER_LOST (HEARTBEAT_TIMEOUT)", Count: 3}, {Error: "FAILED: USER_CODE boom", Count: 1}}}
+}
+
+func flaps(w v1.LostWorker) v1.LostWorker {
+	w.StaleCount24h, w.Flapping = 3, true
+	return w
+}
+
 func TestEachTroubleIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm  func(*Known)
@@ -69,7 +86,9 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"embedded":   {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", v1.SeverityWarn, "for trying"},
 		"evicts": {func(k *Known) { k.System.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, "redis-policy",
 			v1.SeverityFail, "allkeys-lru"},
-		"full":           {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityWarn, "4992 MiB of 4096"},
+		"full": {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityFail,
+			"4992 MiB of 4096. It is at its memory limit"},
+		"nearly full":    {func(k *Known) { k.System.Redis[0].MemoryBytes = 31 << 27 }, "redis-memory", v1.SeverityWarn, "3968 MiB of 4096."},
 		"no persistence": {func(k *Known) { k.System.Redis[0].AppendOnly = false }, "redis-persistence", v1.SeverityWarn, "crash loses"},
 		"far":            {func(k *Known) { k.System.Redis[0].RoundTripMs = 80 }, "redis-round-trip", v1.SeverityWarn, "80.0 ms"},
 		"clock":          {func(k *Known) { k.System.Redis[0].ClockOffsetMs = -3000 }, "clock", v1.SeverityWarn, "-3000 ms"},
@@ -84,10 +103,36 @@ func TestEachTroubleIsFound(t *testing.T) {
 			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Beats: 1000, Refused: map[string]int64{"overloaded": 20}}})
 		}, "refusals", v1.SeverityFail, "2.0 beats a second are turned away, beside 100.0"},
 		"lost a while ago": {func(k *Known) {
-			k.System.RecentlyLost = []v1.LostWorker{{WorkerID: "wkr_1", Name: text("mailer-1"), MachineID: "host-7", Queue: "mail",
-				Reason: "HEARTBEAT_TIMEOUT", Attempts: 4, Requeued: 3, Exhausted: 1}}
+			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1)}
 		}, "recently-lost", v1.SeverityWarn,
-			"1 worker lost in the last hour with 4 attempts (3 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, queue mail."},
+			"1 worker lost in the last hour with 4 attempts (3 requeued, 0 failed, 1 out of retries): mailer-1 on host-1, queue mail."},
+		"many lost": {func(k *Known) {
+			for n := range 5 {
+				k.System.RecentlyLost = append(k.System.RecentlyLost, lostWorker(n))
+			}
+		}, "recently-lost", v1.SeverityWarn, "5 workers lost in the last hour with 20 attempts (15 requeued, 0 failed, 5 out of retries): " +
+			"mailer-0 on host-0, queue mail; mailer-1 on host-1, queue mail; mailer-2 on host-2, queue mail; and 2 more."},
+		"more lost than are listed": {func(k *Known) {
+			k.System.RecentlyLostTotal = 900
+			k.System.RecentlyLost = slices.Repeat([]v1.LostWorker{lostWorker(1)}, 100)
+		}, "recently-lost", v1.SeverityWarn, "900 workers lost in the last hour; the newest 100 held 400 attempts (300 requeued, 0 failed, " +
+			"100 out of retries): mailer-1 on host-1, queue mail."},
+		"flapping": {func(k *Known) {
+			two, four := flaps(lostWorker(2)), flaps(lostWorker(4))
+			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1), two, lostWorker(3), two, four}
+		}, "flapping", v1.SeverityWarn, "2 workers are flapping (lost and back again and again): mailer-2 on host-2, queue mail (3 times in " +
+			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). In the last hour they lost 12 attempts (9 requeued, 0 failed, " +
+			"3 out of retries)."},
+		"a flapping machine": {func(k *Known) {
+			w := lostWorker(1)
+			w.MachineFlapping = true
+			k.System.RecentlyLost = []v1.LostWorker{lostWorker(2), w}
+		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers lost and back again and again): host-1. In the last hour " +
+			"they lost 4 attempts"},
+		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
+			"3 workers lost in the last hour while running task t1 (queue mail, type none, QUEUED), which may be killing them: wkr_3 " +
+				"(mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST " +
+				"(HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
 			"p99 of live tasks come to 85 % of their timeout"},
@@ -97,15 +142,15 @@ func TestEachTroubleIsFound(t *testing.T) {
 			k := well()
 			c.harm(&k)
 			all := All(k)
-			at := slices.IndexFunc(all, func(f v1.Finding) bool { return f.Severity != v1.SeverityOK })
+			at := slices.IndexFunc(all, func(f v1.Finding) bool { return f.Code == c.check && f.Severity != v1.SeverityOK })
 			if at < 0 {
-				t.Fatal("nothing was found")
+				t.Fatalf("it was not found: %+v", all)
 			}
 			if f := all[at]; f.Code != c.check || f.Severity != c.level || !strings.Contains(f.Message, c.says) || f.Remedy == "" {
 				t.Errorf("%+v", f)
 			}
 			if s := Summarise(all); s.Severity != c.level || s.About != all[at].About || s.Title == "" ||
-				!strings.HasPrefix(s.Message, all[at].Message) {
+				!strings.Contains(s.Message, all[at].Message) {
 				t.Errorf("the summary is %+v", s)
 			}
 		})
@@ -186,12 +231,105 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 // However many queues there are, the findings are few.
 func TestManyQueuesAreFewFindings(t *testing.T) {
 	var k Known
-	for range 1000 {
-		k.Queues = append(k.Queues, v1.Queue{Queue: "q", Paused: true, Depth: 1, Types: []v1.QueueType{{Unrunnable: 1}}})
+	for n := range 1000 {
+		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Paused: true, Depth: n + 1, Types: []v1.QueueType{{Unrunnable: 1}}})
 	}
 	all := Them(k)
-	if len(all) != 2*(queuesTold+1) || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
-		!strings.HasPrefix(all[len(all)-1].Message, "990 queues more are paused") {
+	if len(all) != queuesTold+2 || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
+		all[queuesTold+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+
+			"q996 (997 tasks waiting), q995 (996 tasks waiting), and 995 more." {
 		t.Errorf("%d findings: %+v", len(all), all[len(all)-1])
+	}
+}
+
+// Findings come in the order of their severity, of Lubdub before those of workers where that is the same.
+func TestFindingsAreOrdered(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.Stats.Workers.Lost = true, 1                                           // theirs: a warning and a failure
+	k.System.Brake.Held, k.System.Shards[0].Sweeper, k.System.Redis[0].RoundTripMs = 7, nil, 300 // ours: two warnings and a failure
+	var got []string
+	for _, f := range All(k) {
+		if f.Severity != v1.SeverityOK || len(got) == 0 || got[len(got)-1] != "ok" {
+			got = append(got, strings.TrimSuffix(string(f.Severity)+" "+string(f.About), " them"))
+		}
+		if f.Severity == v1.SeverityOK {
+			got[len(got)-1] = "ok"
+		}
+	}
+	if want := []string{"fail us", "fail", "warn us", "warn us", "warn", "ok"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// However much is wrong, a paused queue in which tasks wait and Redis at its memory limit are in the summary.
+func TestASummaryNeverHidesWhatStopsWork(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.System.Redis[0].MemoryBytes, k.System.Brake.Held = true, 4<<30, 7
+	k.System.Shards[0].Sweeper, k.System.Shards[1].StoppedMs, k.Stats.Workers.Lost = nil, 5000, 1
+	k.System.Redis[0].AppendOnly, k.System.DifferingSettings = false, []string{"signing-keys"}
+	for n := range 9 {
+		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Types: []v1.QueueType{{Unrunnable: 1}}})
+	}
+	s := Summarise(All(k))
+	for _, part := range []string{"1 queue is paused: mail (2 tasks waiting).", "It is at its memory limit and rejects writes.", " more."} {
+		if !strings.Contains(s.Message, part) {
+			t.Errorf("%q does not say %q", s.Message, part)
+		}
+	}
+	if strings.Count(s.Message, "no ONLINE worker") > messagesTold {
+		t.Errorf("it hides nothing: %q", s.Message)
+	}
+}
+
+// However many tasks there are that lost workers, the findings are few.
+func TestMuchPoisonIsFewFindings(t *testing.T) {
+	k := well()
+	for n := range 10 {
+		k.System.PoisonTasks = append(k.System.PoisonTasks, poisonTask(fmt.Sprint("t", n), v1.Running))
+	}
+	var got []string
+	for _, f := range All(k) {
+		if f.Code == "poison-task" {
+			got = append(got, f.Message)
+		}
+	}
+	if len(got) != poisonNamed+1 || got[poisonNamed] != "7 tasks more lost several workers in the last hour." {
+		t.Errorf("%d: %q", len(got), got)
+	}
+}
+
+// A remedy names only what the reader's token can do.
+func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.System.Brake.Held, k.System.Shards[0].OutageCreditMs = true, 7, 2000
+	k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued), poisonTask("t2", v1.Failed)}
+	remedies := func(r Reader) (all string) {
+		k.Reader = r
+		for _, f := range All(k) {
+			all += f.Remedy + "\n"
+			if (f.Remedy == "") != (f.Severity == v1.SeverityOK) {
+				t.Errorf("%+v: %+v", r, f)
+			}
+		}
+		return all
+	}
+	for command, needs := range map[string]Reader{
+		"event ls --type 'system.*'": {AllScopes: true}, "lubdub system release": {Operates: true},
+	} {
+		if text := remedies(needs); !strings.Contains(text, command) {
+			t.Errorf("%+v is not told %q: %s", needs, command, text)
+		}
+		if text := remedies(Reader{}); strings.Contains(text, command) {
+			t.Errorf("a viewer of a workspace is told %q: %s", command, text)
+		}
+	}
+	for _, remedy := range []string{"ask an operator to run lubdub queue resume mail\n", "ask an operator to run lubdub task cancel t1\n",
+		"find the cause before it is retried: lubdub why t2\n"} {
+		if text := remedies(Reader{}); !strings.Contains(text, remedy) {
+			t.Errorf("%q is not in %s", remedy, text)
+		}
+	}
+	if text := "\n" + remedies(Reader{Cancels: true}); !strings.Contains(text, "\nlubdub task cancel t1\n") {
+		t.Errorf("%s", text)
 	}
 }

@@ -74,6 +74,11 @@ func (v *verdict) memory(name string, r *v1.SystemRedis) {
 		return
 	}
 	used += fmt.Sprintf(" of %d.", r.MaxMemoryBytes>>20)
+	if r.MemoryBytes >= r.MaxMemoryBytes {
+		v.fail("redis-memory", used+" It is at its memory limit and rejects writes.",
+			"raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention")
+		return
+	}
 	if float64(r.MemoryBytes) > memoryShare*float64(r.MaxMemoryBytes) {
 		v.warn("redis-memory", used, "raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention")
 		return

@@ -15,7 +15,7 @@ var titles = map[v1.Severity]map[v1.Party]string{
 	v1.SeverityFail: {v1.Us: "It is us", v1.Them: "It is them", v1.Both: "It is us, and perhaps them"},
 }
 
-const messagesTold = 3 // of what is wrong; the others are counted
+const messagesTold = 3 // of what is wrong; the others are counted, but for those that are never hidden
 
 // standing are the findings by which a summary says how it stands where they are well.
 var standing = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts"}
@@ -24,12 +24,17 @@ var standing = []string{"replicas", "shards", "shard-time", "redis-round-trip", 
 func Summarise(all []v1.Finding) v1.Summary {
 	s := v1.Summary{Severity: v1.Worst(all), About: v1.None}
 	var wrong []string
+	more := 0
 	for _, how := range []v1.Severity{v1.SeverityFail, v1.SeverityWarn} {
 		for _, f := range all {
 			if f.Severity != how {
 				continue
 			}
-			wrong = append(wrong, f.Message)
+			if len(wrong) < messagesTold || f.StopsWork() {
+				wrong = append(wrong, f.Message)
+			} else {
+				more++
+			}
 			switch {
 			case how != s.Severity || s.About == f.About:
 			case s.About == v1.None:
@@ -40,9 +45,8 @@ func Summarise(all []v1.Finding) v1.Summary {
 		}
 	}
 	s.Title = titles[s.Severity][s.About]
-	more := len(wrong) - messagesTold
 	if more > 0 {
-		wrong = append(wrong[:messagesTold], fmt.Sprintf("And %d more.", more))
+		wrong = append(wrong, fmt.Sprintf("And %d more.", more))
 	}
 	if len(wrong) == 0 {
 		wrong = []string{"Nothing is wrong."}

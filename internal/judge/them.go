@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -14,57 +15,19 @@ const queuesTold = 10
 
 // Them judges what works for Lubdub.
 func Them(k Known) []v1.Finding {
-	all := verdict{about: v1.Them}
+	all := verdict{about: v1.Them, reader: k.Reader}
 	if k.Stats != nil {
 		all.workers(&k.Stats.Workers)
 		all.timeouts(k.Stats.BeatGapRatio)
 	}
 	if k.System != nil {
 		all.webhooks(&k.System.Webhooks)
-		all.lost(k.System.RecentlyLost)
+		all.lost(k.System)
+		all.flapping(k.System.RecentlyLost)
+		all.poison(k.System.PoisonTasks)
 	}
 	all.queues(k.Queues)
 	return all.found
-}
-
-// lostNamed is how many lost workers a message names.
-const lostNamed = 3
-
-// lost warns about workers that were lost in the last hour. A worker that was replaced, or forced offline, and held nothing is no
-// reason to.
-func (v *verdict) lost(all []v1.LostWorker) {
-	var named []string
-	var total v1.LostWorker
-	workers, newest := 0, ""
-	for _, w := range all {
-		if w.Attempts == 0 && w.Reason != "HEARTBEAT_TIMEOUT" {
-			continue
-		}
-		newest = cmp.Or(newest, w.WorkerID)
-		if workers++; workers <= lostNamed {
-			named = append(named, fmt.Sprintf("%s on %s, queue %s", cmp.Or(deref(w.Name), w.WorkerID), w.MachineID, w.Queue))
-		}
-		total.Attempts += w.Attempts
-		total.Requeued += w.Requeued
-		total.Failed += w.Failed
-		total.Exhausted += w.Exhausted
-	}
-	if workers == 0 {
-		return
-	}
-	if more := workers - lostNamed; more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	v.warn("recently-lost", fmt.Sprintf("%s lost in the last hour with %s (%d requeued, %d failed, %d out of retries): %s.",
-		count(workers, "worker"), count(total.Attempts, "attempt"), total.Requeued, total.Failed, total.Exhausted, strings.Join(named, "; ")),
-		"lubdub why "+newest)
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (v *verdict) workers(w *v1.WorkerLevels) {
@@ -106,7 +69,7 @@ func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	}
 }
 
-// queues tells of each queue that something is wrong with: first of those without workers, then of those that are paused.
+// queues judges queues: each that has no workers for some of its tasks, and those that are paused.
 func (v *verdict) queues(all []v1.Queue) {
 	var stuck, paused []v1.Queue
 	for _, q := range all {
@@ -124,13 +87,31 @@ func (v *verdict) queues(all []v1.Queue) {
 	if more := len(stuck) - queuesTold; more > 0 {
 		v.fail("queue", fmt.Sprintf("%s more have tasks that no ONLINE worker can run.", count(more, "queue")), "lubdub queue ls")
 	}
-	for _, q := range paused[:min(queuesTold, len(paused))] {
-		v.warn("queue", fmt.Sprintf("The queue %s is paused, and %s wait in it.", q.Queue, count(q.Depth, "task")),
-			"lubdub queue resume "+q.Queue)
+	v.paused(paused)
+}
+
+// pausedNamed is how many paused queues the message about them names.
+const pausedNamed = 5
+
+// paused warns about all queues in which tasks wait though nothing is handed out, in one finding.
+func (v *verdict) paused(all []v1.Queue) {
+	if len(all) == 0 {
+		return
 	}
-	if more := len(paused) - queuesTold; more > 0 {
-		v.warn("queue", fmt.Sprintf("%s more are paused while tasks wait in them.", count(more, "queue")), "lubdub queue ls")
+	slices.SortStableFunc(all, func(a, b v1.Queue) int { return cmp.Compare(b.Depth, a.Depth) })
+	var named []string
+	for _, q := range all[:min(pausedNamed, len(all))] {
+		named = append(named, fmt.Sprintf("%s (%s waiting)", q.Queue, count(q.Depth, "task")))
 	}
+	if more := len(all) - pausedNamed; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	name := all[0].Queue
+	if len(all) > 1 {
+		name = "NAME"
+	}
+	v.warn("queue", are(len(all), "queue")+" paused: "+strings.Join(named, ", ")+".",
+		either(v.reader.Operates, "lubdub queue resume "+name, "ask an operator to run lubdub queue resume "+name))
 }
 
 func unrunnable(q *v1.Queue) (n int) {

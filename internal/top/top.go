@@ -46,6 +46,8 @@ type Picture struct {
 	Numbers string
 	Heading []string
 	Rows    []Row
+	// Partial is true when only the findings could be read. The rows and numbers before them stay, and are marked as old.
+	Partial bool
 	// More says what is not among the rows; empty: nothing.
 	More string
 	At   time.Time
@@ -191,6 +193,9 @@ func (m *model) take(l looked) tea.Cmd {
 		return m.look()
 	}
 	if m.err = l.err; l.err == nil {
+		if before := m.picture; l.picture.Partial && before != nil {
+			l.picture.Heading, l.picture.Rows, l.picture.Numbers, l.picture.At = before.Heading, before.Rows, before.Numbers, before.At
+		}
 		m.picture = l.picture
 	}
 	return nil

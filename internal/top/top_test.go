@@ -117,6 +117,41 @@ func (c *screen) shows(parts ...string) {
 	}
 }
 
+// The worst comes first, and what stops work is shown however much else is wrong; the screen stays as high as it is.
+func TestTheViewShowsWhatIsWrong(t *testing.T) {
+	c := newScreen(t)
+	p := *c.m.picture
+	p.Findings = nil
+	for n := range 6 {
+		p.Findings = append(p.Findings, v1.Finding{Code: "x", Severity: v1.SeverityFail, Message: fmt.Sprintf("Failure %d.", n)})
+	}
+	p.Findings = append(p.Findings, v1.Finding{Code: "redis-memory", Severity: v1.SeverityWarn, Message: "Redis is nearly full."},
+		v1.Finding{Code: "queue", Severity: v1.SeverityWarn, Message: "1 queue is paused."}, v1.Finding{Code: "shards", Severity: v1.SeverityOK})
+	c.m.take(looked{0, &p, nil})
+	c.shows("FAIL Failure 0.", "FAIL Failure 2.", "WARN Redis is nearly full.", "WARN 1 queue is paused.", "and 3 more: lubdub status",
+		"id-0-00")
+	if c.press("end").shows("id-0-39"); strings.Contains(c.m.View().Content, "Failure 3.") {
+		t.Error("all failures are shown")
+	}
+	p.Findings = p.Findings[8:]
+	c.shows("OK nothing is wrong")
+}
+
+// What could be read without Redis is shown above what was there before, which is marked as old.
+func TestTheViewKeepsRowsThatCannotBeRead(t *testing.T) {
+	c := newScreen(t)
+	for range 2 {
+		c.m.take(looked{0, &Picture{Where: "a/b", Partial: true, At: time.Now(),
+			Findings: []v1.Finding{{Code: "redis", Severity: v1.SeverityFail, Message: "Redis is not responding."}}}, nil})
+		c.shows("STALE rows as of", "FAIL Redis is not responding.", "id-0-00", "numbers")
+	}
+	c.do(c.m.look())
+	c.shows("LIVE", "id-0-00")
+	c.m.picture = nil
+	c.m.take(looked{0, &Picture{Partial: true}, nil})
+	c.shows("STALE", "Not known now.")
+}
+
 func TestTheViewMovesSortsAndFilters(t *testing.T) {
 	c := newScreen(t)
 	c.shows("LIVE", "a/b of here", "FAIL", "Nobody sweeps.", "1 first", "id-0-00", "id-0-15", "d drain", "numbers")

@@ -23,14 +23,10 @@ var (
 	levels = map[v1.Severity]output.Mood{v1.SeverityOK: output.Good, v1.SeverityWarn: output.Doubtful, v1.SeverityFail: output.Bad}
 )
 
-// Lines above and below the table.
-const (
-	above = 5
-	below = 3
-)
+const below = 3 // lines below the table
 
 // room is how many rows there is room for.
-func (m *model) room() int { return max(1, m.height-above-below) }
+func (m *model) room() int { return max(1, m.height-len(m.head())-below) }
 
 func (m *model) View() tea.View {
 	lines := append(m.head(), m.body()...)
@@ -49,9 +45,9 @@ func (m *model) View() tea.View {
 
 // head tells where this is, whether it is live, how the deployment is, and which view is shown.
 func (m *model) head() []string {
-	where, verdict, numbers := "", "", ""
+	where, numbers, found := "", "", []string{""}
 	if p := m.picture; p != nil {
-		where, numbers, verdict = p.Where, p.Numbers, sentence(p.Findings)
+		where, numbers, found = p.Where, p.Numbers, verdicts(p.Findings)
 	}
 	var tabs []string
 	for i, v := range m.o.Views {
@@ -61,7 +57,8 @@ func (m *model) head() []string {
 		}
 		tabs = append(tabs, tab)
 	}
-	return []string{m.live() + "  " + bold.Render(output.Clean(where)), numbers, verdict, strings.Join(tabs, ""), m.heading()}
+	lines := append([]string{m.live() + "  " + bold.Render(output.Clean(where)), numbers}, found...)
+	return append(lines, strings.Join(tabs, ""), m.heading())
 }
 
 // live says whether what is shown is of now. What is old is kept, and said to be.
@@ -74,30 +71,34 @@ func (m *model) live() string {
 		return moods[output.Bad].Render("OFFLINE") + " " + output.Clean(m.err.Error())
 	case m.picture == nil:
 		return "…"
+	case m.picture.Partial:
+		return moods[output.Bad].Render("STALE") + " rows as of " + output.Duration(time.Since(m.picture.At)) + " ago"
 	}
 	return moods[output.Good].Render("LIVE")
 }
 
-// sentence is the worst of what was found, or that all is well.
-func sentence(all []v1.Finding) string {
-	worst := v1.Worst(all)
-	n := 0
-	first := ""
-	for _, f := range all {
-		if f.Severity == worst && worst != v1.SeverityOK {
-			if n++; n == 1 {
-				first = output.Clean(f.Message)
-			}
+// mostVerdicts is how many findings are shown, but for those that are never hidden.
+const mostVerdicts = 3
+
+// verdicts are what was found that is not well, the worst first, or that all is well.
+func verdicts(all []v1.Finding) (lines []string) {
+	more := 0
+	for i := range all {
+		switch f := &all[i]; {
+		case f.Severity == v1.SeverityOK:
+		case len(lines) < mostVerdicts || f.StopsWork():
+			lines = append(lines, moods[levels[f.Severity]].Render(strings.ToUpper(string(f.Severity)))+" "+output.Clean(f.Message))
+		default:
+			more++
 		}
 	}
-	text := moods[levels[worst]].Render(strings.ToUpper(string(worst)))
-	switch {
-	case n == 0:
-		return text + " nothing is wrong, with us or with them"
-	case n > 1:
-		return text + fmt.Sprintf(" %s (and %d more: lubdub status)", first, n-1)
+	if len(lines) == 0 {
+		return []string{moods[output.Good].Render("OK") + " nothing is wrong, with Lubdub or with the workers"}
 	}
-	return text + " " + first
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more: lubdub status", more))
+	}
+	return lines
 }
 
 func (m *model) heading() string {
@@ -180,6 +181,9 @@ func (m *model) body() []string {
 		return nil
 	}
 	rows := m.rows()
+	if len(rows) == 0 && m.picture.Partial {
+		return []string{"Not known now."}
+	}
 	if len(rows) == 0 {
 		if m.filter.Value() != "" {
 			return []string{fmt.Sprintf("No %s of %d has %q in it.", m.o.Views[m.view].Name, len(m.picture.Rows), m.filter.Value())}

@@ -5,7 +5,8 @@
 --   nonce of the creation; cr when it was created; up when it was changed; p since when it is paused; rs since when it
 --   has not been paused; l the last fire that was dealt with; e 1: no fire is to come any more; nf fires in all; sk skipped
 --   fires in all; su missed fires of which no event tells yet; tk task of the last fire; dc fire that is to get a task; bp for
---   how long its fires are let be, since the last was refused for now, ms; ns since when no request can have named the tasks of its
+--   how long its fires are let be, since the last was refused for now, ms; rp fires that wait though they have their tasks, which
+--   are not counted again, wall ms, each with a comma behind it; ns since when no request can have named the tasks of its
 --   fires (1: since its creation).
 --#include lib/digits.lua
 

@@ -1,6 +1,6 @@
 -- Purpose: notes what became of fires that waited: their tasks were created, refused, or not wanted since another runs.
--- Guarantees: each fire is noted and told once. A fire for which a task was decided on is not skipped. What has changed since
---   it was read is looked at again at once.
+-- Guarantees: each fire is noted and told once; one that was asked for again though it had its task is noted only. A fire for
+--   which a task was decided on is not skipped. What has changed since it was read is looked at again at once.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:scheduledue, 3 …:schedule:<scope>/<id>, 4 …:pending:<scope>/<id>, 5 …:fired:<scope>/<id>
 -- ARGV: 1 scope, 2 id, 3 version that was read, 4 when to look next, wall ms, '' for never, 5 ms after which to look while
 --   fires wait, 0 unless one was refused for now, 6 number of fires, then for each: the fire as it waits, its time in RFC 3339,
@@ -25,7 +25,7 @@ local DATA = {
   r = '{"fireAt":"%s","kind":"%s","reason":"refused","error":"%s"}',
 }
 local KINDS = {s = 'schedule', m = 'manual', b = 'backfill'}
-local noted = {}
+local noted, repeats = {}, f.rp
 for i = 7, 6 + 4 * n, 4 do
   local fire, at, outcome, detail = unpack(ARGV, i, i + 3)
   local ms, kind = string.match(fire, '^(%d+)/(%a)$')
@@ -33,7 +33,11 @@ for i = 7, 6 + 4 * n, 4 do
   if (outcome ~= 'o' or f.dc ~= ms) and redis.call('ZREM', KEYS[4], fire) == 1 then
     noted[#noted] = 1
     if f.dc == ms then redis.call('HDEL', KEYS[3], 'dc') end
-    if outcome == 'c' then
+    local again = repeats and string.find(repeats, ms .. ',', 1, true)
+    if again then repeats = string.gsub(repeats, ms .. ',', '') end
+    if again and outcome == 'c' then
+      redis.call('HSET', KEYS[3], 'tk', detail)
+    elseif outcome == 'c' then
       redis.call('HINCRBY', KEYS[3], 'nf', 1)
       redis.call('HSET', KEYS[3], 'tk', detail)
       emit_schedule(KEYS[1], 'schedule.fired', scope, id, f, string.format(DATA.c, at, KINDS[kind], detail, f.su or '0'))
@@ -46,6 +50,11 @@ for i = 7, 6 + 4 * n, 4 do
     redis.call('LPUSH', KEYS[5], pack_fired(ms, kind, outcome, detail))
     redis.call('LTRIM', KEYS[5], 0, KEPT - 1)
   end
+end
+if repeats == '' then
+  redis.call('HDEL', KEYS[3], 'rp')
+elseif repeats ~= f.rp then
+  redis.call('HSET', KEYS[3], 'rp', repeats)
 end
 if tonumber(pause) > 0 then
   redis.call('HSET', KEYS[3], 'bp', pause)

@@ -80,7 +80,11 @@ func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id st
 	if len(fires) == 0 {
 		return asked, nil
 	}
-	for left := fires; len(left) > 0; { // where a part fails, the repeat does the rest
+	recorded, err := s.askedFires(ctx, op, r, fires)
+	if err != nil {
+		return nil, err
+	}
+	for left := recorded; len(left) > 0; { // where a part fails, the repeat does the rest
 		some := left[:min(len(left), firesAtOnce)]
 		left = left[len(some):]
 		if _, err := s.ask(ctx, op, r, some, min(maxWaiting, 2*most)-len(left)); err != nil {
@@ -93,8 +97,25 @@ func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id st
 	return asked, nil
 }
 
+// askedFires finds out which fires have their tasks already.
+func (s *Service) askedFires(ctx context.Context, op string, r ref, fires []time.Time) ([]askedFire, error) {
+	refs := make([]*schema.TaskRef, len(fires))
+	for i, at := range fires {
+		refs[i] = s.store.Ref(r.scope, taskOf(r.scope, r.id, at))
+	}
+	states, err := s.tasks.States(ctx, op, refs)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]askedFire, len(fires))
+	for i, at := range fires {
+		asked[i] = askedFire{at, states[i].State != ""}
+	}
+	return asked, nil
+}
+
 // ask records fires; none: one now, whose time it returns. No more than limit may wait then.
-func (s *Service) ask(ctx context.Context, op string, r ref, fires []time.Time, limit int) (at time.Time, err error) {
+func (s *Service) ask(ctx context.Context, op string, r ref, fires []askedFire, limit int) (at time.Time, err error) {
 	c := s.askCall(r, fires, limit)
 	s.store.DoDurably(ctx, op, c)
 	if c.Err != nil {

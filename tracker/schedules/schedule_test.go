@@ -233,6 +233,32 @@ func TestFiresThatAreAskedFor(t *testing.T) {
 	})
 }
 
+// A backfill that is repeated fires what has no task yet, and counts nothing twice, however many fires it is of.
+func TestARepeatedBackfillCountsNothingTwice(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.Store.Clock.Set(begins)
+		saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 100 })
+		if _, err := h.PauseSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+			h.Fatal(err)
+		}
+		day := begins.Truncate(24 * time.Hour)
+		for i, minutes := range []int{15, 15, 20} {
+			filled, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Duration(minutes)*time.Minute))
+			if err != nil || len(filled.Fires) != minutes {
+				h.Fatalf("%+v, %v", filled, err)
+			}
+			for range 3 {
+				h.MustSweep()
+			}
+			s := got(h, "s1")
+			if n := int64(minutes); s.Fires != n || len(queued(h)) != minutes || h.Events("s1")["schedule.fired"] != minutes {
+				h.Errorf("%d: %d fires, %d tasks, %d events, want %d", i, s.Fires, len(queued(h)), h.Events("s1")["schedule.fired"], minutes)
+			}
+		}
+	})
+}
+
 // A fire by hand in the very second of one by time is that one.
 func TestAFireByHandIsThatOfItsSecond(t *testing.T) {
 	t.Parallel()

@@ -207,15 +207,25 @@ func readRecord(re store.Reply) recordReply {
 	return recordReply{recorded: re.Int(0) == schema.CodeOK, skipped: re.Int(1), waiting: readWaiting(re.List(2))}
 }
 
+// askedFire is a fire that somebody asks for.
+type askedFire struct {
+	at    time.Time
+	again bool // it has its task already, so it is not counted again
+}
+
 // askCall records fires that somebody asks for; none: one now. No more than limit may wait then.
-func (s *Service) askCall(r ref, fires []time.Time, limit int) *store.Call {
+func (s *Service) askCall(r ref, fires []askedFire, limit int) *store.Call {
 	k := s.store.Keys[r.shard]
 	args := []any{r.name(), "m", limit}
 	if len(fires) > 0 {
 		args[1] = "b"
 	}
-	for _, at := range fires {
-		args = append(args, millisText(at))
+	for _, fire := range fires {
+		text := millisText(fire.at)
+		if fire.again {
+			text += "r"
+		}
+		args = append(args, text)
 	}
 	return store.NewCall(r.shard, s.scripts.ask,
 		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)

@@ -139,6 +139,7 @@ const (
 	ScheduleLastTask   = "tk" // task of the last fire
 	ScheduleDecided    = "dc" // fire that is to get a task
 	ScheduleBackoff    = "bp" // for how long its fires are let be, since the last was refused for now, ms
+	ScheduleRepeats    = "rp" // fires that wait though they have their tasks, wall ms, each with a comma behind it
 	ScheduleNamed      = "ns" // since when no request can have named the tasks of its fires; 1: since its creation
 )
 

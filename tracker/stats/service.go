@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -21,6 +23,8 @@ type Options struct {
 	// First returns who sweeps a shard first of those that sweep.
 	First      func(shard int, sweepers []string) string
 	BrakeShare int // percent; 0: there is no brake
+	// Task reads a task with its history.
+	Task       func(ctx context.Context, scope model.Scope, id string) (*model.Task, error)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }

@@ -23,6 +23,8 @@ type Error struct {
 	Message string
 	// Details are the other fields of the answer, those that apply.
 	Details v1.Error
+	// Body is the whole answer; nil where it is not JSON.
+	Body json.RawMessage
 	// RequestID finds the call in the server's log.
 	RequestID string
 	// RetryAfter is how long the server asks to be left alone; 0: it does not say.
@@ -114,7 +116,7 @@ func refusal(operation string, res *http.Response, body []byte) *Error {
 		RetryAfter: retryAfter(res.Header.Get("Retry-After")),
 	}
 	if json.Unmarshal(body, &e.Details) == nil { // a proxy's page is none of ours, and its status says enough
-		e.Code, e.Message = Code(e.Details.Error), e.Details.Message
+		e.Code, e.Message, e.Body = Code(e.Details.Error), e.Details.Message, body
 	}
 	if e.Code == "" {
 		e.Message = http.StatusText(res.StatusCode)

@@ -31,6 +31,12 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// StopsWork reports whether a finding must be shown however many others there are: a paused queue in which tasks wait, and Redis at its
+// memory limit, stop work without anything else being wrong.
+func (f *Finding) StopsWork() bool {
+	return f.Severity != SeverityOK && f.Code == "redis-memory" || f.Severity == SeverityWarn && f.Code == "queue"
+}
+
 // Summary is all findings in one.
 type Summary struct {
 	// Severity is that of the worst.

@@ -140,10 +140,26 @@ type System struct {
 	// RecentlyLost are the workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the
 	// scope is not one workspace.
 	RecentlyLost []LostWorker `json:"recentlyLost"`
+	// RecentlyLostTotal is how many were lost in the last hour, those included that are not listed.
+	RecentlyLostTotal int `json:"recentlyLostTotal"`
+	// PoisonTasks are the tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at
+	// most. It is empty where the scope is not one workspace.
+	PoisonTasks []PoisonTask `json:"poisonTasks"`
 	// Summary is whether it is them or us, in a sentence.
 	Summary Summary `json:"summary"`
-	// Findings are what it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
+	// Findings are what it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it
+	// stands on come before those about the workers and queues of the scope.
 	Findings []Finding `json:"findings"`
+}
+
+// SystemUnavailable is the answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of
+// replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them.
+type SystemUnavailable struct {
+	// Error is store_unavailable.
+	Error string `json:"error"`
+	// Message says what happened and what to do about it.
+	Message string `json:"message"`
+	System
 }
 
 // LostWorker is a worker that ended without having been asked to, and what became of the tasks that it held.
@@ -165,6 +181,32 @@ type LostWorker struct {
 	Failed int `json:"failed"`
 	// Exhausted tasks failed because their retries are used up.
 	Exhausted int `json:"exhausted"`
+	// StaleCount24h is how often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h.
+	StaleCount24h int `json:"staleCount24h"`
+	// Flapping is true when that is often, MachineFlapping when all workers of its machine were lost at once that often.
+	Flapping        bool `json:"flapping"`
+	MachineFlapping bool `json:"machineFlapping"`
+}
+
+// PoisonTask is a task that may be what ends its workers: several were lost while they ran it.
+type PoisonTask struct {
+	TaskID string  `json:"taskId"`
+	Queue  *string `json:"queue"`
+	Type   *string `json:"type"`
+	State  State   `json:"state"`
+	// Workers are those that were lost with it in the last hour, newest first, 10 at most.
+	Workers []LostWorker `json:"workers"`
+	// LastLostAt is when its newest lost attempt was ended.
+	LastLostAt Time `json:"lastLostAt"`
+	// Errors are how its attempts ended, grouped, most first.
+	Errors []ErrorGroup `json:"errors"`
+}
+
+// ErrorGroup is how many attempts ended in the same way.
+type ErrorGroup struct {
+	// Error is the outcome with its reason, or with the category and the message that the worker reported.
+	Error string `json:"error"`
+	Count int    `json:"count"`
 }
 
 // SystemReplica is one Lubdub process.

@@ -1,0 +1,85 @@
+package stats_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// A task is suspected when several workers were lost while they ran it, with these workers and its history. One that went silent on
+// workers that live, one that was lost once, and one that was cancelled since are not.
+func TestPoisonTasks(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		losses := func(most int) func(*tracker.NewTask) {
+			return func(n *tracker.NewTask) {
+				n.Retry = &tracker.RetryPolicy{MaxAttempts: 9, MaxLosses: most, Multiplier: 1, MaxBackoff: time.Minute}
+			}
+		}
+		c.MustQueue("poison", "x", losses(9))
+		c.MustQueue("stopped", "x", losses(9))
+		c.MustQueue("exhausted", "x", losses(1))
+		c.MustQueue("silent", "y", losses(9), func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second })
+		poison := func() (names []string) {
+			c.Helper()
+			found, err := c.Replica().PoisonTasks(c.Ctx, trackertest.Scope)
+			if err != nil {
+				c.Fatal(err)
+			}
+			for _, p := range found {
+				var workers []string
+				for _, w := range p.Workers {
+					workers = append(workers, w.Name)
+				}
+				names = append(names, fmt.Sprint(p.Task.ID, " ", p.Task.State, " ", workers, " ", len(p.Task.History)))
+			}
+			slices.Sort(names)
+			return names
+		}
+		start := func(worker string) {
+			for _, e := range c.MustClaim(worker, 10) {
+				if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+					c.Fatal(err)
+				}
+			}
+		}
+		c.Hire("lives", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		round := func(n int) {
+			name := fmt.Sprintf("w%d", n)
+			c.Hire(name, func(n *tracker.NewWorker) { n.Name = name })
+			if n == 0 {
+				c.MustQueue("once", "x", losses(0))
+			}
+			start(name)
+			start("lives")
+			c.AdvanceAlive(time.Minute, c.IDs["lives"])
+			for range 3 {
+				c.MustSweep()
+			}
+		}
+		round(0)
+		round(1)
+		if got := poison(); !slices.Equal(got, []string{"exhausted FAILED [w1 w0] 2"}) {
+			c.Errorf("after two losses: %v", got)
+		}
+		round(2)
+		want := []string{"exhausted FAILED [w1 w0] 2", "poison QUEUED [w2 w1 w0] 3", "stopped QUEUED [w2 w1 w0] 3"}
+		if got := poison(); !slices.Equal(got, want) {
+			c.Errorf("after three losses: %v", got)
+		}
+		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "stopped", tracker.CancelRequest{}); err != nil {
+			c.Fatal(err)
+		}
+		if got := poison(); !slices.Equal(got, want[:2]) {
+			c.Errorf("after a cancel: %v", got)
+		}
+		c.Store.Clock.Advance(time.Hour)
+		if got := poison(); len(got) != 0 {
+			c.Errorf("an hour later: %v", got)
+		}
+	})
+}
