@@ -260,7 +260,7 @@ func TestManyCreationsHaveTheirOwnOutcomes(t *testing.T) {
 	}
 }
 
-// Creations among many that are answered 503 or 429 are made again under the same keys until the call's deadline; others keep their answers.
+// Creations among many that are answered 503 or 429 are made again under the same keys until the call's deadline.
 func TestManyCreationsAreMadeAgainUntilTheDeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		rounds, keys := 0, map[string]string{}

@@ -307,6 +307,9 @@ func TestForcedOfflineEndsTheWorker(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
+		if n := len(s.paths("/v1/workers")); n != 1 {
+			t.Errorf("%d registrations", n)
+		}
 		for _, suffix := range []string{"/completed", "/drain", "/deregister"} {
 			if n := len(s.paths(suffix)); n != 0 {
 				t.Errorf("%d calls of %s", n, suffix)

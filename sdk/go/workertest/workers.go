@@ -194,7 +194,8 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	}
 	a := v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.heard),
-		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(), CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
+		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(),
+		CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
 	}
 	for _, item := range r.Tasks {
 		t, bad := s.judge(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
