@@ -81,7 +81,7 @@ const (
 	ErrIdempotencyMismatch Code = v1.CodeIdempotencyMismatch
 	ErrAttemptMismatch     Code = v1.CodeAttemptMismatch
 	ErrTaskAlreadyTerminal Code = v1.CodeTaskAlreadyTerminal
-	ErrWorkerHeldOffline   Code = v1.CodeWorkerHeldOffline
+	ErrWorkerHeld          Code = v1.CodeWorkerHeld
 	ErrWorkerDraining      Code = v1.CodeWorkerDraining
 	ErrNoFreshWorkers      Code = v1.CodeNoFreshWorkers
 	ErrNoMatchingWorkers   Code = v1.CodeNoMatchingWorkers

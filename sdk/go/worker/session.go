@@ -175,7 +175,7 @@ func heldOffline(id string, err error) error {
 	switch {
 	case !errors.As(err, &e):
 		return nil
-	case e.Code == client.ErrWorkerHeldOffline:
+	case e.Code == client.ErrWorkerHeld:
 		return &HeldOffline{cmp.Or(e.Details.Remedy, "lubdub worker resume "+cmp.Or(e.Details.WorkerID, id)), err}
 	case e.Code == client.ErrWorkerOffline && e.Details.Reason == forcedOffline:
 		return &HeldOffline{"lubdub worker resume " + id, err}

@@ -135,7 +135,7 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 	}
 	for _, other := range s.workers {
 		if is := &other.Request; w == nil && other.heldOffline && is.Queue == r.Queue && is.MachineID == r.MachineID && is.Name == r.Name {
-			bad := refusal(http.StatusConflict, v1.CodeWorkerHeldOffline, "an operator has taken it offline")
+			bad := refusal(http.StatusConflict, v1.CodeWorkerHeld, "an operator has taken it offline")
 			bad.WorkerID, bad.Remedy = other.WorkerID, "lubdub worker resume "+other.WorkerID
 			return nil, bad
 		}
