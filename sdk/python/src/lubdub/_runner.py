@@ -31,7 +31,8 @@ class Unfinished(LubdubError):
     """Tasks were not finished at the hard stop, and were given back."""
 
     def __init__(self, task_ids: List[str]) -> None:
-        super().__init__(f"{len(task_ids)} tasks were not finished and were given back: {', '.join(task_ids)}")
+        what = "1 task was" if len(task_ids) == 1 else f"{len(task_ids)} tasks were"
+        super().__init__(f"{what} not finished and given back: {', '.join(task_ids)}")
         self.task_ids = task_ids
 
 
@@ -84,6 +85,7 @@ class Runner(Ears):
         self.claiming = self.draining = self.joining = self.announcing = False
         self.leaving = False  # nothing is begun any more
         self.fatal: Optional[LubdubError] = None
+        self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration gives back
         self.probe_url = ""
         self.seen = self.clock.now()  # when the beats were awake last
         self.beats: Union[WorkerBeats, IsolatedWorkerBeats]
@@ -112,7 +114,6 @@ class Runner(Ears):
     def run(self) -> None:
         """Runs until it has stopped."""
         worker = self.worker
-        unfinished: List[str] = []
         for event in (self.stopping, self.hard):
             event.then(self.change)
         with contextlib.ExitStack() as end:
@@ -132,15 +133,15 @@ class Runner(Ears):
             self.claiming = True
             self.clock.spawn(lambda: keep_claiming(self), "lubdub-claims")
             self.await_(lambda: self.stopping.is_set() or self.draining or self.fatal is not None)
-            unfinished = self.finish()
+            self.finish()
             self.no_claims.set()
             self.stopping.set()  # so that it does not come back
             self.await_(lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS)
-            self.left.set()
+            self.end_completions()
             self.beats.close()
             self.deregister()
-        if unfinished:
-            raise Unfinished(unfinished) from self.fatal
+        if self.given_back:
+            raise Unfinished(sorted(self.given_back.values())) from self.fatal
         if self.fatal is not None:
             raise self.fatal
 
@@ -261,13 +262,14 @@ class Runner(Ears):
     # Tasks.
 
     def begin(self, envelope: Dict[str, Any]) -> None:
-        """Has a task done. What comes too late for that the server takes back as the worker leaves."""
+        """Has a task done. What comes too late for that is given back."""
         job = Job(self, envelope)
         with self.cond:
+            self.beats.listed(job.task_id, job.number)
             if self.leaving:
+                self.gives_back(job)
                 return
             self.jobs.add(job)
-            self.beats.listed(job.task_id, job.number)
             self.beats.active(len(self.jobs))
         guarded(self.metrics.running, len(self.jobs))
         try:
@@ -287,30 +289,42 @@ class Runner(Ears):
 
     # The end.
 
+    def gives_back(self, job: Job) -> None:
+        """The deregistration gives a task back."""
+        self.given_back[job.key] = job.task_id
+
+    def keeps(self, key: str) -> None:
+        """There is nothing to give back: the attempt is not ours."""
+        self.given_back.pop(key, None)
+
+    def lost(self, key: str, code: str, fields: Mapping[str, Any]) -> None:
+        self.keeps(key)
+        super().lost(key, code, fields)
+
     def idle(self) -> bool:
         """Whether nothing is at work, and no claim can bring more."""
         return not self.jobs and not self.claiming
 
-    def finish(self) -> List[str]:
-        """Waits for what is at work as long as there is time, and gives back what is left; its ids. Beats go on."""
+    def finish(self) -> None:
+        """Waits for what is at work as long as there is time, and gives back what is left. Beats go on."""
         told = lambda: self.stopping.is_set() or self.fatal is not None  # noqa: E731
         if not told():  # the server has asked for the drain, and says itself when it takes back what is held
             self.await_(lambda: self.idle() or told() or self.hard.is_set())
             if not told():
-                return []
+                return
         began = self.clock.now()
         self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
         if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():
-            return []
+            return
         if not self.hard.is_set():
             self.logger.info("Handlers are cancelled: the soft stop has come (%d active)", len(self.jobs))
             self.soft.set()
             if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop) and self.idle():
-                return []
+                return
         self.soft.set()
         self.no_claims.set()
-        return self.give_back()
+        self.give_back()
 
     def announce(self) -> None:
         """Says that the worker drains; a claim that waits is answered by that, and is else given up."""
@@ -337,21 +351,28 @@ class Runner(Ears):
         finally:
             timer.cancel()
 
-    def give_back(self) -> List[str]:
-        """Fails what still runs, so that others get it at once."""
+    def give_back(self) -> None:
+        """Leaves what still runs to the deregistration. Completions that are under way get a little longer."""
         with self.cond:
             self.leaving = True
             left = list(self.jobs)
-        ids = [job.task_id for job in left]
-        if not ids:
-            return []
-        self.logger.warning("What still runs is given back: the hard stop has come: %s", ", ".join(ids))
-        late = Event(self.clock)
-        timer = self.clock.call_later(LAST_WORDS, late.set)
-        giving = [job for job in left if job.give_back(late, self.change) or job.settling]
-        self.await_(lambda: all(job.settled for job in giving), self.clock.now() + 2 * LAST_WORDS)
-        timer.cancel()
-        return ids
+        ids = [job.task_id for job in left if job.give_back()]
+        if ids:
+            self.logger.warning("The hard stop has come, and what still runs is given back: %s", ", ".join(ids))
+        self.await_(lambda: not self.completing(), self.clock.now() + LAST_WORDS)
+
+    def completing(self) -> List[Job]:
+        """Those whose completion is under way."""
+        return [job for job in list(self.jobs) if job.settling and not job.settled]
+
+    def end_completions(self) -> None:
+        """No completion is asked for any more; what no server has confirmed is given back too."""
+        unanswered = self.completing()
+        self.left.set()
+        for job in unanswered:
+            job.done.wait(LAST_WORDS)
+            if job.unanswered:
+                self.gives_back(job)
 
     def deregister(self) -> None:
         """Leaves."""

@@ -140,6 +140,11 @@ class Attempt:
         return self._cause
 
     @property
+    def over(self) -> bool:
+        """Whether it is completed, given up, or not ours any more."""
+        return self._phase == "over" or self._over()
+
+    @property
     def cancelled(self) -> bool:
         """Whether its end was asked for."""
         return isinstance(self.cause, Cancelled)
@@ -244,6 +249,12 @@ class Attempt:
                 self._phase = "over"
         self._metrics.completed(str(filled["outcome"]))
         return self.answer
+
+    def leave(self, cause: End) -> None:
+        """Ends the work and sends nothing more but beats: the worker's deregistration gives the attempt back."""
+        self._end(cause)
+        with self._lock:
+            self._phase = "over"
 
     def abandon(self) -> None:
         """Ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing."""
@@ -354,8 +365,7 @@ class Attempt:
         with self._lock:
             if (self._phase != "running" and not final) or self._over():
                 return
-            first = self._cause is None
-            if first or not isinstance(cause, Cancelled):
+            if self._cause is None or not isinstance(cause, (Cancelled, Stopping)):
                 self._cause = cause
             calls, self._on_end = self._on_end, []
         self._event.set()
