@@ -52,8 +52,11 @@ class Teller(Listener):
     def drain(self, deadline: str) -> None:
         self.outbox.put({"on": "drain", "deadline": deadline})
 
-    def gone(self, worker_id: str, text: str) -> None:
-        self.outbox.put({"on": "gone", "workerId": worker_id, "text": text})
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        self.outbox.put({"on": "gone", "workerId": worker_id, "text": text, "forced": forced})
+
+    def resumed(self, worker_id: str) -> None:
+        self.outbox.put({"on": "resumed", "workerId": worker_id})
 
     def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
         self.outbox.put({"on": "workerToken", "workerId": worker_id, "token": token, "timeout": timeout}, "" if token else "workerToken")
@@ -175,7 +178,7 @@ def obey_worker(beats: Told, m: Dict[str, Any]) -> None:
 
 def session_of(m: Dict[str, Any]) -> Session:
     """A registration as the parent tells of it."""
-    return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"])
+    return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"], m["waiting"])
 
 
 def entry_of(m: Dict[str, Any]) -> Beaten:

@@ -89,8 +89,11 @@ class Listener:
     def drain(self, deadline: str) -> None:
         """The server asks the worker to drain."""
 
-    def gone(self, worker_id: str, text: str) -> None:
-        """The worker is not known any more."""
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        """The worker is not known any more. forced: an operator forced it offline, and it must not come back."""
+
+    def resumed(self, worker_id: str) -> None:
+        """The machine of a worker that registered on a drained one is resumed."""
 
     def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
         """The worker has a new token, or "" for the same, and may be silent for so long."""

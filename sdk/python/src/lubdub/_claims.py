@@ -11,7 +11,7 @@ from ._call import path_of
 from ._clock import MAX_PAUSE, backoff
 from ._hold import guarded
 from ._workerbeats import gone
-from .errors import LubdubError, WorkerDraining, may_retry, wait_of
+from .errors import LubdubError, WorkerDraining, forced_offline, may_retry, wait_of
 
 if TYPE_CHECKING:
     from ._runner import Runner
@@ -58,7 +58,7 @@ def free_places(runner: "Runner") -> int:
     def over() -> bool:
         return runner.draining or runner.fatal is not None or runner.stopping.is_set()
 
-    runner.await_(lambda: over() or len(runner.jobs) < concurrency)
+    runner.await_(lambda: over() or (len(runner.jobs) < concurrency and not runner.waiting()))
     return 0 if over() else min(concurrency - len(runner.jobs), MAX_CLAIM)
 
 
@@ -82,6 +82,10 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
             guarded(runner.metrics.claimed, "unanswered" if may_retry(error) else "refused", 0)
             if isinstance(error, WorkerDraining):
                 runner.drain_now()
+                return None
+            forced = forced_offline(error, session.worker_id)
+            if forced is not None:
+                runner.force_offline(forced)
                 return None
             if gone(error):
                 return [] if runner.come_back(session.worker_id, str(error)) else None

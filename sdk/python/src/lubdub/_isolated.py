@@ -300,7 +300,12 @@ class IsolatedWorkerBeats(IsolatedBatch):
                 if self.session is not None and self.session.worker_id == m["workerId"]:
                     self.session = None
                     self.count_again()
-            self.listener.gone(m["workerId"], m["text"])
+            self.listener.gone(m["workerId"], m["text"], m["forced"])
+        elif on == "resumed":
+            with self.cond:
+                if self.session is not None and self.session.worker_id == m["workerId"]:
+                    self.session.waiting = False
+            self.listener.resumed(m["workerId"])
         elif on == "workerToken":
             with self.cond:
                 if self.session is not None and self.session.worker_id == m["workerId"]:
@@ -323,7 +328,7 @@ def told(entry: Beaten) -> Dict[str, Any]:
 def shown(session: Session) -> Dict[str, Any]:
     """How the child is told of a registration."""
     return {"workerId": session.worker_id, "token": session.token, "interval": session.interval, "timeout": session.timeout,
-            "accepted": session.accepted}
+            "accepted": session.accepted, "waiting": session.waiting}
 
 
 __all__ = ["IsolatedBatch", "IsolatedWorkerBeats"]

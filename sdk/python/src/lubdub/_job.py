@@ -61,6 +61,8 @@ class Job:
     def begin(self) -> Optional[Attempt]:
         """Says that it has started; None: it has not."""
         runner, client = self.runner, self.runner.client
+        if runner.forced is not None:
+            return None
         try:
             session = runner.session
             attempt = client.attempt_of(

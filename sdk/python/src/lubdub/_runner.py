@@ -18,7 +18,8 @@ from ._loop import Loop
 from ._probe import Probe
 from ._workerbeats import Session, WorkerBeats, gone
 from .attempt import LEAST_TIMEOUT, Holder
-from .errors import AnswerError, ApiError, LubdubError, may_retry, wait_of
+from .ends import Lost
+from .errors import AnswerError, ApiError, ForcedOffline, LubdubError, forced_offline, may_retry, wait_of
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -85,6 +86,7 @@ class Runner(Ears):
         self.claiming = self.draining = self.joining = self.announcing = False
         self.leaving = False  # nothing is begun any more
         self.fatal: Optional[LubdubError] = None
+        self.forced: Optional[ForcedOffline] = None  # nothing is sent any more
         self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration gives back
         self.probe_url = ""
         self.seen = self.clock.now()  # when the beats were awake last
@@ -128,8 +130,11 @@ class Runner(Ears):
                 else IsolatedWorkerBeats(settings, self.clock, self, watched))
             for deed in (self.beats.close, self.no_claims.set, self.stopping.set):
                 end.callback(deed)
-            if not self.register():
-                return  # it was stopped before it began
+            try:
+                if not self.register():
+                    return  # it was stopped before it began
+            except LubdubError as error:
+                raise forced_offline(error, "") or error
             self.claiming = True
             self.clock.spawn(lambda: keep_claiming(self), "lubdub-claims")
             self.await_(lambda: self.stopping.is_set() or self.draining or self.fatal is not None)
@@ -140,6 +145,8 @@ class Runner(Ears):
             self.end_completions()
             self.beats.close()
             self.deregister()
+        if self.forced is not None:
+            raise self.forced
         if self.given_back:
             raise Unfinished(sorted(self.given_back.values())) from self.fatal
         if self.fatal is not None:
@@ -200,15 +207,18 @@ class Runner(Ears):
         timeout = timeout_of(answer.get("heartbeatTimeoutMs"), 0)
         interval = interval_of(answer.get("heartbeatIntervalMs"), timeout, timeout / 3 or 10.0)
         timeout = timeout or 3 * interval
-        session = Session(worker_id, token, interval, timeout, sent)
+        waiting = answer.get("shouldDrain") is True
+        session = Session(worker_id, token, interval, timeout, sent, waiting)
         self.logger.info("Worker registered with ID: %s (queue %s, types %s)", session.worker_id, self.worker.queue, self.worker.types)
+        if waiting:
+            self.logger.info("Machine %s is drained; waiting until it is resumed", self.worker.registration().get("machineId"))
         if timeout < LEAST_TIMEOUT:
             self.logger.warning("A heartbeat timeout of %g s leaves no room for one Retry-After", timeout)
         with self.cond:
             self.session = session
             self.entered.append(self.clock.now())
             self.cond.notify_all()
-        self.beats.enter(Session(session.worker_id, session.token, interval, timeout, sent))
+        self.beats.enter(Session(session.worker_id, session.token, interval, timeout, sent, waiting))
 
     def come_back(self, old: str, why: str) -> bool:
         """Registers anew instead of a session that is gone. What is held goes on, and is listed by the new one. A refusal does not end it:
@@ -226,6 +236,10 @@ class Runner(Ears):
                 try:
                     return self.register()
                 except LubdubError as error:
+                    forced = forced_offline(error, old)
+                    if forced is not None:
+                        self.force_offline(forced)
+                        return False
                     self.logger.error("The worker may not come back, and asks again: %s", error)
                 self.stopping.wait(1 + backoff(tried, 30.0))
                 tried += 1
@@ -237,8 +251,38 @@ class Runner(Ears):
 
     # What beats tell.
 
-    def gone(self, worker_id: str, text: str) -> None:
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        if forced:
+            self.force_offline(ForcedOffline(worker_id, f"lubdub worker resume {worker_id}"))
+            return
         self.clock.spawn(lambda: (self.come_back(worker_id, text), None)[1], "lubdub-comes-back")
+
+    def force_offline(self, why: ForcedOffline) -> None:
+        """Ends all work as lost. Nothing is sent about it any more, and the worker does not come back."""
+        with self.cond:
+            first, self.forced = self.forced is None, self.forced or why
+            self.fatal, self.leaving = self.forced, True
+        if first:
+            self.logger.error("%s", why)
+        for attempt in list(self.attempts.values()):
+            attempt.end(Lost("", "FORCED_OFFLINE"))
+        for event in (self.left, self.soft, self.no_claims, self.stopping):
+            event.set()
+        self.beats.close()
+        self.change()
+
+    def waiting(self) -> bool:
+        """Whether its machine is drained, and it claims nothing until that is resumed."""
+        return self.session is not None and self.session.waiting
+
+    def resumed(self, worker_id: str) -> None:
+        with self.cond:
+            session = self.session
+            if session is None or session.worker_id != worker_id:
+                return
+            session.waiting = False
+            self.cond.notify_all()
+        self.logger.info("The machine is resumed, and worker %s claims tasks", worker_id)
 
     def drain(self, deadline: str) -> None:
         self.drain_now(f"until {deadline}" if deadline else "")
@@ -313,6 +357,9 @@ class Runner(Ears):
             if not told():
                 return
         began = self.clock.now()
+        if self.forced is not None:  # handlers may still clean up
+            self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop)
+            return
         self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
         if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():
@@ -377,7 +424,8 @@ class Runner(Ears):
     def deregister(self) -> None:
         """Leaves."""
         session = self.session
-        if session is None:
+        if session is None or self.forced is not None:
+            self.session = None
             return
         self.logger.info("Deregistering worker ID: %s", session.worker_id)
         self.say("deregister", session, {"drain": False, "reason": "it stops"})

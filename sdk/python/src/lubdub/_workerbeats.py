@@ -9,13 +9,14 @@ from ._answers import interval_of, objects, plain, text, timeout_of, whole
 from ._beats import LONGEST, MAX_BATCH, Accepted, Beaten, Beats, Listener, key_of
 from ._call import Call, Caller, path_of, read, write
 from ._clock import backoff
-from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, may_retry, wait_of
+from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, may_retry, wait_of
 
 
 class Session:
     """One registration, as the beats see it."""
 
-    def __init__(self, worker_id: str, token: str, interval: float, timeout: float, accepted: float) -> None:
+    def __init__(self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False) -> None:
+        self.waiting = waiting  # its machine is drained: it claims nothing until that is resumed
         self.worker_id, self.token, self.interval, self.timeout = worker_id, token, interval, timeout
         self.accepted = accepted  # when the last beat left that was accepted
 
@@ -190,7 +191,7 @@ class WorkerBeats(Beats):
             if lost:
                 self.session = None
         if lost:
-            self.listener.gone(session.worker_id, str(error))
+            self.listener.gone(session.worker_id, str(error), forced_offline(error, session.worker_id) is not None)
 
     def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> None:
         """Does what an answer asks for."""
@@ -225,7 +226,12 @@ class WorkerBeats(Beats):
             self.listener.lost(key, code, {})
         for one in objects(answer.get("cancelTasks")):
             self.listener.cancel(key_of(text(one.get("taskId")), whole(one.get("attempt"))), text(one.get("reason")))
-        if answer.get("shouldDrain") and not self.draining:
+        should = answer.get("shouldDrain")
+        if session.waiting:
+            if should is False:
+                session.waiting = False
+                self.listener.resumed(session.worker_id)
+        elif should and not self.draining:
             self.draining = True
             self.listener.drain(text(answer.get("drainDeadline")))
 
