@@ -157,6 +157,38 @@ class Days(Working):
         self.server.until("they are counted", lambda: (self.server.worker().completed, self.server.worker().failed) == (1, 3))
 
 
+class Names(Working):
+    def test_two_workers_of_one_process_do_not_take_each_others_place(self) -> None:
+        def registered(count: int) -> List[str]:
+            self.server.until("they are registered", lambda: len(self.server.store.workers) == count)
+            return [str(w.fields["name"]) for w in self.server.store.workers.values()]
+
+        long = "n" * 128
+        first = self.start(name="mailer")
+        registered(1)
+        for count, options in enumerate(({"name": "mailer"}, {"name": "mailer"}, {"name": "mailer", "machine_id": "other"},
+                                         {"name": long}, {"name": long}, {}, {}), 2):
+            self.start(**options)
+            found = registered(count)
+        self.assertEqual(found[:6], ["mailer", "mailer-2", "mailer-3", "mailer", long, long[:126] + "-2"])
+        self.assertEqual(found[7], found[6] + "-2")
+        self.stop(first)
+        self.start(name="mailer")
+        self.assertEqual(registered(9)[-1], "mailer")
+
+    def test_tasks_without_a_type(self) -> None:
+        worker = lubdub.Worker("default", client=self.server.client(), default=lambda task: ["default", task.payload])
+        worker.handle("t", lambda task: ["t", task.payload])
+        self.run_worker(worker)
+        ids = [self.server.enqueue(type, 1) for type in (None, "t")]
+        self.assertEqual([self.done(i).output for i in ids], [["default", 1], ["t", 1]])
+        self.stop(worker)
+        self.start()
+        error = self.done(self.server.enqueue(None)).error
+        self.assertEqual((error["category"], error["retryable"]), ("CONFIGURATION", False))
+        self.assertIn("default handler", error["message"])
+
+
 class Order(TestCase):
     def test_what_a_beat_under_way_names_is_not_released_before_it_is_answered(self) -> None:
         on_the_wire, go_on = threading.Event(), threading.Event()
@@ -465,6 +497,16 @@ class Stops(Working):
                 self.assertEqual(self.done(task).error["category"], "TIMEOUT")
         self.assertIn("goes on though it was to end", "\n".join(logs.output))
 
+    def test_a_tasks_own_limit_goes_before_the_default_but_not_before_the_workers(self) -> None:
+        own, other = self.server.enqueue("t", runTimeoutMs=3_600_000), self.server.enqueue("t")
+        worker = self.start(lambda t: t.wait(1000))
+        self.assertEqual(self.done(other).error["category"], "TIMEOUT")
+        self.assertEqual(self.done(own).state, "SUCCEEDED")
+        self.stop(worker)
+        own = self.server.enqueue("t", runTimeoutMs=3_600_000)
+        self.start(lambda t: t.wait(1000), task_timeout=60)
+        self.assertEqual(self.done(own).error["category"], "TIMEOUT")
+
     def test_a_timeout_that_leaves_no_room_for_one_retry_after(self) -> None:
         for timeout, warned in ((3.0, False), (2.999, True)):
             self.end()
@@ -639,8 +681,9 @@ class BadUse(Working):
         self.refused("1 is the least", lambda: make(concurrency=0))
         self.refused("is negative", lambda: make(watchdog=-1))
         self.refused("must not come before", lambda: make(soft_stop=30, hard_stop=20))
+        self.refused("must not come before", lambda: make(soft_stop=26))
         os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = "25"
-        self.refused("terminationGracePeriodSeconds", make)
+        self.refused("terminationGracePeriodSeconds", lambda: make(hard_stop=25))
         make(hard_stop=24)
         del os.environ["TERMINATION_GRACE_PERIOD_SECONDS"]
         self.refused("there is no handler", lambda: make().run())
@@ -658,6 +701,18 @@ class BadUse(Working):
         self.assertEqual(self.server.requests, [])
         os.environ.update(LUBDUB_URL="")
         self.refused("set LUBDUB_URL", lubdub.Worker)
+
+    def test_the_stops_follow_the_orchestrators_grace(self) -> None:
+        client = self.server.client()
+        for grace, given, soft, hard in (
+            ("", {}, 20, 25), ("30", {}, 20, 25), ("120", {}, 110, 115), ("6", {}, 4, 5), ("3", {}, 2, 2.5), ("0", {}, 0, 0),
+            ("nonsense", {}, 20, 25), ("120", {"soft_stop": 1, "hard_stop": 2}, 1, 2), ("120", {"hard_stop": 10}, 8, 10),
+            ("120", {"soft_stop": 90}, 90, 115),
+        ):
+            os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = grace
+            options: Any = given
+            worker = lubdub.Worker(client=client, **options)
+            self.assertEqual((worker.soft_stop, worker.hard_stop), (soft, hard), grace)
 
     def test_it_runs_once(self) -> None:
         worker = self.start()

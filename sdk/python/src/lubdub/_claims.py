@@ -64,7 +64,8 @@ def free_places(runner: "Runner") -> int:
 
 def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
     """Asks for tasks until it is answered, under one id; None: there will be no more."""
-    body = {"types": runner.worker.types, "max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    # Without types it is for all that were registered, and for tasks without a type.
+    body = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
     tried = 0
     while not runner.no_claims.is_set():

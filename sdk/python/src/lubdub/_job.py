@@ -20,6 +20,7 @@ from .failures import Failure, explained
 if TYPE_CHECKING:
     from ._runner import Runner
 
+TASK_TIMEOUT = 300.0  # seconds that a task may take where neither it nor the worker has a limit
 IGNORED = 10.0  # seconds for which a handler may go on after its end before that is told of
 
 
@@ -117,7 +118,10 @@ class Job:
     def call(self, attempt: Attempt) -> Any:
         """Calls the handler."""
         worker = self.runner.worker
-        handler = worker.handlers.get(attempt.type)
+        handler = worker.handlers.get(attempt.type) if attempt.type else worker.default
+        if handler is None and not attempt.type:
+            raise Failure("the task has no type, and this worker no default handler; create the task with a type, or give the worker a "
+                          "default handler with lubdub.Worker(default=...)", "CONFIGURATION", retryable=False)
         if handler is None:
             raise Failure(f"this worker has no handler for tasks of type {attempt.type!r}", "CONFIGURATION")
         for wrap in reversed(worker.middleware):
@@ -223,10 +227,18 @@ class Job:
         worker = self.runner.worker
         attempt.on_end(lambda cause: self.later(IGNORED, lambda: self.runner.logger.warning(
             "the handler of task %s goes on though it was to end: %s", self.key, cause)))
-        if worker.task_timeout:
-            self.later(worker.task_timeout, lambda: self.time_out(attempt))
+        limit = self.limit()
+        if limit:
+            self.later(limit, lambda: self.time_out(attempt))
         if worker.watchdog:
             self.later(worker.watchdog, lambda: self.look(attempt))
+
+    def limit(self) -> float:
+        """How many seconds the task may take here; 0: no bound. What the task itself allows goes before what nobody has set."""
+        limit = self.runner.worker.task_timeout
+        if limit is not None:
+            return limit
+        return 0 if seconds(self.envelope.get("runTimeoutMs")) else TASK_TIMEOUT
 
     def time_out(self, attempt: Attempt) -> None:
         """It has taken too long; its handler has the grace of a cancel to end."""

@@ -117,6 +117,8 @@ class Store:
             "cancelGracePeriodMs": f.get("cancelGracePeriodMs", 30000), "heartbeatIntervalMs": f.get("heartbeatIntervalMs", 30000),
             "heartbeatTimeoutMs": f.get("heartbeatTimeoutMs", None if queued else 90000),
         }
+        if f.get("runTimeoutMs"):
+            envelope["runTimeoutMs"] = f["runTimeoutMs"]
         if task.last_progress is not None:
             envelope["lastProgress"] = task.last_progress
         if f.get("traceparent"):
@@ -325,7 +327,7 @@ class Store:
 
     def take(self, queue: str, worker: Worker, body: Dict[str, Any]) -> List[Any]:
         """Hands out what waits."""
-        types = body.get("types") or worker.fields["types"]
+        types = body.get("types") or [*worker.fields["types"], None]
         waiting = [x for x in self.tasks.values() if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types]
         found: List[Any] = []
         for task in waiting[:int(body.get("max") or 1)]:

@@ -88,7 +88,7 @@ class Server(Transport):
         """Creates a task that is pushed, and returns its envelope."""
         return self.store.envelope(self.store.create(fields))
 
-    def enqueue(self, type: str, payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
+    def enqueue(self, type: Optional[str], payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
         """Creates a task that waits in a queue, and returns its id."""
         return self.store.create({"type": type, "payload": payload, "queue": queue, **fields}).id
 
