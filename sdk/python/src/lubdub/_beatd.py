@@ -43,6 +43,12 @@ class Teller(Listener):
     def beat(self, result: str, attempts: int, seconds: float) -> None:
         self.outbox.put({"on": "beat", "result": result, "attempts": attempts, "seconds": seconds})
 
+    def unanswered(self, what: str, text: str) -> None:
+        self.outbox.put({"on": "unanswered", "what": what, "text": text})
+
+    def answered(self, what: str) -> None:
+        self.outbox.put({"on": "answered", "what": what})
+
     def refused(self, code: str) -> None:
         self.outbox.put({"on": "refused", "code": code})
 

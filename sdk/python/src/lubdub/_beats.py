@@ -80,6 +80,12 @@ class Listener:
     def beat(self, result: str, attempts: int, seconds: float) -> None:
         """A request was made."""
 
+    def unanswered(self, what: str, text: str) -> None:
+        """A request of a kind was not answered, and is repeated."""
+
+    def answered(self, what: str) -> None:
+        """A request of a kind was answered."""
+
     def refused(self, code: str) -> None:
         """A beat was refused."""
 
@@ -211,6 +217,15 @@ class Beats:
             self.failures += 1
         self.listener.log("error", f"a beat failed within the SDK, and is repeated: {type(error).__name__}: {error}")
 
+    def result_of(self, what: str, error: LubdubError, first: bool) -> str:
+        """What a request of a kind that failed has come to; it is logged once while that does not change."""
+        if may_retry(error):
+            self.listener.unanswered(what, str(error))
+            return "unanswered"
+        self.listener.answered(what)
+        self.listener.log("warning" if first else "debug", f"Heartbeats are refused, and repeated: {error}")
+        return "refused"
+
     def over(self) -> bool:
         """Whether to end. The lock is held."""
         return self.closed or not self.entries
@@ -325,11 +340,11 @@ class Batch(Beats):
                 "POST", "/v1/heartbeats", body=write({"heartbeats": items}), endpoints=self.endpoints, opened=False, tries=1, limit=limit))
             pause = self.take(batch, answer, sent)
             self.failures = 0
+            self.listener.answered("heartbeats")
         except LubdubError as error:
-            result = "unanswered" if may_retry(error) else "refused"
+            result = self.result_of("heartbeats", error, self.failures == 0)
             pause = max(wait_of(error) + backoff(self.failures, patience), 0.001)
             self.failures += 1
-            self.listener.log("warning", f"beats for {len(batch)} attempts were not answered: {error}")
         self.listener.beat(result, len(batch), self.clock.now() - sent)
         if pause > 0:
             with self.cond:

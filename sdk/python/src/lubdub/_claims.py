@@ -67,6 +67,14 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
     # Without types it is for all that were registered, and for tasks without a type.
     body = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
+    try:
+        return claim_as(runner, path, body)
+    finally:
+        runner.outage.dropped("claims")
+
+
+def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
+    """The same, with a body."""
     tried = 0
     while not runner.no_claims.is_set():
         session = runner.session
@@ -75,12 +83,15 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
         try:
             tasks = envelopes(runner.client.post(
                 path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=runner.no_claims))
+            runner.outage.answered("claims")
             guarded(runner.metrics.claimed, "ok", len(tasks))
             return tasks
         except LubdubError as error:
             if runner.no_claims.is_set():
                 return None
             guarded(runner.metrics.claimed, "unanswered" if may_retry(error) else "refused", 0)
+            if not may_retry(error):
+                runner.outage.answered("claims")
             if isinstance(error, WorkerDraining):
                 runner.drain_now()
                 return None
@@ -92,7 +103,7 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
                 return [] if runner.come_back(session.worker_id, str(error)) else None
             if not may_retry(error):
                 raise LubdubError(f"the worker's claims are refused: {error}") from error
-            runner.logger.warning("A claim was not answered, and is repeated: %s", error)
+            runner.outage.failed("claims", error)
             runner.no_claims.wait(wait_of(error) + backoff(tried, MAX_PAUSE))
         tried += 1
     return None

@@ -211,6 +211,10 @@ class IsolatedBatch:
             self.listener.lost(m["key"], m["code"], m["fields"])
         elif on == "beat":
             self.listener.beat(m["result"], m["attempts"], m["seconds"])
+        elif on == "unanswered":
+            self.listener.unanswered(m["what"], m["text"])
+        elif on == "answered":
+            self.listener.answered(m["what"])
         elif on == "refused":
             self.listener.refused(m["code"])
         elif on == "log":

@@ -12,6 +12,7 @@ from . import _exit
 from ._answers import seconds
 from ._beats import key_of
 from ._clock import Event, Timer
+from ._log import log_failure, retry_of
 from .attempt import Attempt
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
@@ -181,22 +182,25 @@ class Job:
         attempt, runner = self.attempt, self.runner
         assert attempt is not None
         try:
-            if failure is None:
-                try:
-                    answer = attempt.done(output)
-                except OutputError as error:
-                    answer = attempt.fail(Failure(str(error), retryable=False))
-            else:
+            try:
+                answer = attempt.done(output) if failure is None else attempt.fail(failure)
+            except OutputError as error:
+                failure = Failure(str(error), retryable=False)
                 answer = attempt.fail(failure)
             state = str(answer.get("finalState"))
             runner.counted(state)
+            if failure is not None and state == "FAILED":
+                log_failure(runner.logger, self.envelope, failure, retry_of(answer), bool(answer.get("willRetry")))
             runner.logger.debug("task %s has ended: %s", self.key, state)
         except (End, EndedError) as error:
             runner.logger.info("the end of task %s is not told: %s", self.key, error)
         except LubdubError as error:
             self.unanswered = may_retry(error)
-            runner.logger.warning("the end of task %s was not accepted%s: %s", self.key, ", and the server recovers it"
-                                  if may_retry(error) else "", error)
+            then = f"its completion was not accepted{', and the server recovers it' if may_retry(error) else ''}: {error}"
+            if failure is not None:
+                log_failure(runner.logger, self.envelope, failure, then)
+            else:
+                runner.logger.warning("Task %s has ended, and %s", self.key, then)
         finally:
             self.settled = True
             self.done.set()

@@ -41,7 +41,7 @@ class WorkerHolder(Holder):
     """Beats for attempts by the worker's own beat."""
 
     def __init__(self, runner: "Runner") -> None:
-        self.runner, self.over = runner, runner.left
+        self.runner, self.over, self.outage = runner, runner.left, runner.outage
 
     def hold(self, entry: Beaten) -> None:
         self.runner.beats.hold(entry)
@@ -73,7 +73,7 @@ class Runner(Ears):
     """What Worker.run does."""
 
     def __init__(self, worker: "Worker") -> None:
-        super().__init__(worker.client.metrics, worker.log)
+        super().__init__(worker.client.metrics, worker.log, worker.client.caller.clock)
         self.worker, self.client, self.clock = worker, worker.client, worker.client.caller.clock
         self.left = Event(self.clock)
         self.holder = WorkerHolder(self)
@@ -193,14 +193,17 @@ class Runner(Ears):
                 if self.stopping.is_set():
                     break
                 if not may_retry(error):
+                    self.outage.answered("registration")
                     raise
-                self.logger.warning("The worker could not register, and tries again: %s", error)
+                self.outage.failed("registration", error)
                 self.stopping.wait(wait_of(error) + backoff(tried, 30.0))
             tried += 1
+        self.outage.dropped("registration")
         return False
 
     def enter(self, answer: Mapping[str, Any], sent: float) -> None:
         """Goes on under a registration."""
+        self.outage.answered("registration")
         worker_id, token = plain(answer.get("workerId")), plain(answer.get("workerToken"))
         if not worker_id or not token:
             raise AnswerError("POST /v1/workers: there is no workerId or no workerToken in the answer")
@@ -240,7 +243,8 @@ class Runner(Ears):
                     if forced is not None:
                         self.force_offline(forced)
                         return False
-                    self.logger.error("The worker may not come back, and asks again: %s", error)
+                    if tried == 0:
+                        self.logger.error("Worker %s is refused registration, and asks again until it is not: %s", old, error)
                 self.stopping.wait(1 + backoff(tried, 30.0))
                 tried += 1
             return False

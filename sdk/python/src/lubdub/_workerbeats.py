@@ -49,7 +49,7 @@ class WorkerBeats(Beats):
         self.seq = self.completed = self.failed = self.running = 0
         self.unanswered: Optional[Delta] = None
         self.ending: Dict[str, bool] = {}  # completions under way; True: an inventory has left the attempt out
-        self.draining = False
+        self.draining = self.refused_alone = False
 
     def enter(self, session: Session) -> None:
         """Beats for a registration from now on. What was refused with the one before was not counted, and is told anew; what is ending
@@ -145,6 +145,7 @@ class WorkerBeats(Beats):
             return
         self.listener.log("debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active")
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
+        self.listener.answered("heartbeats")
         self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
         if not complete:
             self.each_alone(session, [e for e in batch if e.own])
@@ -167,10 +168,12 @@ class WorkerBeats(Beats):
                 pause = self.take(batch, self.caller.make(Call(
                     "POST", "/v1/heartbeats", body=write({"heartbeats": items}), opened=False, tries=1,
                     limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3))), sent)
+                self.listener.answered("heartbeats of tasks")
+                self.refused_alone = False
             except LubdubError as error:
-                result = "unanswered" if may_retry(error) else "refused"
+                result = self.result_of("heartbeats of tasks", error, not self.refused_alone)
+                self.refused_alone = result == "refused"
                 pause = wait_of(error) + backoff(self.failures, session.interval / 4)
-                self.listener.log("warning", f"beats for {len(batch)} attempts were not answered: {error}")
             self.listener.beat(result, len(batch), self.clock.now() - sent)
             if pause > 0:
                 with self.cond:
@@ -178,11 +181,10 @@ class WorkerBeats(Beats):
 
     def failed_beat(self, session: Session, error: LubdubError, attempts: int, took: float) -> None:
         """Takes in that a beat was not accepted."""
-        self.listener.beat("unanswered" if may_retry(error) else "refused", attempts, took)
-        self.listener.log("warning", f"A heartbeat of worker {session.worker_id} was not accepted: {error}")
+        lost = gone(error)
+        self.listener.beat(self.result_of("heartbeats", error, self.failures == 0 and not lost), attempts, took)
         if isinstance(error, ApiError):
             self.listener.refused(error.code)
-        lost = gone(error)
         with self.cond:
             if self.session is not session:
                 return

@@ -17,6 +17,7 @@ from ._clock import Clock, Event
 from ._events import EventStream
 from ._hold import Crowd, Leases
 from ._http import HttpTransport, Transport
+from ._log import LOG, log_failure, retry_of
 from ._places import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
@@ -24,9 +25,6 @@ from .ends import ClientClosed
 from .errors import ApiError, ClosedError, ConfigurationError, refusal
 from .metrics import Metrics
 from .track import Tracking
-
-QUIET_LOG = logging.getLogger("lubdub")
-QUIET_LOG.addHandler(logging.NullHandler())
 
 
 class Client(Calls):
@@ -79,7 +77,7 @@ class Client(Calls):
         self.lease: Lease = lease
         self.isolated, self.isolated_limit = isolated, isolated_limit
         self.metrics = metrics or Metrics()
-        self.log = logger or QUIET_LOG
+        self.log = logger or LOG
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._crowds: Dict[str, Crowd] = {}
@@ -186,6 +184,8 @@ class Client(Calls):
             attempt.output = work(attempt)
         except Exception as error:
             attempt.close(error)
+            if attempt.answer is not None and attempt.answer["finalState"] == "FAILED":
+                log_failure(self.log, envelope, error, retry_of(attempt.answer), bool(attempt.answer.get("willRetry")))
         except BaseException as error:
             attempt.close(error)
             raise

@@ -10,6 +10,7 @@ import threading
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _identity
+from ._log import show_info
 from ._runner import Runner, Unfinished
 from .attempt import Attempt
 from .client import Client
@@ -136,6 +137,7 @@ class Worker:
         self._ran = True
         restore = self._listen_to_signals() if signals and threading.current_thread() is threading.main_thread() else lambda: None
         wanted = self._given["name"] or _identity.name_found(self._pid)
+        show_info()
         self._key = (os.getpid(), *self.client.caller.endpoints.urls, self.queue, self._machine())
         self._name = _identity.take_name(self._key, wanted)
         try:
