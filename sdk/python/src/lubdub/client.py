@@ -11,9 +11,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _fork
 from . import types as t
+from ._answers import seconds
 from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
-from ._clock import Clock, Event
+from ._clock import MAX_PAUSE, Clock, Event, backoff
 from ._events import EventStream
 from ._hold import Crowd, Leases
 from ._http import HttpTransport, Transport
@@ -22,7 +23,7 @@ from ._places import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
 from .ends import ClientClosed
-from .errors import ApiError, ClosedError, ConfigurationError, refusal
+from .errors import MAX_RETRY_AFTER, AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, refusal
 from .metrics import Metrics
 from .track import Tracking
 
@@ -141,9 +142,27 @@ class Client(Calls):
         self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None,
     ) -> t.CreateTasksResponse:
         """Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotencyKey are given one,
-        so that repeats are safe. created() makes an envelope, a task or an error of a result."""
+        so that repeats are safe. Items that are answered 429 or 503 are created again, at most as often as the client's tries allow.
+        created() makes an envelope, a task or an error of a result."""
         tasks: List[Any] = [{**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]]
-        return super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
+        answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
+        results = cast(List[Any], answer.get("results"))
+        if not isinstance(results, list) or len(results) != len(tasks):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise AnswerError(f"POST /v1/tasks:batch: not one result for each of {len(tasks)} creations")
+        for tried in range(self.caller.tries - 1):
+            again = [number for number, result in enumerate(results) if isinstance(result, dict) and result.get("status") in (429, 503)]
+            wait = max((min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0)
+            if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
+                break
+            repeated = {**body, "tasks": [tasks[number] for number in again]}
+            try:
+                found = super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent)["results"]
+            except LubdubError as error:  # what is known of the others must not be lost
+                self.log.warning("%d of %d creations could not be made again: %s", len(again), len(tasks), error)
+                break
+            for number, result in zip(again, found):
+                results[number] = result
+        return answer
 
     def enqueue(self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None) -> t.Task:
         """create_task for a task that waits in a queue."""
