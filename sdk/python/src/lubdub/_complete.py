@@ -7,7 +7,6 @@ from typing import Any, Dict, Optional, Tuple
 
 from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff, wait_any
-from ._log import Outage
 from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
 
 MAX_COMPLETION = 256 << 10  # bytes that a completion may have
@@ -33,7 +32,6 @@ def completion(body: Dict[str, Any]) -> bytes:
 
 def persist(
     caller: Caller, call: Call, expires: Optional[float], lease: float, cancel: Optional[Event] = None,
-    outage: Optional[Outage] = None,
 ) -> Tuple[Dict[str, Any], float]:
     """Makes a call until it is answered, until nothing can open it any more, or until cancel; the answer, and when what was answered
     left. Pauses are short beside the lease: an attempt whose completion is on its way is listed by no beat, and after an outage two of
@@ -41,25 +39,16 @@ def persist(
     most = min(MAX_PAUSE, max(FIRST_PAUSE, lease / 12))
     call.tries, call.cancel = 1, cancel
     tried = 0
-    try:
-        while True:
-            sent = caller.clock.now()
-            try:
-                answer = read(caller.make(call))
-                if outage is not None:
-                    outage.answered(call.path)
-                return answer, sent
-            except LubdubError as error:
-                if not may_retry(error) or (cancel is not None and cancel.is_set()):
-                    raise
-                if outage is not None:
-                    outage.failed(call.path, error)
-                pause = wait_of(error) + backoff(tried, most)
-                if expires is not None and caller.clock.now() + pause > expires:
-                    raise
-                if wait_any(pause, caller.closing, cancel):
-                    raise
-            tried += 1
-    finally:
-        if outage is not None:
-            outage.dropped(call.path)
+    while True:
+        sent = caller.clock.now()
+        try:
+            return read(caller.make(call)), sent
+        except LubdubError as error:
+            if not may_retry(error) or (cancel is not None and cancel.is_set()):
+                raise
+            pause = wait_of(error) + backoff(tried, most)
+            if expires is not None and caller.clock.now() + pause > expires:
+                raise
+            if wait_any(pause, caller.closing, cancel):
+                raise
+        tried += 1

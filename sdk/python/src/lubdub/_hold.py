@@ -75,7 +75,6 @@ class Crowd(Holder):
     ) -> None:
         self.endpoints = endpoints
         self.ears = Ears(metrics, log, caller.clock)
-        self.outage = self.ears.outage
         self.beats = (
             Batch(caller, endpoints, self.ears) if isolated is None
             else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears))

@@ -41,7 +41,7 @@ class WorkerHolder(Holder):
     """Beats for attempts by the worker's own beat."""
 
     def __init__(self, runner: "Runner") -> None:
-        self.runner, self.over, self.outage = runner, runner.left, runner.outage
+        self.runner, self.over = runner, runner.left
 
     def hold(self, entry: Beaten) -> None:
         self.runner.beats.hold(entry)
@@ -214,7 +214,8 @@ class Runner(Ears):
         session = Session(worker_id, token, interval, timeout, sent, waiting)
         self.logger.info("Worker registered with ID: %s (queue %s, types %s)", session.worker_id, self.worker.queue, self.worker.types)
         if waiting:
-            self.logger.info("Machine %s is drained; waiting until it is resumed", self.worker.registration().get("machineId"))
+            machine = plain(answer.get("machineId")) or self.worker.registration().get("machineId")
+            self.logger.info("Machine %s is drained; waiting until it is resumed", machine)
         if timeout < LEAST_TIMEOUT:
             self.logger.warning("A heartbeat timeout of %g s leaves no room for one Retry-After", timeout)
         with self.cond:

@@ -14,7 +14,6 @@ from ._beats import Accepted, Beaten
 from ._call import Call, Caller, path_of, write
 from ._clock import Event
 from ._complete import completion, persist, stamp
-from ._log import Outage
 from ._places import Endpoints
 from .ends import Cancelled, ClientClosed, End, LeaseEnded, Stopping, Stuck, TaskTimeout, end_of, end_of_error
 from .errors import ApiError, ConfigurationError, EndedError, ForkedError, LubdubError, OutputError
@@ -44,9 +43,6 @@ class Holder:
 
     def drop(self, key: str) -> None:
         """Sends nothing more, without waiting for what is under way."""
-
-    # Logs that no server answers; None: it is not logged.
-    outage: Optional[Outage] = None
 
     # Happens when nothing more is to be sent about what it holds; None: that never comes.
     over: Optional[Event] = None
@@ -280,7 +276,7 @@ class Attempt:
         call = Call(
             "POST", path_of("/v1/tasks/{}/started", (self.task_id,)), body=write(body), endpoints=self._endpoints, token=self._token)
         try:
-            answer, self._accepted = persist(self._caller, call, self._expires, self._timeout, cancel, self._holder.outage)
+            answer, self._accepted = persist(self._caller, call, self._expires, self._timeout, cancel)
         except ApiError as error:
             cause = end_of_error(error)
             if cause is None:
@@ -299,18 +295,18 @@ class Attempt:
             call = Call("POST", path_of("/v1/tasks/{}/heartbeat", (self.task_id,)), body=write(last), endpoints=self._endpoints,
                         token=self._token)
             try:
-                persist(self._caller, call, self._expires, self._timeout, cancel, self._holder.outage)
+                persist(self._caller, call, self._expires, self._timeout, cancel)
             except ApiError as error:
                 if end_of_error(error) is not None:
                     raise
         call = Call("POST", path_of("/v1/tasks/{}/completed", (self.task_id,)), body=written, endpoints=self._endpoints, token=self._token)
         try:
-            return persist(self._caller, call, self._expires, self._timeout, cancel, self._holder.outage)[0]
+            return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
         except ApiError as error:
             if error.status != 401 or not self._holder.token():
                 raise
             call.token = self._holder.token()  # opens it as well, and is newer
-            return persist(self._caller, call, self._expires, self._timeout, cancel, self._holder.outage)[0]
+            return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
 
     def _release(self, ending: bool = False) -> None:
         delivered = self._holder.release(self._beaten.key, ending)
