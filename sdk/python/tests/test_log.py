@@ -123,12 +123,12 @@ class Outages(Log):
         self.assertEqual(len(self.lines("WARNING")), 2)
 
     def test_one_line_when_it_begins_and_one_when_it_is_over(self) -> None:
-        own = {"heartbeatIntervalMs": 5_000, "heartbeatTimeoutMs": 45_000}
+        own: Any = {"heartbeatIntervalMs": 5_000, "heartbeatTimeoutMs": 45_000}
         for how in ("down", "503"):
             with self.subTest(how=how):
                 self.stderr.truncate(0)
                 self.server.intercept = lambda r: None
-                ids = [self.server.enqueue("t", wait, **(own if wait == 150 else {})) for wait in (30, 150, 1)]
+                ids = [self.server.enqueue("t", 30), self.server.enqueue("t", 150, **own), self.server.enqueue("t", 1)]
                 worker = self.start(lambda task: task.wait(task.payload))
                 self.server.until("they run", lambda ids=ids: self.server.task(ids[2]).over)
                 if how == "down":

@@ -166,8 +166,10 @@ class Names(Working):
         long = "n" * 128
         first = self.start(name="mailer")
         registered(1)
-        for count, options in enumerate(({"name": "mailer"}, {"name": "mailer"}, {"name": "mailer", "machine_id": "other"},
-                                         {"name": long}, {"name": long}, {}, {}), 2):
+        found: List[str] = []
+        others: List[Any] = [{"name": "mailer"}, {"name": "mailer"}, {"name": "mailer", "machine_id": "other"}, {"name": long},
+                             {"name": long}, {}, {}]
+        for count, options in enumerate(others, 2):
             self.start(**options)
             found = registered(count)
         self.assertEqual(found[:6], ["mailer", "mailer-2", "mailer-3", "mailer", long, long[:126] + "-2"])

@@ -9,7 +9,7 @@ from ._answers import interval_of, objects, plain, text, timeout_of, whole
 from ._beats import LONGEST, MAX_BATCH, Accepted, Beaten, Beats, Listener, key_of
 from ._call import Call, Caller, path_of, read, write
 from ._clock import backoff
-from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, may_retry, wait_of
+from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, wait_of
 
 
 class Session:

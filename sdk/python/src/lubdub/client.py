@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _fork
 from . import types as t
-from ._answers import seconds
+from ._answers import objects, seconds
 from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
 from ._clock import MAX_PAUSE, Clock, Event, backoff
@@ -146,23 +146,23 @@ class Client(Calls):
         created() makes an envelope, a task or an error of a result."""
         tasks: List[Any] = [{**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]]
         answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
-        results = cast(List[Any], answer.get("results"))
-        if not isinstance(results, list) or len(results) != len(tasks):  # pyright: ignore[reportUnnecessaryIsInstance]
+        results = objects(answer.get("results"))
+        if len(results) != len(tasks):
             raise AnswerError(f"POST /v1/tasks:batch: not one result for each of {len(tasks)} creations")
         for tried in range(self.caller.tries - 1):
-            again = [number for number, result in enumerate(results) if isinstance(result, dict) and result.get("status") in (429, 503)]
+            again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
             wait = max((min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0)
             if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
                 break
             repeated = {**body, "tasks": [tasks[number] for number in again]}
             try:
-                found = super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent)["results"]
+                found = super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
             except LubdubError as error:  # what is known of the others must not be lost
                 self.log.warning("%d of %d creations could not be made again: %s", len(again), len(tasks), error)
                 break
-            for number, result in zip(again, found):
+            for number, result in zip(again, objects(found)):
                 results[number] = result
-        return answer
+        return cast(t.CreateTasksResponse, {**answer, "results": results})
 
     def enqueue(self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None) -> t.Task:
         """create_task for a task that waits in a queue."""
