@@ -27,7 +27,7 @@ class Beaten:
 
     __slots__ = (
         "key", "task_id", "attempt", "token", "interval", "timeout", "pct", "message", "version", "delivered", "sending", "due", "fresh",
-        "warned", "sent", "started")
+        "warned", "sent", "started", "limit")
 
     def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
         self.key, self.task_id, self.attempt = key_of(task_id, attempt), task_id, attempt
@@ -37,6 +37,7 @@ class Beaten:
         self.version = self.delivered = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
         self.due = self.sent = 0.0
         self.fresh, self.warned, self.started = True, False, True
+        self.limit = 0.0  # seconds after which a child process that beats fails it, if this one does not respond; 0: never
 
     @property
     def own(self) -> bool:

@@ -69,7 +69,7 @@ class Job:
             session = runner.session
             attempt = client.attempt_of(
                 self.envelope, runner.holder, client.endpoints_of(str(self.envelope.get("callbackBaseUrl") or "")),
-                worker_timeout=session.timeout if session is not None else 60.0)
+                worker_timeout=session.timeout if session is not None else 60.0, limit=self.limit() and self.limit() + self.grace())
             runner.attempts[self.key] = attempt
             attempt.start(runner.soft)
         except BaseException as error:
@@ -244,13 +244,16 @@ class Job:
             return limit
         return 0 if seconds(self.envelope.get("runTimeoutMs")) else TASK_TIMEOUT
 
+    def grace(self) -> float:
+        """How many seconds the handler has to end after it was told that the task took too long."""
+        return max(seconds(self.envelope.get("cancelGracePeriodMs")), 1.0)
+
     def time_out(self, attempt: Attempt) -> None:
         """It has taken too long; its handler has the grace of a cancel to end."""
         if self.runner.soft.is_set():
             return  # it was told to end, and is given back
         attempt.end(TaskTimeout())
-        grace = max(seconds(self.envelope.get("cancelGracePeriodMs")), 1.0)
-        self.later(grace, lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
+        self.later(self.grace(), lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
 
     def look(self, attempt: Attempt) -> None:
         """The watchdog's look."""

@@ -89,6 +89,7 @@ class Runner(Ears):
         self.forced: Optional[ForcedOffline] = None  # nothing is sent any more
         self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration gives back
         self.probe_url = ""
+        self.signals: Optional[int] = None  # a descriptor at which signals arrive, whatever holds the GIL
         self.seen = self.clock.now()  # when the beats were awake last
         self.beats: Union[WorkerBeats, IsolatedWorkerBeats]
         self.loop = Loop()
@@ -156,7 +157,9 @@ class Runner(Ears):
         """The settings of a child process that beats; None: beats come from this process."""
         wanted = self.client.isolated if self.worker.isolated is None else self.worker.isolated
         settings = self.client.isolation() if wanted else None
-        return {**settings, "urls": self.client.caller.endpoints.urls} if settings is not None else None
+        if settings is None:
+            return None
+        return {**settings, "urls": self.client.caller.endpoints.urls, "hard": self.worker.hard_stop, "signals": self.signals}
 
     def await_(self, holds: Callable[[], bool], until: Optional[float] = None) -> bool:
         """Waits until a condition holds, which is looked at after each change; says whether it did before a time."""
@@ -365,6 +368,8 @@ class Runner(Ears):
         if self.forced is not None:  # handlers may still clean up
             self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop)
             return
+        self.beats.stopping(self.worker.hard_stop)
+        self.hard.then(lambda: self.beats.stopping(0))
         self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
         if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():

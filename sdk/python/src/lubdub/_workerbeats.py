@@ -82,6 +82,9 @@ class WorkerBeats(Beats):
         with self.cond:
             self.ending.pop(key, None)
 
+    def stopping(self, hard: float) -> None:
+        """The worker stops, and the hard stop comes in so many seconds."""
+
     def active(self, running: int) -> None:
         """How many tasks are being done."""
         with self.cond:

@@ -62,7 +62,7 @@ class Attempt:
 
     def __init__(
         self, envelope: Mapping[str, Any], caller: Caller, endpoints: Endpoints, holder: Holder, lease: Lease, metrics: Metrics,
-        log: logging.Logger, worker_timeout: float = 0,
+        log: logging.Logger, worker_timeout: float = 0, limit: float = 0,
     ) -> None:
         if not plain(envelope.get("taskId")) or not plain(envelope.get("taskToken")) or whole(envelope.get("attempt")) < 1:
             raise ConfigurationError("this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
@@ -97,6 +97,7 @@ class Attempt:
             log.warning("a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id)
         self._beaten = Beaten(
             self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout)
+        self._beaten.limit = limit
         self._accepted = 0.0  # when the last beat left that was accepted
         self._pct: Optional[float] = None
         self._message: Optional[str] = None

@@ -226,9 +226,10 @@ class Client(Calls):
 
     def attempt_of(
         self, envelope: Mapping[str, Any], holder: Holder, endpoints: Endpoints, lease: Optional[Lease] = None, worker_timeout: float = 0,
+        limit: float = 0,
     ) -> Attempt:
         """For the worker."""
-        return Attempt(envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout)
+        return Attempt(envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout, limit)
 
     def endpoints_of(self, callback: str) -> Endpoints:
         """Where callbacks of an envelope go: to its own address first, then to the client's."""

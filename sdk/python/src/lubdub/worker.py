@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import signal
 import socket
 import threading
@@ -175,11 +176,14 @@ class Worker:
         # is written to at once.
         heard, told = socket.socketpair()
         told.setblocking(False)
+        if os.name == "posix":
+            self._runner.signals = heard.fileno()
 
         def act() -> None:
             for deed in (self.close, self.kill):
                 number = 0
                 while number not in (signal.SIGTERM, signal.SIGINT):
+                    wait_to_read(heard)  # so that it is read only while this runs: a child process looks for what is not
                     number = (heard.recv(1) or b"\xff")[0]
                     if number == 0xFF:
                         return
@@ -200,6 +204,13 @@ class Worker:
             heard.close()
 
         return restore
+
+
+def wait_to_read(of: socket.socket) -> None:
+    """Waits until there is something to read."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(of, selectors.EVENT_READ)
+        selector.select()
 
 
 def stops_of(soft: Optional[float], hard: Optional[float]) -> Tuple[float, float]:
