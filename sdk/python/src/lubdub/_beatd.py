@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Union
 
-from ._beats import Accepted, Batch, Beaten, Beats, Listener
+from ._beats import Accepted, Batch, Beaten, Beats, Listener, Withheld
 from ._call import Call, Caller, path_of, write
 from ._clock import Clock
 from ._complete import persist, stamp
@@ -26,7 +26,7 @@ from ._places import Endpoints, Token
 from ._workerbeats import Delta, Session, WorkerBeats, spread
 from .client import authorities
 from .ends import TaskTimeout
-from .errors import LubdubError, NoAnswer
+from .errors import LubdubError
 
 SILENT = 1.0  # seconds without a sign of life after which nothing runs in the parent
 LOOK_EVERY = 0.2  # seconds
@@ -98,9 +98,9 @@ class Guarded(HttpTransport):
 
     def send(self, *arguments: Any, **named: Any) -> Response:
         if self.clock.now() - self.heard > self.limit:
-            raise NoAnswer(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
+            raise Withheld(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
         if stopped(self.parent):
-            raise NoAnswer("nothing is sent: the parent process is stopped")
+            raise Withheld("nothing is sent: the parent process is stopped")
         return super().send(*arguments, **named)
 
 

@@ -11,10 +11,14 @@ from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, backoff
 from ._places import Endpoints
 from .ends import end_of
-from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, may_retry, wait_of
+from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, NoAnswer, may_retry, wait_of
 
 MAX_BATCH = 1000  # beats that one request has at most
 LONGEST = 3600.0  # seconds for which nobody looks
+
+
+class Withheld(NoAnswer):
+    """Nothing was sent, since nobody works in the process for which it would be."""
 
 
 def key_of(task_id: str, attempt: int) -> str:
@@ -185,6 +189,13 @@ class Beats:
             self.closed = True
             self.cond.notify_all()
 
+    def rest(self, seconds: float) -> None:
+        """Waits, after close, until no request is under way, but not for long."""
+        end = self.clock.now() + seconds
+        with self.cond:
+            while self.alive and self.clock.now() < end:
+                self.cond.wait(end - self.clock.now())
+
     def run(self) -> None:
         """Beats until there is nobody left to beat for."""
         self.thread = threading.get_ident()
@@ -220,6 +231,9 @@ class Beats:
 
     def result_of(self, what: str, error: LubdubError, first: bool) -> str:
         """What a request of a kind that failed has come to; it is logged once while that does not change."""
+        if isinstance(error, Withheld):
+            self.listener.log("warning" if first else "debug", str(error))
+            return "unanswered"
         if may_retry(error):
             self.listener.unanswered(what, str(error))
             return "unanswered"
@@ -355,4 +369,4 @@ class Batch(Beats):
         entry.fresh, entry.due = False, sent + entry.interval * self.stretch
 
 
-__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "key_of"]
+__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "Withheld", "key_of"]

@@ -112,6 +112,13 @@ class IsolatedBatch:
                 self.clock.call_later(GRACE, self.child.kill)
             self.cond.notify_all()
 
+    def rest(self, seconds: float) -> None:
+        """Waits, after close, until the child has ended, but not for long."""
+        end = time.monotonic() + seconds
+        with self.cond:
+            while self.child is not None and time.monotonic() < end:
+                self.cond.wait(end - time.monotonic())
+
     # The child.
 
     def tell(self, message: Dict[str, Any], newest: str = "") -> None:

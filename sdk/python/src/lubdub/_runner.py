@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 LAST_WORDS = 5.0  # seconds that announcing a drain, giving back and deregistering may take each
+LAST_BEAT = 2.0  # seconds for which the deregistration waits for a heartbeat that is under way
 CRASH_COUNT = 3  # registrations within a minute that are no crash loop
 
 
@@ -145,6 +146,7 @@ class Runner(Ears):
             self.await_(lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS)
             self.end_completions()
             self.beats.close()
+            self.beats.rest(LAST_BEAT)
             self.deregister()
         if self.forced is not None:
             raise self.forced
