@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from typing import Any, Mapping, Optional, Set
+from typing import Any, Dict, Mapping, Optional
 
 from ._clock import Clock
 from .errors import LubdubError
@@ -49,41 +49,45 @@ LOG = logging.getLogger("lubdub")
 LOG.addHandler(LastResort())
 
 
+RECENT = 10.0  # seconds: calls that fail are repeated more often
+
+
 class Outage:
     """Logs one line when calls begin to fail because no server answers, and one when all that failed are answered again."""
 
     def __init__(self, clock: Clock, log: logging.Logger) -> None:
         self.clock, self.log = clock, log
         self.lock = threading.Lock()
-        self.failing: Set[str] = set()
+        self.failing: Dict[str, float] = {}  # kinds of calls, with the time of their last failure
         self.since = 0.0
 
     def failed(self, what: str, error: object) -> None:
         """A call of this kind was not answered, and is repeated."""
         with self.lock:
-            first = not self.failing
-            self.failing.add(what)
+            first, now = not self.failing, self.clock.now()
+            self.failing[what] = now
             if first:
-                self.since = self.clock.now()
+                self.since = now
         if first:
             self.log.warning("No answer from Lubdub, and calls are repeated: %s", error)
         else:
             self.log.debug("Still no answer: %s", error)
 
     def answered(self, what: str) -> None:
-        """A call of this kind was answered."""
-        if what not in self.failing:
+        """A call of this kind was answered. Others that have not failed for a while wait for their answer, as claims do."""
+        if not self.failing:
             return
         with self.lock:
-            self.failing.discard(what)
-            over = not self.failing
+            now, failing = self.clock.now(), bool(self.failing)
+            self.failing = {kind: at for kind, at in self.failing.items() if kind != what and now - at < RECENT}
+            over = failing and not self.failing
         if over:
-            self.log.warning("Lubdub answers again, after %.1f s", self.clock.now() - self.since)
+            self.log.warning("Lubdub answers again, after %.1f s", now - self.since)
 
     def dropped(self, what: str) -> None:
         """A call of this kind is repeated no more, though it was not answered."""
         with self.lock:
-            self.failing.discard(what)
+            self.failing.pop(what, None)
 
 
 def log_failure(log: logging.Logger, envelope: Mapping[str, Any], error: BaseException, then: str, retried: bool = False) -> None:
