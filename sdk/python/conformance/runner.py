@@ -1,7 +1,6 @@
 """Does with the Python SDK what the conformance harness tells it; sdk/conformance/README.md says how."""
 
 import json
-import logging
 import os
 import sys
 import threading
@@ -19,7 +18,7 @@ class Runner:
         self.order = order
         self.lock = threading.Lock()
         self.gates: Dict[str, threading.Event] = {}
-        self.worker: Optional[lubdub.Worker] = None
+        self.workers: List[lubdub.Worker] = []
         self.closing = False
 
     def tell(self, event: str, **fields: Any) -> None:
@@ -42,8 +41,8 @@ class Runner:
                 self.gate(deed["gate"]).set()
             elif deed.get("do") == "close":
                 self.closing = True
-                if self.worker is not None:
-                    self.worker.close()
+                for worker in self.workers:
+                    worker.close()
         os._exit(2)
 
     def run(self) -> int:
@@ -57,32 +56,67 @@ class Runner:
             with lubdub.Client(order["urls"], lease=lease, ca_file=order.get("caFile"), **opener) as client:
                 if order["mode"] == "track":
                     self.track_all(client)
+                elif order["mode"] == "create":
+                    self.create(client)
                 else:
-                    self.work(client)
-        except lubdub.Unfinished as error:
-            unfinished, code = error.task_ids, 1
+                    ends = self.work_all(client)
+                    unfinished = sorted(task for end in ends if isinstance(end, lubdub.Unfinished) for task in end.task_ids)
+                    code = 1 if unfinished else 0
+                    for end in ends:
+                        if end is not None and not isinstance(end, lubdub.Unfinished):
+                            raise end
         except Exception as error:
-            logging.exception("the runner has failed")
             self.tell("error", message=f"{type(error).__name__}: {error}")
             code = 1
         self.tell("exit", unfinished=unfinished)
         return code
 
-    def work(self, client: lubdub.Client) -> None:
-        """A worker's day."""
+    def create(self, client: lubdub.Client) -> None:
+        """Makes all creations with one call."""
+        creations: List[Any] = self.order["creations"]
+        given = sum("idempotencyKey" in one for one in creations)
+        results: List[Dict[str, Any]] = [dict(one) for one in client.create_tasks({"tasks": creations})["results"]]
+        drawn = sum("idempotencyKey" in one for one in creations) - given
+        self.tell("created", tasks=[one["taskId"] if one["status"] // 100 == 2 else "" for one in results], drawn=drawn)
+
+    def work_all(self, client: lubdub.Client) -> List[Optional[Exception]]:
+        """Runs all workers, the first in the main thread, which gets the signals; what each has ended with."""
+        ends: List[Optional[Exception]] = []
+
+        def run(worker: lubdub.Worker) -> None:
+            try:
+                worker.run()
+                ends.append(None)
+            except Exception as error:
+                ends.append(error)
+
+        self.workers = [self.make(client) for _ in range(self.order.get("workers") or 1)]
+        if self.closing:
+            for worker in self.workers:
+                worker.close()
+        threads = [threading.Thread(target=run, args=(worker,)) for worker in self.workers[1:]]
+        for thread in threads:
+            thread.start()
+        run(self.workers[0])
+        for thread in threads:
+            thread.join()
+        return ends
+
+    def make(self, client: lubdub.Client) -> lubdub.Worker:
+        """A worker."""
         order = self.order
         options: Dict[str, Any] = {}
         names = {"softStopMs": "soft_stop", "hardStopMs": "hard_stop", "taskTimeoutMs": "task_timeout", "watchdogMs": "watchdog"}
         for told, name in names.items():
             if order.get(told) is not None:
                 options[name] = order[told] / 1000
-        worker = self.worker = lubdub.Worker(
+        if order.get("default"):
+            options["default"] = self.handle
+        worker = lubdub.Worker(
             order["queue"], client=client, types=order["types"], name=order["name"], concurrency=order["concurrency"], **options)
         for type in order["types"]:
             worker.handle(type, self.handle)
-        if self.closing:
-            worker.close()
-        worker.run()
+        return worker
 
     def handle(self, task: Attempt) -> Any:
         """The handler of all types."""
@@ -222,7 +256,6 @@ def reason_of(error: BaseException) -> str:
 
 def main() -> int:
     """Runs as the first line says."""
-    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(relativeCreated)d %(message)s")
     order = json.loads(sys.stdin.readline())
     if order.get("break"):
         print("this runner has no faults of its own", file=sys.stderr)

@@ -146,6 +146,41 @@ class Calls(TestCase):
         self.assertEqual(lubdub.created(found[0])["taskId"], "a")
         self.assertRaises(errors.TaskExists, lambda: lubdub.created(found[1]))
 
+    def test_creations_that_were_answered_503_are_made_again_in_their_place(self) -> None:
+        refusals: Dict[str, List[int]] = {"b": [503, 503], "d": [429], "e": [503] * 9, "f": [400]}
+        asked: List[List[Any]] = []
+
+        def answer(request: Any) -> Any:
+            items = request.json()["tasks"]
+            asked.append([(item["taskId"], item["idempotencyKey"]) for item in items])
+            left = [refusals.get(item["taskId"]) for item in items]
+            return 200, {"results": [
+                {"status": of.pop(0), "error": "x", "retryAfterMs": 2000} if of else {"status": 201, "taskId": item["taskId"]}
+                for of, item in zip(left, items)]}
+
+        with Server() as server:
+            server.intercept = answer
+            given: List[Any] = [{"taskId": name, "queue": "q"} for name in "abcdef"]
+            given[1]["idempotencyKey"] = "mine"
+            kept = json.loads(json.dumps(given))
+            began = server.clock.now()
+            found = server.hand.run(lambda: server.client(tries=4).create_tasks({"tasks": given})["results"])
+            self.assertGreaterEqual(server.clock.now() - began, 6)
+        self.assertEqual([(r.get("taskId"), r["status"]) for r in found],
+                         [("a", 201), ("b", 201), ("c", 201), ("d", 201), (None, 503), (None, 400)])
+        self.assertEqual([[name for name, _ in round] for round in asked], [list("abcdef"), list("bde"), list("be"), list("e")])
+        keys = dict(asked[0])
+        self.assertEqual(keys["b"], "mine")
+        self.assertEqual((len(set(keys.values())), all(keys[n] == key for round in asked for n, key in round)), (6, True))
+        self.assertEqual(given, kept)
+
+    def test_what_was_created_is_returned_though_the_rest_is_refused(self) -> None:
+        answers = iter([(200, {"results": [{"status": 201, "taskId": "a"}, {"status": 503, "error": "x"}]}), (403, {"error": "forbidden"})])
+        with Server() as server:
+            server.intercept = lambda r: next(answers)
+            found = server.hand.run(lambda: server.client().create_tasks({"tasks": [{"queue": "q"}, {"queue": "q"}]})["results"])
+        self.assertEqual([r["status"] for r in found], [201, 503])
+
     def test_a_slow_answer_is_given_up_however_it_drips(self) -> None:
         web = self.web(lambda _: (200, b"{}", {"Content-Length": "1000"}))
         with lubdub.Client(web.url, timeout=0.2, tries=1) as client:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,9 +13,22 @@ import lubdub
 from lubdub import _isolated
 from lubdub._isolated import IsolatedBatch
 
-from .helpers import Answer, Heard, TestCase, WebServer
+from .helpers import HERE, Answer, Heard, TestCase, WebServer
 
 INTERVAL = 100  # ms
+PROGRAM = """
+import ctypes, sys
+import lubdub
+
+client = lubdub.Client(sys.argv[1], token="x")
+worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=0.2, hard_stop=0.4, task_timeout=float(sys.argv[2]))
+
+@worker.handler("t")
+def hold_the_gil(task):
+    ctypes.PyDLL(None).usleep(600_000_000)
+
+worker.run()
+"""
 
 
 @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "processes cannot be stopped on this system")
@@ -35,7 +49,7 @@ class Children(TestCase):
         if request.path.endswith("/claim"):
             first = not [r for r in self.web_server.heard if r.path.endswith("/claim")][1:]
             if first:
-                said["tasks"] = [{"taskId": "a", "attempt": 1, "taskToken": "y", "type": "t"}]
+                said["tasks"] = [{"taskId": "a", "attempt": 1, "taskToken": "y", "type": "t", "cancelGracePeriodMs": 1}]
             else:
                 time.sleep(0.05)
         return 200, said, {}
@@ -49,6 +63,44 @@ class Children(TestCase):
             while not holds():
                 self.assertLess(time.monotonic(), end, f"not within {seconds:g} s: {what}")
                 self.heard.wait(0.05)
+
+    def run_program(self, task_timeout: float) -> "subprocess.Popen[str]":
+        env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(HERE), "src")}
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM, self.web_server.url, str(task_timeout)], env=env,
+                                   stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.until("the handler is at work", lambda: self.listing("a"))
+        return process
+
+    def listing(self, task: str) -> List[Heard]:
+        return [r for r in self.beats("/v1/workers/w/heartbeat") if task in [t["taskId"] for t in r.json().get("tasks", [])]]
+
+    def ends_at_a_signal(self, process: "subprocess.Popen[str]", log: str) -> None:
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), -signal.SIGKILL)
+        self.assertEqual(self.web_server.heard[-1].path, "/v1/workers/w/deregister")
+        assert process.stderr is not None
+        self.assertRegex(process.stderr.read(), log)
+
+    def test_a_task_whose_handler_holds_the_gil_fails_when_its_time_is_over(self) -> None:
+        process = self.run_program(0.3)
+        self.until("it is completed", lambda: self.beats("/v1/tasks/a/completed"))
+        listed = len(self.listing("a"))
+        self.more("/v1/workers/w/heartbeat", "the worker beats on")
+        self.assertEqual(len(self.listing("a")), listed)
+        told = self.beats("/v1/tasks/a/completed")[0].json()
+        self.assertEqual((told["outcome"], told["error"]["category"], told["workerId"]), ("FAILED", "TIMEOUT", "w"))
+        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it is not retried")
+        self.assertEqual(len(self.beats("/v1/tasks/a/completed")), 1)
+
+    def test_a_process_whose_handler_holds_the_gil_ends_at_the_hard_stop(self) -> None:
+        process = self.run_program(0)
+        self.more("/v1/workers/w/heartbeat", "it beats on")
+        self.ends_at_a_signal(process, "it is killed, and given back are a\n")
+        self.assertEqual(self.beats("/v1/tasks/a/completed"), [])
 
     def more(self, path: str, what: str) -> None:
         count = len(self.beats(path))

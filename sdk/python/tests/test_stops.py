@@ -178,6 +178,22 @@ class Late(TestCase):
         self.ended(run)
         self.assertEqual([w.status for w in run.server.store.workers.values()], ["OFFLINE"])
 
+    def test_it_leaves_after_a_heartbeat_that_is_under_way(self) -> None:
+        run = Run("a heartbeat", 0)
+        answered: List[str] = []
+
+        def intercept(request: Any) -> None:
+            name = request.path.rsplit("/", 1)[1]
+            if name == "heartbeat" and not answered.count("heartbeat"):
+                run.worker.close()
+                Event(run.server.clock).wait(1)
+            answered.append(name)
+
+        run.server.intercept = intercept
+        run.server.hand.spawn(run.run, "test-worker")
+        self.ended(run)
+        self.assertEqual(answered[-2:], ["heartbeat", "deregister"])
+
     def test_it_leaves_after_the_drain_was_told(self) -> None:
         run = Run("the drain", 0)
         for _ in range(2):

@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional
 import lubdub
 from lubdub._beats import Accepted, Beaten, Listener
 from lubdub._call import Caller
-from lubdub._clock import Clock
+from lubdub._clock import Clock, Event
 from lubdub._http import Response, Transport
 from lubdub._places import Endpoints, Token
 from lubdub._workerbeats import Session, WorkerBeats
@@ -155,6 +155,40 @@ class Days(Working):
         self.assertEqual((found["big"].error["category"], found["big"].error["retryable"]), ("USER_CODE", False))
         self.assertEqual((found["type"].error["category"], found["type"].error["retryable"]), ("CONFIGURATION", False))
         self.server.until("they are counted", lambda: (self.server.worker().completed, self.server.worker().failed) == (1, 3))
+
+
+class Names(Working):
+    def test_two_workers_of_one_process_do_not_take_each_others_place(self) -> None:
+        def registered(count: int) -> List[str]:
+            self.server.until("they are registered", lambda: len(self.server.store.workers) == count)
+            return [str(w.fields["name"]) for w in self.server.store.workers.values()]
+
+        long = "n" * 128
+        first = self.start(name="mailer")
+        registered(1)
+        found: List[str] = []
+        others: List[Any] = [{"name": "mailer"}, {"name": "mailer"}, {"name": "mailer", "machine_id": "other"}, {"name": long},
+                             {"name": long}, {}, {}]
+        for count, options in enumerate(others, 2):
+            self.start(**options)
+            found = registered(count)
+        self.assertEqual(found[:6], ["mailer", "mailer-2", "mailer-3", "mailer", long, long[:126] + "-2"])
+        self.assertEqual(found[7], found[6] + "-2")
+        self.stop(first)
+        self.start(name="mailer")
+        self.assertEqual(registered(9)[-1], "mailer")
+
+    def test_tasks_without_a_type(self) -> None:
+        worker = lubdub.Worker("default", client=self.server.client(), default=lambda task: ["default", task.payload])
+        worker.handle("t", lambda task: ["t", task.payload])
+        self.run_worker(worker)
+        ids = [self.server.enqueue(type, 1) for type in (None, "t")]
+        self.assertEqual([self.done(i).output for i in ids], [["default", 1], ["t", 1]])
+        self.stop(worker)
+        self.start()
+        error = self.done(self.server.enqueue(None)).error
+        self.assertEqual((error["category"], error["retryable"]), ("CONFIGURATION", False))
+        self.assertIn("default handler", error["message"])
 
 
 class Order(TestCase):
@@ -315,16 +349,81 @@ class Stops(Working):
         self.assertGreaterEqual(len([r for r in self.beats() if r.at > drained]), 1)
         self.assertEqual(len(self.server.seen("*/started")), 1 if len(self.server.seen("*/started")) == 1 else 2)
 
-    def test_the_soft_stop(self) -> None:
-        task = self.server.enqueue("t")
-        worker = self.start(lambda t: t.wait(1000))
-        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
-        began = self.server.clock.now()
-        self.assertIsNone(self.stop(worker))
-        self.assertEqual(self.server.task(task).error["category"], "INFRASTRUCTURE")  # pyright: ignore
-        self.assertTrue(20 <= self.server.clock.now() - began < 25)
+    def beat_often(self) -> None:
+        self.server.__exit__()
+        self.server = Server(interval=1, timeout=3)
+        self.addCleanup(self.server.__exit__)
 
-    def test_the_hard_stop(self) -> None:
+    def listed_until_the_end(self, task_ids: List[str], since: float) -> None:
+        """Each inventory from a moment on names these tasks, and the last call of all gives them back."""
+        late = [r.json()["tasks"] for r in self.beats() if r.at > since]
+        self.assertGreater(len(late), 1)
+        for tasks in late:
+            self.assertLessEqual(set(task_ids), {t["taskId"] for t in tasks})
+        self.assertEqual(self.server.requests[-1].path.rsplit("/", 1)[1], "deregister")
+        for task in task_ids:
+            self.assertEqual((self.server.task(task).state, self.server.task(task).completions), ("QUEUED", []))
+
+    def test_what_gives_up_at_the_soft_stop_is_given_back_and_the_rest_is_completed(self) -> None:
+        self.beat_often()
+
+        def handler(task: Attempt) -> str:
+            if task.payload == "fails before":
+                task.wait(5)
+                raise ValueError("no")
+            try:
+                task.wait(1000)
+            except lubdub.Stopping:
+                if task.payload == "returns":
+                    Event(self.server.clock).wait(3)
+                    return "in time"
+                if task.payload == "fails after":
+                    raise lubdub.Failure("half done", "DATA_QUALITY", retryable=False) from None
+                if task.payload == "is stopped":
+                    raise lubdub.Stopped("loading") from None
+                raise
+            return ""
+
+        ids = {p: self.server.enqueue("t", p) for p in ("fails before", "returns", "gives up", "fails after", "is stopped")}
+        worker = self.start(handler)
+        self.server.until("they run", lambda: {self.server.task(t).state for t in ids.values()} == {"RUNNING"})
+        began = self.server.clock.now()
+        error = self.stop(worker)
+        self.assertTrue(20 <= self.server.clock.now() - began < 25)
+        back = sorted([ids["gives up"], ids["fails after"], ids["is stopped"]])
+        assert isinstance(error, lubdub.Unfinished)
+        self.assertEqual(error.task_ids, back)
+        self.assertEqual({p: self.server.task(ids[p]).state for p in ("fails before", "returns")},
+                         {"fails before": "FAILED", "returns": "SUCCEEDED"})
+        self.listed_until_the_end(back, began + 20)
+
+    def test_what_was_cancelled_or_lost_before_is_not_given_back(self) -> None:
+        self.beat_often()
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def handler(task: Attempt) -> None:
+            try:
+                task.wait(1000)
+            except lubdub.End:
+                if task.payload == "lost":
+                    go_on.wait(30)
+                else:
+                    Event(self.server.clock).wait(22)
+                raise
+
+        cancelled, lost = self.server.enqueue("t", "cancelled"), self.server.enqueue("t", "lost")
+        worker = self.start(handler)
+        self.server.until("they run", lambda: {self.server.task(i).state for i in (cancelled, lost)} == {"RUNNING"})
+        self.server.cancel(cancelled, "enough")
+        self.server.supersede(lost)
+        self.server.advance(2)
+        self.assertIsNone(self.stop(worker))
+        self.assertEqual(self.server.task(cancelled).state, "CANCELLED")
+        self.assertEqual(self.server.task(lost).completions, [])
+
+    def test_the_hard_stop_gives_back_what_still_runs(self) -> None:
+        self.beat_often()
         go_on = threading.Event()
         self.addCleanup(go_on.set)
         task = self.server.enqueue("t")
@@ -334,10 +433,20 @@ class Stops(Working):
         error = self.stop(worker)
         assert isinstance(error, lubdub.Unfinished)
         self.assertEqual(error.task_ids, [task])
-        told = self.server.task(task).completions[0]["error"]
-        self.assertEqual((told["category"], told["message"], told["retryable"]), ("INFRASTRUCTURE", "worker stopped", True))
         self.assertTrue(25 <= self.server.clock.now() - began < 27)
-        self.assertEqual(self.server.requests[-1].path.rsplit("/", 1)[1], "deregister")
+        self.listed_until_the_end([task], began)
+        go_on.set()
+        self.server.until("the handler ends", lambda: not worker.active_count)
+        self.assertEqual(self.server.task(task).completions, [])
+
+    def test_a_completion_that_no_server_confirmed_is_given_back(self) -> None:
+        self.server.intercept = lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith("/completed") else None
+        task = self.server.enqueue("t")
+        worker = self.start(lambda t: None)
+        self.server.until("it completes", lambda: self.server.seen("*/completed"))
+        error = self.stop(worker)
+        assert isinstance(error, lubdub.Unfinished)
+        self.assertEqual(error.task_ids, [task])
 
     def test_kill_skips_to_it(self) -> None:
         go_on = threading.Event()
@@ -390,6 +499,16 @@ class Stops(Working):
                 self.assertEqual(self.done(task).error["category"], "TIMEOUT")
         self.assertIn("goes on though it was to end", "\n".join(logs.output))
 
+    def test_a_tasks_own_limit_goes_before_the_default_but_not_before_the_workers(self) -> None:
+        own, other = self.server.enqueue("t", runTimeoutMs=3_600_000), self.server.enqueue("t")
+        worker = self.start(lambda t: t.wait(1000))
+        self.assertEqual(self.done(other).error["category"], "TIMEOUT")
+        self.assertEqual(self.done(own).state, "SUCCEEDED")
+        self.stop(worker)
+        own = self.server.enqueue("t", runTimeoutMs=3_600_000)
+        self.start(lambda t: t.wait(1000), task_timeout=60)
+        self.assertEqual(self.done(own).error["category"], "TIMEOUT")
+
     def test_a_timeout_that_leaves_no_room_for_one_retry_after(self) -> None:
         for timeout, warned in ((3.0, False), (2.999, True)):
             self.end()
@@ -400,6 +519,107 @@ class Stops(Working):
                 worker = self.start()
                 self.server.until("it is registered", lambda: worker.registered)
             self.assertEqual("no room for one Retry-After" in "\n".join(logs.output), warned)
+
+
+class Held(Working):
+    def sent_since(self, moment: int) -> List[str]:
+        return [f"{r.method} {r.path}" for r in self.server.requests[moment:]]
+
+    def test_a_worker_that_is_forced_offline_stops_and_sends_nothing_more(self) -> None:
+        ends: List[Any] = []
+        cleaned: List[float] = []
+
+        def handler(task: Attempt) -> str:
+            task.on_end(ends.append)
+            try:
+                task.wait(1000)
+            except lubdub.Lost:
+                Event(self.server.clock).wait(3)
+                cleaned.append(self.server.clock.now())
+                if task.payload == "gives up":
+                    raise
+            return "done"
+
+        for by in ("beat", "claim"):
+            self.end()
+            self.ended, ends[:], cleaned[:] = [], [], []
+            self.server.__exit__()
+            self.server = Server()
+            self.addCleanup(self.server.__exit__)
+            ids = [self.server.enqueue("t", payload) for payload in ("returns", "gives up")]
+            self.start(handler, concurrency=2 if by == "beat" else 3)  # with no free place nothing is claimed
+            self.server.until("they run", lambda ids=ids: {self.server.task(i).state for i in ids} == {"RUNNING"})
+            self.server.advance(1)
+            self.server.force_offline()
+            self.server.until("it is told", lambda: ends)
+            sent = len(self.server.requests)
+            self.server.until("the worker ends", lambda: self.ended)
+            self.server.advance(100)
+            with self.subTest(by=by):
+                self.assertEqual([type(end).__name__ for end in ends], ["Lost", "Lost"])
+                self.assertEqual(len(cleaned), 2)
+                self.assertEqual(self.sent_since(sent), [])
+                self.assertEqual([self.server.task(i).completions for i in ids], [[], []])
+                error = self.ended[0]
+                assert isinstance(error, lubdub.ForcedOffline)
+                self.assertIn(f"lubdub worker resume {self.server.worker().id}", str(error))
+
+    def test_a_registration_of_one_that_is_held_ends_the_worker(self) -> None:
+        self.start()
+        self.server.until("it is registered", lambda: self.server.store.workers)
+        held = self.server.worker().id
+        self.server.force_offline()
+        self.server.until("it ends", lambda: self.ended)
+        sent = len(self.server.requests)
+        self.start()
+        self.server.until("the second one ends", lambda: len(self.ended) == 2)
+        self.server.advance(100)
+        self.assertEqual(self.sent_since(sent), ["POST /v1/workers"])
+        error = self.ended[1]
+        assert isinstance(error, lubdub.ForcedOffline)
+        self.assertIn(f"lubdub worker resume {held}", str(error))
+        self.server.resume()
+        worker = self.start()
+        self.server.until("the third one is registered", lambda: worker.registered)
+
+    def test_one_that_comes_back_and_is_held_ends_too(self) -> None:
+        ends: List[Any] = []
+        self.server.enqueue("t")
+        self.start(lambda task: (task.on_end(ends.append), task.wait(1000)))
+        self.server.until("it runs", lambda: self.server.task("task_0001").state == "RUNNING")
+        refused = {"error": "worker_held_offline", "machineId": "m", "remedy": "lubdub machine resume m"}
+        self.server.intercept = lambda r: (409, refused) if r.path == "/v1/workers" else None
+        self.server.forget()
+        self.server.until("it ends", lambda: self.ended)
+        self.server.advance(100)
+        self.assertIn("`lubdub machine resume m`", str(self.ended[0]))
+        self.assertEqual(len(self.server.seen("/v1/workers")), 2)
+        self.assertEqual(([type(end).__name__ for end in ends], self.server.seen("*/completed")), (["Lost"], []))
+
+
+class Drained(Working):
+    def test_a_worker_on_a_drained_machine_waits_until_it_is_resumed(self) -> None:
+        task = self.server.enqueue("t", 7)
+        self.server.store.drained = True
+        with self.assertLogs("lubdub.worker", "INFO") as logs:
+            worker = self.start(machine_id="m7")
+            self.server.until("it beats", lambda: self.server.store.workers and len(self.beats()) > 3)
+        self.assertEqual([line for line in logs.output if "is drained" in line],
+                         ["INFO:lubdub.worker:Machine m7 is drained; waiting until it is resumed"])
+        self.assertEqual((self.server.seen("*/claim"), self.ended), ([], []))
+        self.server.resume_machine()
+        self.assertEqual(self.done(task).output, 7)
+        self.server.drain_machine()  # while it is at work it drains as ever
+        self.server.until("it ends", lambda: self.ended)
+        self.assertEqual((self.ended, self.server.requests[-1].path.rsplit("/", 1)[1]), ([None], "deregister"))
+        self.assertFalse(worker.registered)
+
+    def test_a_signal_ends_one_that_waits(self) -> None:
+        self.server.store.drained = True
+        worker = self.start()
+        self.server.until("it beats", lambda: self.server.store.workers and self.beats())
+        self.assertIsNone(self.stop(worker))
+        self.assertEqual((self.server.seen("*/claim"), self.server.worker().status), ([], "OFFLINE"))
 
 
 class Signals(TestCase):
@@ -463,8 +683,9 @@ class BadUse(Working):
         self.refused("1 is the least", lambda: make(concurrency=0))
         self.refused("is negative", lambda: make(watchdog=-1))
         self.refused("must not come before", lambda: make(soft_stop=30, hard_stop=20))
+        self.refused("must not come before", lambda: make(soft_stop=26))
         os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = "25"
-        self.refused("terminationGracePeriodSeconds", make)
+        self.refused("terminationGracePeriodSeconds", lambda: make(hard_stop=25))
         make(hard_stop=24)
         del os.environ["TERMINATION_GRACE_PERIOD_SECONDS"]
         self.refused("there is no handler", lambda: make().run())
@@ -482,6 +703,18 @@ class BadUse(Working):
         self.assertEqual(self.server.requests, [])
         os.environ.update(LUBDUB_URL="")
         self.refused("set LUBDUB_URL", lubdub.Worker)
+
+    def test_the_stops_follow_the_orchestrators_grace(self) -> None:
+        client = self.server.client()
+        for grace, given, soft, hard in (
+            ("", {}, 20, 25), ("30", {}, 20, 25), ("120", {}, 110, 115), ("6", {}, 4, 5), ("3", {}, 2, 2.5), ("0", {}, 0, 0),
+            ("nonsense", {}, 20, 25), ("120", {"soft_stop": 1, "hard_stop": 2}, 1, 2), ("120", {"hard_stop": 10}, 8, 10),
+            ("120", {"soft_stop": 90}, 90, 115),
+        ):
+            os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = grace
+            options: Any = given
+            worker = lubdub.Worker(client=client, **options)
+            self.assertEqual((worker.soft_stop, worker.hard_stop), (soft, hard), grace)
 
     def test_it_runs_once(self) -> None:
         worker = self.start()

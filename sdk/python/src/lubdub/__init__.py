@@ -7,7 +7,7 @@ from .attempt import Attempt
 from .client import Client, created
 from .ends import Cancelled, ClientClosed, DeadlineExceeded, End, Expired, LeaseEnded, Lost, Stopping, Stuck, Superseded, TaskTimeout
 from .errors import (
-    AnswerError, ApiError, ClosedError, ConfigurationError, EndedError, ForkedError, LubdubError, NoAnswer, OutputError, TaskExpired,
+    AnswerError, ApiError, ClosedError, ConfigurationError, EndedError, ForcedOffline, ForkedError, LubdubError, NoAnswer, OutputError, TaskExpired,
     TaskNotFound, may_retry,
 )
 from .failures import Failure, Stopped
@@ -18,7 +18,7 @@ from .webhooks import Verifier, WebhookError, WebhookMessage
 
 __all__ = [
     "AnswerError", "ApiError", "Attempt", "Cancelled", "Client", "ClientClosed", "ClosedError", "ConfigurationError", "DeadlineExceeded",
-    "End", "EndedError", "EventStream", "EventsMissing", "Expired", "Failure", "ForkedError", "LeaseEnded", "Lost", "LubdubError",
+    "End", "EndedError", "EventStream", "EventsMissing", "Expired", "Failure", "ForcedOffline", "ForkedError", "LeaseEnded", "Lost", "LubdubError",
     "Metrics", "NoAnswer", "OutputError", "Stopped", "Stopping", "Stuck", "Superseded", "TaskExpired", "TaskNotFound", "TaskTimeout",
     "Tracking", "Unfinished", "Verifier", "WebhookError", "WebhookMessage", "Worker", "__version__", "created", "may_retry",
     "types",

@@ -1,24 +1,36 @@
 """The child process that beats with isolated=True: python -m lubdub._beatd. Its input ends when the parent does, and then it ends;
-while the parent is stopped (SIGSTOP) it is silent, since nobody works then."""
+while the parent is stopped (SIGSTOP) it is silent, since nobody works then. While code there holds the GIL it sees to the limits of
+tasks and to the hard stop."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import selectors
 import signal
+import socket
 import sys
 import threading
+import time
 from typing import Any, Dict, List, Mapping, Optional, Union
 
-from ._beats import Accepted, Batch, Beaten, Beats, Listener
-from ._call import Caller
+from ._beats import Accepted, Batch, Beaten, Beats, Listener, Withheld
+from ._call import Call, Caller, path_of, write
 from ._clock import Clock
+from ._complete import persist, stamp
 from ._http import HttpTransport, Response
+from ._log import retry_of
 from ._pipe import Outbox, listen
 from ._places import Endpoints, Token
 from ._workerbeats import Delta, Session, WorkerBeats, spread
 from .client import authorities
-from .errors import NoAnswer
+from .ends import TaskTimeout
+from .errors import LubdubError
+
+SILENT = 1.0  # seconds without a sign of life after which nothing runs in the parent
+LOOK_EVERY = 0.2  # seconds
+LAST_WORDS = 5.0  # seconds that the deregistration may take
 
 
 class Teller(Listener):
@@ -43,6 +55,12 @@ class Teller(Listener):
     def beat(self, result: str, attempts: int, seconds: float) -> None:
         self.outbox.put({"on": "beat", "result": result, "attempts": attempts, "seconds": seconds})
 
+    def unanswered(self, what: str, text: str) -> None:
+        self.outbox.put({"on": "unanswered", "what": what, "text": text})
+
+    def answered(self, what: str) -> None:
+        self.outbox.put({"on": "answered", "what": what})
+
     def refused(self, code: str) -> None:
         self.outbox.put({"on": "refused", "code": code})
 
@@ -52,8 +70,11 @@ class Teller(Listener):
     def drain(self, deadline: str) -> None:
         self.outbox.put({"on": "drain", "deadline": deadline})
 
-    def gone(self, worker_id: str, text: str) -> None:
-        self.outbox.put({"on": "gone", "workerId": worker_id, "text": text})
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        self.outbox.put({"on": "gone", "workerId": worker_id, "text": text, "forced": forced})
+
+    def resumed(self, worker_id: str) -> None:
+        self.outbox.put({"on": "resumed", "workerId": worker_id})
 
     def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
         self.outbox.put({"on": "workerToken", "workerId": worker_id, "token": token, "timeout": timeout}, "" if token else "workerToken")
@@ -77,9 +98,9 @@ class Guarded(HttpTransport):
 
     def send(self, *arguments: Any, **named: Any) -> Response:
         if self.clock.now() - self.heard > self.limit:
-            raise NoAnswer(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
+            raise Withheld(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
         if stopped(self.parent):
-            raise NoAnswer("nothing is sent: the parent process is stopped")
+            raise Withheld("nothing is sent: the parent process is stopped")
         return super().send(*arguments, **named)
 
 
@@ -100,6 +121,85 @@ class Told(WorkerBeats):
 
     def complete(self, session: Session) -> bool:
         return self.clock.now() - self.parent.heard < max(0.3, min(1.0, session.interval / 2))
+
+
+class Limits:
+    """Enforces limits that the parent cannot, since code there holds the GIL and nothing else runs."""
+
+    def __init__(self, beats: Told, caller: Caller, outbox: Outbox, config: Dict[str, Any]) -> None:
+        self.beats, self.caller, self.outbox, self.parent = beats, caller, outbox, config["pid"]
+        self.hard_stop: float = config["hard"]
+        self.stop_at: Optional[float] = None  # when the hard stop comes
+        if config["signals"] is not None:
+            signals = socket.socket(fileno=config["signals"])
+            threading.Thread(target=self.watch_signals, args=(signals,), daemon=True).start()
+
+    def silent(self) -> bool:
+        """Whether nothing runs in the parent though it is not stopped."""
+        return self.caller.clock.now() - self.beats.parent.heard > SILENT and not stopped(self.parent)
+
+    def limit(self, entry: Beaten, seconds: float) -> None:
+        """Fails a task after some seconds, unless the parent has done so."""
+        self.caller.clock.call_later(seconds + SILENT, lambda: self.look(entry))
+
+    def look(self, entry: Beaten) -> None:
+        """Fails a task whose time is over, if the parent does not respond."""
+        if self.beats.entries.get(entry.key) is not entry:
+            return
+        if self.silent():
+            threading.Thread(target=self.fail, args=(entry,), daemon=True).start()
+        else:
+            self.limit(entry, 0)
+
+    def fail(self, entry: Beaten) -> None:
+        """Beats no more for a task, and completes it."""
+        session = self.beats.session
+        self.beats.release(entry.key, True)
+        body = {"attempt": entry.attempt, "outcome": "FAILED", "completedAt": stamp(self.caller.clock.wall()),
+                "error": {"category": "TIMEOUT", "message": f"{TaskTimeout()}; its handler holds the GIL"},
+                **({"workerId": session.worker_id} if session is not None else {})}
+        call = Call("POST", path_of("/v1/tasks/{}/completed", (entry.task_id,)), body=write(body), token=entry.token)
+        try:
+            answer, _ = persist(self.caller, call, None, entry.timeout)
+            then = retry_of(answer)
+        except LubdubError as error:
+            then = f"its completion was not accepted: {error}"
+        self.beats.settled(entry.key)
+        self.outbox.put({"on": "lost", "key": entry.key, "code": "task_already_terminal", "fields": {"state": "FAILED", "reason": "TIMEOUT"}})
+        print(f"lubdub: Task {entry.task_id}, attempt {entry.attempt}, failed: {TaskTimeout()}; {then}. Its handler holds the GIL",
+              file=sys.stderr, flush=True)
+
+    def watch_signals(self, signals: socket.socket) -> None:
+        """Notices signals that the parent does not take, and ends it at the hard stop."""
+        since: Optional[float] = None
+        selector = selectors.DefaultSelector()
+        selector.register(signals, selectors.EVENT_READ)
+        while True:
+            time.sleep(LOOK_EVERY)
+            now = self.caller.clock.now()
+            waiting = selector.select(0)
+            found = signals.recv(64, socket.MSG_PEEK) if waiting else b""
+            untaken = [number for number in found if number in (signal.SIGTERM, signal.SIGINT)]
+            since = (since if since is not None else now) if untaken else None
+            stops = [] if self.stop_at is None else [self.stop_at]
+            if since is not None:
+                stops.append(since + (self.hard_stop if len(untaken) == 1 else 0))
+            if stops and now > min(stops) + SILENT and self.silent():
+                self.end_parent()
+
+    def end_parent(self) -> None:
+        """Gives back what the worker holds, and ends the parent."""
+        session, held = self.beats.session, [entry.task_id for entry in list(self.beats.entries.values())]
+        print(f"lubdub: The hard stop has come, and process {self.parent} does not respond: it is killed"
+              + (f", and given back are {', '.join(held)}" if held else ""), file=sys.stderr, flush=True)
+        self.beats.close()
+        if session is not None:
+            with contextlib.suppress(LubdubError):
+                self.caller.make(Call(
+                    "POST", path_of("/v1/workers/{}/deregister", (session.worker_id,)), body=write({"drain": False, "reason": "it stops"}),
+                    token=session.token, tries=1, limit=LAST_WORDS))
+        os.kill(self.parent, signal.SIGKILL)
+        os._exit(1)
 
 
 def stopped(pid: int) -> bool:
@@ -126,10 +226,16 @@ def main() -> None:
     teller = Teller(outbox)
     beats: Union[Batch, WorkerBeats] = (
         Told(caller, teller, config["watched"], transport) if config["worker"] else Batch(caller, endpoints, teller))
+    limits = Limits(beats, caller, outbox, config) if isinstance(beats, Told) else None
 
     def take(message: Dict[str, Any]) -> None:
         transport.heard = clock.now()
+        if message["do"] == "stopping" and limits is not None:
+            limits.stop_at = clock.now() + message["hard"]
+            return
         obey(beats, outbox, message)
+        if limits is not None and message.get("limit"):
+            limits.limit(beats.entries[f"{message['taskId']}/{message['attempt']}"], message["limit"])
 
     listen(stdin, take)
     os._exit(0)  # with the parent ends all, at once
@@ -175,7 +281,7 @@ def obey_worker(beats: Told, m: Dict[str, Any]) -> None:
 
 def session_of(m: Dict[str, Any]) -> Session:
     """A registration as the parent tells of it."""
-    return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"])
+    return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"], m["waiting"])
 
 
 def entry_of(m: Dict[str, Any]) -> Beaten:

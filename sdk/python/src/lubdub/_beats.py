@@ -11,10 +11,14 @@ from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, backoff
 from ._places import Endpoints
 from .ends import end_of
-from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, may_retry, wait_of
+from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, NoAnswer, may_retry, wait_of
 
 MAX_BATCH = 1000  # beats that one request has at most
 LONGEST = 3600.0  # seconds for which nobody looks
+
+
+class Withheld(NoAnswer):
+    """Nothing was sent, since nobody works in the process for which it would be."""
 
 
 def key_of(task_id: str, attempt: int) -> str:
@@ -27,7 +31,7 @@ class Beaten:
 
     __slots__ = (
         "key", "task_id", "attempt", "token", "interval", "timeout", "pct", "message", "version", "delivered", "sending", "due", "fresh",
-        "warned", "sent", "started")
+        "warned", "sent", "started", "limit")
 
     def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
         self.key, self.task_id, self.attempt = key_of(task_id, attempt), task_id, attempt
@@ -37,6 +41,7 @@ class Beaten:
         self.version = self.delivered = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
         self.due = self.sent = 0.0
         self.fresh, self.warned, self.started = True, False, True
+        self.limit = 0.0  # seconds after which a child process that beats fails it, if this one does not respond; 0: never
 
     @property
     def own(self) -> bool:
@@ -80,6 +85,12 @@ class Listener:
     def beat(self, result: str, attempts: int, seconds: float) -> None:
         """A request was made."""
 
+    def unanswered(self, what: str, text: str) -> None:
+        """A request of a kind was not answered, and is repeated."""
+
+    def answered(self, what: str) -> None:
+        """A request of a kind was answered."""
+
     def refused(self, code: str) -> None:
         """A beat was refused."""
 
@@ -89,8 +100,11 @@ class Listener:
     def drain(self, deadline: str) -> None:
         """The server asks the worker to drain."""
 
-    def gone(self, worker_id: str, text: str) -> None:
-        """The worker is not known any more."""
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        """The worker is not known any more. forced: an operator forced it offline, and it must not come back."""
+
+    def resumed(self, worker_id: str) -> None:
+        """The machine of a worker that registered on a drained one is resumed."""
 
     def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
         """The worker has a new token, or "" for the same, and may be silent for so long."""
@@ -175,6 +189,13 @@ class Beats:
             self.closed = True
             self.cond.notify_all()
 
+    def rest(self, seconds: float) -> None:
+        """Waits, after close, until no request is under way, but not for long."""
+        end = self.clock.now() + seconds
+        with self.cond:
+            while self.alive and self.clock.now() < end:
+                self.cond.wait(end - self.clock.now())
+
     def run(self) -> None:
         """Beats until there is nobody left to beat for."""
         self.thread = threading.get_ident()
@@ -207,6 +228,18 @@ class Beats:
             self.until = self.clock.now() + 1 + backoff(self.failures, MAX_STUMBLE)
             self.failures += 1
         self.listener.log("error", f"a beat failed within the SDK, and is repeated: {type(error).__name__}: {error}")
+
+    def result_of(self, what: str, error: LubdubError, first: bool) -> str:
+        """What a request of a kind that failed has come to; it is logged once while that does not change."""
+        if isinstance(error, Withheld):
+            self.listener.log("warning" if first else "debug", str(error))
+            return "unanswered"
+        if may_retry(error):
+            self.listener.unanswered(what, str(error))
+            return "unanswered"
+        self.listener.answered(what)
+        self.listener.log("warning" if first else "debug", f"Heartbeats are refused, and repeated: {error}")
+        return "refused"
 
     def over(self) -> bool:
         """Whether to end. The lock is held."""
@@ -322,11 +355,11 @@ class Batch(Beats):
                 "POST", "/v1/heartbeats", body=write({"heartbeats": items}), endpoints=self.endpoints, opened=False, tries=1, limit=limit))
             pause = self.take(batch, answer, sent)
             self.failures = 0
+            self.listener.answered("heartbeats")
         except LubdubError as error:
-            result = "unanswered" if may_retry(error) else "refused"
+            result = self.result_of("heartbeats", error, self.failures == 0)
             pause = max(wait_of(error) + backoff(self.failures, patience), 0.001)
             self.failures += 1
-            self.listener.log("warning", f"beats for {len(batch)} attempts were not answered: {error}")
         self.listener.beat(result, len(batch), self.clock.now() - sent)
         if pause > 0:
             with self.cond:
@@ -336,4 +369,4 @@ class Batch(Beats):
         entry.fresh, entry.due = False, sent + entry.interval * self.stretch
 
 
-__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "key_of"]
+__all__ = ["Accepted", "Batch", "Beaten", "Beats", "Listener", "Withheld", "key_of"]

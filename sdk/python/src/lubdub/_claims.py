@@ -11,7 +11,7 @@ from ._call import path_of
 from ._clock import MAX_PAUSE, backoff
 from ._hold import guarded
 from ._workerbeats import gone
-from .errors import LubdubError, WorkerDraining, may_retry, wait_of
+from .errors import LubdubError, WorkerDraining, forced_offline, may_retry, wait_of
 
 if TYPE_CHECKING:
     from ._runner import Runner
@@ -58,14 +58,23 @@ def free_places(runner: "Runner") -> int:
     def over() -> bool:
         return runner.draining or runner.fatal is not None or runner.stopping.is_set()
 
-    runner.await_(lambda: over() or len(runner.jobs) < concurrency)
+    runner.await_(lambda: over() or (len(runner.jobs) < concurrency and not runner.waiting()))
     return 0 if over() else min(concurrency - len(runner.jobs), MAX_CLAIM)
 
 
 def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
     """Asks for tasks until it is answered, under one id; None: there will be no more."""
-    body = {"types": runner.worker.types, "max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    # Without types it is for all that were registered, and for tasks without a type.
+    body = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
+    try:
+        return claim_as(runner, path, body)
+    finally:
+        runner.outage.dropped("claims")
+
+
+def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
+    """The same, with a body."""
     tried = 0
     while not runner.no_claims.is_set():
         session = runner.session
@@ -74,20 +83,27 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
         try:
             tasks = envelopes(runner.client.post(
                 path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=runner.no_claims))
+            runner.outage.answered("claims")
             guarded(runner.metrics.claimed, "ok", len(tasks))
             return tasks
         except LubdubError as error:
             if runner.no_claims.is_set():
                 return None
             guarded(runner.metrics.claimed, "unanswered" if may_retry(error) else "refused", 0)
+            if not may_retry(error):
+                runner.outage.answered("claims")
             if isinstance(error, WorkerDraining):
                 runner.drain_now()
+                return None
+            forced = forced_offline(error, session.worker_id)
+            if forced is not None:
+                runner.force_offline(forced)
                 return None
             if gone(error):
                 return [] if runner.come_back(session.worker_id, str(error)) else None
             if not may_retry(error):
                 raise LubdubError(f"the worker's claims are refused: {error}") from error
-            runner.logger.warning("A claim was not answered, and is repeated: %s", error)
+            runner.outage.failed("claims", error)
             runner.no_claims.wait(wait_of(error) + backoff(tried, MAX_PAUSE))
         tried += 1
     return None

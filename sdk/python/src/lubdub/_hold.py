@@ -9,6 +9,7 @@ from ._beats import Accepted, Batch, Beaten, Listener
 from ._call import Caller
 from ._clock import Clock
 from ._isolated import IsolatedBatch
+from ._log import Outage
 from ._places import Endpoints
 from .attempt import Attempt, Holder
 from .ends import End
@@ -21,8 +22,9 @@ LOOK_EVERY = 1.0  # seconds between two looks at strict leases: timers stand sti
 class Ears(Listener):
     """Tells attempts, metrics and the log what beats bring."""
 
-    def __init__(self, metrics: Metrics, log: logging.Logger) -> None:
+    def __init__(self, metrics: Metrics, log: logging.Logger, clock: Clock) -> None:
         self.metrics, self.logger = metrics, log
+        self.outage = Outage(clock, log)
         self.attempts: Dict[str, Attempt] = {}
 
     def accepted(self, beats: List[Accepted]) -> None:
@@ -43,6 +45,12 @@ class Ears(Listener):
 
     def beat(self, result: str, attempts: int, seconds: float) -> None:
         guarded(self.metrics.beat, result, attempts, seconds)
+
+    def unanswered(self, what: str, text: str) -> None:
+        self.outage.failed(what, text)
+
+    def answered(self, what: str) -> None:
+        self.outage.answered(what)
 
     def refused(self, code: str) -> None:
         guarded(self.metrics.refused, code)
@@ -66,7 +74,7 @@ class Crowd(Holder):
         self, caller: Caller, endpoints: Endpoints, metrics: Metrics, log: logging.Logger, isolated: Optional[Dict[str, Any]],
     ) -> None:
         self.endpoints = endpoints
-        self.ears = Ears(metrics, log)
+        self.ears = Ears(metrics, log, caller.clock)
         self.beats = (
             Batch(caller, endpoints, self.ears) if isolated is None
             else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears))

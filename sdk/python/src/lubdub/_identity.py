@@ -6,7 +6,11 @@ import os
 import re
 import socket
 import sys
-from typing import Dict, List
+import threading
+from typing import Dict, List, Set, Tuple
+
+_names: Set[Tuple[object, ...]] = set()  # of the workers of this process that run
+_guard = threading.Lock()
 
 
 def labels_found() -> Dict[str, str]:
@@ -53,3 +57,31 @@ def machine_found() -> str:
 def as_id(name: str) -> str:
     """Makes an id of a host's name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip("._-")[:128]
+
+
+def take_name(among: Tuple[object, ...], wanted: str) -> str:
+    """A name that no other running worker of this process has among those with the same queue and machine: two of one name would
+    supersede each other."""
+    with _guard:
+        name, number = wanted, 1
+        while (*among, name) in _names:
+            number += 1
+            suffix = f"-{number}"
+            name = wanted[:128 - len(suffix)] + suffix
+        _names.add((*among, name))
+        return name
+
+
+def release_name(among: Tuple[object, ...], name: str) -> None:
+    """The worker has ended."""
+    with _guard:
+        _names.discard((*among, name))
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

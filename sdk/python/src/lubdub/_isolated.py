@@ -112,6 +112,13 @@ class IsolatedBatch:
                 self.clock.call_later(GRACE, self.child.kill)
             self.cond.notify_all()
 
+    def rest(self, seconds: float) -> None:
+        """Waits, after close, until the child has ended, but not for long."""
+        end = time.monotonic() + seconds
+        with self.cond:
+            while self.child is not None and time.monotonic() < end:
+                self.cond.wait(end - time.monotonic())
+
     # The child.
 
     def tell(self, message: Dict[str, Any], newest: str = "") -> None:
@@ -124,8 +131,10 @@ class IsolatedBatch:
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         path = os.pathsep.join([here, os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else [here])
         try:
+            signals = self.config.get("signals")
             child = subprocess.Popen(
                 [sys.executable, "-m", "lubdub._beatd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                pass_fds=[] if signals is None else [signals],
                 env={**os.environ, "PYTHONPATH": path})
         except OSError as error:
             raise LubdubError(f"the child process that beats could not be started: {error}") from error
@@ -211,6 +220,10 @@ class IsolatedBatch:
             self.listener.lost(m["key"], m["code"], m["fields"])
         elif on == "beat":
             self.listener.beat(m["result"], m["attempts"], m["seconds"])
+        elif on == "unanswered":
+            self.listener.unanswered(m["what"], m["text"])
+        elif on == "answered":
+            self.listener.answered(m["what"])
         elif on == "refused":
             self.listener.refused(m["code"])
         elif on == "log":
@@ -226,6 +239,7 @@ class IsolatedWorkerBeats(IsolatedBatch):
         self.running = self.completed = self.failed = self.seq = 0
         self.unanswered: Optional[Delta] = None
         self.ending: Set[str] = set()
+        self.stop_at: Optional[float] = None  # the hard stop, by the clock
 
     def enter(self, session: Session) -> None:
         """Beats for a registration from now on."""
@@ -262,6 +276,12 @@ class IsolatedWorkerBeats(IsolatedBatch):
             self.held[entry.key] = entry
             self.tell(told(entry))
 
+    def stopping(self, hard: float) -> None:
+        """The worker stops, and the hard stop comes in so many seconds: the child sees to it should nothing run here then."""
+        with self.cond:
+            self.stop_at = self.clock.now() + hard
+            self.tell({"do": "stopping", "hard": hard})
+
     def active(self, running: int) -> None:
         """How many tasks are being done."""
         with self.cond:
@@ -278,6 +298,8 @@ class IsolatedWorkerBeats(IsolatedBatch):
         """All that is held comes first: a beat that misses some of it would have that lost."""
         known = super().state() + [{"do": "ending", "key": key} for key in self.ending]
         known += [{"do": "count", "completed": self.completed, "failed": self.failed}, {"do": "active", "running": self.running}]
+        if self.stop_at is not None:
+            known.append({"do": "stopping", "hard": max(0.0, self.stop_at - self.clock.now())})
         if self.session is not None:
             waiting = self.unanswered
             known.append({"do": "goOn", **shown(self.session), "seq": self.seq,
@@ -300,7 +322,12 @@ class IsolatedWorkerBeats(IsolatedBatch):
                 if self.session is not None and self.session.worker_id == m["workerId"]:
                     self.session = None
                     self.count_again()
-            self.listener.gone(m["workerId"], m["text"])
+            self.listener.gone(m["workerId"], m["text"], m["forced"])
+        elif on == "resumed":
+            with self.cond:
+                if self.session is not None and self.session.worker_id == m["workerId"]:
+                    self.session.waiting = False
+            self.listener.resumed(m["workerId"])
         elif on == "workerToken":
             with self.cond:
                 if self.session is not None and self.session.worker_id == m["workerId"]:
@@ -317,13 +344,14 @@ def told(entry: Beaten) -> Dict[str, Any]:
     if not entry.started:
         return {"do": "listed", "taskId": entry.task_id, "attempt": entry.attempt}
     return {"do": "hold", "taskId": entry.task_id, "attempt": entry.attempt, "token": entry.token, "interval": entry.interval,
-            "timeout": entry.timeout, "pct": entry.pct, "message": entry.message, "version": entry.version, "delivered": entry.delivered}
+            "timeout": entry.timeout, "pct": entry.pct, "message": entry.message, "version": entry.version, "delivered": entry.delivered,
+            "limit": entry.limit}
 
 
 def shown(session: Session) -> Dict[str, Any]:
     """How the child is told of a registration."""
     return {"workerId": session.worker_id, "token": session.token, "interval": session.interval, "timeout": session.timeout,
-            "accepted": session.accepted}
+            "accepted": session.accepted, "waiting": session.waiting}
 
 
 __all__ = ["IsolatedBatch", "IsolatedWorkerBeats"]

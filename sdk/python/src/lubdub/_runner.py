@@ -18,12 +18,14 @@ from ._loop import Loop
 from ._probe import Probe
 from ._workerbeats import Session, WorkerBeats, gone
 from .attempt import LEAST_TIMEOUT, Holder
-from .errors import AnswerError, ApiError, LubdubError, may_retry, wait_of
+from .ends import Lost
+from .errors import AnswerError, ApiError, ForcedOffline, LubdubError, forced_offline, may_retry, wait_of
 
 if TYPE_CHECKING:
     from .worker import Worker
 
 LAST_WORDS = 5.0  # seconds that announcing a drain, giving back and deregistering may take each
+LAST_BEAT = 2.0  # seconds for which the deregistration waits for a heartbeat that is under way
 CRASH_COUNT = 3  # registrations within a minute that are no crash loop
 
 
@@ -31,7 +33,8 @@ class Unfinished(LubdubError):
     """Tasks were not finished at the hard stop, and were given back."""
 
     def __init__(self, task_ids: List[str]) -> None:
-        super().__init__(f"{len(task_ids)} tasks were not finished and were given back: {', '.join(task_ids)}")
+        what = "1 task was" if len(task_ids) == 1 else f"{len(task_ids)} tasks were"
+        super().__init__(f"{what} not finished and given back: {', '.join(task_ids)}")
         self.task_ids = task_ids
 
 
@@ -71,7 +74,7 @@ class Runner(Ears):
     """What Worker.run does."""
 
     def __init__(self, worker: "Worker") -> None:
-        super().__init__(worker.client.metrics, worker.log)
+        super().__init__(worker.client.metrics, worker.log, worker.client.caller.clock)
         self.worker, self.client, self.clock = worker, worker.client, worker.client.caller.clock
         self.left = Event(self.clock)
         self.holder = WorkerHolder(self)
@@ -84,7 +87,10 @@ class Runner(Ears):
         self.claiming = self.draining = self.joining = self.announcing = False
         self.leaving = False  # nothing is begun any more
         self.fatal: Optional[LubdubError] = None
+        self.forced: Optional[ForcedOffline] = None  # nothing is sent any more
+        self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration gives back
         self.probe_url = ""
+        self.signals: Optional[int] = None  # a descriptor at which signals arrive, whatever holds the GIL
         self.seen = self.clock.now()  # when the beats were awake last
         self.beats: Union[WorkerBeats, IsolatedWorkerBeats]
         self.loop = Loop()
@@ -112,7 +118,6 @@ class Runner(Ears):
     def run(self) -> None:
         """Runs until it has stopped."""
         worker = self.worker
-        unfinished: List[str] = []
         for event in (self.stopping, self.hard):
             event.then(self.change)
         with contextlib.ExitStack() as end:
@@ -127,20 +132,26 @@ class Runner(Ears):
                 else IsolatedWorkerBeats(settings, self.clock, self, watched))
             for deed in (self.beats.close, self.no_claims.set, self.stopping.set):
                 end.callback(deed)
-            if not self.register():
-                return  # it was stopped before it began
+            try:
+                if not self.register():
+                    return  # it was stopped before it began
+            except LubdubError as error:
+                raise forced_offline(error, "") or error
             self.claiming = True
             self.clock.spawn(lambda: keep_claiming(self), "lubdub-claims")
             self.await_(lambda: self.stopping.is_set() or self.draining or self.fatal is not None)
-            unfinished = self.finish()
+            self.finish()
             self.no_claims.set()
             self.stopping.set()  # so that it does not come back
             self.await_(lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS)
-            self.left.set()
+            self.end_completions()
             self.beats.close()
+            self.beats.rest(LAST_BEAT)
             self.deregister()
-        if unfinished:
-            raise Unfinished(unfinished) from self.fatal
+        if self.forced is not None:
+            raise self.forced
+        if self.given_back:
+            raise Unfinished(sorted(self.given_back.values())) from self.fatal
         if self.fatal is not None:
             raise self.fatal
 
@@ -148,7 +159,9 @@ class Runner(Ears):
         """The settings of a child process that beats; None: beats come from this process."""
         wanted = self.client.isolated if self.worker.isolated is None else self.worker.isolated
         settings = self.client.isolation() if wanted else None
-        return {**settings, "urls": self.client.caller.endpoints.urls} if settings is not None else None
+        if settings is None:
+            return None
+        return {**settings, "urls": self.client.caller.endpoints.urls, "hard": self.worker.hard_stop, "signals": self.signals}
 
     def await_(self, holds: Callable[[], bool], until: Optional[float] = None) -> bool:
         """Waits until a condition holds, which is looked at after each change; says whether it did before a time."""
@@ -185,29 +198,36 @@ class Runner(Ears):
                 if self.stopping.is_set():
                     break
                 if not may_retry(error):
+                    self.outage.answered("registration")
                     raise
-                self.logger.warning("The worker could not register, and tries again: %s", error)
+                self.outage.failed("registration", error)
                 self.stopping.wait(wait_of(error) + backoff(tried, 30.0))
             tried += 1
+        self.outage.dropped("registration")
         return False
 
     def enter(self, answer: Mapping[str, Any], sent: float) -> None:
         """Goes on under a registration."""
+        self.outage.answered("registration")
         worker_id, token = plain(answer.get("workerId")), plain(answer.get("workerToken"))
         if not worker_id or not token:
             raise AnswerError("POST /v1/workers: there is no workerId or no workerToken in the answer")
         timeout = timeout_of(answer.get("heartbeatTimeoutMs"), 0)
         interval = interval_of(answer.get("heartbeatIntervalMs"), timeout, timeout / 3 or 10.0)
         timeout = timeout or 3 * interval
-        session = Session(worker_id, token, interval, timeout, sent)
+        waiting = answer.get("shouldDrain") is True
+        session = Session(worker_id, token, interval, timeout, sent, waiting)
         self.logger.info("Worker registered with ID: %s (queue %s, types %s)", session.worker_id, self.worker.queue, self.worker.types)
+        if waiting:
+            machine = plain(answer.get("machineId")) or self.worker.registration().get("machineId")
+            self.logger.info("Machine %s is drained; waiting until it is resumed", machine)
         if timeout < LEAST_TIMEOUT:
             self.logger.warning("A heartbeat timeout of %g s leaves no room for one Retry-After", timeout)
         with self.cond:
             self.session = session
             self.entered.append(self.clock.now())
             self.cond.notify_all()
-        self.beats.enter(Session(session.worker_id, session.token, interval, timeout, sent))
+        self.beats.enter(Session(session.worker_id, session.token, interval, timeout, sent, waiting))
 
     def come_back(self, old: str, why: str) -> bool:
         """Registers anew instead of a session that is gone. What is held goes on, and is listed by the new one. A refusal does not end it:
@@ -225,7 +245,12 @@ class Runner(Ears):
                 try:
                     return self.register()
                 except LubdubError as error:
-                    self.logger.error("The worker may not come back, and asks again: %s", error)
+                    forced = forced_offline(error, old)
+                    if forced is not None:
+                        self.force_offline(forced)
+                        return False
+                    if tried == 0:
+                        self.logger.error("Worker %s is refused registration, and asks again until it is not: %s", old, error)
                 self.stopping.wait(1 + backoff(tried, 30.0))
                 tried += 1
             return False
@@ -236,8 +261,38 @@ class Runner(Ears):
 
     # What beats tell.
 
-    def gone(self, worker_id: str, text: str) -> None:
+    def gone(self, worker_id: str, text: str, forced: bool) -> None:
+        if forced:
+            self.force_offline(ForcedOffline(worker_id, f"lubdub worker resume {worker_id}"))
+            return
         self.clock.spawn(lambda: (self.come_back(worker_id, text), None)[1], "lubdub-comes-back")
+
+    def force_offline(self, why: ForcedOffline) -> None:
+        """Ends all work as lost. Nothing is sent about it any more, and the worker does not come back."""
+        with self.cond:
+            first, self.forced = self.forced is None, self.forced or why
+            self.fatal, self.leaving = self.forced, True
+        if first:
+            self.logger.error("%s", why)
+        for attempt in list(self.attempts.values()):
+            attempt.end(Lost("", "FORCED_OFFLINE"))
+        for event in (self.left, self.soft, self.no_claims, self.stopping):
+            event.set()
+        self.beats.close()
+        self.change()
+
+    def waiting(self) -> bool:
+        """Whether its machine is drained, and it claims nothing until that is resumed."""
+        return self.session is not None and self.session.waiting
+
+    def resumed(self, worker_id: str) -> None:
+        with self.cond:
+            session = self.session
+            if session is None or session.worker_id != worker_id:
+                return
+            session.waiting = False
+            self.cond.notify_all()
+        self.logger.info("The machine is resumed, and worker %s claims tasks", worker_id)
 
     def drain(self, deadline: str) -> None:
         self.drain_now(f"until {deadline}" if deadline else "")
@@ -261,13 +316,14 @@ class Runner(Ears):
     # Tasks.
 
     def begin(self, envelope: Dict[str, Any]) -> None:
-        """Has a task done. What comes too late for that the server takes back as the worker leaves."""
+        """Has a task done. What comes too late for that is given back."""
         job = Job(self, envelope)
         with self.cond:
+            self.beats.listed(job.task_id, job.number)
             if self.leaving:
+                self.gives_back(job)
                 return
             self.jobs.add(job)
-            self.beats.listed(job.task_id, job.number)
             self.beats.active(len(self.jobs))
         guarded(self.metrics.running, len(self.jobs))
         try:
@@ -287,30 +343,47 @@ class Runner(Ears):
 
     # The end.
 
+    def gives_back(self, job: Job) -> None:
+        """The deregistration gives a task back."""
+        self.given_back[job.key] = job.task_id
+
+    def keeps(self, key: str) -> None:
+        """There is nothing to give back: the attempt is not ours."""
+        self.given_back.pop(key, None)
+
+    def lost(self, key: str, code: str, fields: Mapping[str, Any]) -> None:
+        self.keeps(key)
+        super().lost(key, code, fields)
+
     def idle(self) -> bool:
         """Whether nothing is at work, and no claim can bring more."""
         return not self.jobs and not self.claiming
 
-    def finish(self) -> List[str]:
-        """Waits for what is at work as long as there is time, and gives back what is left; its ids. Beats go on."""
+    def finish(self) -> None:
+        """Waits for what is at work as long as there is time, and gives back what is left. Beats go on."""
         told = lambda: self.stopping.is_set() or self.fatal is not None  # noqa: E731
         if not told():  # the server has asked for the drain, and says itself when it takes back what is held
             self.await_(lambda: self.idle() or told() or self.hard.is_set())
             if not told():
-                return []
+                return
         began = self.clock.now()
+        if self.forced is not None:  # handlers may still clean up
+            self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop)
+            return
+        self.beats.stopping(self.worker.hard_stop)
+        self.hard.then(lambda: self.beats.stopping(0))
         self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
         if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():
-            return []
+            return
         if not self.hard.is_set():
             self.logger.info("Handlers are cancelled: the soft stop has come (%d active)", len(self.jobs))
             self.soft.set()
             if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop) and self.idle():
-                return []
+                return
         self.soft.set()
         self.no_claims.set()
-        return self.give_back()
+        self.give_back()
 
     def announce(self) -> None:
         """Says that the worker drains; a claim that waits is answered by that, and is else given up."""
@@ -337,26 +410,34 @@ class Runner(Ears):
         finally:
             timer.cancel()
 
-    def give_back(self) -> List[str]:
-        """Fails what still runs, so that others get it at once."""
+    def give_back(self) -> None:
+        """Leaves what still runs to the deregistration. Completions that are under way get a little longer."""
         with self.cond:
             self.leaving = True
             left = list(self.jobs)
-        ids = [job.task_id for job in left]
-        if not ids:
-            return []
-        self.logger.warning("What still runs is given back: the hard stop has come: %s", ", ".join(ids))
-        late = Event(self.clock)
-        timer = self.clock.call_later(LAST_WORDS, late.set)
-        giving = [job for job in left if job.give_back(late, self.change) or job.settling]
-        self.await_(lambda: all(job.settled for job in giving), self.clock.now() + 2 * LAST_WORDS)
-        timer.cancel()
-        return ids
+        ids = [job.task_id for job in left if job.give_back()]
+        if ids:
+            self.logger.warning("The hard stop has come, and what still runs is given back: %s", ", ".join(ids))
+        self.await_(lambda: not self.completing(), self.clock.now() + LAST_WORDS)
+
+    def completing(self) -> List[Job]:
+        """Those whose completion is under way."""
+        return [job for job in list(self.jobs) if job.settling and not job.settled]
+
+    def end_completions(self) -> None:
+        """No completion is asked for any more; what no server has confirmed is given back too."""
+        unanswered = self.completing()
+        self.left.set()
+        for job in unanswered:
+            job.done.wait(LAST_WORDS)
+            if job.unanswered:
+                self.gives_back(job)
 
     def deregister(self) -> None:
         """Leaves."""
         session = self.session
-        if session is None:
+        if session is None or self.forced is not None:
+            self.session = None
             return
         self.logger.info("Deregistering worker ID: %s", session.worker_id)
         self.say("deregister", session, {"drain": False, "reason": "it stops"})

@@ -9,13 +9,14 @@ from ._answers import interval_of, objects, plain, text, timeout_of, whole
 from ._beats import LONGEST, MAX_BATCH, Accepted, Beaten, Beats, Listener, key_of
 from ._call import Call, Caller, path_of, read, write
 from ._clock import backoff
-from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, may_retry, wait_of
+from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, wait_of
 
 
 class Session:
     """One registration, as the beats see it."""
 
-    def __init__(self, worker_id: str, token: str, interval: float, timeout: float, accepted: float) -> None:
+    def __init__(self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False) -> None:
+        self.waiting = waiting  # its machine is drained: it claims nothing until that is resumed
         self.worker_id, self.token, self.interval, self.timeout = worker_id, token, interval, timeout
         self.accepted = accepted  # when the last beat left that was accepted
 
@@ -48,7 +49,7 @@ class WorkerBeats(Beats):
         self.seq = self.completed = self.failed = self.running = 0
         self.unanswered: Optional[Delta] = None
         self.ending: Dict[str, bool] = {}  # completions under way; True: an inventory has left the attempt out
-        self.draining = False
+        self.draining = self.refused_alone = False
 
     def enter(self, session: Session) -> None:
         """Beats for a registration from now on. What was refused with the one before was not counted, and is told anew; what is ending
@@ -80,6 +81,9 @@ class WorkerBeats(Beats):
     def settled(self, key: str) -> None:
         with self.cond:
             self.ending.pop(key, None)
+
+    def stopping(self, hard: float) -> None:
+        """The worker stops, and the hard stop comes in so many seconds."""
 
     def active(self, running: int) -> None:
         """How many tasks are being done."""
@@ -144,6 +148,7 @@ class WorkerBeats(Beats):
             return
         self.listener.log("debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active")
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
+        self.listener.answered("heartbeats")
         self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
         if not complete:
             self.each_alone(session, [e for e in batch if e.own])
@@ -166,10 +171,12 @@ class WorkerBeats(Beats):
                 pause = self.take(batch, self.caller.make(Call(
                     "POST", "/v1/heartbeats", body=write({"heartbeats": items}), opened=False, tries=1,
                     limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3))), sent)
+                self.listener.answered("heartbeats of tasks")
+                self.refused_alone = False
             except LubdubError as error:
-                result = "unanswered" if may_retry(error) else "refused"
+                result = self.result_of("heartbeats of tasks", error, not self.refused_alone)
+                self.refused_alone = result == "refused"
                 pause = wait_of(error) + backoff(self.failures, session.interval / 4)
-                self.listener.log("warning", f"beats for {len(batch)} attempts were not answered: {error}")
             self.listener.beat(result, len(batch), self.clock.now() - sent)
             if pause > 0:
                 with self.cond:
@@ -177,11 +184,10 @@ class WorkerBeats(Beats):
 
     def failed_beat(self, session: Session, error: LubdubError, attempts: int, took: float) -> None:
         """Takes in that a beat was not accepted."""
-        self.listener.beat("unanswered" if may_retry(error) else "refused", attempts, took)
-        self.listener.log("warning", f"A heartbeat of worker {session.worker_id} was not accepted: {error}")
+        lost = gone(error)
+        self.listener.beat(self.result_of("heartbeats", error, self.failures == 0 and not lost), attempts, took)
         if isinstance(error, ApiError):
             self.listener.refused(error.code)
-        lost = gone(error)
         with self.cond:
             if self.session is not session:
                 return
@@ -190,7 +196,7 @@ class WorkerBeats(Beats):
             if lost:
                 self.session = None
         if lost:
-            self.listener.gone(session.worker_id, str(error))
+            self.listener.gone(session.worker_id, str(error), forced_offline(error, session.worker_id) is not None)
 
     def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> None:
         """Does what an answer asks for."""
@@ -225,7 +231,12 @@ class WorkerBeats(Beats):
             self.listener.lost(key, code, {})
         for one in objects(answer.get("cancelTasks")):
             self.listener.cancel(key_of(text(one.get("taskId")), whole(one.get("attempt"))), text(one.get("reason")))
-        if answer.get("shouldDrain") and not self.draining:
+        should = answer.get("shouldDrain")
+        if session.waiting:
+            if should is False:
+                session.waiting = False
+                self.listener.resumed(session.worker_id)
+        elif should and not self.draining:
             self.draining = True
             self.listener.drain(text(answer.get("drainDeadline")))
 

@@ -62,7 +62,7 @@ class Attempt:
 
     def __init__(
         self, envelope: Mapping[str, Any], caller: Caller, endpoints: Endpoints, holder: Holder, lease: Lease, metrics: Metrics,
-        log: logging.Logger, worker_timeout: float = 0,
+        log: logging.Logger, worker_timeout: float = 0, limit: float = 0,
     ) -> None:
         if not plain(envelope.get("taskId")) or not plain(envelope.get("taskToken")) or whole(envelope.get("attempt")) < 1:
             raise ConfigurationError("this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
@@ -97,6 +97,7 @@ class Attempt:
             log.warning("a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id)
         self._beaten = Beaten(
             self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout)
+        self._beaten.limit = limit
         self._accepted = 0.0  # when the last beat left that was accepted
         self._pct: Optional[float] = None
         self._message: Optional[str] = None
@@ -138,6 +139,11 @@ class Attempt:
         self._at_home()
         self._look()
         return self._cause
+
+    @property
+    def over(self) -> bool:
+        """Whether it is completed, given up, or not ours any more."""
+        return self._phase == "over" or self._over()
 
     @property
     def cancelled(self) -> bool:
@@ -244,6 +250,12 @@ class Attempt:
                 self._phase = "over"
         self._metrics.completed(str(filled["outcome"]))
         return self.answer
+
+    def leave(self, cause: End) -> None:
+        """Ends the work and sends nothing more but beats: the worker's deregistration gives the attempt back."""
+        self._end(cause)
+        with self._lock:
+            self._phase = "over"
 
     def abandon(self) -> None:
         """Ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing."""
@@ -354,8 +366,7 @@ class Attempt:
         with self._lock:
             if (self._phase != "running" and not final) or self._over():
                 return
-            first = self._cause is None
-            if first or not isinstance(cause, Cancelled):
+            if self._cause is None or not isinstance(cause, (Cancelled, Stopping)):
                 self._cause = cause
             calls, self._on_end = self._on_end, []
         self._event.set()

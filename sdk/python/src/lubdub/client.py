@@ -11,22 +11,21 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _fork
 from . import types as t
+from ._answers import objects, seconds
 from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
-from ._clock import Clock, Event
+from ._clock import MAX_PAUSE, Clock, Event, backoff
 from ._events import EventStream
 from ._hold import Crowd, Leases
 from ._http import HttpTransport, Transport
+from ._log import LOG, log_failure, retry_of
 from ._places import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
 from .ends import ClientClosed
-from .errors import ApiError, ClosedError, ConfigurationError, refusal
+from .errors import MAX_RETRY_AFTER, AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, refusal
 from .metrics import Metrics
 from .track import Tracking
-
-QUIET_LOG = logging.getLogger("lubdub")
-QUIET_LOG.addHandler(logging.NullHandler())
 
 
 class Client(Calls):
@@ -79,7 +78,7 @@ class Client(Calls):
         self.lease: Lease = lease
         self.isolated, self.isolated_limit = isolated, isolated_limit
         self.metrics = metrics or Metrics()
-        self.log = logger or QUIET_LOG
+        self.log = logger or LOG
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._crowds: Dict[str, Crowd] = {}
@@ -143,9 +142,27 @@ class Client(Calls):
         self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None,
     ) -> t.CreateTasksResponse:
         """Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotencyKey are given one,
-        so that repeats are safe. created() makes an envelope, a task or an error of a result."""
+        so that repeats are safe. Items that are answered 429 or 503 are created again, at most as often as the client's tries allow.
+        created() makes an envelope, a task or an error of a result."""
         tasks: List[Any] = [{**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]]
-        return super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
+        answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
+        results = objects(answer.get("results"))
+        if len(results) != len(tasks):
+            raise AnswerError(f"POST /v1/tasks:batch: not one result for each of {len(tasks)} creations")
+        for tried in range(self.caller.tries - 1):
+            again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
+            wait = max((min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0)
+            if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
+                break
+            repeated = {**body, "tasks": [tasks[number] for number in again]}
+            try:
+                found = super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
+            except LubdubError as error:  # what is known of the others must not be lost
+                self.log.warning("%d of %d creations could not be made again: %s", len(again), len(tasks), error)
+                break
+            for number, result in zip(again, objects(found)):
+                results[number] = result
+        return cast(t.CreateTasksResponse, {**answer, "results": results})
 
     def enqueue(self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None) -> t.Task:
         """create_task for a task that waits in a queue."""
@@ -186,6 +203,8 @@ class Client(Calls):
             attempt.output = work(attempt)
         except Exception as error:
             attempt.close(error)
+            if attempt.answer is not None and attempt.answer["finalState"] == "FAILED":
+                log_failure(self.log, envelope, error, retry_of(attempt.answer), bool(attempt.answer.get("willRetry")))
         except BaseException as error:
             attempt.close(error)
             raise
@@ -207,9 +226,10 @@ class Client(Calls):
 
     def attempt_of(
         self, envelope: Mapping[str, Any], holder: Holder, endpoints: Endpoints, lease: Optional[Lease] = None, worker_timeout: float = 0,
+        limit: float = 0,
     ) -> Attempt:
         """For the worker."""
-        return Attempt(envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout)
+        return Attempt(envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout, limit)
 
     def endpoints_of(self, callback: str) -> Endpoints:
         """Where callbacks of an envelope go: to its own address first, then to the client's."""

@@ -52,6 +52,16 @@ class EndedError(LubdubError):
         super().__init__(text)
 
 
+class ForcedOffline(LubdubError):
+    """An operator forced the worker, or its machine, offline. It stays so until it is resumed; remedy is the command for that."""
+
+    def __init__(self, worker_id: str, remedy: str, reason: str = "") -> None:
+        which = f"worker {worker_id}" if worker_id else "this worker's machine"
+        super().__init__(f"{which} was forced offline{': ' + reason if reason else ''}. It does not register again until it is resumed: "
+                         f"`{remedy}`")
+        self.worker_id, self.remedy = worker_id, remedy
+
+
 class ApiError(LubdubError):
     """A refusal: an answer that is not 2xx. Its subclasses are the codes of the contract; code is "" where it was not Lubdub that
     answered, as with a proxy."""
@@ -102,6 +112,7 @@ class IdempotencyMismatch(Conflict): """409: the idempotency key came with anoth
 class AttemptMismatch(Conflict): """409: expectedAttempt and receivedAttempt are in fields."""
 class TaskAlreadyTerminal(Conflict): """409: fields["state"] says how it ended."""
 class WorkerDraining(Conflict): """409: it gets no new tasks."""
+class WorkerHeldOffline(Conflict): """409: an operator forced this worker offline; fields["remedy"] is the command that resumes it."""
 class NoFreshWorkers(Conflict): """409: freshness took the last; considered and rejected are in fields."""
 class NoMatchingWorkers(Conflict): """409: a filter before that did."""
 class NoCapacity(Conflict): """409: all that were left are full."""
@@ -128,7 +139,8 @@ CODES: Dict[str, Type[ApiError]] = {
     "no_workers_match": NoWorkersMatch, "webhook_not_found": WebhookNotFound, "delivery_not_found": DeliveryNotFound,
     "method_not_allowed": MethodNotAllowed, "request_timeout": RequestTimeout, "task_exists": TaskExists,
     "idempotency_mismatch": IdempotencyMismatch, "attempt_mismatch": AttemptMismatch, "task_already_terminal": TaskAlreadyTerminal,
-    "worker_draining": WorkerDraining, "no_fresh_workers": NoFreshWorkers, "no_matching_workers": NoMatchingWorkers,
+    "worker_draining": WorkerDraining, "worker_held_offline": WorkerHeldOffline, "no_fresh_workers": NoFreshWorkers,
+    "no_matching_workers": NoMatchingWorkers,
     "no_capacity": NoCapacity, "webhook_exists": WebhookExists, "webhook_managed": WebhookManaged,
     "webhook_disabled": WebhookDisabled, "worker_offline": WorkerOffline, "task_expired": TaskExpired,
     "body_too_large": BodyTooLarge, "unsupported_media_type": UnsupportedMedia, "misdirected_request": Misdirected,
@@ -155,6 +167,18 @@ def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes
     return CODES.get(code, ApiError)(
         operation, status, code, message, fields, headers.get("x-request-id", ""), retry_after(headers.get("retry-after", "")),
     )
+
+
+def forced_offline(error: BaseException, worker_id: str) -> Optional[ForcedOffline]:
+    """What a refusal means that says that the worker is held offline; None: it does not say so."""
+    if isinstance(error, WorkerHeldOffline):
+        found = error.fields.get("workerId")
+        worker_id = found if isinstance(found, str) else ""
+        remedy = error.fields.get("remedy") or f"lubdub worker resume {worker_id}"
+        return ForcedOffline(worker_id, str(remedy), str(error.fields.get("reason") or ""))
+    if isinstance(error, WorkerOffline) and error.fields.get("reason") == "FORCED_OFFLINE":
+        return ForcedOffline(worker_id, f"lubdub worker resume {worker_id}")
+    return None
 
 
 def retry_after(header: str) -> float:

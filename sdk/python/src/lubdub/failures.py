@@ -73,7 +73,7 @@ def explained(cause: Optional[End], error: BaseException) -> BaseException:
     """Says of which kind a failure is that comes of the end of the attempt."""
     if cause is None or cause is error or isinstance(error, (Failure, Stopped, Cancelled)):
         return error
-    if isinstance(cause, (TaskTimeout, Stopping)):
+    if isinstance(cause, TaskTimeout):
         failure = Failure(f"{cause}: {error}", category_of(cause))
         failure.__traceback__ = error.__traceback__
         return failure

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import signal
 import socket
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _identity
+from ._log import show_info
 from ._runner import Runner, Unfinished
 from .attempt import Attempt
 from .client import Client
@@ -28,9 +30,11 @@ class Worker:
     types: those that are claimed, each of which needs a handler; unless given, those that have one.
     runtimes, labels: what tasks may ask for, besides python and its version, and labels of POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and
     DEPLOYMENT. name: POD_NAME or the program's. machine_id: NODE_NAME or the host's name. version: of the program.
-    concurrency: how many tasks are done at once. task_timeout: how long one may take here; 0: no bound.
-    soft_stop, hard_stop: after it was told to stop, when handlers are cancelled, and when what still runs is given back. Both must lie
-    within the process's grace, which is checked where TERMINATION_GRACE_PERIOD_SECONDS tells it.
+    default: the handler of tasks that have no type. Without one such a task fails as CONFIGURATION.
+    concurrency: how many tasks run at once. task_timeout: how long one may take here; 0: no bound; unless given, 5 minutes, and no bound
+    for a task that has a runTimeoutMs, which the server enforces.
+    soft_stop, hard_stop: how long after SIGTERM or close handlers are told to stop, and what still runs is given back. Unless given, they
+    follow TERMINATION_GRACE_PERIOD_SECONDS, which is 30 where it is not set: 20 and 25 seconds. The hard stop must lie within it.
     watchdog: ends tasks that report no progress for so long; 0: off.
     probe: an address such as ":8081" that answers 200 while the process's own beats go on; probe_url: how the server reaches it.
     isolated: beats come from a child process, for handlers that hold the GIL for seconds; unless given, as the client has it.
@@ -39,30 +43,35 @@ class Worker:
     def __init__(
         self, queue: str = "default", *, client: Optional[Client] = None, types: Optional[Sequence[str]] = None,
         runtimes: Sequence[str] = (), labels: Optional[Mapping[str, str]] = None, name: str = "", machine_id: str = "", version: str = "",
-        concurrency: int = 100, task_timeout: float = 300, soft_stop: float = 20, hard_stop: float = 25, watchdog: float = 0,
-        probe: Optional[str] = None, probe_url: str = "", isolated: Optional[bool] = None, logger: Optional[logging.Logger] = None,
+        concurrency: int = 100, task_timeout: Optional[float] = None, soft_stop: Optional[float] = None, hard_stop: Optional[float] = None,
+        watchdog: float = 0, probe: Optional[str] = None, probe_url: str = "", isolated: Optional[bool] = None,
+        logger: Optional[logging.Logger] = None, default: Optional[Handler] = None,
     ) -> None:
         if not queue:
             raise ConfigurationError('no queue: say from which one to claim, such as "default"')
         if concurrency < 1:
             raise ConfigurationError(f"with a concurrency of {concurrency} nothing is done; 1 is the least")
-        for told, seconds in (("task_timeout", task_timeout), ("watchdog", watchdog), ("soft_stop", soft_stop)):
-            if not seconds >= 0:
-                raise ConfigurationError(f"{told} is negative: {seconds}")
-        check_stops(soft_stop, hard_stop)
+        for name_, seconds in (("task_timeout", task_timeout), ("watchdog", watchdog), ("soft_stop", soft_stop)):
+            if seconds is not None and not seconds >= 0:
+                raise ConfigurationError(f"{name_} is negative: {seconds}")
+        if default is not None and not callable(default):
+            raise ConfigurationError("the default handler cannot be called")
         self.queue, self.concurrency = queue, concurrency
-        self.task_timeout, self.soft_stop, self.hard_stop, self.watchdog = task_timeout, soft_stop, hard_stop, watchdog
+        self.task_timeout, self.watchdog = task_timeout, watchdog
+        self.soft_stop, self.hard_stop = stops_of(soft_stop, hard_stop)
         self.probe, self.probe_url, self.isolated = probe, probe_url, isolated
         self.client = client if client is not None else Client()
         self.owns_client = client is None
         self.log = logger or logging.getLogger("lubdub.worker")
         self.handlers: Dict[str, Handler] = {}
+        self.default = default
         self.middleware: List[Middleware] = []
         self._types = list(types) if types is not None else None
         self._given = {"name": name, "machineId": machine_id, "version": version}
         self._runtimes, self._labels = list(runtimes), dict(labels or {})
         self._runner = Runner(self)
         self._ran = False
+        self._name = ""  # while it runs
         self._pid = os.getpid()
 
     def handler(self, type: str) -> Callable[[H], H]:
@@ -128,9 +137,14 @@ class Worker:
         self._check()
         self._ran = True
         restore = self._listen_to_signals() if signals and threading.current_thread() is threading.main_thread() else lambda: None
+        wanted = self._given["name"] or _identity.name_found(self._pid)
+        show_info()
+        self._key = (os.getpid(), *self.client.caller.endpoints.urls, self.queue, self._machine())
+        self._name = _identity.take_name(self._key, wanted)
         try:
             self._runner.run()
         finally:
+            _identity.release_name(self._key, self._name)
             restore()
             if self.owns_client:
                 self.client.close()
@@ -140,15 +154,19 @@ class Worker:
         pid = os.getpid()
         said: Dict[str, Any] = {
             "queue": self.queue, "types": self.types, "runtimes": list(dict.fromkeys(_identity.runtimes_found() + self._runtimes)),
-            "name": self._given["name"] or _identity.name_found(pid), "machineId": self._given["machineId"] or _identity.machine_found(),
+            "name": self._name or self._given["name"] or _identity.name_found(pid), "machineId": self._machine(),
             "hostname": _identity.hostname(), "pid": pid, "version": self._given["version"], "maxConcurrent": self.concurrency,
             "labels": {**_identity.labels_found(), **self._labels}, "probeUrl": self._runner.probe_url,
         }
         return {key: value for key, value in said.items() if value not in ("", {})}
 
+    def _machine(self) -> str:
+        return self._given["machineId"] or _identity.machine_found()
+
     def _check(self) -> None:
         if not self.handlers:
-            raise ConfigurationError("there is no handler; add one with @worker.handler(type) before run")
+            raise ConfigurationError("there is no handler; add one with @worker.handler(type) before run"
+                                     + ("; a worker with a default handler needs one type too" if self.default is not None else ""))
         for type in self.types:
             if type not in self.handlers:
                 raise ConfigurationError(f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out")
@@ -158,11 +176,14 @@ class Worker:
         # is written to at once.
         heard, told = socket.socketpair()
         told.setblocking(False)
+        if os.name == "posix":
+            self._runner.signals = heard.fileno()
 
         def act() -> None:
             for deed in (self.close, self.kill):
                 number = 0
                 while number not in (signal.SIGTERM, signal.SIGINT):
+                    wait_to_read(heard)  # so that it is read only while this runs: a child process looks for what is not
                     number = (heard.recv(1) or b"\xff")[0]
                     if number == 0xFF:
                         return
@@ -185,15 +206,30 @@ class Worker:
         return restore
 
 
-def check_stops(soft: float, hard: float) -> None:
-    """Refuses stops that the orchestrator would cut off."""
-    if not hard >= soft:
-        raise ConfigurationError(f"the hard stop, after {hard:g} s, must not come before the soft one, after {soft:g} s")
-    grace = os.environ.get("TERMINATION_GRACE_PERIOD_SECONDS", "")
-    if grace.isdigit() and hard >= int(grace):
+def wait_to_read(of: socket.socket) -> None:
+    """Waits until there is something to read."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(of, selectors.EVENT_READ)
+        selector.select()
+
+
+def stops_of(soft: Optional[float], hard: Optional[float]) -> Tuple[float, float]:
+    """The soft and the hard stop: those that are given, else what the orchestrator's grace leaves room for. Refuses stops that it would
+    cut off."""
+    found = os.environ.get("TERMINATION_GRACE_PERIOD_SECONDS", "")
+    grace = int(found) if found.isdigit() else None
+    if hard is not None and grace is not None and hard >= grace:
         raise ConfigurationError(
             f"the process is killed {grace} s after it was told to stop, which leaves no time for a hard stop after {hard:g} s; lower "
             "soft_stop and hard_stop, or raise terminationGracePeriodSeconds")
+    if hard is None:
+        whole = 30 if grace is None else grace
+        hard = whole - min(5.0, whole / 6)
+    if soft is None:
+        soft = hard - min(5.0, hard / 5)
+    if not hard >= soft:
+        raise ConfigurationError(f"the hard stop, after {hard:g} s, must not come before the soft one, after {soft:g} s")
+    return soft, hard
 
 
 __all__ = ["Handler", "Middleware", "Unfinished", "Worker"]

@@ -53,7 +53,7 @@ class Worker:
     def __init__(self, id: str, fields: Dict[str, Any], heard: float) -> None:
         self.id, self.fields, self.heard = id, fields, heard
         self.status = "ONLINE"
-        self.draining = False
+        self.draining = self.forced = False
         self.seq = self.completed = self.failed = 0
         self.claims: Dict[str, List[Any]] = {}
 
@@ -73,6 +73,7 @@ class Store:
         self.registrations: Dict[str, Dict[str, Any]] = {}
         self.cond = clock.condition()
         self.number = 0
+        self.drained = False  # the machine of all workers
 
     def wake(self) -> None:
         """Has claims look anew."""
@@ -116,6 +117,8 @@ class Store:
             "cancelGracePeriodMs": f.get("cancelGracePeriodMs", 30000), "heartbeatIntervalMs": f.get("heartbeatIntervalMs", 30000),
             "heartbeatTimeoutMs": f.get("heartbeatTimeoutMs", None if queued else 90000),
         }
+        if f.get("runTimeoutMs"):
+            envelope["runTimeoutMs"] = f["runTimeoutMs"]
         if task.last_progress is not None:
             envelope["lastProgress"] = task.last_progress
         if f.get("traceparent"):
@@ -236,12 +239,17 @@ class Store:
         known = self.registrations.get(str(body.get("registrationId")))
         if known is not None:
             return known
+        for one in self.workers.values():
+            if one.forced:
+                raise Refused(409, "worker_held_offline", workerId=one.id, remedy=f"lubdub worker resume {one.id}")
         self.number += 1
         worker = Worker(f"wkr_{self.number:04d}", body, self.clock.now())
         self.workers[worker.id] = worker
         answer: Dict[str, Any] = {
             "workerId": worker.id, "workerToken": worker.token, "tokenExpiresAt": stamp(self.clock.wall() + 3600),
             "heartbeatIntervalMs": int(self.interval * 1000), "heartbeatTimeoutMs": int(self.timeout * 1000)}
+        if self.drained:
+            worker.draining = answer["shouldDrain"] = True
         self.registrations[str(body.get("registrationId"))] = answer
         return answer
 
@@ -264,10 +272,14 @@ class Store:
         self.wake()
         return {"workerId": worker.id, "status": worker.status}
 
+    def online(self, worker: Worker) -> None:
+        """Refuses one that is offline."""
+        if worker.status == "OFFLINE":
+            raise Refused(410, "worker_offline", reason="FORCED_OFFLINE" if worker.forced else "HEARTBEAT_TIMEOUT")
+
     def worker_beat(self, worker: Worker, body: Dict[str, Any]) -> Dict[str, Any]:
         """A worker's own beat."""
-        if worker.status == "OFFLINE":
-            raise Refused(410, "worker_offline", reason="WORKER_LOST")
+        self.online(worker)
         worker.heard = self.clock.now()
         if body.get("seq", 0) > worker.seq:
             worker.seq = body["seq"]
@@ -301,8 +313,7 @@ class Store:
                     worker = self.workers.get(bearer[7:]) if bearer.startswith("worker-") else None
                     if worker is None:
                         raise Refused(401, "unauthorized")
-                    if worker.status == "OFFLINE":
-                        raise Refused(410, "worker_offline", reason="WORKER_LOST")
+                    self.online(worker)
                     if worker.draining:
                         raise Refused(409, "worker_draining")
                     worker.heard = self.clock.now()
@@ -316,7 +327,7 @@ class Store:
 
     def take(self, queue: str, worker: Worker, body: Dict[str, Any]) -> List[Any]:
         """Hands out what waits."""
-        types = body.get("types") or worker.fields["types"]
+        types = body.get("types") or [*worker.fields["types"], None]
         waiting = [x for x in self.tasks.values() if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types]
         found: List[Any] = []
         for task in waiting[:int(body.get("max") or 1)]:

@@ -88,7 +88,7 @@ class Server(Transport):
         """Creates a task that is pushed, and returns its envelope."""
         return self.store.envelope(self.store.create(fields))
 
-    def enqueue(self, type: str, payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
+    def enqueue(self, type: Optional[str], payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
         """Creates a task that waits in a queue, and returns its id."""
         return self.store.create({"type": type, "payload": payload, "queue": queue, **fields}).id
 
@@ -117,6 +117,31 @@ class Server(Transport):
         """Asks a worker to drain."""
         self.worker(worker_id).draining = True
         self.store.wake()
+
+    def drain_machine(self) -> None:
+        """Workers that register from now on are to wait until resume_machine, and those that are there drain."""
+        self.store.drained = True
+        for worker in self.store.workers.values():
+            worker.draining = True
+        self.store.wake()
+
+    def resume_machine(self) -> None:
+        """Workers that wait may claim."""
+        self.store.drained = False
+        for worker in self.store.workers.values():
+            worker.draining = False
+
+    def force_offline(self, worker_id: str = "") -> None:
+        """Forces a worker offline, as an operator does; no worker registers until resume."""
+        worker = self.worker(worker_id)
+        worker.status, worker.forced = "OFFLINE", True
+        self.store.sweep()
+        self.store.wake()
+
+    def resume(self) -> None:
+        """Lets workers register again that were forced offline."""
+        for worker in self.store.workers.values():
+            worker.forced = False
 
     def forget(self, worker_id: str = "") -> None:
         """Knows a worker no more, as after a loss of the store."""

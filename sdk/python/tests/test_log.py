@@ -1,0 +1,181 @@
+"""What is logged, and where to."""
+
+import contextlib
+import io
+import logging
+import re
+from typing import Any, List
+
+import lubdub
+from lubdub.attempt import Attempt
+
+from .test_worker import Working
+
+
+class Log(Working):
+    def setUp(self) -> None:
+        super().setUp()
+        for name in ("", "lubdub"):
+            logger = logging.getLogger(name)
+            self.addCleanup(logger.setLevel, logger.level)
+            logger.setLevel(logging.NOTSET if name else logging.WARNING)
+        self.stderr = io.StringIO()
+        redirected = contextlib.redirect_stderr(self.stderr)
+        redirected.__enter__()
+        self.addCleanup(redirected.__exit__, None, None, None)
+        self.addCleanup(self.quiet)
+
+    def quiet(self) -> None:
+        """Ends the workers before the next test's log begins."""
+        self.end()
+        self.server.until("they end", lambda: len(self.ended) == len(self.workers))
+
+    def lines(self, *words: str) -> List[str]:
+        return [line for line in self.stderr.getvalue().splitlines() if all(word in line for word in words)]
+
+    def one(self, *words: str) -> str:
+        found = self.lines(*words)
+        self.assertEqual(len(found), 1, (words, self.stderr.getvalue()))
+        return found[0]
+
+
+class Where(Log):
+    def test_without_configuration_it_is_standard_error_and_with_one_only_what_is_configured(self) -> None:
+        worker = self.start()
+        self.server.until("it is registered", lambda: worker.registered)
+        self.one("INFO", "Worker registered with ID")
+        chosen = io.StringIO()
+        handler = logging.StreamHandler(chosen)
+        for name in ("", "lubdub", "lubdub.worker"):
+            logger = logging.getLogger(name)
+            logger.addHandler(handler)
+            before = self.stderr.getvalue()
+            try:
+                logging.getLogger("lubdub.worker").warning("said to %r", name)
+            finally:
+                logger.removeHandler(handler)
+            self.assertEqual(chosen.getvalue().count(f"said to {name!r}"), 1)
+            self.assertEqual(self.stderr.getvalue(), before)
+
+    def test_a_client_alone_writes_warnings_only(self) -> None:
+        logging.getLogger("lubdub").info("a detail")
+        logging.getLogger("lubdub").warning("a warning")
+        self.assertEqual(self.lines("a detail"), [])
+        self.one("WARNING", "a warning")
+
+
+class Failures(Log):
+    def test_a_handler_that_fails_is_logged_once_with_what_becomes_of_its_task(self) -> None:
+        def handler(task: Attempt) -> Any:
+            if task.payload == "error":
+                raise ValueError("the disk is full")
+            if task.payload == "failure":
+                raise lubdub.Failure("no such column", "DATA_QUALITY", retryable=False)
+            if task.payload == "output":
+                return object()
+            if task.payload == "cancelled":
+                self.server.cancel(task.task_id, "enough")
+                task.wait(1000)
+            return 1
+
+        def intercept(request: Any) -> Any:
+            if request.path.endswith("/error/completed"):
+                return 200, {"finalState": "FAILED", "willRetry": True, "nextAttempt": 2}
+            return (403, {"error": "forbidden"}) if request.path.endswith("/refused/completed") else None
+
+        self.server.intercept = intercept
+        payloads = ("error", "failure", "output", "cancelled", "good")
+        for payload in payloads:
+            self.server.enqueue("t", payload, taskId=payload)
+        self.server.enqueue("t", "failure", taskId="refused")
+        self.server.lose_answers("/v1/tasks/failure/completed")
+        self.start(handler)
+        for payload in payloads[1:]:
+            self.done(payload)
+        self.server.until("it was refused", lambda: self.server.seen("*/refused/completed") and self.server.seen("*/error/completed"))
+        self.server.advance(60)
+        for words in (("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it is retried as attempt 2"),
+                      ("ERROR", "failure of type t, attempt 1", "no such column; it is not retried"),
+                      ("ERROR", "output of type t", "the output cannot be sent", "not retried"),
+                      ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden")):
+            self.one("failed:", *words)
+        self.assertEqual(len(self.lines("failed:")), 4)
+        self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of what nobody expected
+
+    def test_so_is_the_work_of_a_client(self) -> None:
+        def work(task: Attempt) -> None:
+            raise ValueError("no")
+
+        client = self.server.client()
+        envelope = self.server.dispatch(taskId="mine")
+        self.server.hand.run(lambda: client.run(envelope, work))
+        self.one("Task mine, attempt 1, failed: ValueError: no; it is not retried")
+
+
+class Outages(Log):
+    def check(self, seconds: float) -> None:
+        self.one("No answer from Lubdub")
+        again = self.one("Lubdub answers again")
+        found = re.search(r"after ([0-9.]+) s", again)
+        assert found is not None
+        self.assertTrue(seconds - 35 < float(found[1]) < seconds + 45, again)
+        self.assertEqual(self.lines("ERROR"), [])
+        self.assertEqual(len(self.lines("WARNING")), 2)
+
+    def test_one_line_when_it_begins_and_one_when_it_is_over(self) -> None:
+        own: Any = {"heartbeatIntervalMs": 5_000, "heartbeatTimeoutMs": 45_000}
+        for how in ("down", "503"):
+            with self.subTest(how=how):
+                self.stderr.truncate(0)
+                self.server.intercept = lambda r: None
+                ids = [self.server.enqueue("t", 30), self.server.enqueue("t", 150, **own), self.server.enqueue("t", 1)]
+                worker = self.start(lambda task: task.wait(task.payload))
+                self.server.until("they run", lambda ids=ids: self.server.task(ids[2]).over)
+                if how == "down":
+                    self.server.down()
+                else:
+                    self.server.intercept = lambda r: (503, {"error": "store_unavailable"}, {"Retry-After": "1"})
+                self.server.advance(100)
+                self.server.intercept = None
+                self.server.up()
+                for task in ids:
+                    self.done(task)
+                self.server.advance(60)
+                self.check(100)
+                worker.close()
+                self.server.until("it ends", lambda worker=worker: not worker.registered)
+
+    def test_it_is_over_though_a_claim_waits_for_tasks(self) -> None:
+        self.server.intercept = lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith(("/claim", "/heartbeat")) else None
+        self.start()
+        self.server.advance(25)
+        self.server.intercept = None
+        self.server.advance(29)  # which is less than a claim waits
+        self.check(25)
+
+    def test_a_registration_that_waits_for_the_server(self) -> None:
+        self.server.down()
+        worker = self.start()
+        self.server.advance(100)
+        self.server.up()
+        self.server.until("it is registered", lambda: worker.registered)
+        self.check(100)
+
+    def test_of_what_a_client_tracks(self) -> None:
+        attempt = self.server.client().track(self.server.dispatch()).start()
+        self.server.advance(40)
+        self.server.down()
+        self.server.advance(100)
+        self.server.up()
+        self.server.advance(60)
+        self.check(100)
+        self.server.hand.run(attempt.done)
+
+    def test_a_refusal_is_logged_once_and_is_no_outage(self) -> None:
+        self.server.intercept = lambda r: (403, {"error": "forbidden"}) if r.path.endswith(("/heartbeat", "/heartbeats")) else None
+        attempt = self.server.client().track(self.server.dispatch()).start()
+        self.start()
+        self.server.advance(25)
+        self.assertEqual(len(self.lines("WARNING", "Heartbeats are refused")), 2)
+        self.assertEqual(len(self.lines("WARNING")), 2)
+        attempt.abandon()
