@@ -1,9 +1,10 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
-import { ApiError, hasCode, mayRetry, retryAfterOf } from '../errors.js';
+import { ApiError, isGone, mayRetry, retryAfterOf } from '../errors.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
+import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
-import type { Emit, Session, Work } from './messages.js';
+import type { Claimed, ClaimOrder, Emit, Session, Work } from './messages.js';
 import { takeResults } from './results.js';
 
 /** How many beats one request has at most. */
@@ -15,11 +16,6 @@ interface Entry {
   attempt: number;
   held?: Held; // once it has started
   named: number; // the last beat that names it
-}
-
-/** Whether an error says that a worker is not known any more, or not as one that may act: it must register anew. */
-export function isGone(error: unknown): boolean {
-  return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
 }
 
 /**
@@ -47,6 +43,7 @@ export class Crew {
   #counted = { completed: 0, failed: 0 }; // that servers have acknowledged
   #unanswered: { seq: number; completed: number; failed: number } | undefined;
   #over = false;
+  #claim: AbortController | undefined; // a claim is under way
 
   constructor(caller: Caller, number: number, emit: Emit) {
     this.#caller = caller;
@@ -71,6 +68,20 @@ export class Crew {
   /** Has an attempt that was claimed in the inventory, from before it has started. */
   list(key: string, taskId: string, attempt: number): void {
     this.#entries.set(key, { taskId, attempt, named: 0 });
+  }
+
+  /** Claims tasks. They are in the inventory from the moment at which the answer arrives. */
+  async claim(order: ClaimOrder): Promise<Claimed> {
+    const ended = (this.#claim = new AbortController());
+    if (this.#over) return {};
+    const claimed = await claimUntilAnswered(this.#caller, order, () => this.#session, ended.signal, this.#emit);
+    for (const { taskId, attempt } of claimed.tasks ?? []) this.list(`${taskId}/${attempt}`, taskId, attempt);
+    return claimed;
+  }
+
+  /** Gives up the claim that is under way. */
+  unclaim(): void {
+    this.#claim?.abort();
   }
 
   carry(held: Held): void {
@@ -98,6 +109,7 @@ export class Crew {
   /** Ends the beats, once none is under way. */
   async leave(): Promise<void> {
     this.#over = true;
+    this.unclaim();
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
   }

@@ -40,6 +40,10 @@ export class Heart {
         this.#held.set(order.key, { remove: () => crew.remove(order.key) });
         return crew.list(order.key, order.taskId, order.attempt);
       }
+      case 'claim':
+        return void this.#claim(order);
+      case 'unclaim':
+        return this.#crews.get(order.crew)?.unclaim();
       case 'ending':
         return this.#crews.get(order.crew)?.end(order.key, order.isOver);
       case 'progress':
@@ -71,6 +75,16 @@ export class Heart {
     if (said) entry?.held?.say(said);
     await entry?.remove();
     this.#emit({ is: 'done', ticket, said: entry?.held?.unsaid });
+  }
+
+  async #claim({ crew: number, claim, ticket }: Order & { do: 'claim' }): Promise<void> {
+    const crew = this.#crew(number);
+    const claimed = await crew.claim(claim);
+    for (const { taskId, attempt } of claimed.tasks ?? []) {
+      const key = `${taskId}/${attempt}`;
+      this.#held.set(key, { remove: () => crew.remove(key) });
+    }
+    this.#emit({ is: 'done', ticket, claimed });
   }
 
   async #probe({ crew, host, port, ticket }: Order & { do: 'probe' }): Promise<void> {

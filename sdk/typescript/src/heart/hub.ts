@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker as Threa
 import type { Client } from '../client.js';
 import { ClosedError } from '../errors.js';
 import { Heart } from './heart.js';
-import type { Hold, News, Order, Said, Session, Work } from './messages.js';
+import type { Claimed, ClaimOrder, Hold, News, Order, Said, Session, Work } from './messages.js';
 
 type WithoutTicket<T> = T extends unknown ? Omit<T, 'ticket'> : never;
 type Of<K extends News['is']> = Extract<News, { is: K }>;
@@ -54,11 +54,18 @@ export class Hub {
     this.#tell(order);
   }
 
-  /** Has an attempt in a worker's inventory from before it has started. */
-  list(crew: number, taskId: string, attempt: number): void {
-    const order: Order = { do: 'list', key: `${taskId}/${attempt}`, taskId, attempt, crew };
-    this.#attempts.set(order.key, { order });
-    this.#tell(order);
+  /** Claims tasks, which are in the worker's inventory from then on; undefined: nobody knows what became of the claim. */
+  async claim(crew: number, claim: ClaimOrder): Promise<Claimed | undefined> {
+    const { claimed } = await this.#ask({ do: 'claim', crew, claim });
+    for (const { taskId, attempt } of claimed?.tasks ?? []) {
+      const order: Order = { do: 'list', key: `${taskId}/${attempt}`, taskId, attempt, crew };
+      this.#attempts.set(order.key, { order });
+    }
+    return claimed;
+  }
+
+  unclaim(crew: number): void {
+    if (!this.#closed) this.#tell({ do: 'unclaim', crew });
   }
 
   progress(key: string, said: Said): void {
@@ -219,6 +226,8 @@ export class Hub {
         this.#client.metrics.beat?.(news.result, news.attempts, news.tookMs);
         for (const left of news.left) this.#client.metrics.leaseLeft?.(left);
         return;
+      case 'claimed':
+        return this.#client.metrics.claimed?.(news.result, news.tasks);
       case 'refused':
         return this.#client.metrics.refused?.(news.code);
       default:

@@ -1,6 +1,7 @@
 import type { Moment } from '../clock.js';
-import type { ErrorFields } from '../errors.js';
+import type { ErrorCopy, ErrorFields } from '../errors.js';
 import type { Level } from '../metrics.js';
+import type { ClaimRequest, TaskEnvelope } from '../types.js';
 
 // What the program's thread and the one that beats say to each other. All of it can be copied.
 
@@ -39,11 +40,26 @@ export interface Work {
   failed: number;
 }
 
+/** A claim, which is sent until it is answered. */
+export interface ClaimOrder {
+  queue: string;
+  request: ClaimRequest & { waitMs: number };
+}
+
+/** What a claim brought; nothing: it was given up. */
+export interface Claimed {
+  tasks?: TaskEnvelope[];
+  gone?: string; // the worker must register again, and why
+  failure?: ErrorCopy;
+}
+
 /** To whoever beats. A crew is a worker, by its number. */
 export type Order =
   | { do: 'hold'; hold: Hold; urls: string[] }
   | { do: 'carry'; hold: Hold; crew: number }
   | { do: 'list'; key: string; taskId: string; attempt: number; crew: number }
+  | { do: 'claim'; crew: number; claim: ClaimOrder; ticket: number }
+  | { do: 'unclaim'; crew: number }
   | { do: 'progress'; key: string; said: Said }
   | { do: 'ending'; key: string; crew: number; isOver: boolean } // its completion is sent from now on, or is settled
   | { do: 'release'; key: string; ticket: number; said?: Said }
@@ -59,10 +75,11 @@ export type News =
   | { is: 'cancel'; key: string; reason: string }
   | { is: 'token'; key: string; token: string; lastsMs: number }
   | { is: 'accepted'; key: string; sent: Moment; timeoutMs: number } // of strict leases only
-  | { is: 'done'; ticket: number; said?: Said; port?: number; error?: string } // said: what no server has acknowledged
+  | { is: 'done'; ticket: number; said?: Said; port?: number; error?: string; claimed?: Claimed } // said: what no server has acknowledged
   | { is: 'answered'; crew: number; workerId: string; session: Session; shouldDrain: boolean; drainDeadline?: string }
   | { is: 'gone'; crew: number; workerId: string; why: string }
   | { is: 'beat'; result: 'ok' | 'refused' | 'unanswered'; attempts: number; tookMs: number; left: number[] }
+  | { is: 'claimed'; result: 'ok' | 'refused' | 'unanswered'; tasks: number }
   | { is: 'refused'; code: string }
   | { is: 'log'; level: Level; message: string; fields: object };
 

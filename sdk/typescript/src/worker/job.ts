@@ -49,7 +49,6 @@ export class Job {
   async run(): Promise<void> {
     const { client, log, holder, lease } = this.#shop;
     const { taskId, attempt: number } = this.envelope;
-    client.hub.list(holder.crew, taskId, number);
     try {
       this.#attempt = client.trackFor(this.envelope, { lease }, holder);
       await this.#attempt.started;

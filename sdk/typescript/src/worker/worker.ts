@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { Client } from '../client.js';
-import { UnansweredError, UsageError } from '../errors.js';
+import { isGone, UnansweredError, UsageError } from '../errors.js';
 import { textOf } from '../failure.js';
-import { isGone } from '../heart/crew.js';
 import type { CrewEars } from '../heart/hub.js';
 import { guarded, type Logger } from '../metrics.js';
 import type { TaskEnvelope } from '../types.js';
@@ -156,8 +155,12 @@ export class Worker {
     const claims = new AbortController();
     const claiming = keepClaiming(this.#desk(), claims.signal);
     await this.#changes.until(() => this.#stopping.signal.aborted || this.#draining || this.#fatal !== undefined);
-    const unfinished = await this.#finish(() => claims.abort());
-    claims.abort();
+    const endClaims = () => {
+      claims.abort();
+      this.#client.hub.unclaim(this.#crew);
+    };
+    const unfinished = await this.#finish(endClaims);
+    endClaims();
     this.#stopping.abort(new Error('lubdub: the worker stops')); // whatever would begin now
     await claiming;
     await this.#sessions.settle();
@@ -219,9 +222,10 @@ export class Worker {
 
   #desk(): Desk {
     return {
-      client: this.#client, log: this.#log, queue: this.#queue, types: this.#types, stopping: this.#stopping.signal,
+      clock: this.#client.clock, queue: this.#queue, types: this.#types, stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),
+      claim: (order) => this.#client.hub.claim(this.#crew, order),
       accept: (tasks) => this.#accept(tasks),
       comeBack: (workerId, why) => this.#comeBack(workerId, why),
       drain: () => this.#drain(),
