@@ -1,7 +1,11 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
-import { ApiError, isGone, mayRetry, retryAfterOf } from '../errors.js';
+import { Endpoints } from '../endpoints.js';
+import { ApiError, copyOf, isGone, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
+import { completionOf } from '../failure.js';
+import { sendCompletion } from '../persist.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
+import type { TaskError } from '../types.js';
 import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
 import type { Claimed, ClaimOrder, Emit, Session, Work } from './messages.js';
@@ -9,6 +13,9 @@ import { takeResults } from './results.js';
 
 /** How many beats one request has at most. */
 const maxBatch = 1000;
+
+/** How long the calls of a worker that leaves may take, in ms. */
+const parting = 5000;
 
 /** An attempt in the inventory. */
 interface Entry {
@@ -26,11 +33,13 @@ interface Entry {
 export class Crew {
   readonly #caller: Caller;
   readonly #emit: Emit;
+  readonly #onReport: () => void;
   readonly #number: number;
   readonly #entries = new Map<string, Entry>();
   readonly #free = new Free();
   readonly #ending = new Map<string, boolean>(); // completions under way; true: an inventory has left the attempt out
   #session: Session | undefined; // undefined: it must register first
+  #workerId = '';
   #timer: Timer | undefined;
   #awake: number; // when the beats were looked at last
   #due = 0;
@@ -43,17 +52,21 @@ export class Crew {
   #counted = { completed: 0, failed: 0 }; // that servers have acknowledged
   #unanswered: { seq: number; completed: number; failed: number } | undefined;
   #over = false;
+  readonly #leaving = new AbortController();
   #claim: AbortController | undefined; // a claim is under way
 
-  constructor(caller: Caller, number: number, emit: Emit) {
+  /** onReport is called when an attempt is completed from here, since its handler has not ended in time. */
+  constructor(caller: Caller, number: number, emit: Emit, onReport: () => void) {
     this.#caller = caller;
     this.#number = number;
     this.#emit = emit;
+    this.#onReport = onReport;
     this.#awake = caller.set.clock.now();
   }
 
   enter(session: Session): void {
     this.#session = { ...session };
+    this.#workerId = session.workerId;
     this.#seq = this.#failures = this.#until = 0;
     this.#unanswered = undefined; // refused with the old one, and so not counted
     this.#ending.clear(); // the new one does not hold them
@@ -110,8 +123,28 @@ export class Crew {
   async leave(): Promise<void> {
     this.#over = true;
     this.unclaim();
+    this.#leaving.abort(new UnansweredError('POST completed', 'the worker has left', false));
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
+  }
+
+  /** Says that the worker drains. */
+  async drain(): Promise<void> {
+    await this.#part('drain').catch(() => {});
+  }
+
+  /** Ends the beats and gives back what is held; the ids of the tasks are returned. */
+  async quit(): Promise<string[]> {
+    void this.leave();
+    await this.#part('deregister').catch(() => {});
+    return [...this.#entries.values()].filter(({ held }) => !held?.ended).map(({ taskId }) => taskId);
+  }
+
+  async #part(what: 'drain' | 'deregister'): Promise<void> {
+    if (!this.#session) return;
+    const { workerId, token } = this.#session;
+    const path = `/v1/workers/${seg(workerId)}/${what}`;
+    await this.#caller.do({ method: 'POST', path, token, body: JSON.stringify({ reason: 'it stops' }), limitMs: parting });
   }
 
   /** Whether its beats are on time. It asks nobody. */
@@ -132,6 +165,9 @@ export class Crew {
     for (const { held } of this.#entries.values()) {
       if (!held || held.ended) continue;
       wait = Math.min(wait, held.look(now));
+      const limit = held.lookAtLimits(now.mono);
+      if (typeof limit === 'number') wait = Math.min(wait, limit);
+      else void this.#report(held, limit);
       if (held.hold.own && this.#session) due = Math.min(due, this.#session.accepted.mono + held.interval * 0.9);
     }
     due = Math.max(due, this.#until);
@@ -140,6 +176,30 @@ export class Crew {
       else wait = Math.min(wait, due - now.mono);
     }
     this.#timer = clock.setTimeout(() => this.#look(), wait);
+  }
+
+  /** Completes an attempt whose handler has not ended in time. */
+  async #report(held: Held, error: TaskError): Promise<void> {
+    const { key, taskId, attempt, limits } = held.hold;
+    const { clock } = this.#caller.set;
+    held.reporting = true;
+    this.#emit({ is: 'reporting', key });
+    this.#onReport();
+    this.end(key, false);
+    const completedAt = new Date(clock.wall()).toISOString();
+    const body = completionOf({ attempt, completedAt, workerId: this.#workerId, outcome: 'FAILED', error });
+    const progress = held.unsaid && { attempt, progressPct: held.unsaid.pct, message: held.unsaid.message };
+    try {
+      await this.remove(key);
+      const call = { base: new Endpoints(limits!.urls), token: held.token, signal: this.#leaving.signal };
+      const persistence = { expires: () => held.expires, other: () => this.#session?.token, leaseMs: held.timeout };
+      const answer = await sendCompletion(this.#caller, taskId, body, progress, call, persistence);
+      this.#emit({ is: 'reported', key, answer });
+    } catch (error) {
+      this.#emit({ is: 'reported', key, failure: copyOf(error) });
+    } finally {
+      this.end(key, true);
+    }
   }
 
   /** Writes a beat, with all that is held unless it is to be no inventory. Deltas stay as they are, with their number, until answered. */

@@ -5,17 +5,16 @@ import { UnansweredError } from '../errors.js';
 import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';
 import type { Logger } from '../metrics.js';
 import type { CompletedResponse, TaskEnvelope } from '../types.js';
-import { Stopping, Stuck, TaskTimeout } from './ends.js';
+import { Stopping, TaskTimeout } from './ends.js';
 import { type Handler, Task, tasks } from './task.js';
 
 /** What a job needs of its worker. */
 export interface Shop {
   client: Client;
   log: Logger;
-  holder: Holder;
+  holder: Omit<Holder, 'limits' | 'onReport'>;
   lease: Lease | undefined;
-  taskTimeoutMs: number;
-  watchdogMs: number;
+  limits: Holder['limits'];
   handlerOf(type: string): Handler | undefined;
   drainBy(): Date | undefined;
   ended(finalState: string): void;
@@ -38,7 +37,6 @@ export class Job {
   #settling: Promise<void> | undefined; // somebody completes it
   #stopped = false;
   #givenUp = false; // it must not begin
-  #moved = 0; // when progress was reported last
 
   constructor(shop: Shop, envelope: TaskEnvelope) {
     this.#shop = shop;
@@ -47,10 +45,11 @@ export class Job {
 
   /** Does the task; it ends when the handler has, which the job's place waits for. */
   async run(): Promise<void> {
-    const { client, log, holder, lease } = this.#shop;
+    const { client, log, holder, lease, limits } = this.#shop;
     const { taskId, attempt: number } = this.envelope;
     try {
-      this.#attempt = client.trackFor(this.envelope, { lease }, holder);
+      const onReport = (outcome: Promise<CompletedResponse>) => void this.#settle(() => outcome);
+      this.#attempt = client.trackFor(this.envelope, { lease }, { ...holder, limits, onReport });
       await this.#attempt.started;
     } catch (error) {
       await client.hub.release(`${taskId}/${number}`).catch(() => {});
@@ -99,9 +98,7 @@ export class Job {
   }
 
   async #work(attempt: Attempt): Promise<void> {
-    this.#moved = this.#shop.client.clock.now();
-    const moved = () => void (this.#moved = this.#shop.client.clock.now());
-    const task = new Task(attempt, moved, () => this.#shop.drainBy());
+    const task = new Task(attempt, () => this.#shop.drainBy());
     this.#watch(attempt);
     if (this.#stopped) attempt.interrupt(new Stopping());
     let complete: () => Promise<CompletedResponse>;
@@ -150,32 +147,13 @@ export class Job {
     }
   }
 
-  /** Ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its signal. */
+  /** Logs that a handler goes on though its signal has ended. */
   #watch(attempt: Attempt): void {
-    const { taskTimeoutMs, watchdogMs, log, client } = this.#shop;
-    if (taskTimeoutMs > 0) {
-      this.#after(taskTimeoutMs, () => {
-        const late = new TaskTimeout(taskTimeoutMs);
-        attempt.interrupt(late);
-        const grace = Math.max(this.envelope.cancelGracePeriodMs, 1000);
-        this.#after(grace, () => void this.#settle(() => attempt.fail(categorize('TIMEOUT', late))));
-      });
-    }
-    if (watchdogMs > 0) {
-      const look = () => {
-        const quiet = client.clock.now() - this.#moved;
-        if (quiet < watchdogMs) return this.#after(watchdogMs - quiet, look);
-        const stuck = new Stuck(watchdogMs);
-        attempt.interrupt(stuck);
-        return void this.#settle(() => attempt.fail(categorize('TIMEOUT', stuck)));
-      };
-      this.#after(watchdogMs, look);
-    }
     attempt.signal.addEventListener('abort', () => {
       if (this.#returned) return; // it is its completion that has ended the signal
       const cause = textOf(attempt.signal.reason);
       const { taskId, attempt: number } = this.envelope;
-      this.#after(ignored, () => log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }));
+      this.#after(ignored, () => this.#shop.log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }));
     }, { once: true });
   }
 

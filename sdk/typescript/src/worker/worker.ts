@@ -48,6 +48,8 @@ export class Worker {
   #leaving = false; // nothing is begun any more
   #fatal: Error | undefined;
   #probeUrl: string | undefined;
+  #bySignal = false; // it stops at signals
+  #stopSince: number | undefined; // by the monotonic clock
   #ran = false;
   #left = false;
 
@@ -95,6 +97,14 @@ export class Worker {
 
   /** Tells the worker to stop in good order; run is over when it has. `kill` makes it short. */
   close(): void {
+    this.#stop(this.#client.clock.now());
+  }
+
+  #stop(since: number): void {
+    if (this.#stopSince === undefined) {
+      this.#stopSince = since;
+      this.#client.hub.stop(this.#crew, since);
+    }
     this.#stopping.abort(new Error('lubdub: the worker stops'));
     this.#changes.tell();
   }
@@ -112,6 +122,7 @@ export class Worker {
       this.#log.info(`Received ${signal} signal`);
       acts.shift()?.();
     };
+    this.#bySignal = true;
     process.on('SIGTERM', hear).on('SIGINT', hear);
     try {
       await this.run();
@@ -143,7 +154,7 @@ export class Worker {
 
   async #run(): Promise<void> {
     const ears: CrewEars = { hear: (news) => this.#hear(news) };
-    this.#crew = this.#client.hub.join(ears);
+    this.#crew = this.#client.hub.join(ears, { hardStopMs: this.#set.hardStopMs, bySignal: this.#bySignal });
     try {
       await this.#listen();
       await this.#sessions.register(this.#registration());
@@ -198,6 +209,7 @@ export class Worker {
   }
 
   #hear(news: Parameters<CrewEars['hear']>[0]): void {
+    if (news.is === 'stopping') return this.#stop(news.at); // the event loop was blocked when the signal came
     const { current } = this.#sessions;
     if (current?.workerId !== news.workerId) return;
     if (news.is === 'gone') return void this.#comeBack(news.workerId, news.why);
@@ -265,8 +277,8 @@ export class Worker {
   #shop() {
     const session = () => this.#sessions.current;
     return {
-      client: this.#client, log: this.#log, lease: this.#set.lease, taskTimeoutMs: this.#set.taskTimeoutMs,
-      watchdogMs: this.#set.watchdogMs,
+      client: this.#client, log: this.#log, lease: this.#set.lease,
+      limits: { taskTimeoutMs: this.#set.taskTimeoutMs, watchdogMs: this.#set.watchdogMs },
       holder: {
         crew: this.#crew, workerId: () => session()?.workerId ?? '', token: () => session()?.token ?? '',
         timeoutMs: () => session()?.timeoutMs ?? 60_000, over: this.#over.signal,
@@ -298,8 +310,10 @@ export class Worker {
     // Where the server has asked for the drain it says itself when it takes back what is held.
     await this.#changes.until(() => idle() || told(), this.#stopping.signal);
     if (!told()) return [];
-    const soft = deadline(this.#client.clock, this.#set.softStopMs);
-    const hard = deadline(this.#client.clock, this.#set.hardStopMs);
+    const { clock } = this.#client;
+    const since = this.#stopSince ?? clock.now();
+    const soft = deadline(clock, since + this.#set.softStopMs - clock.now());
+    const hard = deadline(clock, since + this.#set.hardStopMs - clock.now());
     const announced = this.#announce(endClaims);
     try {
       if (await this.#changes.until(idle, soft.signal, this.#hard.signal)) return [];
