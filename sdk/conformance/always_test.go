@@ -51,7 +51,7 @@ func (s *server) arrive(x *exchange) {
 // before is the newest exchange of a call, of a task where it is one's; nil: there was none.
 func (s *server) before(x *exchange) *exchange {
 	for _, old := range slices.Backward(s.exchanges) {
-		if old.call == x.call && old.task == x.task {
+		if old.call == x.call && old.task == x.task && fieldOf(old.body, "name") == fieldOf(x.body, "name") { // that of a registration
 			return old
 		}
 	}
@@ -171,6 +171,10 @@ func (s *server) listsAll(x *exchange) {
 	}
 	for _, t := range s.tasks {
 		switch {
+		case s.Expect.Tasks[t.id].Listed && t.delivered && !t.started && !slices.Contains(x.names, t.id):
+			if t.missed++; t.missed == 2 {
+				s.violate("two inventories in a row leave out task %s, which a claim was given: it is lost by that", t.id)
+			}
 		case slices.Contains(x.names, t.id) || !t.started || t.ending != nil || t.told || (t.completing && !t.waits()) || s.Task != nil ||
 			s.With.Lease == "strict": // whose attempts may have ended on the runner's side
 			t.missed = 0
@@ -256,6 +260,10 @@ func (s *server) depart(x *exchange, a *reply) {
 		}
 	}
 	switch body := a.body.(type) {
+	case v1.ClaimResponse:
+		for _, e := range body.Tasks {
+			s.tasks[e.TaskID].delivered = true
+		}
 	case v1.StartedResponse:
 		if t := s.tasks[x.task]; t != nil {
 			t.started = true

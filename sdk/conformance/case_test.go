@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -14,17 +15,18 @@ var table []byte
 
 // Case is an entry of the table; README.md says what its fields mean.
 type Case struct {
-	Name    string          `json:"name"`
-	Says    string          `json:"says"`
-	Mode    string          `json:"mode"`
-	With    With            `json:"with"`
-	Worker  *Rhythm         `json:"worker"`
-	Task    *Rhythm         `json:"task"`
-	Tasks   map[string]Task `json:"tasks"`
-	Answers []Rule          `json:"answers"`
-	Script  []Deed          `json:"script"`
-	Expect  Expect          `json:"expect"`
-	Break   string          `json:"break"`
+	Name      string               `json:"name"`
+	Says      string               `json:"says"`
+	Mode      string               `json:"mode"`
+	With      With                 `json:"with"`
+	Worker    *Rhythm              `json:"worker"`
+	Task      *Rhythm              `json:"task"`
+	Tasks     map[string]Task      `json:"tasks"`
+	Creations []v1.CreateTasksItem `json:"creations"`
+	Answers   []Rule               `json:"answers"`
+	Script    []Deed               `json:"script"`
+	Expect    Expect               `json:"expect"`
+	Break     string               `json:"break"`
 }
 
 type With struct {
@@ -37,6 +39,10 @@ type With struct {
 	HardStopMs    int64    `json:"hardStopMs"`
 	TaskTimeoutMs int64    `json:"taskTimeoutMs"`
 	WatchdogMs    int64    `json:"watchdogMs"`
+	Default       bool     `json:"default"`
+	Workers       int      `json:"workers"`
+	Grace         int      `json:"grace"`
+	Drained       bool     `json:"drained"`
 }
 
 type Rhythm struct {
@@ -52,6 +58,9 @@ type Task struct {
 	LastProgress *v1.Progress      `json:"lastProgress"`
 	Cancelled    string            `json:"cancelled"`
 	WillRetry    bool              `json:"willRetry"`
+	Untyped      bool              `json:"untyped"`
+	GraceMs      int64             `json:"graceMs"`
+	RunTimeoutMs int64             `json:"runTimeoutMs"`
 }
 
 // Rule is how the server answers some calls.
@@ -62,6 +71,8 @@ type Rule struct {
 	Times      int    `json:"times"`
 	Status     int    `json:"status"`
 	Error      string `json:"error"`
+	Reason     string `json:"reason"`
+	Remedy     string `json:"remedy"`
 	RetryAfter int    `json:"retryAfter"`
 	Cut        string `json:"cut"`
 	Empty      bool   `json:"empty"`
@@ -81,6 +92,8 @@ type Deed struct {
 	Lose     *Ending `json:"lose"`
 	Forget   bool    `json:"forget"`
 	Offline  bool    `json:"offline"`
+	Hold     bool    `json:"hold"`
+	Resume   bool    `json:"resume"`
 	Drain    bool    `json:"drain"`
 	Interval int64   `json:"interval"`
 	Renew    string  `json:"renew"`
@@ -124,7 +137,19 @@ type Expect struct {
 	Together   []string              `json:"together"`
 	Workers    *int                  `json:"workers"`
 	Exit       int                   `json:"exit"`
+	Abrupt     bool                  `json:"abrupt"` // without the event, where a handler blocks all of the runner
 	Unfinished []string              `json:"unfinished"`
+	Error      string                `json:"error"` // is part of the error that the runner reports
+	Created    []string              `json:"created"`
+	Names      []string              `json:"names"` // of the registrations
+	Log        []LogLine             `json:"log"`
+	LogMost    int                   `json:"logMost"` // lines on standard error
+}
+
+// LogLine is a line that the runner writes to standard error.
+type LogLine struct {
+	Has   []string `json:"has"` // all of these, in any case
+	Times int      `json:"times"`
 }
 
 type ExpectTask struct {
@@ -148,6 +173,7 @@ type ExpectTask struct {
 	Saw         json.RawMessage  `json:"saw"`      // what arrived before the completion, in its order
 	Accepted    int              `json:"accepted"` // beats at the least
 	Settled     json.RawMessage  `json:"settled"`  // these fields
+	Listed      bool             `json:"listed"`   // from the second beat after its claim was answered
 }
 
 func loadCases(t *testing.T) (cases []*Case) {
@@ -159,7 +185,7 @@ func loadCases(t *testing.T) (cases []*Case) {
 	}
 	names := map[string]bool{}
 	for _, c := range cases {
-		if c.Name == "" || c.Says == "" || c.Break == "" || names[c.Name] || (c.Mode != "worker" && c.Mode != "track") {
+		if c.Name == "" || c.Says == "" || c.Break == "" || names[c.Name] || !slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
 			t.Errorf("case %q lacks a name of its own, a mode, or what it says and how it is seen to fail", c.Name)
 		}
 		names[c.Name] = true

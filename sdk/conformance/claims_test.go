@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -48,14 +49,16 @@ func (s *server) claimNow(x *exchange, r *v1.ClaimRequest, most int) *reply {
 	if bad := s.opensWorker(w, x.token); bad != nil {
 		return bad
 	}
-	if s.draining || w.drained {
+	if s.drained {
+		s.violate("a worker whose machine was drained when it registered claims")
+	}
+	if s.draining || w.drained || s.drained {
 		return refusal(http.StatusConflict, v1.CodeWorkerDraining)
 	}
 	a := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
 	ids, repeated := s.claims[r.ClaimID]
 	if !repeated {
-		ids = s.queue[:min(most, len(s.queue))]
-		s.queue = s.queue[len(ids):]
+		ids = s.next(r, most)
 		if len(ids) > 0 && r.ClaimID != "" {
 			s.claims[r.ClaimID] = ids
 		}
@@ -67,6 +70,18 @@ func (s *server) claimNow(x *exchange, r *v1.ClaimRequest, most int) *reply {
 		}
 	}
 	return ok(a)
+}
+
+// next takes tasks from the queue. Those without a type are for claims that do not name types.
+func (s *server) next(r *v1.ClaimRequest, most int) (ids []string) {
+	s.queue = slices.DeleteFunc(s.queue, func(id string) bool {
+		fits := len(ids) < most && (len(r.Types) == 0 || !s.tasks[id].Untyped)
+		if fits {
+			ids = append(ids, id)
+		}
+		return fits
+	})
+	return ids
 }
 
 // workerOf is whose token it is; nil: nobody's.
@@ -91,6 +106,12 @@ func (s *server) envelope(t *task) *v1.TaskEnvelope {
 	}
 	if s.Mode == "worker" {
 		e.Type, e.Queue = &job, &queue
+	}
+	if t.Untyped {
+		e.Type = nil
+	}
+	if e.RunTimeoutMs = t.RunTimeoutMs; t.GraceMs > 0 {
+		e.CancelGracePeriodMs = t.GraceMs
 	}
 	if s.Task != nil {
 		e.HeartbeatIntervalMs, e.HeartbeatTimeoutMs = s.Task.IntervalMs, &s.Task.TimeoutMs

@@ -19,6 +19,7 @@ type task struct {
 	number  int // of its token
 
 	handed     bool      // to a worker
+	delivered  bool      // and that was answered
 	started    bool      // and that was answered
 	cancelled  bool      // that was asked for
 	why        string    // and why
@@ -51,6 +52,7 @@ type workerState struct {
 	number    int
 	renew     bool
 	gone      int // with what status it is refused; 0: it is not
+	why       string
 	seq       int64
 	deltas    [2]int64
 	drained   bool
@@ -111,6 +113,8 @@ func (s *server) heed(ctx context.Context, x *exchange) *reply {
 		return s.hearMany(x)
 	case "completed":
 		return s.complete(x)
+	case "create":
+		return s.create(x, nil)
 	}
 	return refusal(http.StatusNotFound, v1.CodeNotFound)
 }
@@ -122,13 +126,19 @@ func (s *server) register(x *exchange) *reply {
 	var r v1.RegisterWorkerRequest
 	_ = json.Unmarshal(x.body, &r)
 	w := s.workers[s.registered[r.RegistrationID]]
-	if w == nil {
+	switch {
+	case w == nil && s.held:
+		return &reply{status: http.StatusConflict, body: v1.Error{
+			Error: v1.CodeWorkerHeldOffline, Message: "the case has it so", WorkerID: s.current, Remedy: "lubdub worker resume " + s.current,
+		}}
+	case w == nil:
+		s.names = append(s.names, r.Name)
 		w = &workerState{id: fmt.Sprintf("w%d", len(s.workers)+1), number: 1}
 		s.workers[w.id], s.registered[r.RegistrationID], s.current = w, w.id, w.id
 	}
 	return &reply{status: http.StatusCreated, body: v1.RegisterWorkerResponse{
 		WorkerID: w.id, MachineID: "m", WorkerToken: w.token(), TokenExpiresAt: v1.At(time.Now().Add(time.Hour)),
-		HeartbeatIntervalMs: s.Worker.IntervalMs, HeartbeatTimeoutMs: s.Worker.TimeoutMs,
+		HeartbeatIntervalMs: s.Worker.IntervalMs, HeartbeatTimeoutMs: s.Worker.TimeoutMs, ShouldDrain: s.drained,
 	}}
 }
 
@@ -140,7 +150,7 @@ func (s *server) opensWorker(w *workerState, token string) *reply {
 	case token != w.token() && token != fmt.Sprintf("worker-%s-%d", w.id, w.number-1):
 		return refusal(http.StatusUnauthorized, v1.CodeUnauthorized)
 	case w.gone != 0:
-		return refusal(w.gone, v1.CodeWorkerOffline)
+		return &reply{status: w.gone, body: v1.Error{Error: v1.CodeWorkerOffline, Message: "the case has it so", Reason: w.why}}
 	}
 	return nil
 }
@@ -159,7 +169,7 @@ func (s *server) beat(w *workerState, x *exchange) *reply {
 	_ = json.Unmarshal(x.body, &r)
 	s.count(w, &r)
 	a := v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: s.draining, CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{}, ServerTime: now(),
+		Accepted: true, ShouldDrain: s.draining || s.drained, CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{}, ServerTime: now(),
 		HeartbeatIntervalMs: s.Worker.IntervalMs, HeartbeatTimeoutMs: s.Worker.TimeoutMs,
 	}
 	if s.draining {
@@ -314,6 +324,40 @@ func (s *server) complete(x *exchange) *reply {
 	a := v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(t.request.Outcome), ServerTime: now()}
 	if t.WillRetry && t.request.Outcome == v1.OutcomeFailed {
 		a.WillRetry, a.NextAttempt = true, t.attempt+1
+	}
+	return ok(a)
+}
+
+// create makes creations; rule: how one of them is refused, nil: none is.
+func (s *server) create(x *exchange, rule *Rule) *reply {
+	var r v1.CreateTasksRequest
+	_ = json.Unmarshal(x.body, &r)
+	a := v1.CreateTasksResponse{Results: []json.RawMessage{}}
+	for _, item := range r.Tasks {
+		id, key := item.TaskID, item.IdempotencyKey
+		switch known := s.keys[id]; {
+		case key == "":
+			s.violate("the creation of task %s has no idempotency key", id)
+		case known != "" && known != key:
+			s.violate("the creation of task %s comes again under another idempotency key", id)
+		case s.created[id]:
+			s.violate("the creation of task %s was answered and comes again", id)
+		}
+		s.keys[id] = key
+		var result any = struct {
+			*v1.TaskEnvelope
+			Status int `json:"status"`
+		}{s.envelope(&task{id: id, attempt: 1, number: 1}), http.StatusCreated}
+		if rule != nil && rule.Task == id {
+			result = struct {
+				v1.Error
+				Status int `json:"status"`
+			}{v1.Error{Error: v1.CodeStoreUnavailable, Message: "the case has it so"}, rule.Status}
+		} else {
+			s.created[id] = true
+		}
+		text, _ := json.Marshal(result) // it is made of strings and numbers
+		a.Results = append(a.Results, text)
 	}
 	return ok(a)
 }

@@ -22,14 +22,24 @@ func (p *play) judge() (problems []string) {
 		wrong("the runner ended with %d, want %d", p.process.code, want.Exit)
 	}
 	exits := p.process.seen("exit", "", "")
-	if len(exits) != 1 {
+	if len(exits) == 0 && want.Abrupt {
+		exits = nil
+	} else if len(exits) != 1 {
 		wrong("%d exit events", len(exits))
 	} else if !slices.Equal(exits[0].Unfinished, want.Unfinished) && len(exits[0].Unfinished)+len(want.Unfinished) > 0 {
 		wrong("unfinished are %v, want %v", exits[0].Unfinished, want.Unfinished)
 	}
-	for _, e := range p.process.seen("error", "", "") {
-		wrong("the runner says: %s", e.Message)
+	failures := p.process.seen("error", "", "")
+	for _, e := range failures {
+		if want.Error == "" || !strings.Contains(e.Message, want.Error) {
+			wrong("the runner reports: %s", e.Message)
+		}
 	}
+	if want.Error != "" && len(failures) == 0 {
+		wrong("the runner reports no error, want one with %q", want.Error)
+	}
+	p.judgeCreated(wrong)
+	p.judgeLog(wrong)
 	for _, id := range slices.Sorted(maps.Keys(want.Tasks)) {
 		for _, problem := range p.judgeTask(p.tasks[id], want.Tasks[id]) {
 			wrong("task %s: %s", id, problem)
@@ -37,6 +47,42 @@ func (p *play) judge() (problems []string) {
 	}
 	p.judgeCalls(wrong)
 	return problems
+}
+
+func (p *play) judgeCreated(wrong func(string, ...any)) {
+	if p.Expect.Created == nil {
+		return
+	}
+	made := p.process.seen("created", "", "")
+	if len(made) != 1 {
+		wrong("%d created events", len(made))
+		return
+	}
+	if !slices.Equal(made[0].Tasks, p.Expect.Created) {
+		wrong("created are %v, want %v", made[0].Tasks, p.Expect.Created)
+	}
+	if made[0].Drawn > 0 {
+		wrong("the SDK wrote %d idempotency keys into the caller's objects", made[0].Drawn)
+	}
+}
+
+func (p *play) judgeLog(wrong func(string, ...any)) {
+	lines := strings.Split(strings.TrimSpace(p.process.errs.String()), "\n")
+	for _, want := range p.Expect.Log {
+		n := 0
+		for _, line := range lines {
+			has := func(text string) bool { return strings.Contains(strings.ToLower(line), strings.ToLower(text)) }
+			if !slices.ContainsFunc(want.Has, func(text string) bool { return !has(text) }) {
+				n++
+			}
+		}
+		if n != want.Times {
+			wrong("%d lines of the log have all of %q, want %d", n, want.Has, want.Times)
+		}
+	}
+	if most := p.Expect.LogMost; most > 0 && len(lines) > most {
+		wrong("the log has %d lines, want %d at most", len(lines), most)
+	}
 }
 
 func (p *play) judgeCalls(wrong func(string, ...any)) {
@@ -73,6 +119,9 @@ func (p *play) judgeCalls(wrong func(string, ...any)) {
 	}
 	if !together {
 		wrong("no request names %v together", want.Together)
+	}
+	if want.Names != nil && !slices.Equal(slices.Sorted(slices.Values(p.names)), want.Names) {
+		wrong("workers have registered as %v, want %v", p.names, want.Names)
 	}
 	if want.Workers != nil && len(p.workers) != *want.Workers {
 		wrong("%d workers have registered, want %d", len(p.workers), *want.Workers)

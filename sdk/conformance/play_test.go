@@ -32,7 +32,11 @@ func perform(c *Case, of sdkrunner.Runner, fault, dir string, limit time.Duratio
 	if err != nil {
 		return []string{err.Error()}
 	}
-	if p.process, err = start(of, order, func() {
+	var env []string
+	if c.With.Grace > 0 {
+		env = append(os.Environ(), fmt.Sprintf("TERMINATION_GRACE_PERIOD_SECONDS=%d", c.With.Grace))
+	}
+	if p.process, err = start(of, order, env, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.change()
@@ -74,6 +78,15 @@ func (p *play) order(fault string) (map[string]any, error) {
 	}
 	if p.With.Lease != "" {
 		o["lease"] = p.With.Lease
+	}
+	if p.With.Default {
+		o["default"] = true
+	}
+	if p.With.Workers > 0 {
+		o["workers"] = p.With.Workers
+	}
+	if p.Mode == "create" {
+		o["creations"] = p.Creations
 	}
 	for name, ms := range map[string]int64{
 		"softStopMs": p.With.SoftStopMs, "hardStopMs": p.With.HardStopMs, "taskTimeoutMs": p.With.TaskTimeoutMs, "watchdogMs": p.With.WatchdogMs,

@@ -23,6 +23,8 @@ type event struct {
 	Detail     string   `json:"detail"`
 	Message    string   `json:"message"`
 	Unfinished []string `json:"unfinished"`
+	Tasks      []string `json:"tasks"` // empty: it was not created
+	Drawn      int      `json:"drawn"`
 	raw        string
 	at         time.Time
 }
@@ -40,8 +42,9 @@ type process struct {
 }
 
 // start starts a runner; notify is called after each of its events and after its end.
-func start(of sdkrunner.Runner, order any, notify func()) (*process, error) {
+func start(of sdkrunner.Runner, order any, env []string, notify func()) (*process, error) {
 	p := &process{cmd: exec.Command(of.Command), ended: make(chan struct{})}
+	p.cmd.Env = env
 	p.cmd.Dir = filepath.Dir(of.Command)
 	p.cmd.Stderr = &p.errs
 	var err error

@@ -47,6 +47,11 @@ func (p *play) do(d Deed) error {
 		p.workers[p.current].gone = http.StatusNotFound
 	case d.Offline:
 		p.workers[p.current].gone = http.StatusGone
+	case d.Hold:
+		p.workers[p.current].gone, p.workers[p.current].why = http.StatusGone, "FORCED_OFFLINE"
+		p.held = true
+	case d.Resume:
+		p.drained = false
 	case d.Drain:
 		p.draining = true
 	case d.Interval > 0:

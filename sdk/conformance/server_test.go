@@ -64,6 +64,11 @@ type server struct {
 	control    int // the number of the control token
 	interval   int64
 	draining   bool
+	drained    bool              // its machine is: it registers, and waits
+	held       bool              // it may not register
+	names      []string          // of registrations
+	keys       map[string]string // idempotency keys of creations, by task
+	created    map[string]bool   // and whether that was answered
 	counted    struct{ completed, failed int64 }
 }
 
@@ -74,7 +79,8 @@ func newServer(c *Case) (*server, error) {
 	}
 	s := &server{
 		Case: c, contract: contract, changed: make(chan struct{}), tasks: map[string]*task{}, workers: map[string]*workerState{},
-		registered: map[string]string{}, claims: map[string][]string{}, control: 1,
+		registered: map[string]string{}, claims: map[string][]string{}, control: 1, drained: c.With.Drained,
+		keys: map[string]string{}, created: map[string]bool{},
 	}
 	for _, rule := range c.Answers {
 		s.rules = append(s.rules, &rule)
@@ -200,7 +206,14 @@ func (s *server) respond(ctx context.Context, x *exchange) *reply {
 			}
 			return ok(a)
 		}
-		return &reply{rule.Status, v1.Error{Error: code, Message: "the case has it so"}, rule.RetryAfter}
+		if x.call == "create" && rule.Task != "" { // one creation of many
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.create(x, rule)
+		}
+		return &reply{rule.Status, v1.Error{
+			Error: code, Message: "the case has it so", Reason: rule.Reason, Remedy: rule.Remedy,
+		}, rule.RetryAfter}
 	}
 	return s.heed(ctx, x)
 }
@@ -269,6 +282,8 @@ func read(r *http.Request, body []byte) *exchange {
 		x.names = []string{x.task}
 	case "queues":
 		x.call = at(3)
+	case "tasks:batch":
+		x.call = "create"
 	default:
 		x.call = at(1)
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 )
 
 func parse(text []byte) map[string]any {
@@ -292,4 +294,112 @@ func alwaysLists(c *call) (*reply, error) {
 		c.in["tasks"] = []any{}
 	}
 	return c.send()
+}
+
+// noReason does not see why a worker is offline.
+func noReason(c *call) (*reply, error) {
+	a, err := c.send()
+	if err == nil && a.status == http.StatusGone {
+		delete(a.out, "reason")
+	}
+	return a, err
+}
+
+// neverRefused takes the refusal of a registration for an outage.
+func neverRefused(c *call) (*reply, error) {
+	a, err := c.send()
+	if err == nil && c.kind == "workers" && a.status == http.StatusConflict {
+		a.status, a.out["error"] = http.StatusServiceUnavailable, "store_unavailable"
+	}
+	return a, err
+}
+
+func forgetsDrained(c *call) (*reply, error) {
+	a, err := c.send()
+	if err == nil && c.kind == "workers" {
+		delete(a.out, "shouldDrain")
+	}
+	return a, err
+}
+
+// failsTheRest completes what the worker holds when it deregisters, instead of giving it back.
+func failsTheRest(c *call) (*reply, error) {
+	c.mu.Lock()
+	if _, lists := c.in["tasks"]; lists && c.kind == "heartbeat" {
+		c.listed = list(c.in, "tasks")
+	}
+	listed := c.listed
+	c.mu.Unlock()
+	for _, item := range listed {
+		if c.kind != "deregister" {
+			break
+		}
+		failed := c.req.Clone(c.req.Context())
+		failed.URL.Path = fmt.Sprintf("/v1/tasks/%v/completed", item["taskId"])
+		_, _ = c.exchange(failed, write(map[string]any{
+			"attempt": item["attempt"], "outcome": "FAILED", "error": map[string]any{"category": "INFRASTRUCTURE", "message": "worker stopped"},
+		}))
+	}
+	return c.send()
+}
+
+// typesOnly claims the types of the handlers, and no tasks without a type.
+func typesOnly(c *call) (*reply, error) {
+	if c.kind == "claim" {
+		c.in["types"] = []any{"job"}
+	}
+	return c.send()
+}
+
+// noItemRetry takes each refusal of a creation among many for final.
+func noItemRetry(c *call) (*reply, error) {
+	a, err := c.send()
+	if err == nil && c.kind == "tasks:batch" {
+		for _, item := range list(a.out, "results") {
+			if item["status"] == float64(http.StatusServiceUnavailable) {
+				item["status"], item["error"] = http.StatusBadRequest, "invalid_request"
+			}
+		}
+	}
+	return a, err
+}
+
+func oneName(c *call) (*reply, error) {
+	if c.kind == "workers" {
+		c.in["name"] = "conformance"
+	}
+	return c.send()
+}
+
+// lateToList lists what was claimed only once it has started, and starts nothing while a handler keeps a core busy.
+func lateToList(c *call) (*reply, error) {
+	parts := strings.Split(c.req.URL.Path, "/")
+	id := parts[len(parts)-2]
+	for c.kind == "started" && c.busy.Load() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.mu.Lock()
+	if c.kind == "started" {
+		c.started[id] = true
+	}
+	var rest []any
+	for _, item := range list(c.in, "tasks") {
+		if started, _ := item["taskId"].(string); c.started[started] {
+			rest = append(rest, item)
+		}
+	}
+	if _, lists := c.in["tasks"]; lists && c.kind == "heartbeat" {
+		c.in["tasks"] = append([]any{}, rest...)
+	}
+	c.mu.Unlock()
+	return c.send()
+}
+
+// noisy logs each request that is not answered.
+func noisy(c *call) (*reply, error) {
+	a, err := c.send()
+	if err != nil {
+		slog.Warn("No answer from Lubdub", "error", err)
+	}
+	return a, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type faults struct {
 	tokens   map[string]string // the first of its kind
 	interval float64           // the first that was told
 	stopping bool
+	started  map[string]bool  // tasks
+	listed   []map[string]any // by the newest beat of a worker
 }
 
 // call is one exchange as a fault sees it.
@@ -44,7 +47,7 @@ type reply struct {
 // fault makes an exchange.
 type fault func(*call) (*reply, error)
 
-// known are the faults of transport; strict, patient, one-address and other-authority are of how the SDK is set up.
+// known are the faults of transport; those without a function are of how the SDK is set up.
 var known = map[string]fault{
 	"no-deregister":           without("deregister"),
 	"never-completes":         without("completed"),
@@ -69,6 +72,17 @@ var known = map[string]fault{
 	"one-category":            oneCategory,
 	"one-by-one":              oneByOne,
 	"always-lists":            alwaysLists,
+	"no-reason":               noReason,
+	"never-refused":           neverRefused,
+	"forgets-drained":         forgetsDrained,
+	"fails-the-rest":          failsTheRest,
+	"types-only":              typesOnly,
+	"no-item-retry":           noItemRetry,
+	"one-name":                oneName,
+	"late-to-list":            lateToList,
+	"noisy":                   noisy,
+	"silent":                  nil, // main discards its log
+	"no-grace":                nil,
 	"strict":                  nil,
 	"patient":                 nil,
 	"one-address":             nil,
@@ -84,8 +98,10 @@ func newFaults(o *order) (*faults, error) {
 		o.Lease = o.Break
 	case "one-address":
 		o.URLs = o.URLs[:1]
+	case "no-grace":
+		_ = os.Unsetenv("TERMINATION_GRACE_PERIOD_SECONDS")
 	}
-	return &faults{name: o.Break, plain: http.DefaultTransport, tokens: map[string]string{}}, nil
+	return &faults{name: o.Break, plain: http.DefaultTransport, tokens: map[string]string{}, started: map[string]bool{}}, nil
 }
 
 // spinning says whether a handler keeps a core busy. A nil faults has none to tell.

@@ -4,12 +4,14 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,23 +23,26 @@ import (
 
 // order is the first line that the harness writes.
 type order struct {
-	Mode          string             `json:"mode"`
-	URLs          []string           `json:"urls"`
-	Token         string             `json:"token"`
-	TokenFile     string             `json:"tokenFile"`
-	CAFile        string             `json:"caFile"`
-	Lease         string             `json:"lease"`
-	Queue         string             `json:"queue"`
-	Types         []string           `json:"types"`
-	Name          string             `json:"name"`
-	Concurrency   int                `json:"concurrency"`
-	SoftStopMs    *int64             `json:"softStopMs"`
-	HardStopMs    *int64             `json:"hardStopMs"`
-	TaskTimeoutMs *int64             `json:"taskTimeoutMs"`
-	WatchdogMs    *int64             `json:"watchdogMs"`
-	Handlers      map[string][]step  `json:"handlers"`
-	Envelopes     []*v1.TaskEnvelope `json:"envelopes"`
-	Break         string             `json:"break"`
+	Mode          string               `json:"mode"`
+	URLs          []string             `json:"urls"`
+	Token         string               `json:"token"`
+	TokenFile     string               `json:"tokenFile"`
+	CAFile        string               `json:"caFile"`
+	Lease         string               `json:"lease"`
+	Queue         string               `json:"queue"`
+	Types         []string             `json:"types"`
+	Name          string               `json:"name"`
+	Concurrency   int                  `json:"concurrency"`
+	SoftStopMs    *int64               `json:"softStopMs"`
+	HardStopMs    *int64               `json:"hardStopMs"`
+	TaskTimeoutMs *int64               `json:"taskTimeoutMs"`
+	WatchdogMs    *int64               `json:"watchdogMs"`
+	Handlers      map[string][]step    `json:"handlers"`
+	Default       bool                 `json:"default"`
+	Workers       int                  `json:"workers"`
+	Envelopes     []*v1.TaskEnvelope   `json:"envelopes"`
+	Creations     []v1.CreateTasksItem `json:"creations"`
+	Break         string               `json:"break"`
 }
 
 // deed is a further line.
@@ -58,7 +63,6 @@ type runner struct {
 }
 
 func main() {
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	r := &runner{gates: map[string]chan struct{}{}, out: json.NewEncoder(os.Stdout)}
@@ -69,6 +73,9 @@ func main() {
 	if err := json.Unmarshal(lines.Bytes(), &r.order); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
+	}
+	if r.Break == "silent" {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
 	closing := make(chan struct{})
 	go r.heed(lines, closing)
@@ -130,16 +137,47 @@ func (r *runner) run(closing <-chan struct{}) (unfinished []string, err error) {
 		return unfinished, err
 	}
 	defer r.client.Close()
-	if r.Mode == "track" {
+	switch r.Mode {
+	case "track":
 		r.trackAll()
 		return unfinished, nil
+	case "create":
+		return unfinished, r.create()
 	}
-	err = r.work(closing)
-	var left *worker.Unfinished
-	if errors.As(err, &left) {
-		return left.TaskIDs, nil
+	ends := make(chan error)
+	for range max(1, r.Workers) {
+		go func() { ends <- r.work(closing) }()
 	}
+	for range max(1, r.Workers) {
+		var left *worker.Unfinished
+		if end := <-ends; errors.As(end, &left) {
+			unfinished = append(unfinished, left.TaskIDs...)
+		} else if end != nil {
+			err = end
+		}
+	}
+	slices.Sort(unfinished)
 	return unfinished, err
+}
+
+// create makes all creations with one call, and reports what became of them and of the caller's objects.
+func (r *runner) create() error {
+	count := func() (n int) {
+		for _, item := range r.Creations {
+			if item.IdempotencyKey != "" {
+				n++
+			}
+		}
+		return n
+	}
+	given := count()
+	results, err := r.client.CreateTasks(context.Background(), r.Creations)
+	e := event{Event: "created", Drawn: count() - given, Tasks: []string{}}
+	for _, one := range results {
+		e.Tasks = append(e.Tasks, one.TaskID())
+	}
+	r.tell(e)
+	return err
 }
 
 func (r *runner) work(closing <-chan struct{}) error {
@@ -159,6 +197,9 @@ func (r *runner) work(closing <-chan struct{}) error {
 	}
 	for _, t := range r.Types {
 		w.Handle(t, r.handle)
+	}
+	if r.Default {
+		w.HandleDefault(r.handle)
 	}
 	go func() {
 		<-closing
@@ -187,6 +228,8 @@ type event struct {
 	From         int64        `json:"from,omitempty"`
 	Until        int64        `json:"until,omitempty"`
 	Unfinished   *[]string    `json:"unfinished,omitempty"`
+	Tasks        []string     `json:"tasks,omitempty"`
+	Drawn        int          `json:"drawn,omitempty"`
 }
 
 func (r *runner) tell(e event) {

@@ -25,6 +25,7 @@ const (
 	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key came with another body before
 	CodeAttemptMismatch     = "attempt_mismatch"       // 409: ExpectedAttempt and ReceivedAttempt are set
 	CodeTaskAlreadyTerminal = "task_already_terminal"  // 409: State is set
+	CodeWorkerHeldOffline   = "worker_held_offline"    // 409: an operator took it offline; Remedy says how to undo that
 	CodeWorkerDraining      = "worker_draining"        // 409: it gets no new tasks
 	CodeNoFreshWorkers      = "no_fresh_workers"       // 409: a selection's freshness filter took the last; Considered and Rejected are set
 	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: a filter before that did
@@ -64,6 +65,12 @@ type Error struct {
 	Considered *int `json:"considered,omitempty"`
 	// Rejected is how many of them each filter removed.
 	Rejected *Rejected `json:"rejected,omitempty"`
+	// WorkerID is the worker that an operator has taken offline.
+	WorkerID string `json:"workerId,omitempty"`
+	// MachineID is the machine that an operator has taken offline.
+	MachineID string `json:"machineId,omitempty"`
+	// Remedy is the command that undoes what the call was refused for.
+	Remedy string `json:"remedy,omitempty"`
 	// RequestID is given with a 500 only; every answer has it in its X-Request-Id header.
 	RequestID string `json:"requestId,omitempty"`
 }

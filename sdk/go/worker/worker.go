@@ -25,6 +25,7 @@ type Worker struct {
 	set      *settings
 	clock    clock.Clock
 	handlers map[string]Handler
+	fallback Handler // of tasks without a type; nil: none
 	wraps    []Middleware
 	wrong    []error
 	claims   []string // the types that are claimed, once it runs
@@ -118,6 +119,17 @@ func (w *Worker) Handle(taskType string, h Handler) {
 		w.wrong = append(w.wrong, fmt.Errorf("worker: there are two handlers for %q; keep one", taskType))
 	}
 	w.handlers[taskType] = h
+}
+
+// HandleDefault says what does the tasks that have no type. Without it they fail, as CONFIGURATION.
+func (w *Worker) HandleDefault(h Handler) {
+	switch {
+	case h == nil:
+		w.wrong = append(w.wrong, errors.New("worker: the default handler is nil"))
+	case w.fallback != nil:
+		w.wrong = append(w.wrong, errors.New("worker: there are two default handlers; keep one"))
+	}
+	w.fallback = h
 }
 
 // Use wraps all handlers, the first outermost.
