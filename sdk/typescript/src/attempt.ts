@@ -4,7 +4,7 @@ import { type Call, seg } from './call.js';
 import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
 import type { Endpoints } from './endpoints.js';
-import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, StoppedError } from './ends.js';
+import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
 import { completionOf, cutMessage, Failure, saysStopped, taskErrorOf } from './failure.js';
 import type { AttemptEars, Hub } from './heart/hub.js';
@@ -217,6 +217,26 @@ export class Attempt {
   /** @internal Ends the signal for a reason that is not the server's; the attempt is still ours. */
   interrupt(reason: Error): void {
     this.#over.abort(reason);
+  }
+
+  /** @internal Sends nothing more about the attempt, which stays in its worker's inventory. */
+  giveBack(): void {
+    if (this.#phase === 'ending' || this.#phase === 'over') return;
+    if (this.#said && this.#phase === 'running') this.#pass();
+    this.#hub.giveBack(this.#key);
+    this.#givingUp.abort(new EndedError());
+    this.#finish();
+  }
+
+  /** @internal The attempt is not ours any more, since an operator took its worker offline. */
+  lose(reason: string): void {
+    this.#givingUp.abort(new EndedError());
+    this.#close(new Lost('', reason));
+  }
+
+  /** @internal Whether no server has ended the attempt. */
+  get isOurs(): boolean {
+    return this.#end === undefined;
   }
 
   /** @internal Whether the attempt was cancelled. */

@@ -36,6 +36,7 @@ export type ErrorCode =
   | 'webhook_managed'
   | 'webhook_disabled'
   | 'worker_offline'
+  | 'worker_held_offline'
   | 'task_expired'
   | 'body_too_large'
   | 'unsupported_media_type'
@@ -135,6 +136,11 @@ export function errorOf(copy: ErrorCopy): Error {
 /** Whether an error says that a worker is not known any more, or not as one that may act: it must register again. */
 export function isGone(error: unknown): boolean {
   return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
+}
+
+/** Whether an error says that an operator took the worker offline, for as long as it is not resumed. */
+export function isHeld(error: unknown): boolean {
+  return hasCode(error, 'worker_offline') && error.fields.reason === 'FORCED_OFFLINE';
 }
 
 /** Whether an error is a refusal with one of these codes. */

@@ -1,9 +1,10 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
-import { ApiError, copyOf, isGone, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
-import { completionOf } from '../failure.js';
+import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
+import { completionOf, textOf } from '../failure.js';
 import { sendCompletion } from '../persist.js';
+import type { Outage } from '../outage.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
 import type { TaskError } from '../types.js';
 import { claimUntilAnswered } from './claim.js';
@@ -33,6 +34,7 @@ interface Entry {
 export class Crew {
   readonly #caller: Caller;
   readonly #emit: Emit;
+  readonly #outage: Outage;
   readonly #onReport: () => void;
   readonly #number: number;
   readonly #entries = new Map<string, Entry>();
@@ -56,7 +58,8 @@ export class Crew {
   #claim: AbortController | undefined; // a claim is under way
 
   /** onReport is called when an attempt is completed from here, since its handler has not ended in time. */
-  constructor(caller: Caller, number: number, emit: Emit, onReport: () => void) {
+  constructor(caller: Caller, number: number, emit: Emit, outage: Outage, onReport: () => void) {
+    this.#outage = outage;
     this.#caller = caller;
     this.#number = number;
     this.#emit = emit;
@@ -87,9 +90,17 @@ export class Crew {
   async claim(order: ClaimOrder): Promise<Claimed> {
     const ended = (this.#claim = new AbortController());
     if (this.#over) return {};
-    const claimed = await claimUntilAnswered(this.#caller, order, () => this.#session, ended.signal, this.#emit);
+    const claimed = await claimUntilAnswered(this.#caller, order, () => this.#session, ended.signal, this.#emit, this.#outage);
+    if (claimed.failure && isHeld(errorOf(claimed.failure))) this.#hold();
     for (const { taskId, attempt } of claimed.tasks ?? []) this.list(`${taskId}/${attempt}`, taskId, attempt);
     return claimed;
+  }
+
+  /** Nothing more is sent: an operator holds the worker offline. */
+  #hold(): void {
+    this.#session = undefined;
+    for (const { held } of this.#entries.values()) if (held) held.ended = true;
+    this.#entries.clear();
   }
 
   /** Gives up the claim that is under way. */
@@ -121,11 +132,20 @@ export class Crew {
 
   /** Ends the beats, once none is under way. */
   async leave(): Promise<void> {
+    await this.#deliver();
     this.#over = true;
+    this.#outage.gone(this);
     this.unclaim();
     this.#leaving.abort(new UnansweredError('POST completed', 'the worker has left', false));
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
+  }
+
+  /** Sends progress that no beat has brought yet: the next attempt is given it. */
+  async #deliver(): Promise<void> {
+    await this.#free.until(() => !this.#beating);
+    const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unsaid);
+    if (isUnsaid && this.#session && this.#failures === 0) await this.#beat(this.#session, read(this.#caller.set.clock));
   }
 
   /** Says that the worker drains. */
@@ -235,6 +255,7 @@ export class Crew {
         method: 'POST', path: `/v1/workers/${seg(session.workerId)}/heartbeat`, token: session.token, body: this.#write(isInventory),
         tries: 1, limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
       });
+      this.#outage.answered(this);
       if (this.#session === session) this.#heed(session, isObject(answer) ? answer : {}, sent, left, isInventory);
       if (!isInventory) await this.#beatAlone(session, left);
     } catch (error) {
@@ -265,8 +286,8 @@ export class Crew {
         left.push(...taken.left);
         if (taken.pause > 0) this.#until = Math.max(this.#until, clock.now() + taken.pause);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        this.#emit({ is: 'log', level: 'warn', message: 'Beats were not answered', fields: { attempts: batch.length, error: why } });
+        if (mayRetry(error)) this.#outage.failed(this, 'a heartbeat', error);
+        else this.#emit({ is: 'log', level: 'warn', message: 'Heartbeats were not accepted', fields: { error: textOf(error) } });
         this.#until = Math.max(this.#until, clock.now() + retryAfterOf(error) + backoff(this.#failures, session.intervalMs / 4));
       }
     }
@@ -277,10 +298,12 @@ export class Crew {
     const { workerId } = session;
     const why = error instanceof Error ? error.message : String(error);
     if (error instanceof ApiError) this.#emit({ is: 'refused', code: error.code });
-    this.#emit({ is: 'log', level: 'warn', message: 'A heartbeat was not accepted', fields: { workerId, error: why } });
+    if (mayRetry(error)) this.#outage.failed(this, 'a heartbeat', error);
+    else this.#emit({ is: 'log', level: 'warn', message: 'A heartbeat was not accepted', fields: { workerId, error: why } });
     if (isGone(error)) {
       this.#session = undefined;
-      this.#emit({ is: 'gone', crew: this.#number, workerId, why });
+      if (isHeld(error)) this.#hold();
+      this.#emit({ is: 'gone', crew: this.#number, workerId, why, forced: isHeld(error) });
       return;
     }
     this.#until = this.#caller.set.clock.now() + retryAfterOf(error) + backoff(this.#failures++, session.intervalMs / 4);

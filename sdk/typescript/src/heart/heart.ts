@@ -1,6 +1,7 @@
 import type { Caller } from '../call.js';
 import type { Timer } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
+import { Outage } from '../outage.js';
 import { Batch } from './batch.js';
 import { Crew } from './crew.js';
 import { Held } from './held.js';
@@ -13,11 +14,14 @@ export interface Process {
   /** Calls heard at every SIGTERM and SIGINT, until the returned function is called. */
   onSignal(heard: () => void): () => void;
   /** Ends the process. */
-  end(why: string, taskIds: string[]): void;
+  end(code: number, why: string, taskIds: string[]): void;
 }
 
 /** How long the program has to honour a signal, or to answer at the hard stop, in ms. */
 const prompt = 1000;
+
+/** How many hard stops a handler that has exceeded its time may go on blocking the event loop. */
+const patience = 4;
 
 /** A worker, and when it stops. */
 interface Member {
@@ -33,6 +37,7 @@ export class Heart {
   readonly #batches = new Map<string, Batch>(); // by where the callbacks go
   readonly #crews = new Map<number, Member>();
   readonly #watch: Watch;
+  readonly #outage: Outage;
   readonly #process: Process | undefined;
   #unhear: (() => void) | undefined; // no signals any more
   #ending = false;
@@ -41,6 +46,7 @@ export class Heart {
 
   constructor(caller: Caller, emit: Emit, process?: Process) {
     this.#process = process;
+    this.#outage = new Outage(caller.set.clock, (level, message, fields) => emit({ is: 'log', level, message, fields }));
     this.#watch = new Watch(caller.set.clock, emit);
     this.#caller = caller;
     this.#emit = emit;
@@ -80,6 +86,11 @@ export class Heart {
         return this.#crews.get(order.crew)?.crew.end(order.key, order.isOver);
       case 'progress':
         return this.#held.get(order.key)?.held?.say(order.said, this.#caller.set.clock.now());
+      case 'giveBack': {
+        const held = this.#held.get(order.key)?.held;
+        if (held) held.limited = false;
+        return;
+      }
       case 'release':
         return void this.#release(order);
       case 'session':
@@ -148,7 +159,7 @@ export class Heart {
   #batch(urls: string[]): Batch {
     const name = urls.join(' ');
     let batch = this.#batches.get(name);
-    if (!batch) this.#batches.set(name, (batch = new Batch(this.#caller, new Endpoints(urls), this.#emit)));
+    if (!batch) this.#batches.set(name, (batch = new Batch(this.#caller, new Endpoints(urls), this.#emit, this.#outage)));
     return batch;
   }
 
@@ -159,7 +170,7 @@ export class Heart {
   #member(number: number): Member {
     let member = this.#crews.get(number);
     if (!member) {
-      const crew = new Crew(this.#caller, number, this.#emit, () => this.#reporting(number));
+      const crew = new Crew(this.#caller, number, this.#emit, this.#outage, () => this.#reporting(number));
       this.#crews.set(number, (member = { crew }));
     }
     return member;
@@ -200,19 +211,24 @@ export class Heart {
 
   /** An attempt is reported as TIMEOUT, which may be since its handler blocks the event loop. */
   #reporting(number: number): void {
-    this.#endIfBlocked(this.#crews.get(number)?.stops?.hardStopMs ?? 0, 'a task has exceeded its time');
+    this.#endIfBlocked(patience * (this.#crews.get(number)?.stops?.hardStopMs ?? 0), 'a task has exceeded its time');
   }
 
   /** Gives back what is held and ends the process, unless the event loop comes round within ms milliseconds. */
   #endIfBlocked(ms: number, why: string): void {
     if (!this.#process) return;
-    this.#watch.ask(ms, () => void this.#end(why));
+    this.#watch.ask(ms, () => void this.#end(why, this.#isStopping));
   }
 
-  async #end(why: string): Promise<void> {
+  get #isStopping(): boolean {
+    return [...this.#crews.values()].every(({ stopping }) => stopping !== undefined);
+  }
+
+  /** Gives back what is held and ends the process; with 0 where it was to stop and nothing is given back, as after every other stop. */
+  async #end(why: string, isStop: boolean): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
-    const given = await Promise.all([...this.#crews.values()].map(({ crew }) => crew.quit()));
-    this.#process!.end(`${why}, and the event loop is blocked`, given.flat());
+    const given = (await Promise.all([...this.#crews.values()].map(({ crew }) => crew.quit()))).flat();
+    this.#process!.end(isStop && given.length === 0 ? 0 : 1, `${why}, and the event loop is blocked`, given);
   }
 }

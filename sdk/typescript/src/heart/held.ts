@@ -16,6 +16,7 @@ export class Held {
   token: string;
   ended = false; // it is not ours any more, or released
   warned = false; // of a refusal that ends nothing
+  limited = true; // by the limits of the work
   reporting = false; // it is completed from here
   expires: Expiry | undefined; // the token
   #asked = false; // for its end
@@ -99,8 +100,8 @@ export class Held {
 
   /** Tells the handler when its time is over. How long until then, or the error to report where the handler has had its grace. */
   lookAtLimits(now: number): number | TaskError {
-    const { hold: { key, limits }, ended, reporting } = this;
-    if (!limits || ended || reporting) return Infinity;
+    const { hold: { key, limits }, ended, limited, reporting } = this;
+    if (!limits || ended || !limited || reporting) return Infinity;
     const { since, taskTimeoutMs, graceMs, watchdogMs } = limits;
     let wait = Infinity;
     if (watchdogMs > 0) {

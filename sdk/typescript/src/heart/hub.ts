@@ -83,6 +83,11 @@ export class Hub {
     if (!this.#closed) this.#tell({ do: 'ending', key, crew, isOver: true });
   }
 
+  /** Leaves an attempt in its worker's inventory until that leaves. */
+  giveBack(key: string): void {
+    if (!this.#closed && this.#attempts.has(key)) this.#tell({ do: 'giveBack', key });
+  }
+
   /**
    * Has nothing more sent for an attempt; what no server has acknowledged of its progress is returned. reported: it is completed where
    * the beats come from, and is to be released again when that is over.
@@ -132,6 +137,7 @@ export class Hub {
   async leave(crew: number): Promise<void> {
     if (!this.#closed && (this.#heart || this.#port)) await this.#ask({ do: 'leave', crew });
     this.#crews.delete(crew);
+    for (const [key, { order }] of this.#attempts) if (order && 'crew' in order && order.crew === crew) this.#attempts.delete(key);
     this.#mind();
   }
 

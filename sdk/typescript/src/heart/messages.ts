@@ -83,6 +83,7 @@ export type Order =
   | { do: 'unclaim'; crew: number }
   | { do: 'progress'; key: string; said: Said }
   | { do: 'ending'; key: string; crew: number; isOver: boolean } // its completion is sent from now on, or is settled
+  | { do: 'giveBack'; key: string } // it stays in the inventory, and nothing limits it
   | { do: 'release'; key: string; ticket: number; said?: Said }
   | { do: 'session'; crew: number; session: Session }
   | { do: 'work'; crew: number; work: Work }
@@ -103,7 +104,7 @@ export type News =
   | { is: 'stopping'; crew: number; at: number } // a signal was received
   | { is: 'done'; ticket: number; said?: Said; port?: number; error?: string; claimed?: Claimed; reported?: boolean } // said: what no server has acknowledged
   | { is: 'answered'; crew: number; workerId: string; session: Session; shouldDrain: boolean; drainDeadline?: string }
-  | { is: 'gone'; crew: number; workerId: string; why: string }
+  | { is: 'gone'; crew: number; workerId: string; why: string; forced: boolean }
   | { is: 'beat'; result: 'ok' | 'refused' | 'unanswered'; attempts: number; tookMs: number; left: number[] }
   | { is: 'claimed'; result: 'ok' | 'refused' | 'unanswered'; tasks: number }
   | { is: 'refused'; code: string }

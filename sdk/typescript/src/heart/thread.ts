@@ -47,19 +47,19 @@ function onSignal(heard: () => void): () => void {
   };
 }
 
-/** Ends the process: with exit code 1 where the code that blocks the main thread can be interrupted, otherwise by SIGKILL. */
-function end(why: string, taskIds: string[]): void {
+/** Ends the process: with an exit code where the code that blocks the main thread can be interrupted, otherwise by SIGKILL. */
+function end(code: number, why: string, taskIds: string[]): void {
   const given = taskIds.length > 0 ? `; ${taskIds.length} tasks were not finished and were given back: ${taskIds.join(', ')}` : '';
   writeSync(2, `lubdub: ${why}: the process ends${given}\n`);
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1000);
-  void exit().catch(() => {});
+  void exit(code).catch(() => {});
 }
 
-async function exit(): Promise<void> {
+async function exit(code: number): Promise<void> {
   const { Session } = await import('node:inspector');
   const session = new Session();
   session.connectToMainThread();
-  session.post('Runtime.evaluate', { expression: 'process.exit(1)' });
+  session.post('Runtime.evaluate', { expression: `process.exit(${code})` });
 }
 
 const { port, travel } = workerData as { port: MessagePort; travel: Travel };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { maxPause } from '../call.js';
 import { backoff, type Clock, sleep } from '../clock.js';
-import { errorOf, hasCode } from '../errors.js';
+import { errorOf, hasCode, isHeld } from '../errors.js';
 import { textOf } from '../failure.js';
 import type { Claimed, ClaimOrder, Session } from '../heart/messages.js';
 import type { TaskEnvelope } from '../types.js';
@@ -16,7 +16,6 @@ export const maxClaim = 100;
 export interface Desk {
   clock: Clock;
   queue: string;
-  types: string[];
   stopping: AbortSignal;
   session(): Session | undefined;
   /** Waits for free places and takes them; 0: nothing is to be claimed any more. */
@@ -27,6 +26,8 @@ export interface Desk {
   accept(tasks: TaskEnvelope[]): void;
   /** Registers anew; false: the worker is to stop. */
   comeBack(workerId: string, why: string): Promise<boolean>;
+  /** An operator holds the worker offline. */
+  hold(workerId: string): undefined;
   /** The server drains the worker. */
   drain(): void;
   /** Claims are refused for good. */
@@ -61,9 +62,9 @@ async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Claims until that is answered, under one id; undefined: there will be no more. */
+/** Claims until that is answered, under one id; undefined: there will be no more. It names no types, or tasks without one would be left out. */
 async function claim(desk: Desk, places: number, signal: AbortSignal): Promise<TaskEnvelope[] | undefined> {
-  const request = { types: desk.types, max: places, waitMs: claimWait, claimId: randomUUID() };
+  const request = { max: places, waitMs: claimWait, claimId: randomUUID() };
   for (;;) {
     const session = desk.session();
     if (!session || signal.aborted) return undefined;
@@ -71,8 +72,9 @@ async function claim(desk: Desk, places: number, signal: AbortSignal): Promise<T
     if (!claimed) continue; // the thread that beats has died, and may have claimed
     const { tasks, gone, failure } = claimed;
     if (tasks) return tasks;
-    if (gone !== undefined) return !signal.aborted && (await desk.comeBack(session.workerId, gone)) ? [] : undefined;
     const error = failure && errorOf(failure);
+    if (isHeld(error)) return desk.hold(session.workerId);
+    if (gone !== undefined) return !signal.aborted && (await desk.comeBack(session.workerId, gone)) ? [] : undefined;
     if (hasCode(error, 'worker_draining')) desk.drain();
     else if (error) desk.give(new Error(`lubdub: the worker's claims are refused: ${error.message}`, { cause: error }));
     return undefined;
