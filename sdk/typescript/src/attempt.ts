@@ -4,12 +4,13 @@ import { type Call, seg } from './call.js';
 import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
 import type { Endpoints } from './endpoints.js';
-import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, StoppedError } from './ends.js';
-import { ApiError, ClosedError, mayRetry, UsageError } from './errors.js';
+import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
+import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
 import { completionOf, cutMessage, Failure, saysStopped, taskErrorOf } from './failure.js';
 import type { AttemptEars, Hub } from './heart/hub.js';
-import type { Said } from './heart/messages.js';
-import { type Expiry, persist } from './persist.js';
+import type { Limits, Said } from './heart/messages.js';
+import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
+import { Stuck, TaskTimeout } from './worker/ends.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
 
 export interface TrackOptions {
@@ -25,6 +26,10 @@ export interface Holder {
   workerId(): string;
   token(): string;
   timeoutMs(): number;
+  /** How long the work may take. */
+  limits: { taskTimeoutMs: number; watchdogMs: number };
+  /** The attempt is reported as TIMEOUT, since its handler has not ended in time. */
+  onReport(outcome: Promise<CompletedResponse>): void;
   /** Ends all that is sent about what it holds. */
   over: AbortSignal;
 }
@@ -68,6 +73,8 @@ export class Attempt {
   #passed = -Infinity; // when something was
   #passing = false; // something will be
   #timers = new Set<{ cancel(): void }>();
+  #report: Promise<CompletedResponse> | undefined;
+  #onReported: { resolve(answer: CompletedResponse): void; reject(error: Error): void } | undefined;
   readonly #givingUp = new AbortController(); // nobody waits for the start any more
 
   /** @internal */
@@ -167,17 +174,25 @@ export class Attempt {
       await this.started;
       this.#throwIfOver();
     }
-    this.#phase = 'ending';
     if (this.#holder) this.#hub.ending(this.#key, this.#holder.crew);
     try {
-      const answer = await this.#send(body, options.signal);
-      this.#client.metrics.completed?.(request.outcome);
-      return answer;
+      return await this.#await(this.#send(body, options.signal), request.outcome);
+    } finally {
+      if (this.#holder) this.#hub.settled(this.#key, this.#holder.crew);
+    }
+  }
+
+  /** Waits for the answer to a completion, with which the attempt is over. */
+  async #await(answer: Promise<CompletedResponse>, outcome: CompletedRequest['outcome'] = 'FAILED'): Promise<CompletedResponse> {
+    this.#phase = 'ending';
+    try {
+      const answered = await answer;
+      this.#client.metrics.completed?.(outcome);
+      return answered;
     } catch (error) {
       if (error instanceof ApiError) this.#client.metrics.refused?.(error.code);
       throw endOfError(error) ?? error;
     } finally {
-      if (this.#holder) this.#hub.settled(this.#key, this.#holder.crew);
       this.#finish();
     }
   }
@@ -202,6 +217,26 @@ export class Attempt {
   /** @internal Ends the signal for a reason that is not the server's; the attempt is still ours. */
   interrupt(reason: Error): void {
     this.#over.abort(reason);
+  }
+
+  /** @internal Sends nothing more about the attempt, which stays in its worker's inventory. */
+  giveBack(): void {
+    if (this.#phase === 'ending' || this.#phase === 'over') return;
+    if (this.#said && this.#phase === 'running') this.#pass();
+    this.#hub.giveBack(this.#key);
+    this.#givingUp.abort(new EndedError());
+    this.#finish();
+  }
+
+  /** @internal The attempt is not ours any more, since an operator took its worker offline. */
+  lose(reason: string): void {
+    this.#givingUp.abort(new EndedError());
+    this.#close(new Lost('', reason));
+  }
+
+  /** @internal Whether no server has ended the attempt. */
+  get isOurs(): boolean {
+    return this.#end === undefined;
   }
 
   /** @internal Whether the attempt was cancelled. */
@@ -270,11 +305,18 @@ export class Attempt {
     const ears: AttemptEars = { hear: (news) => this.#hear(news) };
     const hold = {
       key: this.#key, taskId: this.taskId, attempt: this.number, token: this.#token, intervalMs, timeoutMs: this.#timeoutMs,
-      own: this.#own, strict: this.#strict, accepted: this.#accepted,
+      own: this.#own, strict: this.#strict, accepted: this.#accepted, limits: this.#limits(),
     };
     this.#hub.hold(hold, this.#holder ? { crew: this.#holder.crew } : { urls: this.#base.urls }, ears);
     if (this.#said) this.#pass();
     if (this.#strict) this.#lookLater();
+  }
+
+  #limits(): Limits | undefined {
+    if (!this.#holder) return undefined;
+    const { taskTimeoutMs, watchdogMs } = this.#holder.limits;
+    const graceMs = Math.max(this.envelope.cancelGracePeriodMs, 1000);
+    return { since: this.#client.clock.now(), taskTimeoutMs, watchdogMs, graceMs, urls: this.#base.urls, expires: this.#expires };
   }
 
   #hear(news: Parameters<AttemptEars['hear']>[0]): void {
@@ -288,6 +330,17 @@ export class Attempt {
       case 'token':
         this.#token = news.token;
         return this.#tokenLasts(news.lastsMs);
+      case 'timeUp': {
+        const { taskTimeoutMs, watchdogMs } = this.#holder!.limits;
+        return this.interrupt(news.limit === 'task' ? new TaskTimeout(taskTimeoutMs) : new Stuck(watchdogMs));
+      }
+      case 'reporting':
+        if (this.#phase === 'running') this.#holder!.onReport(this.#await(this.#reported()));
+        return;
+      case 'reported':
+        void this.#hub.release(this.#key).catch(() => {});
+        void this.#reported();
+        return news.answer ? this.#onReported!.resolve(news.answer) : this.#onReported!.reject(errorOf(news.failure!));
       case 'accepted':
         this.#timeoutMs = news.timeoutMs;
         if (news.sent.mono > this.#accepted.mono) this.#accepted = news.sent;
@@ -368,25 +421,29 @@ export class Attempt {
     return `/v1/tasks/${seg(this.taskId)}/${what}`;
   }
 
-  /** Sends the last progress, where no beat has brought it yet, and then the completion. */
+  /** Sends the completion, unless it is reported where the beats come from. */
   async #send(body: string, signal?: AbortSignal): Promise<CompletedResponse> {
-    const said = await this.#hub.release(this.#key, this.#said);
-    if (said) {
-      const beat = { attempt: this.number, progressPct: said.pct, message: said.message };
-      const call = { method: 'POST', path: this.#path('heartbeat'), body: JSON.stringify(beat), signal };
-      await this.#persist(call).catch((error: unknown) => {
-        if (mayRetry(error) || endOfError(error) || signal?.aborted) throw error;
-      });
-    }
-    return (await this.#persist({ method: 'POST', path: this.#path('completed'), body, signal })) as CompletedResponse;
+    const { said, reported } = await this.#hub.release(this.#key, this.#said);
+    if (reported) return this.#reported();
+    const progress = said && { attempt: this.number, progressPct: said.pct, message: said.message };
+    const call = { base: this.#base, token: this.#token, signal: signal ?? this.#holder?.over };
+    return sendCompletion(this.#client.caller, this.taskId, body, progress, call, this.#persistence());
+  }
+
+  /** Waits for what becomes of a completion that is reported where the beats come from. */
+  #reported(): Promise<CompletedResponse> {
+    this.#report ??= new Promise((resolve, reject) => (this.#onReported = { resolve, reject }));
+    return this.#report;
   }
 
   /** Makes a call until it is answered, or until nothing can open it any more. */
   #persist(given: Call, onSent: (at: Moment) => void = () => {}): Promise<unknown> {
     const call: Call = { ...given, base: this.#base, token: this.#token, signal: given.signal ?? this.#holder?.over };
-    return persist(this.#client.caller, call, {
-      onSent, expires: () => this.#expires, other: () => this.#holder?.token(), leaseMs: this.#timeoutMs,
-    });
+    return persist(this.#client.caller, call, { onSent, ...this.#persistence() });
+  }
+
+  #persistence(): Persistence {
+    return { expires: () => this.#expires, other: () => this.#holder?.token(), leaseMs: this.#timeoutMs };
   }
 }
 

@@ -8,7 +8,7 @@ import { Endpoints } from './endpoints.js';
 import { ClosedError, UsageError } from './errors.js';
 import { OutputError, permanent } from './failure.js';
 import { Hub } from './heart/hub.js';
-import { guarded, type Logger, type Metrics, silent } from './metrics.js';
+import { guarded, type Logger, type Metrics, plain } from './metrics.js';
 import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './token.js';
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
 import type { CompletedResponse, TaskEnvelope } from './types.js';
@@ -55,7 +55,7 @@ export interface ClientOptions {
    * inline, from the event loop.
    */
   beats?: 'thread' | 'inline';
-  /** Is told of trouble, such as console; nobody unless told. */
+  /** Is told of trouble; unless told, standard error, without debug lines. */
   logger?: Logger;
   metrics?: Metrics;
   /** Time itself; for tests. Beats then come from the program's own thread. */
@@ -104,7 +104,7 @@ export class Client extends AllCalls {
     super(caller, { tenantId: options.tenantId, workspaceId: options.workspaceId });
     this.travel = set.travel;
     this.clock = clock;
-    this.log = guarded(options.logger ?? silent);
+    this.log = guarded(options.logger ?? plain);
     this.metrics = guarded(options.metrics ?? {});
     this.lease = options.lease ?? 'patient';
     this.hub = new Hub(this, options.beats === 'inline' || options.fetch !== undefined || options.clock !== undefined);

@@ -36,6 +36,7 @@ export type ErrorCode =
   | 'webhook_managed'
   | 'webhook_disabled'
   | 'worker_offline'
+  | 'worker_held_offline'
   | 'task_expired'
   | 'body_too_large'
   | 'unsupported_media_type'
@@ -102,6 +103,44 @@ export class ClosedError extends Error {
   constructor() {
     super('lubdub: the client is closed');
   }
+}
+
+/** An error as another thread can be given it. */
+export type ErrorCopy =
+  | { is: 'ApiError'; operation: string; status: number; fields: Partial<ErrorFields>; requestId: string; retryAfterMs: number }
+  | { is: 'UnansweredError' | 'AnswerError' | 'Error'; message: string; notSent?: boolean };
+
+export function copyOf(error: unknown): ErrorCopy {
+  if (error instanceof ApiError) {
+    const { operation, status, fields, requestId, retryAfterMs } = error;
+    return { is: 'ApiError', operation, status, fields, requestId, retryAfterMs };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof UnansweredError) return { is: 'UnansweredError', message, notSent: error.notSent };
+  return { is: error instanceof AnswerError ? 'AnswerError' : 'Error', message };
+}
+
+export function errorOf(copy: ErrorCopy): Error {
+  switch (copy.is) {
+    case 'ApiError':
+      return new ApiError(copy.operation, copy.status, copy.fields, copy.requestId, copy.retryAfterMs);
+    case 'UnansweredError':
+      return Object.assign(new UnansweredError('', '', copy.notSent ?? false), { message: copy.message });
+    case 'AnswerError':
+      return new AnswerError(copy.message);
+    case 'Error':
+      return new Error(copy.message);
+  }
+}
+
+/** Whether an error says that a worker is not known any more, or not as one that may act: it must register again. */
+export function isGone(error: unknown): boolean {
+  return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
+}
+
+/** Whether an error says that an operator took the worker offline, for as long as it is not resumed. */
+export function isHeld(error: unknown): boolean {
+  return hasCode(error, 'worker_offline') && error.fields.reason === 'FORCED_OFFLINE';
 }
 
 /** Whether an error is a refusal with one of these codes. */

@@ -18,7 +18,7 @@ export type { Task as TaskRecord, Worker as WorkerRecord } from './types.js';
 export { verifyWebhook, type VerifyOptions, WebhookError, type WebhookHeaders, type WebhookMessage } from './verify.js';
 export { version } from './version.js';
 export type { CreatedTask, CreateOptions } from './workcalls.js';
-export { Stopping, Stuck, TaskTimeout, UnfinishedError, WorkerEnd } from './worker/ends.js';
+export { HeldOfflineError, Stopping, Stuck, TaskTimeout, UnfinishedError, WorkerEnd } from './worker/ends.js';
 export type { WorkerOptions } from './worker/options.js';
 export { currentTask, type Handler, type Middleware, Task } from './worker/task.js';
 export { Worker } from './worker/worker.js';

@@ -24,8 +24,15 @@ export interface Logger {
 
 export type Level = keyof Logger;
 
-/** Says nothing. */
-export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+/** Writes to standard error, one line for each message, all but debug. */
+export const plain: Logger = { debug() {}, info: write('info'), warn: write('warn'), error: write('error') };
+
+function write(level: Level) {
+  return (message: string, fields: object = {}) => {
+    const known = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '');
+    console.error([`${level}: ${message}`, ...known.map(([name, value]) => `${name}=${JSON.stringify(value)}`)].join(' '));
+  };
+}
 
 /** Has whatever a logger or a counter throws end nothing: a full disk must not stop beats. */
 export function guarded<T extends object>(inner: T): T {

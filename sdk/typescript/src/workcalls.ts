@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { seg } from './call.js';
+import { link } from './abort.js';
+import { maxPause, seg } from './call.js';
+import { backoff, sleep } from './clock.js';
 import { type CallOptions, ControlCalls } from './calls.js';
-import { AnswerError, ApiError, type ErrorFields } from './errors.js';
+import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from './errors.js';
 import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
-import { objects } from './sane.js';
+import { millis, objects } from './sane.js';
 import type {
   ActOnTasksResponse, ActOnWorkersRequest, ActOnWorkersResponse, CancelRequest, CancelTasksRequest, ClaimRequest, ClaimResponse,
   CreateTaskRequest, CreateTasksItem, CreateTasksResponse, DeregisterRequest, DrainRequest, DrainWorkersRequest,
@@ -44,15 +46,30 @@ export abstract class WorkCalls extends ControlCalls {
     return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
   }
 
-  /** Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are given one. */
+  /** Makes up to 1,000 creations, each with an outcome of its own, in their order. For those without an idempotency key one is drawn, and
+   * those that are answered 503 or 429 are made again, as often as the client makes a call. */
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
     const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey ?? randomUUID() }));
-    const answer = await this.post<CreateTasksResponse>('/v1/tasks:batch', { tasks: keyed }, options);
-    const results = objects(answer.results);
-    if (results.length !== tasks.length) {
-      throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${results.length} results for ${tasks.length} tasks`);
+    const created: CreatedTask[] = [];
+    const { tries, clock } = this.caller.set;
+    for (let n = 0, left = keyed.map((_, i) => i); ; n++) {
+      const results = await this.#createBatch(left.map((i) => keyed[i]!), options);
+      left.forEach((i, at) => (created[i] = readResult(results[at]!, Boolean(tasks[i]!.queue))));
+      left = left.filter((i) => mayRetry(created[i]!.error));
+      if (left.length === 0 || n + 1 >= tries) return created;
+      const asked = Math.max(...left.map((i) => retryAfterOf(created[i]!.error)));
+      const ended = link(this.caller.closing, options?.signal);
+      const slept = await sleep(clock, asked + backoff(n, maxPause), ended.signal);
+      ended.release();
+      if (!slept) return created;
     }
-    return results.map((result, i) => readResult(result, Boolean(tasks[i]?.queue)));
+  }
+
+  async #createBatch(tasks: CreateTasksItem[], options: CallOptions | undefined): Promise<Record<string, unknown>[]> {
+    const answer = await this.post<CreateTasksResponse>('/v1/tasks:batch', { tasks }, options);
+    const results = objects(answer.results);
+    if (results.length === tasks.length) return results;
+    throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${results.length} results for ${tasks.length} tasks`);
   }
 
   /** A task. */
@@ -260,5 +277,5 @@ function readResult(result: Record<string, unknown>, queued: boolean): CreatedTa
   if (status >= 200 && status < 300) {
     return queued ? { task: result as unknown as Task } : { envelope: result as unknown as TaskEnvelope };
   }
-  return { error: new ApiError('POST /v1/tasks:batch', status, result as Partial<ErrorFields>) };
+  return { error: new ApiError('POST /v1/tasks:batch', status, result as Partial<ErrorFields>, '', millis(result['retryAfterMs'])) };
 }

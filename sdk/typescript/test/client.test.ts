@@ -153,6 +153,29 @@ test('a creation among many has an outcome of its own', async () => {
   assert.equal(new Set(sent.tasks.map((t) => t.idempotencyKey)).size, 3);
 });
 
+test('those of many creations that are answered 503 or 429 are made again, and results keep their order', async () => {
+  const batches: { taskId: string; idempotencyKey: string }[][] = [];
+  const { fetch } = carrier((one) => {
+    const { tasks } = JSON.parse(one.body!) as { tasks: { taskId: string; idempotencyKey: string }[] };
+    batches.push(tasks);
+    const busy = { status: 503, error: 'store_unavailable', message: 'come again' };
+    const refused = { status: 409, error: 'task_exists', message: 'there is one' };
+    return answer(200, { results: tasks.map(({ taskId }) => {
+      if (taskId === 'd') return refused;
+      if (taskId === 'e' || (taskId === 'b' && batches.length < 3)) return { ...busy, status: taskId === 'e' ? 429 : 503 };
+      return { status: 201, taskId, taskToken: 'x' };
+    }) });
+  });
+  const given = ['a', 'b', 'c', 'd', 'e'].map((taskId) => (taskId === 'c' ? { taskId, idempotencyKey: 'mine' } : { taskId }));
+  const before = JSON.stringify(given);
+  const made = await new Client(here, { token: 'tok', fetch }).createTasks(given);
+  assert.deepEqual(made.map((one) => one.envelope?.taskId ?? one.error!.status), ['a', 'b', 'c', 409, 429]);
+  assert.deepEqual(batches.map((tasks) => tasks.map((task) => task.taskId).join('')), ['abcde', 'be', 'be', 'e']);
+  assert.equal(new Set(batches.flat().filter((task) => task.taskId === 'b').map((task) => task.idempotencyKey)).size, 1);
+  assert.equal(batches[0]![2]!.idempotencyKey, 'mine');
+  assert.equal(JSON.stringify(given), before, "the caller's objects stay as they are");
+});
+
 test('calls end with their signal and with the client', async () => {
   const never = carrier((one) => new Promise((_, reject) => {
     one.signal.addEventListener('abort', () => reject(one.signal.reason as Error));

@@ -26,7 +26,7 @@ test('lost answers count nothing twice, and a server that is away loses nothing'
   await s.stop();
 });
 
-for (const [how, lose] of [['offline', 'offline'], ['forgotten', 'forget']] as const) {
+for (const [how, lose] of [['offline', 'expire'], ['forgotten', 'forget']] as const) {
   test(`a worker that is ${how} registers anew; what was taken from it is stopped, the rest goes on`, async () => {
     const reasons: unknown[] = [];
     const s = await site(async (_, signal) => {

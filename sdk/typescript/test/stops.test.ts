@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Client, Stopping, UnfinishedError, Worker } from 'lubdub';
+import { Client, HeldOfflineError, Lost, Stopping, UnfinishedError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 import { gate, site, untilEnded } from './site.js';
 
@@ -23,18 +23,20 @@ test('the server drains a worker: it claims nothing more, finishes, and goes', a
   s.client.close();
 });
 
-test('stopping: drain is announced, beats go on, handlers are told at the soft stop, what is left is given back', async () => {
+test('stopping: drain is announced, beats go on, handlers are told at the soft stop, what they give up and what is left is given back', async () => {
   const hold = gate();
   const told: unknown[] = [];
   const s = await site(async (task, signal) => {
     if (task.id === 'quick') return hold.opened;
     await untilEnded(signal);
     told.push(signal.reason);
+    if (task.id === 'calm') return 1;
+    if (task.id === 'polite') task.progress(70);
     if (task.id === 'polite') throw new Error('not finished');
     return new Promise(() => {});
   });
-  for (const taskId of ['quick', 'polite', 'deaf']) s.server.enqueue({ type: 'work', taskId });
-  await s.server.until('they are at work', () => s.worker.activeCount === 3);
+  for (const taskId of ['quick', 'polite', 'deaf', 'calm']) s.server.enqueue({ type: 'work', taskId });
+  await s.server.until('they are at work', () => s.worker.activeCount === 4);
   const start = s.server.clock.now();
   s.worker.close();
   await s.server.clock.advance(1000);
@@ -47,15 +49,21 @@ test('stopping: drain is announced, beats go on, handlers are told at the soft s
   assert.equal(told.length, 0, 'it is not yet time');
   await s.server.clock.advance(1000);
   const reasons = told.slice();
-  assert.equal(reasons.length, 2);
+  assert.equal(reasons.length, 3);
   assert.ok(reasons.every((r) => r instanceof Stopping));
   const end = await s.server.finish(s.over);
   assert.ok(end instanceof UnfinishedError);
-  assert.deepEqual(end.taskIds, ['deaf']);
+  assert.deepEqual([...end.taskIds].sort(), ['deaf', 'polite']);
   assert.ok(s.server.clock.now() - start >= 25_000 && s.server.clock.now() - start < 27_000);
   assert.equal(s.server.task('quick').state, 'SUCCEEDED');
-  assert.equal(s.server.task('polite').error!.category, 'INFRASTRUCTURE');
-  assert.deepEqual(s.server.task('deaf').error, { category: 'INFRASTRUCTURE', message: 'worker stopped', retryable: true });
+  assert.equal(s.server.task('calm').state, 'SUCCEEDED');
+  for (const id of ['polite', 'deaf']) {
+    const { state, lost, progressPct } = s.server.task(id);
+    assert.deepEqual([state, lost, progressPct], ['QUEUED', 0, id === 'polite' ? 70 : undefined], id);
+  }
+  assert.ok(!s.server.requests.some((r) => /(polite|deaf)\/completed$/.test(r.path)));
+  const last = s.beats().at(-1)!.tasks.map((task) => task.taskId).sort();
+  assert.deepEqual(last, ['deaf', 'polite'], 'they stay in the inventory');
   assert.equal(s.server.task(late).state, 'QUEUED');
   assert.ok(s.server.requests.at(-1)!.path.endsWith('/deregister'));
   s.client.close();
@@ -97,7 +105,7 @@ const deeds: Record<string, (s: { server: FakeServer; worker: Worker; client: Cl
     worker.close();
   },
   'offline, and close when it comes back': ({ server, worker }) => {
-    if (worker.workerId) server.offline(worker.workerId);
+    if (worker.workerId) server.expire(worker.workerId);
     let n = server.requests.length;
     server.intercept((r) => {
       if (r.path === '/v1/workers' && server.requests.length > n) worker.close();
@@ -171,4 +179,51 @@ test('a completion that is away holds the hard stop up for a while only, and is 
   await s.server.clock.advance(most);
   assert.deepEqual(s.server.requests.slice(sent).map((r) => r.path), []);
   s.client.close();
+});
+
+test('an operator takes a worker offline: it ends with the remedy, its handlers as Lost, and nothing more is sent', async () => {
+  const reasons: unknown[] = [];
+  const s = await site(async (_, signal) => {
+    await untilEnded(signal);
+    reasons.push(signal.reason);
+    return 1;
+  });
+  s.server.enqueue({ type: 'work' });
+  await s.server.until('it is at work', () => s.worker.activeCount === 1);
+  const id = s.worker.workerId;
+  s.server.offline(id);
+  const end = await s.server.finish(s.over);
+  assert.ok(end instanceof HeldOfflineError && end.remedy === `lubdub worker resume ${id}` && end.message.includes(end.remedy));
+  assert.ok(reasons.length === 1 && reasons[0] instanceof Lost);
+  const told = s.server.requests.findIndex((r) => r.status === 410);
+  assert.deepEqual(s.server.requests.slice(told + 1).filter((r) => r.status !== 410).map((r) => r.path), []);
+  const again = new Worker('default', { client: s.client }).handle('work', () => 1);
+  await assert.rejects(s.server.finish(again.run()), (e) => e instanceof HeldOfflineError && e.remedy.endsWith(id));
+  s.server.resume(id);
+  const resumed = new Worker('default', { client: s.client }).handle('work', () => 1);
+  const running = resumed.run();
+  await s.server.until('it is registered', () => resumed.isRegistered);
+  resumed.close();
+  await s.server.finish(running);
+  s.client.close();
+});
+
+test('a worker on a drained machine waits until that is resumed', async () => {
+  const server = new FakeServer();
+  server.drainMachine();
+  const lines: string[] = [];
+  const logger = { debug() {}, info: (m: string) => void lines.push(m), warn() {}, error() {} };
+  const client = new Client(server.url, { ...server.options(), logger });
+  const worker = new Worker('default', { client, machineId: 'm1' }).handle('work', () => 1);
+  const running = worker.run();
+  const id = server.enqueue({ type: 'work' });
+  await server.clock.advance(60_000);
+  assert.ok(worker.isRegistered && server.task(id).state === 'QUEUED' && server.count('/v1/queues/default/claim') === 0);
+  assert.equal(lines.filter((line) => line === 'Machine m1 is drained; waiting until it is resumed').length, 1);
+  server.resumeMachine();
+  await server.until('it is done', () => server.isOver(id));
+  server.drainMachine();
+  await server.finish(running);
+  assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'), 'one that was at work leaves');
+  client.close();
 });

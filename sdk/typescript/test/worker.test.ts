@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client, currentTask, Failure, UsageError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
-import { gate, site } from './site.js';
+import { gate, site, untilEnded } from './site.js';
 
 test('a worker registers, claims, does, completes, beats with all that it holds, and leaves', async () => {
   const hold = gate();
@@ -79,14 +79,16 @@ test('bad use of a worker fails early, in words that name the remedy', async () 
     [() => new Worker('q', { client, softStopMs: 30_000 }), /must not come before the soft one/],
     [() => new Worker('q', { client, watchdogMs: -1 }), /must not be negative/],
     [() => new Worker('q', { client }).handle('', () => 1), /name the type/],
+    [() => new Worker('q', { client }).handleDefault(() => 1).handleDefault(() => 2), /two default handlers; keep one/],
     [() => new Worker('q', { client }).handle('a', undefined as never), /is no function/],
     [() => new Worker('q', { client }).handle('a', () => 1).handle('a', () => 2), /two handlers for "a"; keep one/],
   ];
   for (const [use, says] of bad) assert.throws(use, (e) => e instanceof UsageError && says.test(e.message));
   process.env['TERMINATION_GRACE_PERIOD_SECONDS'] = '25';
-  assert.throws(() => new Worker('q', { client }), /raise terminationGracePeriodSeconds/);
+  assert.throws(() => new Worker('q', { client, hardStopMs: 25_000 }), /raise terminationGracePeriodSeconds/);
   delete process.env['TERMINATION_GRACE_PERIOD_SECONDS'];
   await assert.rejects(new Worker('q', { client }).run(), /no handler; call handle before run/);
+  await assert.rejects(new Worker('q', { client }).handleDefault(() => 1).run(), /call handle as well/);
   const unhandled = new Worker('q', { client, types: ['a', 'b'] }).handle('a', () => 1);
   await assert.rejects(unhandled.run(), /type "b" would be claimed and have no handler/);
   await assert.rejects(unhandled.run(), /has run already/);
@@ -150,4 +152,118 @@ test('timeouts of workers that leave no room for one Retry-After are taken, and 
     await server.finish(running);
     client.close();
   }
+});
+
+test('the stops follow the grace of the orchestrator, and what the user gives goes first', async () => {
+  const stops = async (grace: string | undefined, options: { softStopMs?: number; hardStopMs?: number } = {}) => {
+    if (grace !== undefined) process.env['TERMINATION_GRACE_PERIOD_SECONDS'] = grace;
+    const seen: number[] = [];
+    const s = await site(async (_, signal) => {
+      await untilEnded(signal);
+      seen.push(s.server.clock.now());
+      return new Promise(() => {});
+    }, options);
+    delete process.env['TERMINATION_GRACE_PERIOD_SECONDS'];
+    s.server.enqueue({ type: 'work' });
+    await s.server.until('it is at work', () => s.worker.activeCount === 1);
+    const start = s.server.clock.now();
+    await s.stop();
+    return [seen[0]! - start, s.server.clock.now() - start];
+  };
+  assert.deepEqual(await stops(undefined), [20_000, 25_000]);
+  assert.deepEqual(await stops('30'), [20_000, 25_000]);
+  assert.deepEqual(await stops('120'), [110_000, 115_000]);
+  assert.deepEqual(await stops('6'), [4000, 5000]);
+  assert.deepEqual(await stops('120', { softStopMs: 1000, hardStopMs: 2000 }), [1000, 2000]);
+});
+
+test("a task's own run timeout replaces the default limit, and not one that the user has set", async () => {
+  for (const [taskTimeoutMs, state] of [[undefined, 'SUCCEEDED'], [60_000, 'FAILED']] as const) {
+    const s = await site((_, signal) => new Promise((resolve, reject) => {
+      s.server.clock.setTimeout(() => resolve(1), 400_000);
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    }), { taskTimeoutMs });
+    const own = s.server.enqueue({ type: 'work', runTimeoutMs: 1_000_000 });
+    const none = s.server.enqueue({ type: 'work' });
+    await s.server.until('both are over', () => s.server.isOver(own) && s.server.isOver(none));
+    assert.deepEqual([s.server.task(own).state, s.server.task(none).state], [state, 'FAILED']);
+    await s.stop();
+  }
+});
+
+test('workers of one process with one name have names of their own', async () => {
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options());
+  const make = (queue: string, name?: string) => new Worker(queue, { client, name }).handle('work', () => 1);
+  const workers = [make('default', 'w'), make('default', 'w'), make('default', 'w'), make('other', 'w'), make('default'), make('default')];
+  const running = workers.map((worker) => worker.run());
+  await server.until('all are registered', () => workers.every((worker) => worker.isRegistered));
+  const names = server.workers().map((w) => w.request.name!);
+  assert.deepEqual(names.slice(0, 4), ['w', 'w-2', 'w-3', 'w']);
+  assert.equal(names[5], names[4] + '-2');
+  for (const worker of workers) worker.close();
+  await server.finish(Promise.all(running));
+  const next = make('default', 'w');
+  const last = next.run();
+  await server.until('it is registered', () => next.isRegistered);
+  assert.equal(server.workers().at(-1)!.request.name, 'w', 'a name that is free is used again');
+  next.close();
+  await server.finish(last);
+  client.close();
+});
+
+test('tasks without a type are done by the default handler, and fail where there is none', async () => {
+  const s = await site(() => 1);
+  const refused = s.server.enqueue({});
+  await s.server.until('it is over', () => s.server.isOver(refused));
+  const { category, retryable, message } = s.server.task(refused).error!;
+  assert.deepEqual([category, retryable], ['CONFIGURATION', false]);
+  assert.match(message!, /no default handler; add one with handleDefault/);
+  await s.stop();
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options());
+  const worker = new Worker('default', { client }).handle('work', () => 'typed').handleDefault(() => 'untyped');
+  const running = worker.run();
+  const ids = [server.enqueue({}), server.enqueue({ type: 'work' })];
+  await server.until('both are over', () => ids.every((id) => server.isOver(id)));
+  assert.deepEqual(ids.map((id) => server.task(id).output), ['untyped', 'typed']);
+  worker.close();
+  await server.finish(running);
+  client.close();
+});
+
+test('a failure is one line of the log, and so are the beginning and the end of an outage', async () => {
+  const written: string[] = [];
+  const { error } = console;
+  console.error = (line: string) => void written.push(line);
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options()); // without a logger
+  const worker = new Worker('default', { client }).handle('work', (task) => {
+    if (task.id === 'fine') return 1;
+    throw new Error(`${task.id} is broken`);
+  });
+  const running = worker.run();
+  server.intercept((r) => (r.path.endsWith('/again/completed')
+    ? { status: 200, body: { acknowledged: true, finalState: 'FAILED', willRetry: true, nextAttempt: 2, serverTime: '' } } : undefined));
+  for (const taskId of ['fine', 'bad', 'again']) server.enqueue({ type: 'work', taskId });
+  await server.until('they are over', () => server.isOver('bad') && server.isOver('fine') && worker.activeCount === 0);
+  assert.deepEqual(written.filter((line) => /fine|bad|again/.test(line)).sort(), [
+    'error: A task failed and will not be retried taskId="bad" attempt=1 error="bad is broken"',
+    'warn: A task failed and will be retried taskId="again" attempt=1 error="again is broken"',
+  ]);
+  for (const fall of [() => server.down(), () => server.unavailable(1000)]) {
+    written.length = 0;
+    fall();
+    await server.clock.advance(120_000);
+    assert.equal(written.length, 1, written.join('\n'));
+    assert.match(written[0]!, /^warn: No answer from Lubdub: a (claim|heartbeat) fails and is repeated error=/);
+    server.up();
+    await server.clock.advance(60_000);
+    assert.equal(written.length, 2, written.join('\n'));
+    assert.match(written[1]!, /^info: Lubdub answers again afterSeconds=1[1-9]\d/);
+  }
+  worker.close();
+  await server.finish(running);
+  client.close();
+  console.error = error;
 });

@@ -1,7 +1,9 @@
 import { type Caller, maxPause } from '../call.js';
 import { backoff, type Moment, read, type Timer } from '../clock.js';
 import type { Endpoints } from '../endpoints.js';
+import { textOf } from '../failure.js';
 import { mayRetry, retryAfterOf } from '../errors.js';
+import type { Outage } from '../outage.js';
 import { Free, type Held } from './held.js';
 import type { Emit } from './messages.js';
 import { takeResults } from './results.js';
@@ -20,6 +22,7 @@ export class Batch {
   readonly #caller: Caller;
   readonly #base: Endpoints;
   readonly #emit: Emit;
+  readonly #outage: Outage;
   readonly #all = new Set<Held>();
   readonly #free = new Free();
   #timer: Timer | undefined;
@@ -29,7 +32,8 @@ export class Batch {
   #failed = 0; // in a row
   #stretch = 0.5 + Math.random() / 2; // of intervals; the first time by much, so that a fleet that starts together spreads
 
-  constructor(caller: Caller, base: Endpoints, emit: Emit) {
+  constructor(caller: Caller, base: Endpoints, emit: Emit, outage: Outage) {
+    this.#outage = outage;
     this.#caller = caller;
     this.#base = base;
     this.#emit = emit;
@@ -71,7 +75,7 @@ export class Batch {
       least = Math.min(least, held.interval);
       ticks ||= !held.fresh && held.due <= now.mono;
     }
-    if (this.#all.size === 0) return;
+    if (this.#all.size === 0) return this.#outage.gone(this);
     if (this.#sending.length === 0) {
       if (this.#until > now.mono) wait = Math.min(wait, this.#until - now.mono);
       else wait = Math.min(wait, this.#send(now, least, ticks));
@@ -117,11 +121,12 @@ export class Batch {
       for (const held of taken.answered) this.#again(held, sent);
       ({ pause, left } = taken);
       this.#failed = 0;
+      this.#outage.answered(this);
     } catch (error) {
       if (this.#caller.closing.aborted) return;
       result = mayRetry(error) ? 'unanswered' : 'refused';
-      const why = error instanceof Error ? error.message : String(error);
-      this.#emit({ is: 'log', level: 'warn', message: 'Beats were not answered', fields: { attempts: batch.length, error: why } });
+      if (mayRetry(error)) this.#outage.failed(this, 'a heartbeat', error);
+      else this.#emit({ is: 'log', level: 'warn', message: 'Heartbeats were not accepted', fields: { error: textOf(error) } });
       pause = retryAfterOf(error) + backoff(this.#failed++, Math.min(4 * maxPause, ...batch.map((held) => held.interval)) / 4);
     }
     this.#emit({ is: 'beat', result, attempts: batch.length, tookMs: clock.now() - sent.mono, left });

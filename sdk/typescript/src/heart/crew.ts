@@ -1,13 +1,22 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
-import { ApiError, hasCode, mayRetry, retryAfterOf } from '../errors.js';
+import { Endpoints } from '../endpoints.js';
+import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
+import { completionOf, textOf } from '../failure.js';
+import { sendCompletion } from '../persist.js';
+import type { Outage } from '../outage.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
+import type { TaskError } from '../types.js';
+import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
-import type { Emit, Session, Work } from './messages.js';
+import type { Claimed, ClaimOrder, Emit, Session, Work } from './messages.js';
 import { takeResults } from './results.js';
 
 /** How many beats one request has at most. */
 const maxBatch = 1000;
+
+/** How long the calls of a worker that leaves may take, in ms. */
+const parting = 5000;
 
 /** An attempt in the inventory. */
 interface Entry {
@@ -15,11 +24,6 @@ interface Entry {
   attempt: number;
   held?: Held; // once it has started
   named: number; // the last beat that names it
-}
-
-/** Whether an error says that a worker is not known any more, or not as one that may act: it must register anew. */
-export function isGone(error: unknown): boolean {
-  return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
 }
 
 /**
@@ -30,11 +34,14 @@ export function isGone(error: unknown): boolean {
 export class Crew {
   readonly #caller: Caller;
   readonly #emit: Emit;
+  readonly #outage: Outage;
+  readonly #onReport: () => void;
   readonly #number: number;
   readonly #entries = new Map<string, Entry>();
   readonly #free = new Free();
   readonly #ending = new Map<string, boolean>(); // completions under way; true: an inventory has left the attempt out
   #session: Session | undefined; // undefined: it must register first
+  #workerId = '';
   #timer: Timer | undefined;
   #awake: number; // when the beats were looked at last
   #due = 0;
@@ -47,16 +54,22 @@ export class Crew {
   #counted = { completed: 0, failed: 0 }; // that servers have acknowledged
   #unanswered: { seq: number; completed: number; failed: number } | undefined;
   #over = false;
+  readonly #leaving = new AbortController();
+  #claim: AbortController | undefined; // a claim is under way
 
-  constructor(caller: Caller, number: number, emit: Emit) {
+  /** onReport is called when an attempt is completed from here, since its handler has not ended in time. */
+  constructor(caller: Caller, number: number, emit: Emit, outage: Outage, onReport: () => void) {
+    this.#outage = outage;
     this.#caller = caller;
     this.#number = number;
     this.#emit = emit;
+    this.#onReport = onReport;
     this.#awake = caller.set.clock.now();
   }
 
   enter(session: Session): void {
     this.#session = { ...session };
+    this.#workerId = session.workerId;
     this.#seq = this.#failures = this.#until = 0;
     this.#unanswered = undefined; // refused with the old one, and so not counted
     this.#ending.clear(); // the new one does not hold them
@@ -71,6 +84,28 @@ export class Crew {
   /** Has an attempt that was claimed in the inventory, from before it has started. */
   list(key: string, taskId: string, attempt: number): void {
     this.#entries.set(key, { taskId, attempt, named: 0 });
+  }
+
+  /** Claims tasks. They are in the inventory from the moment at which the answer arrives. */
+  async claim(order: ClaimOrder): Promise<Claimed> {
+    const ended = (this.#claim = new AbortController());
+    if (this.#over) return {};
+    const claimed = await claimUntilAnswered(this.#caller, order, () => this.#session, ended.signal, this.#emit, this.#outage);
+    if (claimed.failure && isHeld(errorOf(claimed.failure))) this.#hold();
+    for (const { taskId, attempt } of claimed.tasks ?? []) this.list(`${taskId}/${attempt}`, taskId, attempt);
+    return claimed;
+  }
+
+  /** Nothing more is sent: an operator holds the worker offline. */
+  #hold(): void {
+    this.#session = undefined;
+    for (const { held } of this.#entries.values()) if (held) held.ended = true;
+    this.#entries.clear();
+  }
+
+  /** Gives up the claim that is under way. */
+  unclaim(): void {
+    this.#claim?.abort();
   }
 
   carry(held: Held): void {
@@ -97,9 +132,39 @@ export class Crew {
 
   /** Ends the beats, once none is under way. */
   async leave(): Promise<void> {
+    await this.#deliver();
     this.#over = true;
+    this.#outage.gone(this);
+    this.unclaim();
+    this.#leaving.abort(new UnansweredError('POST completed', 'the worker has left', false));
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
+  }
+
+  /** Sends progress that no beat has brought yet: the next attempt is given it. */
+  async #deliver(): Promise<void> {
+    await this.#free.until(() => !this.#beating);
+    const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unsaid);
+    if (isUnsaid && this.#session && this.#failures === 0) await this.#beat(this.#session, read(this.#caller.set.clock));
+  }
+
+  /** Says that the worker drains. */
+  async drain(): Promise<void> {
+    await this.#part('drain').catch(() => {});
+  }
+
+  /** Ends the beats and gives back what is held; the ids of the tasks are returned. */
+  async quit(): Promise<string[]> {
+    void this.leave();
+    await this.#part('deregister').catch(() => {});
+    return [...this.#entries.values()].filter(({ held }) => !held?.ended).map(({ taskId }) => taskId);
+  }
+
+  async #part(what: 'drain' | 'deregister'): Promise<void> {
+    if (!this.#session) return;
+    const { workerId, token } = this.#session;
+    const path = `/v1/workers/${seg(workerId)}/${what}`;
+    await this.#caller.do({ method: 'POST', path, token, body: JSON.stringify({ reason: 'it stops' }), limitMs: parting });
   }
 
   /** Whether its beats are on time. It asks nobody. */
@@ -120,6 +185,9 @@ export class Crew {
     for (const { held } of this.#entries.values()) {
       if (!held || held.ended) continue;
       wait = Math.min(wait, held.look(now));
+      const limit = held.lookAtLimits(now.mono);
+      if (typeof limit === 'number') wait = Math.min(wait, limit);
+      else void this.#report(held, limit);
       if (held.hold.own && this.#session) due = Math.min(due, this.#session.accepted.mono + held.interval * 0.9);
     }
     due = Math.max(due, this.#until);
@@ -128,6 +196,30 @@ export class Crew {
       else wait = Math.min(wait, due - now.mono);
     }
     this.#timer = clock.setTimeout(() => this.#look(), wait);
+  }
+
+  /** Completes an attempt whose handler has not ended in time. */
+  async #report(held: Held, error: TaskError): Promise<void> {
+    const { key, taskId, attempt, limits } = held.hold;
+    const { clock } = this.#caller.set;
+    held.reporting = true;
+    this.#emit({ is: 'reporting', key });
+    this.#onReport();
+    this.end(key, false);
+    const completedAt = new Date(clock.wall()).toISOString();
+    const body = completionOf({ attempt, completedAt, workerId: this.#workerId, outcome: 'FAILED', error });
+    const progress = held.unsaid && { attempt, progressPct: held.unsaid.pct, message: held.unsaid.message };
+    try {
+      await this.remove(key);
+      const call = { base: new Endpoints(limits!.urls), token: held.token, signal: this.#leaving.signal };
+      const persistence = { expires: () => held.expires, other: () => this.#session?.token, leaseMs: held.timeout };
+      const answer = await sendCompletion(this.#caller, taskId, body, progress, call, persistence);
+      this.#emit({ is: 'reported', key, answer });
+    } catch (error) {
+      this.#emit({ is: 'reported', key, failure: copyOf(error) });
+    } finally {
+      this.end(key, true);
+    }
   }
 
   /** Writes a beat, with all that is held unless it is to be no inventory. Deltas stay as they are, with their number, until answered. */
@@ -163,6 +255,7 @@ export class Crew {
         method: 'POST', path: `/v1/workers/${seg(session.workerId)}/heartbeat`, token: session.token, body: this.#write(isInventory),
         tries: 1, limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
       });
+      this.#outage.answered(this);
       if (this.#session === session) this.#heed(session, isObject(answer) ? answer : {}, sent, left, isInventory);
       if (!isInventory) await this.#beatAlone(session, left);
     } catch (error) {
@@ -193,8 +286,8 @@ export class Crew {
         left.push(...taken.left);
         if (taken.pause > 0) this.#until = Math.max(this.#until, clock.now() + taken.pause);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        this.#emit({ is: 'log', level: 'warn', message: 'Beats were not answered', fields: { attempts: batch.length, error: why } });
+        if (mayRetry(error)) this.#outage.failed(this, 'a heartbeat', error);
+        else this.#emit({ is: 'log', level: 'warn', message: 'Heartbeats were not accepted', fields: { error: textOf(error) } });
         this.#until = Math.max(this.#until, clock.now() + retryAfterOf(error) + backoff(this.#failures, session.intervalMs / 4));
       }
     }
@@ -205,10 +298,12 @@ export class Crew {
     const { workerId } = session;
     const why = error instanceof Error ? error.message : String(error);
     if (error instanceof ApiError) this.#emit({ is: 'refused', code: error.code });
-    this.#emit({ is: 'log', level: 'warn', message: 'A heartbeat was not accepted', fields: { workerId, error: why } });
+    if (mayRetry(error)) this.#outage.failed(this, 'a heartbeat', error);
+    else this.#emit({ is: 'log', level: 'warn', message: 'A heartbeat was not accepted', fields: { workerId, error: why } });
     if (isGone(error)) {
       this.#session = undefined;
-      this.#emit({ is: 'gone', crew: this.#number, workerId, why });
+      if (isHeld(error)) this.#hold();
+      this.#emit({ is: 'gone', crew: this.#number, workerId, why, forced: isHeld(error) });
       return;
     }
     this.#until = this.#caller.set.clock.now() + retryAfterOf(error) + backoff(this.#failures++, session.intervalMs / 4);

@@ -1,6 +1,9 @@
 import { elapsed, type Moment } from '../clock.js';
 import { endOf, type AttemptEnd } from '../ends.js';
 import type { ErrorFields } from '../errors.js';
+import type { Expiry } from '../persist.js';
+import type { TaskError } from '../types.js';
+import { Stuck, TaskTimeout } from '../worker/ends.js';
 import type { Emit, Hold, Said } from './messages.js';
 
 /** An attempt as the one sees it that beats for it. */
@@ -13,7 +16,12 @@ export class Held {
   token: string;
   ended = false; // it is not ours any more, or released
   warned = false; // of a refusal that ends nothing
+  limited = true; // by the limits of the work
+  reporting = false; // it is completed from here
+  expires: Expiry | undefined; // the token
   #asked = false; // for its end
+  #late = false; // its task timeout is over
+  #moved: number; // when progress was reported last
 
   #said: Said | undefined; // replaces what was not sent yet
   #version = 0; // of what was said
@@ -32,9 +40,12 @@ export class Held {
     this.interval = hold.intervalMs;
     this.timeout = hold.timeoutMs;
     this.token = hold.token;
+    this.expires = hold.limits?.expires;
+    this.#moved = hold.limits?.since ?? 0;
   }
 
-  say(said: Said): void {
+  say(said: Said, now: number): void {
+    this.#moved = now;
     this.#said = { ...this.#said, ...said };
     this.#version++;
   }
@@ -85,6 +96,29 @@ export class Held {
     if (this.ended) return;
     this.ended = true;
     this.#emit({ is: 'ended', key: this.hold.key, code, fields });
+  }
+
+  /** Tells the handler when its time is over. How long until then, or the error to report where the handler has had its grace. */
+  lookAtLimits(now: number): number | TaskError {
+    const { hold: { key, limits }, ended, limited, reporting } = this;
+    if (!limits || ended || !limited || reporting) return Infinity;
+    const { since, taskTimeoutMs, graceMs, watchdogMs } = limits;
+    let wait = Infinity;
+    if (watchdogMs > 0) {
+      wait = this.#moved + watchdogMs - now;
+      if (wait <= 0) {
+        this.#emit({ is: 'timeUp', key, limit: 'watchdog' });
+        return { category: 'TIMEOUT', message: new Stuck(watchdogMs).message };
+      }
+    }
+    if (taskTimeoutMs === 0) return wait;
+    const left = since + taskTimeoutMs - now;
+    if (left <= 0 && !this.#late) {
+      this.#late = true;
+      this.#emit({ is: 'timeUp', key, limit: 'task' });
+    }
+    if (left + graceMs <= 0) return { category: 'TIMEOUT', message: new TaskTimeout(taskTimeoutMs).message };
+    return Math.min(wait, this.#late ? left + graceMs : left);
   }
 
   /** Ends it if its strict lease is over; how long until then otherwise, Infinity where that does not matter. */

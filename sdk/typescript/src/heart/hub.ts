@@ -2,19 +2,19 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker as Threa
 import type { Client } from '../client.js';
 import { ClosedError } from '../errors.js';
 import { Heart } from './heart.js';
-import type { Hold, News, Order, Said, Session, Work } from './messages.js';
+import type { Claimed, ClaimOrder, Hold, News, Order, Said, Session, Stops, Work } from './messages.js';
 
 type WithoutTicket<T> = T extends unknown ? Omit<T, 'ticket'> : never;
 type Of<K extends News['is']> = Extract<News, { is: K }>;
 
 /** What is told of an attempt. */
 export interface AttemptEars {
-  hear(news: Of<'ended'> | Of<'leaseEnded'> | Of<'cancel'> | Of<'token'> | Of<'accepted'>): void;
+  hear(news: Of<'ended'> | Of<'leaseEnded'> | Of<'cancel'> | Of<'token'> | Of<'accepted'> | Of<'timeUp'> | Of<'reporting'> | Of<'reported'>): void;
 }
 
 /** What is told of a worker. */
 export interface CrewEars {
-  hear(news: Of<'answered'> | Of<'gone'>): void;
+  hear(news: Of<'answered'> | Of<'gone'> | Of<'stopping'>): void;
 }
 
 /** What is needed to begin anew with somebody else who beats. */
@@ -28,7 +28,7 @@ export class Hub {
   readonly #client: Client;
   readonly #inline: boolean;
   readonly #attempts = new Map<string, Known>();
-  readonly #crews = new Map<number, { ears: CrewEars; session?: Session; work?: Work }>();
+  readonly #crews = new Map<number, { ears: CrewEars; stops: Stops; session?: Session; work?: Work }>();
   readonly #ending = new Map<string, number>(); // completions of workers that are under way
   readonly #tickets = new Map<number, (done: Of<'done'>) => void>();
   #heart: Heart | undefined;
@@ -54,11 +54,18 @@ export class Hub {
     this.#tell(order);
   }
 
-  /** Has an attempt in a worker's inventory from before it has started. */
-  list(crew: number, taskId: string, attempt: number): void {
-    const order: Order = { do: 'list', key: `${taskId}/${attempt}`, taskId, attempt, crew };
-    this.#attempts.set(order.key, { order });
-    this.#tell(order);
+  /** Claims tasks, which are in the worker's inventory from then on; undefined: nobody knows what became of the claim. */
+  async claim(crew: number, claim: ClaimOrder): Promise<Claimed | undefined> {
+    const { claimed } = await this.#ask({ do: 'claim', crew, claim });
+    for (const { taskId, attempt } of claimed?.tasks ?? []) {
+      const order: Order = { do: 'list', key: `${taskId}/${attempt}`, taskId, attempt, crew };
+      this.#attempts.set(order.key, { order });
+    }
+    return claimed;
+  }
+
+  unclaim(crew: number): void {
+    if (!this.#closed) this.#tell({ do: 'unclaim', crew });
   }
 
   progress(key: string, said: Said): void {
@@ -76,22 +83,35 @@ export class Hub {
     if (!this.#closed) this.#tell({ do: 'ending', key, crew, isOver: true });
   }
 
-  /** Has nothing more sent for an attempt; what no server has acknowledged of its progress is returned. */
-  async release(key: string, said?: Said): Promise<Said | undefined> {
-    if (!this.#attempts.has(key) || this.#closed) return said;
+  /** Leaves an attempt in its worker's inventory until that leaves. */
+  giveBack(key: string): void {
+    if (!this.#closed && this.#attempts.has(key)) this.#tell({ do: 'giveBack', key });
+  }
+
+  /**
+   * Has nothing more sent for an attempt; what no server has acknowledged of its progress is returned. reported: it is completed where
+   * the beats come from, and is to be released again when that is over.
+   */
+  async release(key: string, said?: Said): Promise<{ said?: Said; reported?: boolean }> {
+    if (!this.#attempts.has(key) || this.#closed) return { said };
     const done = await this.#ask({ do: 'release', key, said });
+    if (done.reported) return { reported: true };
     this.#attempts.delete(key);
     this.#mind();
-    return done.said;
+    return { said: done.said };
   }
 
   /** Makes a worker's number. */
-  join(ears: CrewEars): number {
+  join(ears: CrewEars, stops: Stops): number {
     const crew = ++this.#number;
-    this.#crews.set(crew, { ears });
-    this.ready();
-    this.#mind();
+    this.#crews.set(crew, { ears, stops });
+    this.#tell({ do: 'join', crew, stops });
     return crew;
+  }
+
+  /** The worker stops since a moment of the monotonic clock. */
+  stop(crew: number, at: number): void {
+    if (this.#crews.has(crew) && !this.#closed) this.#tell({ do: 'stop', crew, at });
   }
 
   enter(crew: number, session: Session): void {
@@ -117,6 +137,7 @@ export class Hub {
   async leave(crew: number): Promise<void> {
     if (!this.#closed && (this.#heart || this.#port)) await this.#ask({ do: 'leave', crew });
     this.#crews.delete(crew);
+    for (const [key, { order }] of this.#attempts) if (order && 'crew' in order && order.crew === crew) this.#attempts.delete(key);
     this.#mind();
   }
 
@@ -169,9 +190,15 @@ export class Hub {
 
   #beginThread(): void {
     const { port1, port2 } = new MessageChannel();
-    const thread = new Thread(new URL('./thread.js', import.meta.url), {
-      workerData: { port: port2, travel: this.#client.travel }, transferList: [port2], execArgv: [], name: 'lubdub beats',
+    const start = (...execArgv: string[]) => new Thread(new URL('./thread.js', import.meta.url), {
+      workerData: { port: port2, travel: this.#client.travel }, transferList: [port2], execArgv, name: 'lubdub beats',
     });
+    let thread: Thread;
+    try {
+      thread = start('--expose-internals'); // see onSignal in thread.ts
+    } catch {
+      thread = start();
+    }
     thread.unref();
     port1.on('message', (news: News) => this.#hear(news));
     port1.unref();
@@ -188,7 +215,8 @@ export class Hub {
     this.#port?.close();
     this.#thread = this.#port = undefined;
     this.#beginInline();
-    for (const [crew, { session, work }] of this.#crews) {
+    for (const [crew, { stops, session, work }] of this.#crews) {
+      this.#tell({ do: 'join', crew, stops });
       if (work) this.#tell({ do: 'work', crew, work });
       if (session) this.#tell({ do: 'session', crew, session });
     }
@@ -207,6 +235,10 @@ export class Hub {
         this.#tickets.delete(news.ticket);
         return done?.(news);
       }
+      case 'ping':
+        return this.#closed ? undefined : this.#tell({ do: 'pong' });
+      case 'stopping':
+        return this.#crews.get(news.crew)?.ears.hear(news);
       case 'answered':
       case 'gone': {
         const known = this.#crews.get(news.crew);
@@ -219,6 +251,8 @@ export class Hub {
         this.#client.metrics.beat?.(news.result, news.attempts, news.tookMs);
         for (const left of news.left) this.#client.metrics.leaseLeft?.(left);
         return;
+      case 'claimed':
+        return this.#client.metrics.claimed?.(news.result, news.tasks);
       case 'refused':
         return this.#client.metrics.refused?.(news.code);
       default:

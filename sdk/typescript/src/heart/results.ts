@@ -45,6 +45,7 @@ function accepted(held: Held, result: Partial<HeartbeatResult>, sent: Moment, no
   if (token) {
     held.token = token;
     const lastsMs = Date.parse(text(result.tokenExpiresAt)) - Date.parse(text(result.serverTime));
+    if (lastsMs > 0) held.expires = { at: now, inMs: lastsMs };
     emit({ is: 'token', key: held.hold.key, token, lastsMs });
   }
   if (result.shouldCancel) held.cancel(text(result.cancelReason));

@@ -24,6 +24,8 @@ export class Routes {
   readonly #url: string;
   readonly #intervalMs: number;
   readonly #timeoutMs: number;
+  readonly held = new Map<string, string>(); // identities that are held offline, and by which worker
+  isDrained = false; // the machine
   readonly #claims = new Map<string, string[]>();
   #queued: TaskRecord[] = [];
   #waiting: (() => void)[] = [];
@@ -67,7 +69,7 @@ export class Routes {
       case 'POST workers/drain':
         return ok(this.#drain(id, token, body));
       case 'POST workers/deregister':
-        this.offline(this.#worker(id, token), 'DEREGISTERED');
+        this.#deregister(this.#worker(id, token));
         return ok({ workerId: id, status: 'OFFLINE' });
       case 'POST queues/claim':
         return ok(await this.#claim(id, token, checked('claim', body), gone));
@@ -119,7 +121,7 @@ export class Routes {
       taskToken: `task/${task.taskId}/${task.attempt}`, tokenExpiresAt: iso(3_600_000),
       heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000, heartbeatTimeoutMs: timeoutOf(task) || null,
       cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000, labels: request.labels ?? {}, payload: request.payload ?? null,
-      type: request.type ?? null, queue: request.queue ?? null, ...(request.traceparent && { traceparent: request.traceparent }),
+      ...(request.runTimeoutMs && { runTimeoutMs: request.runTimeoutMs }), type: request.type ?? null, queue: request.queue ?? null, ...(request.traceparent && { traceparent: request.traceparent }),
       ...(task.last && { lastProgress: task.last }),
     };
   }
@@ -133,6 +135,15 @@ export class Routes {
     worker.reason = reason;
     for (const task of this.heldBy(worker)) this.#lose(task, 'WORKER_LOST');
     this.change();
+  }
+
+  /** Takes back what a worker holds that leaves, which counts for nothing. */
+  #deregister(worker: WorkerRecord): void {
+    for (const task of this.heldBy(worker)) {
+      if (task.asked) this.finish(task, 'CANCELLED', '');
+      else this.queueUp(task).reason = 'DEREGISTERED';
+    }
+    this.offline(worker, 'DEREGISTERED');
   }
 
   /** Ends what has been silent for too long. */
@@ -249,11 +260,16 @@ export class Routes {
   #register(token: string, request: RegisterWorkerRequest): object {
     if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
     if (!request.queue || !request.types?.length) throw new Refusal(400, 'invalid_request', 'queue and types are needed');
+    const heldBy = this.held.get(identityOf(request));
+    if (heldBy !== undefined) {
+      const fields = { workerId: heldBy, remedy: `lubdub worker resume ${heldBy}` };
+      throw new Refusal(409, 'worker_held_offline', 'an operator took it offline', fields);
+    }
     let worker = [...this.workers.values()].find((w) => request.registrationId && w.request.registrationId === request.registrationId);
     if (!worker) {
       const workerId = `wkr_${String(++this.#number).padStart(4, '0')}`;
       worker = {
-        workerId, request, status: 'ONLINE', reason: '', beats: 0, activeCount: 0, completed: 0, failed: 0, heard: 0, seq: 0,
+        workerId, request, status: this.isDrained ? 'DRAINING' : 'ONLINE', reason: '', beats: 0, activeCount: 0, completed: 0, failed: 0, heard: 0, seq: 0,
       };
       this.workers.set(workerId, worker);
     }
@@ -262,7 +278,7 @@ export class Routes {
     return {
       workerId: worker.workerId, machineId: request.machineId ?? '', workerToken: 'worker/' + worker.workerId,
       tokenExpiresAt: new Date(this.#clock.wall() + 3_600_000).toISOString(), heartbeatIntervalMs: this.#intervalMs,
-      heartbeatTimeoutMs: this.#timeoutMs,
+      heartbeatTimeoutMs: this.#timeoutMs, ...(this.isDrained && { shouldDrain: true }),
     };
   }
 
@@ -351,7 +367,7 @@ export class Routes {
       return before.map((id) => this.taskOf(id)).filter((t) => t.workerId === worker.workerId && !isOver(t) && t.state !== 'QUEUED')
         .map((t) => this.envelope(t));
     }
-    const types = body.types ?? worker.request.types;
+    const types = body.types ?? [...worker.request.types, '']; // and tasks without a type
     const taken = this.#queued.filter((t) => t.request.queue === worker.request.queue && types.includes(t.request.type ?? ''))
       .slice(0, Number(body.max ?? 1));
     this.#queued = this.#queued.filter((t) => !taken.includes(t));
@@ -374,6 +390,11 @@ export class Routes {
     const { taskId, state, attempt, workerId, request } = task;
     return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, output: task.output ?? null };
   }
+}
+
+/** What a worker is known by that registers again. */
+export function identityOf({ queue, machineId, name, pid }: RegisterWorkerRequest): string {
+  return JSON.stringify([queue, machineId, name || pid]);
 }
 
 function checked<T extends object>(what: string, body: T): T {

@@ -2,7 +2,7 @@ import type { ClientOptions } from '../client.js';
 import type { Answer, RequestInit } from '../transport.js';
 import type { CreateTaskRequest, TaskEnvelope } from '../types.js';
 import { HandClock } from './hand.js';
-import { Routes } from './routes.js';
+import { identityOf, Routes } from './routes.js';
 import { type FakeRequest, type FakeTask, type FakeWorker, isOver, Refusal } from './state.js';
 
 export interface FakeServerOptions {
@@ -93,9 +93,33 @@ export class FakeServer {
     this.#routes.change();
   }
 
-  /** Ends a worker: others get its tasks. */
+  /** Takes a worker offline as an operator does: others get its tasks, and it may not register again until `resume`. */
   offline(workerId: string): void {
-    this.#routes.offline(this.#routes.workers.get(workerId)!, 'FORCED_OFFLINE');
+    const worker = this.#routes.workers.get(workerId)!;
+    this.#routes.held.set(identityOf(worker.request), workerId);
+    this.#routes.offline(worker, 'FORCED_OFFLINE');
+  }
+
+  /** Ends what `offline` did to a worker. */
+  resume(workerId: string): void {
+    this.#routes.held.delete(identityOf(this.#routes.workers.get(workerId)!.request));
+  }
+
+  /** Declares a worker dead, as when it is silent for too long: others get its tasks. */
+  expire(workerId: string): void {
+    this.#routes.offline(this.#routes.workers.get(workerId)!, 'HEARTBEAT_TIMEOUT');
+  }
+
+  /** Drains the machine that all workers are on, and those that come until `resumeMachine`. */
+  drainMachine(): void {
+    this.#routes.isDrained = true;
+    for (const { workerId, status } of this.#routes.workers.values()) if (status === 'ONLINE') this.drain(workerId);
+  }
+
+  resumeMachine(): void {
+    this.#routes.isDrained = false;
+    for (const worker of this.#routes.workers.values()) if (worker.status === 'DRAINING') worker.status = 'ONLINE';
+    this.#routes.change();
   }
 
   /** Has the server know a worker no more, as after a loss of its store. What it holds it keeps. */

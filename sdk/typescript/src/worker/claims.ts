@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { link } from '../abort.js';
 import { maxPause } from '../call.js';
-import type { Client } from '../client.js';
-import { backoff, sleep } from '../clock.js';
-import { hasCode, mayRetry, retryAfterOf } from '../errors.js';
+import { backoff, type Clock, sleep } from '../clock.js';
+import { errorOf, hasCode, isHeld } from '../errors.js';
 import { textOf } from '../failure.js';
-import { isGone } from '../heart/crew.js';
-import type { Session } from '../heart/messages.js';
-import type { Logger } from '../metrics.js';
-import { envelopesOf } from '../sane.js';
+import type { Claimed, ClaimOrder, Session } from '../heart/messages.js';
 import type { TaskEnvelope } from '../types.js';
 
 /** How long a claim waits for the first task, in ms. */
@@ -19,18 +14,20 @@ export const maxClaim = 100;
 
 /** What claiming needs of a worker. */
 export interface Desk {
-  client: Client;
-  log: Logger;
+  clock: Clock;
   queue: string;
-  types: string[];
   stopping: AbortSignal;
   session(): Session | undefined;
   /** Waits for free places and takes them; 0: nothing is to be claimed any more. */
   reserve(): Promise<number>;
+  /** Sends a claim until it is answered; undefined: it is to be repeated under its id. */
+  claim(order: ClaimOrder): Promise<Claimed | undefined>;
   /** Begins what was claimed, and gives the other places back. */
   accept(tasks: TaskEnvelope[]): void;
   /** Registers anew; false: the worker is to stop. */
   comeBack(workerId: string, why: string): Promise<boolean>;
+  /** An operator holds the worker offline. */
+  hold(workerId: string): undefined;
   /** The server drains the worker. */
   drain(): void;
   /** Claims are refused for good. */
@@ -49,7 +46,7 @@ export async function keepClaiming(desk: Desk, signal: AbortSignal): Promise<voi
 }
 
 async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
-  const { clock } = desk.client;
+  const { clock } = desk;
   for (let idle = 0; ; ) {
     const places = await desk.reserve();
     if (places === 0) return;
@@ -65,29 +62,21 @@ async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Asks for tasks until it is answered, under one id; undefined: there will be no more. */
+/** Claims until that is answered, under one id; undefined: there will be no more. It names no types, or tasks without one would be left out. */
 async function claim(desk: Desk, places: number, signal: AbortSignal): Promise<TaskEnvelope[] | undefined> {
-  const { client, log, queue, types } = desk;
-  const request = { types, max: places, waitMs: claimWait, claimId: randomUUID() };
-  for (let n = 0; ; n++) {
+  const request = { max: places, waitMs: claimWait, claimId: randomUUID() };
+  for (;;) {
     const session = desk.session();
-    if (!session) return undefined;
-    try {
-      const tasks = envelopesOf((await client.claimTasks(queue, session.token, request, { signal })).tasks);
-      client.metrics.claimed?.('ok', tasks.length);
-      return tasks;
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      if (isGone(error)) return (await desk.comeBack(session.workerId, textOf(error))) ? [] : undefined;
-      client.metrics.claimed?.(mayRetry(error) ? 'unanswered' : 'refused', 0);
-      if (hasCode(error, 'worker_draining')) desk.drain();
-      else if (!mayRetry(error)) desk.give(new Error(`lubdub: the worker's claims are refused: ${textOf(error)}`, { cause: error }));
-      if (!mayRetry(error)) return undefined;
-      log.warn('A claim was not answered, and is repeated', { workerId: session.workerId, error: textOf(error) });
-      const ended = link(signal, client.caller.closing);
-      const slept = await sleep(client.clock, retryAfterOf(error) + backoff(n, maxPause), ended.signal);
-      ended.release();
-      if (!slept) return undefined;
-    }
+    if (!session || signal.aborted) return undefined;
+    const claimed = await desk.claim({ queue: desk.queue, request });
+    if (!claimed) continue; // the thread that beats has died, and may have claimed
+    const { tasks, gone, failure } = claimed;
+    if (tasks) return tasks;
+    const error = failure && errorOf(failure);
+    if (isHeld(error)) return desk.hold(session.workerId);
+    if (gone !== undefined) return !signal.aborted && (await desk.comeBack(session.workerId, gone)) ? [] : undefined;
+    if (hasCode(error, 'worker_draining')) desk.drain();
+    else if (error) desk.give(new Error(`lubdub: the worker's claims are refused: ${error.message}`, { cause: error }));
+    return undefined;
   }
 }

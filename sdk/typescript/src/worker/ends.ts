@@ -28,7 +28,18 @@ export class Stuck extends WorkerEnd {
   }
 }
 
-/** Tasks were given back at the hard stop. */
+/** An operator took the worker offline. It stops, and is not registered again until it is resumed. */
+export class HeldOfflineError extends Error {
+  override readonly name = 'HeldOfflineError';
+  /** The command that lets the worker register again. */
+  readonly remedy: string;
+  constructor(remedy: string, cause?: unknown) {
+    super(`lubdub: an operator took the worker offline; run \`${remedy}\` to let it register again`, { cause });
+    this.remedy = remedy;
+  }
+}
+
+/** Tasks were given back as the worker stopped. */
 export class UnfinishedError extends Error {
   override readonly name = 'UnfinishedError';
   readonly taskIds: readonly string[];

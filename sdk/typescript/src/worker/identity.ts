@@ -4,13 +4,34 @@ import { basename, extname } from 'node:path';
 import type { RegisterWorkerRequest } from '../types.js';
 import type { Settings } from './options.js';
 
+/** What tells a worker from the others of its process, until it is released. */
+export interface Identity {
+  name: string;
+  machineId: string;
+  release(): void;
+}
+
+const taken = new Set<string>();
+
+/** Finds a name that no other worker of this process has in a queue of a deployment, or they would take each other's place. */
+export function identify(queue: string, set: Settings, deployment: string): Identity {
+  const base = set.name ?? nameFound();
+  const machineId = set.machineId ?? asId(process.env['NODE_NAME'] || hostname());
+  const keyOf = (name: string) => JSON.stringify([deployment, queue, machineId, name]);
+  let name = base;
+  for (let n = 2; taken.has(keyOf(name)); n++) name = `${base}-${n}`;
+  const key = keyOf(name);
+  taken.add(key);
+  return { name, machineId, release: () => void taken.delete(key) };
+}
+
 /** Says who this process is. */
-export function registrationOf(queue: string, types: string[], set: Settings, probeUrl: string | undefined): RegisterWorkerRequest {
+export function registrationOf(queue: string, types: string[], set: Settings & Partial<Identity>, probeUrl: string | undefined): RegisterWorkerRequest {
   const { env, pid } = process;
   const major = process.versions.node.split('.')[0];
   return {
-    queue, types, runtimes: [...new Set(['node', `node${major}`, ...(set.runtimes ?? [])])], name: set.name ?? nameFound(),
-    machineId: set.machineId ?? asId(env['NODE_NAME'] || hostname()), hostname: hostname(), pid,
+    queue, types, runtimes: [...new Set(['node', `node${major}`, ...(set.runtimes ?? [])])], name: set.name,
+    machineId: set.machineId, hostname: hostname(), pid,
     ...version(set.version ?? env['npm_package_version']), maxConcurrent: set.concurrency,
     labels: { ...labelsOfEnvironment(), ...set.labels }, ...(probeUrl && { probeUrl }),
   };

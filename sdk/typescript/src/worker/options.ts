@@ -22,15 +22,19 @@ export interface WorkerOptions {
   /** What becomes of work while no server answers; unless told, as the client says. */
   lease?: Lease;
   /**
-   * How long a task may take here, in ms: its signal ends with TaskTimeout, and it fails as TIMEOUT. 5 minutes unless told; 0: no
-   * bound.
+   * How long a task may take here, in ms: its signal ends with TaskTimeout, and it fails as TIMEOUT. Unless told, 5 minutes for tasks
+   * without a runTimeoutMs of their own; 0: no limit.
    */
   taskTimeoutMs?: number;
-  /** How long after it was told to stop the worker lets handlers go on, in ms; 20,000 unless told. */
+  /**
+   * How long after it was told to stop the worker lets handlers go on, in ms. Where neither stop is given, they follow the environment's
+   * TERMINATION_GRACE_PERIOD_SECONDS; of 30 s, which holds without it, this is 20 s.
+   */
   softStopMs?: number;
   /**
-   * How long after it was told to stop what still runs is given back, in ms; 25,000 unless told. It must lie within the grace that the
-   * process has, such as Kubernetes' terminationGracePeriodSeconds, which is checked where TERMINATION_GRACE_PERIOD_SECONDS tells it.
+   * How long after it was told to stop what still runs is given back, in ms; of a grace of 30 s, 25 s. It must lie within the grace
+   * that the process has, such as Kubernetes' terminationGracePeriodSeconds, which is checked where TERMINATION_GRACE_PERIOD_SECONDS
+   * names it.
    */
   hardStopMs?: number;
   /** Ends tasks that report no progress for so many ms: they fail as TIMEOUT. Off unless told. */
@@ -40,30 +44,40 @@ export interface WorkerOptions {
    * there before it takes the worker for dead; unless told, http://<host's name>:<port>/.
    */
   probe?: { port: number; host?: string; url?: string };
-  /** Is told what the worker does; unless told, console without its debug lines. */
+  /** Is told what the worker does; unless told, as the client says. */
   logger?: Logger;
 }
 
 /** The options with what holds where nothing is told. */
 export type Settings = WorkerOptions &
-  Required<Pick<WorkerOptions, 'concurrency' | 'taskTimeoutMs' | 'softStopMs' | 'hardStopMs' | 'watchdogMs'>>;
+  Required<Pick<WorkerOptions, 'concurrency' | 'softStopMs' | 'hardStopMs' | 'watchdogMs'>>;
 
 export function settingsOf(queue: string, options: WorkerOptions): Settings {
-  const set = { concurrency: 100, taskTimeoutMs: 300_000, softStopMs: 20_000, hardStopMs: 25_000, watchdogMs: 0, ...defined(options) };
+  const seconds = process.env['TERMINATION_GRACE_PERIOD_SECONDS'];
+  const isLimited = options.softStopMs !== undefined || options.hardStopMs !== undefined;
+  const stops = stopsOf(!isLimited && seconds && /^\d+$/.test(seconds) ? Number(seconds) * 1000 : 30_000);
+  const set = { concurrency: 100, ...stops, watchdogMs: 0, ...defined(options) };
   if (!queue) throw new UsageError('lubdub: no queue: say from which one to claim, such as "default"');
   if (!Number.isInteger(set.concurrency) || set.concurrency < 1) {
     throw new UsageError(`lubdub: with a concurrency of ${set.concurrency} nothing is done; 1 is the least`);
   }
   for (const name of ['taskTimeoutMs', 'softStopMs', 'hardStopMs', 'watchdogMs'] as const) {
-    if (!(set[name] >= 0)) throw new UsageError(`lubdub: ${name} is ${set[name]}; it must not be negative`);
+    const ms = set[name];
+    if (ms !== undefined && !(ms >= 0)) throw new UsageError(`lubdub: ${name} is ${ms}; it must not be negative`);
   }
   if (set.hardStopMs < set.softStopMs) {
     throw new UsageError(
       `lubdub: the hard stop, after ${set.hardStopMs} ms, must not come before the soft one, after ${set.softStopMs}; see hardStopMs`,
     );
   }
-  checkGrace(set.hardStopMs, process.env['TERMINATION_GRACE_PERIOD_SECONDS']);
+  if (isLimited) checkGrace(set.hardStopMs, seconds);
   return set;
+}
+
+/** The stops within a grace, with a margin for the calls of the worker that leaves. */
+function stopsOf(graceMs: number): { softStopMs: number; hardStopMs: number } {
+  const hardStopMs = graceMs - Math.min(5000, graceMs / 6);
+  return { softStopMs: hardStopMs - Math.min(5000, hardStopMs / 5), hardStopMs };
 }
 
 /** Refuses stops that the orchestrator would cut off. */

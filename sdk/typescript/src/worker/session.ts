@@ -1,31 +1,43 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '../client.js';
 import { backoff, read, sleep } from '../clock.js';
-import { AnswerError, mayRetry, retryAfterOf } from '../errors.js';
+import { AnswerError, hasCode, mayRetry, retryAfterOf } from '../errors.js';
 import { textOf } from '../failure.js';
 import type { Session } from '../heart/messages.js';
 import type { Logger } from '../metrics.js';
+import { Outage } from '../outage.js';
 import { intervalOf, plain, timeoutOf } from '../sane.js';
+import { HeldOfflineError } from './ends.js';
 import type { RegisterWorkerRequest, RegisterWorkerResponse } from '../types.js';
 
 /** How many registrations within a minute are no crash loop. */
 const crashCount = 3;
+
+/** Receives what becomes of registrations. */
+export interface SessionEars {
+  /** There is a session; isDrained: its machine is drained, and the worker waits. */
+  enter(session: Session, isDrained: boolean): void;
+  /** An operator holds the worker offline. */
+  hold(error: HeldOfflineError): void;
+}
 
 /** Registers a worker, and again should it be lost. */
 export class Sessions {
   readonly #client: Client;
   readonly #log: Logger;
   readonly #stopping: AbortSignal;
-  readonly #enter: (session: Session) => void;
+  readonly #ears: SessionEars;
+  readonly #outage: Outage;
   #entering: number[] = []; // registrations of the last minute
   #joining: Promise<boolean> | undefined;
   current: Session | undefined;
 
-  constructor(client: Client, log: Logger, stopping: AbortSignal, enter: (session: Session) => void) {
+  constructor(client: Client, log: Logger, stopping: AbortSignal, ears: SessionEars) {
     this.#client = client;
     this.#log = log;
+    this.#outage = new Outage(client.clock, (level, message, fields) => log[level](message, fields));
     this.#stopping = stopping;
-    this.#enter = enter;
+    this.#ears = ears;
   }
 
   /** Enters the worker, until that is answered; it rejects where that is refused, or the worker is to stop. */
@@ -38,10 +50,12 @@ export class Sessions {
       try {
         const options = { signal: this.#stopping };
         const answer = await this.#client.registerWorker({ ...request, registrationId }, options);
+        this.#outage.answered(this);
         return this.#take(request, answer, accepted);
       } catch (error) {
+        if (hasCode(error, 'worker_held_offline')) throw new HeldOfflineError((error.fields as { remedy?: string }).remedy ?? 'lubdub worker resume', error);
         if (!mayRetry(error) || this.#stopping.aborted) throw error;
-        this.#log.warn('The worker could not register, and tries again', { error: textOf(error) });
+        this.#outage.failed(this, 'the registration', error);
         if (!(await sleep(clock, retryAfterOf(error) + backoff(n, 30_000), this.#stopping))) throw error;
       }
     }
@@ -72,7 +86,8 @@ export class Sessions {
         await this.register(request());
         return true;
       } catch (error) {
-        if (this.#stopping.aborted) return false;
+        if (error instanceof HeldOfflineError) this.#ears.hold(error);
+        if (error instanceof HeldOfflineError || this.#stopping.aborted) return false;
         this.#log.error('The worker may not come back, and asks again', { error: textOf(error) });
         if (!(await sleep(this.#client.clock, 1000 + backoff(n, 30_000), this.#stopping))) return false;
       }
@@ -99,6 +114,8 @@ export class Sessions {
     if (timeoutMs < 3000) this.#log.warn('A heartbeat timeout this short leaves no room for one Retry-After', { timeoutMs });
     this.#entering.push(this.#client.clock.now());
     this.current = { workerId, token, intervalMs, timeoutMs, accepted };
-    this.#enter(this.current);
+    const isDrained = (answer as { shouldDrain?: boolean }).shouldDrain === true;
+    if (isDrained) this.#log.info(`Machine ${answer.machineId || request.machineId} is drained; waiting until it is resumed`, { workerId });
+    this.#ears.enter(this.current, isDrained);
   }
 }

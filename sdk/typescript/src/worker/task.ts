@@ -5,13 +5,11 @@ import type { TaskEnvelope } from '../types.js';
 /** A task that was claimed. */
 export class Task<In = unknown> {
   readonly #attempt: Attempt;
-  readonly #moved: () => void;
   readonly #drainBy: () => Date | undefined;
 
   /** @internal */
-  constructor(attempt: Attempt, moved: () => void, drainBy: () => Date | undefined) {
+  constructor(attempt: Attempt, drainBy: () => Date | undefined) {
     this.#attempt = attempt;
-    this.#moved = moved;
     this.#drainBy = drainBy;
   }
 
@@ -57,7 +55,6 @@ export class Task<In = unknown> {
   /** Says how far the work has come, 0 to 100, and in words; it never waits. The watchdog takes it for a sign of life. */
   progress(pct: number, message?: string): void {
     this.#attempt.progress(pct, message);
-    this.#moved();
   }
 }
 

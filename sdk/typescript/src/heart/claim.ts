@@ -1,0 +1,46 @@
+import { link } from '../abort.js';
+import { type Caller, maxPause, seg } from '../call.js';
+import { backoff, sleep } from '../clock.js';
+import { copyOf, isGone, mayRetry, retryAfterOf } from '../errors.js';
+import type { Outage } from '../outage.js';
+import { envelopesOf, isObject } from '../sane.js';
+import type { Claimed, ClaimOrder, Emit, Session } from './messages.js';
+
+/**
+ * Sends a claim until it is answered, with the same claimId. It runs where the beats are sent, so that the tasks of the answer are in the
+ * inventory even while the program blocks its event loop.
+ */
+export async function claimUntilAnswered(
+  caller: Caller, order: ClaimOrder, session: () => Session | undefined, ended: AbortSignal, emit: Emit, outage: Outage,
+): Promise<Claimed> {
+  const { queue, request } = order;
+  const body = JSON.stringify(request);
+  for (let n = 0; ; n++) {
+    const current = session();
+    if (!current) return { gone: 'the registration has ended' };
+    try {
+      const answer = await caller.do({
+        method: 'POST', path: `/v1/queues/${seg(queue)}/claim`, token: current.token, body, waitMs: request.waitMs, tries: 1,
+        signal: ended,
+      });
+      outage.answered(ended);
+      const tasks = envelopesOf(isObject(answer) ? answer['tasks'] : undefined);
+      emit({ is: 'claimed', result: 'ok', tasks: tasks.length });
+      return { tasks };
+    } catch (error) {
+      if (ended.aborted || !mayRetry(error)) outage.gone(ended);
+      if (ended.aborted) return {};
+      if (isGone(error)) return { gone: error instanceof Error ? error.message : String(error), failure: copyOf(error) };
+      emit({ is: 'claimed', result: mayRetry(error) ? 'unanswered' : 'refused', tasks: 0 });
+      if (!mayRetry(error)) return { failure: copyOf(error) };
+      outage.failed(ended, 'a claim', error);
+      const over = link(ended, caller.closing);
+      const slept = await sleep(caller.set.clock, retryAfterOf(error) + backoff(n, maxPause), over.signal);
+      over.release();
+      if (!slept) {
+        outage.gone(ended);
+        return {};
+      }
+    }
+  }
+}

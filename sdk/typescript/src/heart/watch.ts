@@ -1,0 +1,30 @@
+import type { Clock, Timer } from '../clock.js';
+import type { Emit } from './messages.js';
+
+/** Finds out whether the program's event loop is blocked: one that is not answers a ping. */
+export class Watch {
+  readonly #clock: Clock;
+  readonly #emit: Emit;
+  readonly #waiting = new Set<Timer>();
+
+  constructor(clock: Clock, emit: Emit) {
+    this.#clock = clock;
+    this.#emit = emit;
+  }
+
+  /** Sends a ping, and calls blocked unless it is answered within ms milliseconds. */
+  ask(ms: number, blocked: () => void): void {
+    const timer = this.#clock.setTimeout(() => {
+      this.#waiting.delete(timer);
+      blocked();
+    }, ms);
+    this.#waiting.add(timer);
+    this.#emit({ is: 'ping' });
+  }
+
+  /** Receives the answer to a ping. */
+  answered(): void {
+    for (const timer of this.#waiting) timer.cancel();
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { sockets, until } from './sockets.js';
+
+test('tasks that a waiting claim brings while the event loop is blocked are in the inventory at once, and are done afterwards', async (t) => {
+  const { server, work, beats, close } = await sockets();
+  t.after(close);
+  const worker = work({ concurrency: 3 });
+  server.enqueue({ type: 'block', taskId: 'first' });
+  await until(() => worker.lines.includes('blocked first') && server.count('/v1/queues/default/claim') === 2);
+  for (const taskId of ['second', 'third']) server.enqueue({ type: 'block', taskId });
+  await until(() => server.task('second').attempt === 1);
+  const before = beats().length;
+  await until(() => beats().length >= before + 4);
+  const named = beats().slice(before + 2).map((beat) => beat.tasks!.map((task) => task.taskId).sort());
+  for (const tasks of named) assert.ok(tasks.includes('first') && tasks.includes('second'), tasks.join());
+  worker.release();
+  await until(() => ['first', 'second', 'third'].every((id) => server.isOver(id)));
+  worker.child.kill('SIGTERM');
+  assert.equal(await worker.ended, 0);
+  assert.deepEqual(['first', 'second', 'third'].map((id) => server.task(id).attempt), [1, 1, 1]);
+});
+
+const ends = process.platform === 'win32' ? [null] : [1, 'SIGKILL'];
+
+test('a handler that blocks the event loop beyond its time is reported as TIMEOUT, and the process ends', async (t) => {
+  const { server, work, beats, close } = await sockets();
+  t.after(close);
+  const worker = work({ concurrency: 2, taskTimeoutMs: 300, softStopMs: 300, hardStopMs: 600 }, true);
+  server.enqueue({ type: 'block', taskId: 'endless', cancelGracePeriodMs: 1 });
+  await until(() => worker.lines.includes('blocked endless') && server.count('/v1/queues/default/claim') === 2);
+  server.enqueue({ type: 'block', taskId: 'waits' });
+  await until(() => server.isOver('endless'));
+  const { state, error } = server.task('endless');
+  assert.deepEqual([state, error!.category, error!.message], ['FAILED', 'TIMEOUT', 'lubdub: the task has taken longer than 300 ms']);
+  const before = beats().length;
+  const end = await worker.ended;
+  assert.ok(ends.includes(end as never), String(end));
+  for (const { tasks = [] } of beats().slice(before)) assert.ok(!tasks.some((task) => task.taskId === 'endless'));
+  assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
+  assert.equal(server.task('waits').state, 'QUEUED');
+  assert.ok(worker.lines.some((line) => /has exceeded its time, and the event loop is blocked: .* given back: waits$/.test(line)));
+});
+
+test('SIGTERM drains and ends a worker whose event loop is blocked, and gives back what it holds', async (t) => {
+  const { server, work, beats, close } = await sockets();
+  t.after(close);
+  const worker = work({ concurrency: 1, taskTimeoutMs: 0, softStopMs: 1000, hardStopMs: 2000 }, true);
+  server.enqueue({ type: 'block', taskId: 'endless' });
+  await until(() => worker.lines.includes('blocked endless'));
+  const before = beats().length;
+  worker.child.kill('SIGTERM');
+  await until(() => server.workers()[0]!.status === 'DRAINING');
+  const end = await worker.ended;
+  assert.ok(ends.includes(end as never), String(end));
+  assert.ok(beats().slice(before).every(({ tasks = [] }) => tasks.some((task) => task.taskId === 'endless')));
+  assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
+  assert.equal(server.task('endless').state, 'QUEUED');
+  assert.ok(worker.lines.some((line) => /the hard stop has come, and the event loop is blocked: .* given back: endless$/.test(line)));
+});
+
+test('a second signal ends a worker whose event loop is blocked at once', async (t) => {
+  const { server, work, close } = await sockets();
+  t.after(close);
+  const worker = work({ taskTimeoutMs: 0, softStopMs: 3_600_000, hardStopMs: 3_600_000 }, true);
+  server.enqueue({ type: 'block', taskId: 'endless' });
+  await until(() => worker.lines.includes('blocked endless'));
+  worker.child.kill('SIGTERM');
+  await until(() => server.workers()[0]!.status === 'DRAINING');
+  worker.child.kill('SIGTERM');
+  assert.ok(ends.includes(await worker.ended as never));
+  assert.equal(server.task('endless').state, 'QUEUED');
+});
