@@ -238,10 +238,10 @@ func TestTheStopsFollowTheGracePeriod(t *testing.T) {
 		t.Setenv("TERMINATION_GRACE_PERIOD_SECONDS", seconds)
 		inBubble(t, func(t *testing.T) {
 			s := newSite(t)
-			var told time.Time
+			told := make(chan time.Time, 1)
 			s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
 				<-ctx.Done()
-				told = time.Now()
+				told <- time.Now()
 				time.Sleep(2 * time.Hour) // whatever it was told
 				return 1, nil
 			})
@@ -249,7 +249,7 @@ func TestTheStopsFollowTheGracePeriod(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			err := s.stop()
-			if got := [2]time.Duration{told.Sub(began), time.Since(began)}; got != want || !errors.As(err, new(*worker.Unfinished)) {
+			if got := [2]time.Duration{(<-told).Sub(began), time.Since(began)}; got != want || !errors.As(err, new(*worker.Unfinished)) {
 				t.Errorf("with %q s: handlers were told and given back after %v, want %v: %v", seconds, got, want, err)
 			}
 			time.Sleep(3 * time.Hour)
