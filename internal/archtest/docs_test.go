@@ -13,10 +13,11 @@ import (
 var (
 	named   = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9_]*)`")
 	defined = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9_]*)\(`)
+	fatal   = regexp.MustCompile(`log\.Fatal[fln]*\((\w+\.)?(Run|RunUntilSignal)\(`)
 	linked  = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 )
 
-// Documents name tests as proofs and link to each other: both must be there.
+// Documents name tests as proofs and link to each other: both must be there. Their examples end well after a clean stop.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	tests, documents := map[string]bool{}, map[string]string{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -45,6 +46,9 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		t.Fatalf("only %d tests and %d documents were found", len(tests), len(documents))
 	}
 	for path, text := range documents {
+		if fatal.MatchString(text) {
+			t.Errorf("%s has an example that exits with 1 after a clean stop: log.Fatal of a nil error", path)
+		}
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
 			if !tests[m[1]] {
 				t.Errorf("%s names %s, which is no test", path, m[1])

@@ -129,7 +129,7 @@ func (s *server) register(x *exchange) *reply {
 	switch {
 	case w == nil && s.held:
 		return &reply{status: http.StatusConflict, body: v1.Error{
-			Error: v1.CodeWorkerHeldOffline, Message: "the case has it so", WorkerID: s.current, Remedy: "lubdub worker resume " + s.current,
+			Error: v1.CodeWorkerHeld, Message: "the case has it so", WorkerID: s.current, Remedy: "lubdub worker resume " + s.current,
 		}}
 	case w == nil:
 		s.names = append(s.names, r.Name)

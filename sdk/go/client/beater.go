@@ -28,6 +28,7 @@ type beater struct {
 	sending bool      // a request is under way
 	until   time.Time // nothing is sent before: the server does not answer
 	failed  int       // in a row
+	since   time.Time // when the first of these was sent
 	stretch float64   // of intervals, until the next tick; the first time by much, so that a fleet that starts together spreads
 
 	// The sender's, of whom there is one at a time.
@@ -213,10 +214,16 @@ func (b *beater) beat() {
 		if !again(err) && causeOfError(err) == nil {
 			result = "refused"
 		}
-		set.log.Warn("beats were not answered", "attempts", len(b.batch), "error", err)
+		if b.failed == 0 {
+			b.since = sent
+			set.log.Warn("No answer from Lubdub to heartbeats; trying again until there is one", "attempts", len(b.batch), "error", err)
+		}
 		pause = backoff(b.failed, b.patience(), err)
 		b.failed++
 	} else {
+		if b.failed > 0 {
+			set.log.Info("Lubdub answers again", "after", set.clock.Now().Sub(b.since).Round(time.Millisecond))
+		}
 		b.failed = 0
 	}
 	set.metrics.Beat(result, len(b.batch), took)

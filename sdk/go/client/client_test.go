@@ -5,6 +5,7 @@ package client_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -254,7 +255,60 @@ func TestManyCreationsHaveTheirOwnOutcomes(t *testing.T) {
 	if err != nil || all[0].Envelope.TaskToken != "t" || all[1].Task.State != v1.Queued || !errors.Is(all[2].Err, client.ErrTaskExists) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if all[1].TaskID() != "b" || tasks[0].IdempotencyKey == "" || tasks[0].IdempotencyKey == tasks[1].IdempotencyKey {
+	if all[1].TaskID() != "b" || tasks[0].IdempotencyKey != "" {
 		t.Errorf("%+v", tasks)
 	}
+}
+
+// Creations among many that are answered 503 or 429 are made again under the same keys until the call's deadline.
+func TestManyCreationsAreMadeAgainUntilTheDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		rounds, keys := 0, map[string]string{}
+		answer := carrier(func(r *http.Request) (*http.Response, error) {
+			var in v1.CreateTasksRequest
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			rounds++
+			var results []string
+			for _, item := range in.Tasks {
+				if known := keys[item.TaskID]; item.IdempotencyKey == "" || (known != "" && known != item.IdempotencyKey) {
+					t.Errorf("%s comes under the key %q, and before under %q", item.TaskID, item.IdempotencyKey, known)
+				}
+				keys[item.TaskID] = item.IdempotencyKey
+				switch {
+				case item.TaskID == "never":
+					results = append(results, `{"status":503,"error":"store_unavailable","message":"m"}`)
+				case item.TaskID == "later" && rounds < 8:
+					results = append(results, `{"status":429,"error":"overloaded","message":"m"}`)
+				case item.TaskID == "bad":
+					results = append(results, `{"status":400,"error":"invalid_request","message":"m"}`)
+				default:
+					results = append(results, `{"status":201,"taskToken":"t","attempt":1,"taskId":"`+item.TaskID+`"}`)
+				}
+			}
+			return reply(200, `{"results":[`+strings.Join(results, ",")+`]}`), nil
+		})
+		c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(answer))
+		var tasks []v1.CreateTasksItem
+		for _, id := range []string{"never", "now", "bad", "later"} {
+			tasks = append(tasks, v1.CreateTasksItem{CreateTaskRequest: v1.CreateTaskRequest{TaskID: id}})
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		all, err := c.CreateTasks(ctx, tasks)
+		if err != nil || !errors.Is(all[0].Err, client.ErrStoreUnavailable) || all[1].TaskID() != "now" ||
+			!errors.Is(all[2].Err, client.ErrInvalidRequest) || all[3].TaskID() != "later" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if took := time.Since(began); took < 50*time.Second || took > time.Minute {
+			t.Errorf("it has tried for %v", took)
+		}
+		before := rounds
+		clear(keys) // another call draws others
+		if _, err := c.CreateTasks(t.Context(), tasks[:1]); err != nil || rounds != before+4 {
+			t.Errorf("without a deadline: %d tries, %v", rounds-before, err)
+		}
+	})
 }

@@ -42,6 +42,18 @@ type (
 	}
 )
 
+// finalCause is a cause after which nothing more is sent about the attempt.
+type finalCause interface {
+	error
+	final()
+}
+
+func (Lost) final()             {}
+func (Superseded) final()       {}
+func (Expired) final()          {}
+func (DeadlineExceeded) final() {}
+func (LeaseEnded) final()       {}
+
 func (c Cancelled) Error() string {
 	if c.Reason == "" {
 		return "lubdub: the task is cancelled"

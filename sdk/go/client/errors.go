@@ -81,6 +81,7 @@ const (
 	ErrIdempotencyMismatch Code = v1.CodeIdempotencyMismatch
 	ErrAttemptMismatch     Code = v1.CodeAttemptMismatch
 	ErrTaskAlreadyTerminal Code = v1.CodeTaskAlreadyTerminal
+	ErrWorkerHeld          Code = v1.CodeWorkerHeld
 	ErrWorkerDraining      Code = v1.CodeWorkerDraining
 	ErrNoFreshWorkers      Code = v1.CodeNoFreshWorkers
 	ErrNoMatchingWorkers   Code = v1.CodeNoMatchingWorkers
@@ -143,6 +144,10 @@ func MayRetry(err error) bool { return again(err) }
 // again reports whether the same call may succeed later: there was no answer, or one that asks to come again.
 func again(err error) bool {
 	var e *Error
+	var over finalCause
+	if errors.As(err, &over) || errors.Is(err, ErrEnded) {
+		return false
+	}
 	if !errors.As(err, &e) {
 		return err != nil && !errors.Is(err, ErrAnswer) && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotSent)
 	}

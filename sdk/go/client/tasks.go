@@ -1,13 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -75,30 +78,55 @@ func readCreated(body json.RawMessage, queued bool) (*Created, error) {
 	return created, nil
 }
 
-// CreateTasks makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are
-// given one, in place.
+// CreateTasks makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are sent with
+// one that is drawn; tasks stays as it is. Those that the server answers with 503 or 429 are made again until ctx has ended, or, where ctx
+// has no deadline, as often as Tries says.
 func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([]Created, error) {
-	for i := range tasks {
-		if tasks[i].IdempotencyKey == "" {
-			tasks[i].IdempotencyKey = rand.Text()
+	all, left := make([]Created, len(tasks)), make([]int, len(tasks)) // left: the numbers of those to be made
+	keyed := slices.Clone(tasks)
+	for i := range keyed {
+		left[i], keyed[i].IdempotencyKey = i, cmp.Or(keyed[i].IdempotencyKey, rand.Text())
+	}
+	deadline, bounded := ctx.Deadline()
+	for n := 0; ; n++ {
+		if err := c.createSome(ctx, keyed, left, all); err != nil && n == 0 {
+			return nil, err
+		} else if err != nil {
+			return all, nil // with what is known of each
+		}
+		left = slices.DeleteFunc(left, func(i int) bool { return all[i].Err == nil || !again(all[i].Err) })
+		pause := clock.Backoff(n, maxPause)
+		late := n+1 >= c.set.tries
+		if bounded {
+			late = deadline.Sub(c.set.clock.Now()) < pause
+		}
+		if len(left) == 0 || late || !clock.Sleep(c.set.clock, pause, ctx.Done()) {
+			return all, nil
 		}
 	}
-	answer, err := post[v1.CreateTasksResponse](ctx, c, "/v1/tasks:batch", v1.CreateTasksRequest{Tasks: tasks})
+}
+
+// createSome makes those of the creations whose numbers are given.
+func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, numbers []int, all []Created) error {
+	r := v1.CreateTasksRequest{Tasks: []v1.CreateTasksItem{}}
+	for _, i := range numbers {
+		r.Tasks = append(r.Tasks, tasks[i])
+	}
+	answer, err := post[v1.CreateTasksResponse](ctx, c, "/v1/tasks:batch", r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(answer.Results) != len(tasks) {
-		return nil, fmt.Errorf("lubdub: POST /v1/tasks:batch: %w: %d results for %d tasks", ErrAnswer, len(answer.Results), len(tasks))
+	if len(answer.Results) != len(numbers) {
+		return fmt.Errorf("lubdub: POST /v1/tasks:batch: %w: %d results for %d tasks", ErrAnswer, len(answer.Results), len(numbers))
 	}
-	all := make([]Created, len(tasks))
-	for i, result := range answer.Results {
-		one, err := readResult(result, tasks[i].Queue != "")
+	for n, i := range numbers {
+		one, err := readResult(answer.Results[n], tasks[i].Queue != "")
 		if err != nil {
-			return nil, fmt.Errorf("lubdub: POST /v1/tasks:batch: %w", err)
+			return fmt.Errorf("lubdub: POST /v1/tasks:batch: %w", err)
 		}
 		all[i] = *one
 	}
-	return all, nil
+	return nil
 }
 
 func readResult(result json.RawMessage, queued bool) (*Created, error) {

@@ -50,7 +50,7 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 		wait = lookEvery
 	}
 	due := w.due
-	for _, e := range w.held {
+	for _, e := range w.inventory {
 		if e.attempt == nil {
 			continue
 		}
@@ -94,7 +94,8 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 		w.measure(s, len(b.apart), b.active, sent, err)
 	}
 	w.land()
-	if err != nil && gone(err) {
+	w.observe(beatCalls, sent, err)
+	if err != nil && !w.endHeld(s, err) && gone(err) {
 		w.comeBack(s, err)
 	}
 	w.beaten(s, err)
@@ -126,11 +127,14 @@ func (w *Worker) measure(s *session, named, active int, sent time.Time, err erro
 		result = "unanswered"
 	default:
 		result = "refused"
+		w.mu.Lock()
+		again := w.failures > 0
+		w.mu.Unlock()
+		if !again && !gone(err) {
+			w.set.log.Warn("The server refuses heartbeats; the work goes on", "workerId", s.id, "error", err)
+		}
 	}
 	w.client.Metrics().Beat(result, named, took)
-	if err != nil {
-		w.set.log.Warn("A heartbeat was not accepted", "workerId", s.id, "error", err)
-	}
 }
 
 // beaten says that no beat is under way any more.
@@ -172,7 +176,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	for _, l := range a.LostTasks {
 		lost[keyOf(l.TaskID, l.Attempt)] = l
 	}
-	for key, e := range w.held {
+	for key, e := range w.inventory {
 		if l, isLost := lost[key]; e.attempt != nil && isLost {
 			w.set.log.Warn("Task "+l.TaskID+" is lost", "taskId", l.TaskID, "attempt", l.Attempt, "error", l.Error)
 			e.attempt.Lost(l.Error, "")
@@ -181,13 +185,20 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 		}
 	}
 	for _, c := range a.CancelTasks {
-		if e := w.held[keyOf(c.TaskID, c.Attempt)]; e != nil && e.attempt != nil {
+		if e := w.inventory[keyOf(c.TaskID, c.Attempt)]; e != nil && e.attempt != nil {
 			reason := ""
 			if c.Reason != nil {
 				reason = *c.Reason
 			}
 			e.attempt.Cancel(reason)
 		}
+	}
+	if w.paused && a.ShouldDrain {
+		return
+	}
+	if w.paused {
+		w.paused = false
+		w.set.log.Info("machine "+s.machine+" is resumed; the worker begins", "workerId", s.id, "machineId", s.machine)
 	}
 	if a.ShouldDrain && !w.draining {
 		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs), "deadline", a.DrainDeadline)

@@ -51,7 +51,7 @@ func (w *Worker) reserve() (places int, ok bool) {
 	w.await(func() bool {
 		places = min(w.set.concurrency-len(w.jobs), maxClaim)
 		over := w.draining || w.fatal != nil || w.stopping.Err() != nil
-		if ok = !over && places > 0; ok {
+		if ok = !over && places > 0 && !w.paused; ok {
 			w.claiming = places
 		}
 		return over || ok
@@ -64,7 +64,11 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 	id, waitMs := rand.Text(), claimWait.Milliseconds()
 	for n := 0; ; n++ {
 		s, token := w.current()
-		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Types: w.claims, Max: &places, WaitMs: &waitMs, ClaimID: id})
+		sent := w.clock.Now()
+		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: id})
+		if ctx.Err() == nil {
+			w.observe("a claim", sent, err)
+		}
 		if err == nil {
 			w.client.Metrics().Claimed("ok", len(a.Tasks))
 			return a.Tasks, nil
@@ -77,6 +81,8 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 			w.client.Metrics().Claimed("refused", 0)
 			w.drainNow(s)
 			return nil, errNoMore
+		case w.endHeld(s, err):
+			return nil, errNoMore
 		case gone(err):
 			if !w.comeBack(s, err) {
 				return nil, errNoMore
@@ -88,7 +94,6 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 			return nil, errNoMore
 		}
 		w.client.Metrics().Claimed("unanswered", 0)
-		w.set.log.Warn("A claim was not answered, and is repeated", "workerId", s.id, "error", err)
 		if !clock.Sleep(w.clock, client.RetryAfter(err)+clock.Backoff(n, maxPause), ctx.Done()) {
 			return nil, errNoMore
 		}
@@ -109,7 +114,11 @@ func (w *Worker) drainNow(s *session) {
 func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 	w.mu.Lock()
 	w.claiming = 0
-	if w.given { // they came too late; the server takes them back with their worker
+	for i := range tasks { // in the inventory from before they have started
+		e := &tasks[i]
+		w.inventory[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
+	}
+	if w.given { // they came too late, and are given back
 		tasks = nil
 	}
 	var begun []*job
@@ -122,7 +131,6 @@ func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 	w.change()
 	w.mu.Unlock()
 	for _, j := range begun {
-		w.list(j.envelope)
 		go j.run(doing)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -20,20 +22,36 @@ func (w *Worker) registration() v1.RegisterWorkerRequest {
 	labels := labelsOfEnvironment()
 	maps.Copy(labels, set.labels)
 	r := v1.RegisterWorkerRequest{
-		Queue: w.queue, Types: w.types(), Runtimes: slices.Compact(append(runtimesFound(), set.runtimes...)), Name: set.name,
-		MachineID: set.machineID, Hostname: host, PID: os.Getpid(), Version: set.version, MaxConcurrent: &set.concurrency, Labels: labels,
+		Queue: w.queue, Types: w.types(), Runtimes: slices.Compact(append(runtimesFound(), set.runtimes...)), Name: w.name,
+		MachineID: machineOf(set, host), Hostname: host, PID: os.Getpid(), Version: set.version, MaxConcurrent: &set.concurrency, Labels: labels,
 		ProbeURL: w.probeURL,
-	}
-	if r.Name == "" {
-		r.Name = nameFound(r.PID)
-	}
-	if r.MachineID == "" {
-		r.MachineID = asID(firstOf(os.Getenv("NODE_NAME"), host))
 	}
 	if r.Version == "" {
 		r.Version = versionFound()
 	}
 	return r
+}
+
+func machineOf(set *settings, host string) string {
+	return firstOf(set.machineID, asID(firstOf(os.Getenv("NODE_NAME"), host)))
+}
+
+// names are those of the workers that run in this process, each with its queue and its machine.
+var names sync.Map
+
+// nameInProcess is the worker's name, with a number where another worker of this process has it already: two of one name would take each
+// other's place. It is taken until forget is called.
+func (w *Worker) nameInProcess() (name string, forget func()) {
+	host, _ := os.Hostname()
+	base := firstOf(w.set.name, nameFound(os.Getpid()))
+	name = base
+	for n := 2; ; n++ {
+		key := [3]string{w.queue, machineOf(w.set, host), name}
+		if _, taken := names.LoadOrStore(key, true); !taken {
+			return name, func() { names.Delete(key) }
+		}
+		name = base + "-" + strconv.Itoa(n)
+	}
 }
 
 func firstOf(texts ...string) string {

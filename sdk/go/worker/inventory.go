@@ -25,18 +25,11 @@ type leaving struct{ leftOut bool }
 
 func keyOf(taskID string, number int) string { return taskID + "/" + strconv.Itoa(number) }
 
-// list has an attempt that was claimed in the inventory, from before it has started.
-func (w *Worker) list(e *v1.TaskEnvelope) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.held[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
-}
-
-// unlist takes it out again, where it did not start.
+// unlist takes an attempt out of the inventory that did not start.
 func (w *Worker) unlist(e *v1.TaskEnvelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.held, keyOf(e.TaskID, e.Attempt))
+	delete(w.inventory, keyOf(e.TaskID, e.Attempt))
 }
 
 // Holder is what package client beats by. It implements an interface of the SDK's own.
@@ -50,12 +43,14 @@ func (h holder) Hold(a beats.Attempt) {
 	_, strict := a.Look(h.clock.Now())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := h.held[key]
+	e := h.inventory[key]
 	if e == nil {
 		e = &entry{taskID: id, number: number}
-		h.held[key] = e
+		h.inventory[key] = e
 	}
-	e.attempt = a
+	if e.attempt = a; h.held {
+		a.Lost("", forcedOffline)
+	}
 	if strict || a.Interval() > 0 { // it wants to be looked at, or to be heard, more often
 		h.rouse()
 	}
@@ -66,8 +61,8 @@ func (h holder) Release(a beats.Attempt, completes bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := keyOf(id, number)
-	e := h.held[key]
-	delete(h.held, key)
+	e := h.inventory[key]
+	delete(h.inventory, key)
 	if completes {
 		h.ending[key] = &leaving{}
 	}
@@ -121,7 +116,7 @@ func (w *Worker) write() written {
 		w.unanswered = &delta{w.seq, w.completed, w.failed}
 		w.completed, w.failed = 0, 0
 	}
-	d, out := w.unanswered, written{seq: w.unanswered.seq, active: len(w.jobs), named: len(w.held)}
+	d, out := w.unanswered, written{seq: w.unanswered.seq, active: len(w.jobs), named: len(w.inventory)}
 	b := strconv.AppendInt(append(w.body[:0], `{"seq":`...), d.seq, 10)
 	b = strconv.AppendInt(append(b, `,"activeCount":`...), int64(out.active), 10)
 	b = strconv.AppendInt(append(b, `,"completedDelta":`...), d.completed, 10)
@@ -151,7 +146,7 @@ func (w *Worker) mayList() bool {
 
 func (w *Worker) appendInventory(b []byte) []byte {
 	comma := false
-	for _, e := range w.held {
+	for _, e := range w.inventory {
 		if e.attempt != nil && e.attempt.Over() {
 			continue
 		}
@@ -171,7 +166,7 @@ func (w *Worker) appendInventory(b []byte) []byte {
 
 // beatApart returns the attempts that want beats of their own, where the worker's has no inventory. The others live by the worker's.
 func (w *Worker) beatApart() (own []beats.Attempt) {
-	for _, e := range w.held {
+	for _, e := range w.inventory {
 		switch {
 		case e.attempt == nil || e.attempt.Over():
 		case e.attempt.Interval() > 0:

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Option changes what New makes.
@@ -22,6 +24,8 @@ type settings struct {
 	version     string
 	concurrency int
 	taskTimeout time.Duration
+	limited     bool // taskTimeout is the user's
+	stops       bool // softStop and hardStop are
 	softStop    time.Duration
 	hardStop    time.Duration
 	watchdog    time.Duration
@@ -32,8 +36,7 @@ type settings struct {
 
 func defaults() *settings {
 	return &settings{
-		labels: map[string]string{}, concurrency: 100, taskTimeout: 5 * time.Minute, softStop: 20 * time.Second, hardStop: 25 * time.Second,
-		log: slog.Default(),
+		labels: map[string]string{}, concurrency: 100, taskTimeout: 5 * time.Minute, log: slog.Default(),
 	}
 }
 
@@ -97,21 +100,22 @@ func Concurrency(n int) Option {
 	}
 }
 
-// TaskTimeout is how long a task may take here: its handler's context ends with ErrTaskTimeout, and it fails as TIMEOUT. 5 minutes
-// unless told; 0: no bound.
+// TaskTimeout is how long a task may take here: its handler's context ends with ErrTaskTimeout, and it fails as TIMEOUT. 0: no bound.
+// Without this option it is 5 minutes, and no bound for tasks with a runTimeoutMs of their own, which the server enforces.
 func TaskTimeout(d time.Duration) Option {
 	return func(s *settings) error {
-		s.taskTimeout = d
+		s.taskTimeout, s.limited = d, true
 		return notNegative("TaskTimeout", d)
 	}
 }
 
-// StopWithin says how long after it was told to stop the worker lets handlers go on (soft, 20 s unless told), and how long until what
-// still runs is given back (hard, 25 s). Both must lie within the grace that the process has, such as Kubernetes'
-// terminationGracePeriodSeconds, which is checked where TERMINATION_GRACE_PERIOD_SECONDS tells it.
+// StopWithin sets how long after the beginning of a stop handlers are cancelled (soft), and how long after it what still runs is given
+// back (hard). Without this option they follow the environment variable TERMINATION_GRACE_PERIOD_SECONDS, which should be what the
+// orchestrator allows, such as Kubernetes' terminationGracePeriodSeconds: hard is a sixth of it before its end, 5 s at most; soft is a
+// fifth of hard before that, 5 s at most. Without the variable they are 20 s and 25 s.
 func StopWithin(soft, hard time.Duration) Option {
 	return func(s *settings) error {
-		s.softStop, s.hardStop = soft, hard
+		s.softStop, s.hardStop, s.stops = soft, hard, true
 		return nil
 	}
 }
@@ -152,14 +156,30 @@ func notNegative(name string, d time.Duration) error {
 	return nil
 }
 
-// checkStops refuses stops that the orchestrator would cut off.
-func (s *settings) checkStops() error {
+// limitOf is how long a task may take here; 0: no bound.
+func (s *settings) limitOf(e *v1.TaskEnvelope) time.Duration {
+	if !s.limited && e.RunTimeoutMs > 0 {
+		return 0
+	}
+	return s.taskTimeout
+}
+
+// decideStops sets the stops by the orchestrator's grace where the user has not, and refuses those that it would cut off.
+func (s *settings) decideStops() error {
+	seconds, err := strconv.Atoi(os.Getenv("TERMINATION_GRACE_PERIOD_SECONDS"))
+	grace, known := time.Duration(seconds)*time.Second, err == nil && seconds > 0
+	if !known {
+		grace = 30 * time.Second
+	}
+	if !s.stops {
+		s.hardStop = grace - min(5*time.Second, grace/6)
+		s.softStop = s.hardStop - min(5*time.Second, s.hardStop/5)
+	}
 	if s.softStop < 0 || s.hardStop < s.softStop {
 		return fmt.Errorf("worker: the hard stop, after %v, must not come before the soft one, after %v; see StopWithin", s.hardStop, s.softStop)
 	}
-	seconds, err := strconv.Atoi(os.Getenv("TERMINATION_GRACE_PERIOD_SECONDS"))
-	if grace := time.Duration(seconds) * time.Second; err == nil && s.hardStop >= grace {
-		return fmt.Errorf("worker: the process is killed %v after it was told to stop, which leaves no time for a hard stop after %v; "+
+	if known && s.hardStop >= grace {
+		return fmt.Errorf("worker: the orchestrator kills the process %v after SIGTERM, which leaves no time for a hard stop after %v; "+
 			"lower StopWithin, or raise terminationGracePeriodSeconds", grace, s.hardStop)
 	}
 	return nil

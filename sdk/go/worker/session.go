@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -16,6 +18,7 @@ import (
 // session is one registration.
 type session struct {
 	id       string
+	machine  string
 	token    string // under the worker's mutex
 	interval time.Duration
 	timeout  time.Duration
@@ -39,6 +42,7 @@ func (w *Worker) register(ctx context.Context) error {
 	for n := 0; ; n++ {
 		sent := w.clock.Now()
 		a, err := w.client.RegisterWorker(ctx, r)
+		w.observe("a registration", sent, err)
 		if err == nil {
 			w.enter(a, sent)
 			return nil
@@ -46,7 +50,6 @@ func (w *Worker) register(ctx context.Context) error {
 		if !client.MayRetry(err) || ctx.Err() != nil {
 			return err
 		}
-		w.set.log.Warn("The worker could not register, and tries again", "error", err)
 		if !clock.Sleep(w.clock, client.RetryAfter(err)+clock.Backoff(n, 30*time.Second), ctx.Done()) {
 			return ctx.Err()
 		}
@@ -68,7 +71,7 @@ func (w *Worker) pauseBeforeRejoining(ctx context.Context) bool {
 
 func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	s := &session{
-		id: a.WorkerID, token: a.WorkerToken, accepted: sent,
+		id: a.WorkerID, machine: a.MachineID, token: a.WorkerToken, accepted: sent,
 		interval: time.Duration(a.HeartbeatIntervalMs) * time.Millisecond, timeout: time.Duration(a.HeartbeatTimeoutMs) * time.Millisecond,
 	}
 	if s.interval <= 0 {
@@ -83,6 +86,10 @@ func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if a.ShouldDrain && !w.paused && !w.draining {
+		w.set.log.Info("machine "+s.machine+" is drained; waiting until it is resumed", "workerId", s.id, "machineId", s.machine)
+	}
+	w.paused = a.ShouldDrain && !w.draining
 	w.session, w.seq, w.failures, w.until = s, 0, 0, time.Time{}
 	w.entering = append(w.entering, w.clock.Now())
 	w.due = sent.Add(w.spread(s.interval))
@@ -116,13 +123,18 @@ func (w *Worker) comeBack(old *session, why error) bool {
 	if stale || w.stopping.Err() != nil {
 		return stale
 	}
-	w.set.log.Warn("Worker "+old.id+" is lost and registers anew", "workerId", old.id, "error", why)
+	w.set.log.Warn("Worker "+old.id+" is lost and registers again", "workerId", old.id, "error", why)
 	for n := 0; ; n++ {
 		err := w.register(w.stopping)
 		if err == nil || w.stopping.Err() != nil {
 			return err == nil
 		}
-		w.set.log.Error("The worker may not come back, and asks again", "error", err)
+		if w.endHeld(old, err) {
+			return false
+		}
+		if n == 0 {
+			w.set.log.Error("The server refuses to register the worker again; it keeps asking", "workerId", old.id, "error", err)
+		}
 		if !clock.Sleep(w.clock, time.Second+clock.Backoff(n, 30*time.Second), w.stopping.Done()) {
 			return false
 		}
@@ -139,6 +151,88 @@ func (w *Worker) give(err error) {
 	w.change()
 }
 
+// HeldOffline is the error of a worker that an operator has taken offline, or whose machine: it must not register before that is undone.
+type HeldOffline struct {
+	// Remedy is the command that undoes it.
+	Remedy string
+	// Err is the server's refusal.
+	Err error
+}
+
+// Error names the remedy.
+func (h *HeldOffline) Error() string {
+	return fmt.Sprintf("worker: an operator has taken this worker offline; run `%s` before it is started again: %v", h.Remedy, h.Err)
+}
+
+// Unwrap is the refusal.
+func (h *HeldOffline) Unwrap() error { return h.Err }
+
+const forcedOffline = "FORCED_OFFLINE"
+
+// heldOffline makes the error of a refusal which says that an operator has taken a worker offline; nil: it does not.
+func heldOffline(id string, err error) error {
+	var e *client.Error
+	switch {
+	case !errors.As(err, &e):
+		return nil
+	case e.Code == client.ErrWorkerHeld:
+		return &HeldOffline{cmp.Or(e.Details.Remedy, "lubdub worker resume "+cmp.Or(e.Details.WorkerID, id)), err}
+	case e.Code == client.ErrWorkerOffline && e.Details.Reason == forcedOffline:
+		return &HeldOffline{"lubdub worker resume " + id, err}
+	}
+	return nil
+}
+
+// endHeld ends the worker where a refusal says that an operator has taken it offline: what it holds is lost, and nothing more is sent.
+func (w *Worker) endHeld(s *session, err error) bool {
+	refused := heldOffline(s.id, err)
+	if refused == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held {
+		return true
+	}
+	w.set.log.Error("An operator has taken the worker offline: it ends", "workerId", s.id, "active", len(w.jobs), "error", refused)
+	w.fatal, w.held, w.over = refused, true, true
+	for _, e := range w.inventory {
+		if e.attempt != nil {
+			e.attempt.Lost("", forcedOffline)
+		}
+	}
+	w.leave()
+	w.change()
+	w.rouse()
+	return true
+}
+
+// outage is a time without answers.
+type outage struct {
+	since time.Time // zero: there is none
+	what  string    // the call whose answer ends it
+}
+
+// beats are the calls whose answer says most: they come often, and wait for nothing.
+const beatCalls = "heartbeats"
+
+// observe logs when an outage begins and when it is over. A claim may wait long for its answer: where beats fail too, their answer counts.
+func (w *Worker) observe(what string, sent time.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := &w.outage
+	switch failed := err != nil && client.MayRetry(err); {
+	case failed && o.since.IsZero():
+		o.since, o.what = sent, what
+		w.set.log.Warn("No answer from Lubdub to "+what+"; trying again until there is one", "error", err)
+	case failed && what == beatCalls:
+		o.what = what
+	case !failed && what == o.what && !o.since.IsZero():
+		w.set.log.Info("Lubdub answers again", "after", w.clock.Now().Sub(o.since).Round(time.Millisecond))
+		*o = outage{}
+	}
+}
+
 // current is the session, with the token that holds now.
 func (w *Worker) current() (*session, string) {
 	w.mu.Lock()
@@ -146,17 +240,17 @@ func (w *Worker) current() (*session, string) {
 	return w.session, w.session.token
 }
 
-// deregister leaves, as far as anybody listens.
-func (w *Worker) deregister() {
+// deregister leaves, which gives back what is still held. Its error says that this was not answered.
+func (w *Worker) deregister() error {
 	s, token := w.current()
 	w.set.log.Info("Deregistering worker ID: "+s.id, "workerId", s.id)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer w.clock.AfterFunc(maxPause, cancel)()
-	if _, err := w.client.DeregisterWorker(ctx, s.id, token, v1.DeregisterRequest{Reason: "it stops"}); err != nil && !gone(err) {
-		w.set.log.Warn("The worker could not deregister; the server will find it silent", "workerId", s.id, "error", err)
+	_, err := w.client.DeregisterWorker(ctx, s.id, token, v1.DeregisterRequest{Reason: "it stops"})
+	if err == nil || gone(err) {
+		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.session = nil
+	w.set.log.Warn("The worker could not deregister; the server will miss its heartbeats", "workerId", s.id, "error", err)
+	return err
 }

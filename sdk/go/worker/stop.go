@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -11,52 +14,77 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Unfinished says which tasks were given back at the hard stop.
+// Unfinished is the error of a worker that stopped before all tasks were finished.
 type Unfinished struct {
-	// TaskIDs are theirs.
+	// TaskIDs are those that were given back: others get them at once, and their retry policies count nothing.
 	TaskIDs []string
+	// Err is why the server could not be told of that; nil: it was. Others then get the tasks once it misses the worker's heartbeats.
+	Err error
 }
 
-// Error names them.
+// Error names the tasks.
 func (u *Unfinished) Error() string {
-	return fmt.Sprintf("worker: %d tasks were not finished and were given back: %s", len(u.TaskIDs), strings.Join(u.TaskIDs, ", "))
+	what := strconv.Itoa(len(u.TaskIDs)) + " tasks"
+	if len(u.TaskIDs) == 1 {
+		what = "1 task"
+	}
+	ids := strings.Join(u.TaskIDs, ", ")
+	if u.Err != nil {
+		return fmt.Sprintf("worker: did not finish %s, and could not give back: %s: they go to other workers after the heartbeat timeout: %v",
+			what, ids, u.Err)
+	}
+	return fmt.Sprintf("worker: did not finish and gave back %s: %s", what, ids)
 }
 
-// finish waits for what is at work, as long as there is time, and gives back what is left. Beats go on.
-func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) (unfinished []string) {
-	told := w.stopping.Err() != nil || w.failedForGood()
+// Unwrap is Err.
+func (u *Unfinished) Unwrap() error { return u.Err }
+
+// finish waits for what is at work, as long as there is time. Beats go on; what is in the inventory after it is given back.
+func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	idle := func() bool { return len(w.jobs) == 0 && w.claiming == 0 }
-	if !told { // the server has asked for the drain, and says itself when it takes back what is held
+	if w.stopping.Err() == nil && !w.failedForGood() { // the server has asked for the drain, and says itself when it takes back what is held
 		w.await(func() bool { return idle() || w.fatal != nil }, w.stopping.Done(), w.hard)
 		if w.stopping.Err() == nil && !w.failedForGood() {
-			return nil
+			return
 		}
 	}
 	began := w.clock.Now()
+	if w.isHeld() {
+		cancel(client.Lost{Reason: forcedOffline})
+		w.awaitUntil(func() bool { return len(w.jobs) == 0 }, began.Add(w.set.hardStop))
+		return
+	}
 	var asking sync.WaitGroup
 	asking.Add(1)
 	go func() {
 		defer asking.Done()
 		w.announce()
-		defer w.clock.AfterFunc(time.Second, endClaims)() // the drain has answered those that wait
+		defer w.clock.AfterFunc(lastWait, endClaims)() // the drain has answered those that wait
 		w.await(func() bool { return w.claiming == 0 }, w.hard, nil)
 		endClaims()
 	}()
 	defer asking.Wait()
 	if w.awaitUntil(idle, began.Add(w.set.softStop)) {
-		return nil
+		return
 	}
-	if w.killed() {
-		endClaims()
-		return w.giveBack()
+	if !w.killed() {
+		w.set.log.Info("The worker stops: handlers are cancelled at the soft stop", "active", w.ActiveCount())
 	}
-	w.set.log.Info("Handlers are cancelled: the soft stop has come", "active", w.ActiveCount())
 	cancel(ErrStopping)
 	if w.awaitUntil(idle, began.Add(w.set.hardStop)) {
-		return nil
+		return
 	}
 	endClaims()
-	return w.giveBack()
+	w.giveBack()
+}
+
+// lastWait is how long answers are waited for that are on their way at the end.
+const lastWait = time.Second
+
+func (w *Worker) isHeld() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held
 }
 
 func (w *Worker) killed() bool {
@@ -101,42 +129,45 @@ func (w *Worker) announce() {
 	}
 }
 
-// giveBack fails what still runs, so that others get it at once, and returns the ids of its tasks.
-func (w *Worker) giveBack() (unfinished []string) {
+// giveBack ends all completions: from now on what is held stays so.
+func (w *Worker) giveBack() {
 	w.mu.Lock()
 	w.given = true
-	var left []*job
-	for j := range w.jobs {
-		left = append(left, j)
-		unfinished = append(unfinished, j.envelope.TaskID)
-	}
+	w.set.log.Warn("The hard stop has come", "active", len(w.jobs))
 	w.mu.Unlock()
-	w.set.log.Warn("What still runs is given back: the hard stop has come", "taskIds", unfinished)
-	var all sync.WaitGroup
-	for _, j := range left {
-		taken := j.settling.Swap(true)
-		a := j.attempt.Load() // after that: either this sees it, or it sees that nobody is to begin
-		if a == nil || taken {
-			continue
+	late := make(chan struct{})
+	defer w.clock.AfterFunc(lastWait, func() { close(late) })()
+	w.await(func() bool { return w.completing == 0 }, nil, late)
+	w.leave()
+	w.await(func() bool { return w.completing == 0 }, nil, nil)
+}
+
+// depart deregisters, and returns what Run does.
+func (w *Worker) depart() error {
+	w.mu.Lock()
+	held, fatal, kept := w.held, w.fatal, w.kept
+	left := w.cut
+	for _, e := range w.inventory {
+		if e.attempt == nil || !e.attempt.Over() {
+			left = append(left, e.taskID)
 		}
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			defer close(j.settled)
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			defer w.clock.AfterFunc(maxPause, cancel)()
-			retry := true
-			answer, err := a.Complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: &v1.TaskError{
-				Category: v1.CategoryInfrastructure, Message: "worker stopped", Retryable: &retry,
-			}})
-			if err == nil {
-				w.count(answer.FinalState)
-			} else if client.MayRetry(err) {
-				w.set.log.Warn("A task could not be given back; the server recovers it with its worker", "taskId", a.TaskID(), "error", err)
-			}
-		}()
 	}
-	all.Wait()
-	return unfinished
+	slices.Sort(left)
+	w.mu.Unlock()
+	var err error
+	if !held {
+		err = w.deregister()
+	}
+	w.mu.Lock()
+	w.session = nil
+	w.mu.Unlock()
+	for _, a := range kept {
+		a.Abandon()
+	}
+	if held || len(left) == 0 {
+		return fatal
+	}
+	unfinished := &Unfinished{TaskIDs: left, Err: err}
+	w.set.log.Warn(unfinished.Error())
+	return errors.Join(fatal, unfinished)
 }

@@ -46,9 +46,11 @@ func (g *watch) end() {
 func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) *watch {
 	w := j.worker
 	g := &watch{clock: w.clock}
-	if d := w.set.taskTimeout; d > 0 {
+	if d := w.set.limitOf(j.envelope); d > 0 {
 		g.after(d, func() {
-			end(ErrTaskTimeout)
+			if end(ErrTaskTimeout); j.stopping() {
+				return // and is given back at the hard stop
+			}
 			g.after(max(j.grace(), time.Second), func() { j.settle(nil, client.Categorize(v1.CategoryTimeout, ErrTaskTimeout), nil) })
 		})
 	}
@@ -57,6 +59,9 @@ func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) *
 		look = func() {
 			if quiet := t.quiet(); quiet < d {
 				g.after(d-quiet, look)
+				return
+			}
+			if j.stopping() {
 				return
 			}
 			err := client.Categorize(v1.CategoryTimeout, fmt.Errorf("no progress for %v: %w", d, ErrStuck))

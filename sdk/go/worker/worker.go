@@ -27,9 +27,8 @@ type Worker struct {
 	handlers map[string]Handler
 	fallback Handler // of tasks without a type; nil: none
 	wraps    []Middleware
-	wrong    []error
-	claims   []string // the types that are claimed, once it runs
 	probeURL string
+	name     string // once it runs
 
 	stopping context.Context // ends when it is to stop
 	stop     context.CancelFunc
@@ -42,20 +41,27 @@ type Worker struct {
 
 	joining chan struct{} // holds one while somebody registers anew
 
-	mu       sync.Mutex
-	waiting  []*waiter
-	session  *session
-	entering []time.Time // registrations of the last minute
-	jobs     map[*job]struct{}
-	claiming int // places that a claim under way may take
-	draining bool
-	drainBy  time.Time // what is still held then goes to others; zero: not said
-	given    bool      // what was held was given back: nothing is begun any more
-	fatal    error
+	mu         sync.Mutex
+	wrong      []error // handlers
+	waiting    []*waiter
+	session    *session
+	entering   []time.Time // registrations of the last minute
+	jobs       map[*job]struct{}
+	completing int  // of these, those whose completion is on its way
+	claiming   int  // places that a claim under way may take
+	paused     bool // its machine was drained when it registered, and has not been resumed
+	draining   bool
+	drainBy    time.Time         // what is still held then goes to others; zero: not said
+	given      bool              // what is held is given back: nothing is begun or completed any more
+	kept       []*client.Attempt // that have ended and are not completed, since the worker stops
+	cut        []string          // tasks whose completion was not answered when the worker stopped
+	fatal      error
+	held       bool // an operator has taken it offline: nothing more is sent
+	outage     outage
 
 	// Of beats.
 	wake       chan struct{}
-	held       map[string]*entry   // by task and attempt
+	inventory  map[string]*entry   // by task and attempt
 	ending     map[string]*leaving // what was held and is being completed
 	free       sync.Cond           // no beat is under way
 	beating    bool                // a beat is being sent, or what it has led to is being done
@@ -85,7 +91,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	if queue == "" {
 		return nil, errors.New("worker: no queue: say from which one to claim, such as \"default\"")
 	}
-	if err := set.checkStops(); err != nil {
+	if err := set.decideStops(); err != nil {
 		return nil, err
 	}
 	own := c == nil
@@ -99,7 +105,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	w := &Worker{
 		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
 		jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
-		held: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
+		inventory: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}
 	w.free.L = &w.mu
 	w.stopping, w.stop = context.WithCancel(context.Background())
@@ -107,23 +113,30 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	return w, nil
 }
 
-// Handle says what does the tasks of a type. What is wrong with it Run says.
+// Handle adds the handler of a type. Run returns what is wrong with it; after Run, that is the call itself: the worker then ends in good
+// order with that error.
 func (w *Worker) Handle(taskType string, h Handler) {
 	switch {
+	case w.ran.Load():
+		w.give(fmt.Errorf("worker: Handle(%q) was called after Run; add all handlers before", taskType))
+		return
 	case h == nil:
 		w.wrong = append(w.wrong, fmt.Errorf("worker: the handler of %q is nil", taskType))
 		h = func(context.Context, *Task) (any, error) { return nil, nil } // which will not run
 	case taskType == "":
-		w.wrong = append(w.wrong, errors.New("worker: a handler is for no type; name the type of its tasks"))
+		w.wrong = append(w.wrong, errors.New("worker: a handler has no type; name it, or use HandleDefault for tasks without one"))
 	case w.handlers[taskType] != nil:
 		w.wrong = append(w.wrong, fmt.Errorf("worker: there are two handlers for %q; keep one", taskType))
 	}
 	w.handlers[taskType] = h
 }
 
-// HandleDefault says what does the tasks that have no type. Without it they fail, as CONFIGURATION.
+// HandleDefault adds the default handler, which does the tasks that have no type. Without it they fail, as CONFIGURATION.
 func (w *Worker) HandleDefault(h Handler) {
 	switch {
+	case w.ran.Load():
+		w.give(errors.New("worker: HandleDefault was called after Run; add all handlers before"))
+		return
 	case h == nil:
 		w.wrong = append(w.wrong, errors.New("worker: the default handler is nil"))
 	case w.fallback != nil:
@@ -146,8 +159,10 @@ func (w *Worker) types() []string {
 // check says what is wrong before anything is sent.
 func (w *Worker) check() error {
 	wrong := w.wrong
-	if len(w.handlers) == 0 {
+	if len(w.handlers) == 0 && w.fallback == nil {
 		wrong = append(wrong, errors.New("worker: there is no handler; call Handle before Run"))
+	} else if len(w.handlers) == 0 {
+		wrong = append(wrong, errors.New("worker: a worker registers for at least one type; add a handler with Handle to the default one"))
 	}
 	for _, t := range w.types() {
 		if w.handlers[t] == nil {
@@ -222,7 +237,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	w.claims = w.types()
+	name, forget := w.nameInProcess()
+	w.name = name
+	defer forget()
 	defer context.AfterFunc(ctx, w.stop)()
 	defer w.stop()
 	defer w.leave()
@@ -234,6 +251,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.register(w.stopping); err != nil {
 		if w.stopping.Err() != nil {
 			return nil // before it began
+		}
+		if refused := heldOffline("", err); refused != nil {
+			return refused
 		}
 		return err
 	}
@@ -252,18 +272,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.keepClaiming(claims, doing)
 	}()
 	w.await(func() bool { return w.stopping.Err() != nil || w.draining || w.fatal != nil }, w.stopping.Done(), nil)
-	unfinished := w.finish(cancel, endClaims)
+	w.finish(cancel, endClaims)
 	w.stop() // where the server has asked for the end, and somebody tries to come back
 	endClaims()
 	w.endBeats()
 	loops.Wait()
-	w.deregister()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(unfinished) > 0 {
-		return errors.Join(w.fatal, &Unfinished{TaskIDs: unfinished})
-	}
-	return w.fatal
+	return w.depart()
 }
 
 // waiter waits for a condition.

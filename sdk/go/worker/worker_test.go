@@ -204,6 +204,17 @@ func TestBadUseFailsEarly(t *testing.T) {
 			w.Handle("job", ok)
 			return w, err
 		},
+		"at least one type": func(c *client.Client) (*worker.Worker, error) {
+			w, err := worker.New(c, "default")
+			w.HandleDefault(ok)
+			return w, err
+		},
+		"two default handlers": func(c *client.Client) (*worker.Worker, error) {
+			w, err := worker.New(c, "default")
+			w.HandleDefault(ok)
+			w.HandleDefault(ok)
+			return w, err
+		},
 		"have no handler": func(c *client.Client) (*worker.Worker, error) {
 			w, err := worker.New(c, "default", worker.Types("job", "other"))
 			w.Handle("job", ok)

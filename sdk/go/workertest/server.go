@@ -28,6 +28,7 @@ type Server struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed with the next change
 	tasks    map[string]*task
+	drained  bool // the machine of all workers is
 	queued   []*task
 	workers  map[string]*fakeWorker
 	claims   map[string][]string // what was handed out under a claim's id

@@ -165,8 +165,8 @@ func (s *Server) envelope(t *task) *v1.TaskEnvelope {
 		Resources: json.RawMessage(`{}`), EnqueuedAt: v1.At(t.dispatched), Deadline: t.request.Deadline, CallbackBaseURL: s.URL(),
 		TaskToken: t.token(), TokenExpiresAt: v1.At(now.Add(time.Hour)),
 		HeartbeatIntervalMs: msOr(t.request.HeartbeatIntervalMs, 30*time.Second).Milliseconds(),
-		CancelGracePeriodMs: t.grace.Milliseconds(), Labels: t.request.Labels, Payload: t.request.Payload,
-		Traceparent: t.request.Traceparent, LastProgress: t.last,
+		CancelGracePeriodMs: t.grace.Milliseconds(), RunTimeoutMs: msOr(t.request.RunTimeoutMs, 0).Milliseconds(),
+		Labels: t.request.Labels, Payload: t.request.Payload, Traceparent: t.request.Traceparent, LastProgress: t.last,
 	}
 	if timeout := t.timeout().Milliseconds(); timeout > 0 {
 		e.HeartbeatTimeoutMs = &timeout

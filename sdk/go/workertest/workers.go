@@ -28,9 +28,10 @@ type Worker struct {
 
 type fakeWorker struct {
 	Worker
-	heard  time.Time
-	seq    int64
-	missed map[*task]bool // what its last inventory left out
+	heldOffline bool
+	heard       time.Time
+	seq         int64
+	missed      map[*task]bool // what its last inventory left out
 }
 
 // Workers are all that have registered, in their order.
@@ -59,11 +60,36 @@ func (s *Server) Drain(workerID string) {
 	s.change()
 }
 
-// Offline ends a worker: others get its tasks.
+// Offline ends a worker as after its heartbeat timeout: others get its tasks, and it may register again.
 func (s *Server) Offline(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.offline(s.workers[workerID], "FORCED_OFFLINE")
+	s.offline(s.workers[workerID], "HEARTBEAT_TIMEOUT")
+}
+
+// ForceOffline ends a worker as an operator does: others get its tasks, and workers of its queue, machine and name may not register until
+// Resume.
+func (s *Server) ForceOffline(workerID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.workers[workerID]
+	w.heldOffline = true
+	s.offline(w, "FORCED_OFFLINE")
+}
+
+// Resume undoes ForceOffline.
+func (s *Server) Resume(workerID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers[workerID].heldOffline = false
+}
+
+// DrainMachine drains the machine of all workers, or resumes it: those that register meanwhile are asked to wait.
+func (s *Server) DrainMachine(drained bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drained = drained
+	s.change()
 }
 
 // Forget has the server know a worker no more, as after a loss of its store. What it holds it keeps.
@@ -107,6 +133,13 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 			w = known
 		}
 	}
+	for _, other := range s.workers {
+		if is := &other.Request; w == nil && other.heldOffline && is.Queue == r.Queue && is.MachineID == r.MachineID && is.Name == r.Name {
+			bad := refusal(http.StatusConflict, v1.CodeWorkerHeld, "an operator has taken it offline")
+			bad.WorkerID, bad.Remedy = other.WorkerID, "lubdub worker resume "+other.WorkerID
+			return nil, bad
+		}
+	}
 	if w == nil {
 		s.number++
 		w = &fakeWorker{Worker: Worker{WorkerID: fmt.Sprintf("wkr_%04d", s.number), Request: r, Status: v1.Online}}
@@ -116,7 +149,7 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 	s.change()
 	return v1.RegisterWorkerResponse{
 		WorkerID: w.WorkerID, MachineID: r.MachineID, WorkerToken: "worker/" + w.WorkerID, TokenExpiresAt: v1.At(w.heard.Add(time.Hour)),
-		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(),
+		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(), ShouldDrain: s.drained,
 	}, nil
 }
 
@@ -160,8 +193,9 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		w.ActiveCount = *r.ActiveCount
 	}
 	a := v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: w.Status == v1.Draining, HeartbeatIntervalMs: s.interval.Milliseconds(), ServerTime: v1.At(w.heard),
-		HeartbeatTimeoutMs: s.timeout.Milliseconds(), CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
+		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.heard),
+		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(),
+		CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
 	}
 	for _, item := range r.Tasks {
 		t, bad := s.judge(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
@@ -225,6 +259,9 @@ func (s *Server) deregister(id, token string, body []byte) (any, *refuse) {
 	if _, bad := decode[v1.DeregisterRequest](body); bad != nil {
 		return nil, bad
 	}
+	for _, t := range s.heldBy(w) { // given back: nothing was lost
+		t.Lost--
+	}
 	s.offline(w, "DEREGISTERED")
 	return v1.Worker{WorkerID: id, Status: w.Status}, nil
 }
@@ -252,7 +289,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 		if bad != nil {
 			return nil, bad
 		}
-		if w.Status == v1.Draining {
+		if s.drained || w.Status == v1.Draining {
 			return nil, refusal(http.StatusConflict, v1.CodeWorkerDraining, "it gets no new tasks")
 		}
 		if w.Request.Queue != queue {
