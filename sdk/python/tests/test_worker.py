@@ -439,6 +439,14 @@ class Stops(Working):
         self.server.until("the handler ends", lambda: not worker.active_count)
         self.assertEqual(self.server.task(task).completions, [])
 
+    def test_the_end_reports_that_no_server_confirmed_it(self) -> None:
+        self.server.enqueue("t")
+        worker = self.start(lambda t: t.wait(1000))
+        self.server.until("it runs", lambda: worker.active_count)
+        self.server.advance(1)
+        self.server.down()
+        self.assertRegex(str(self.stop(worker)), "^1 task was not finished and given back: task_0001. No server confirmed that")
+
     def test_a_completion_that_no_server_confirmed_is_given_back(self) -> None:
         self.server.intercept = lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith("/completed") else None
         task = self.server.enqueue("t")
@@ -719,6 +727,7 @@ class BadUse(Working):
     def test_it_runs_once(self) -> None:
         worker = self.start()
         self.server.until("it is registered", lambda: worker.registered)
+        self.refused("before run", lambda: worker.handle("u", lambda t: None))
         self.stop(worker)
         self.refused("has run already", worker.run)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 LAST_WORDS = 5.0  # seconds that announcing a drain, giving back and deregistering may take each
+LAST_COMPLETION = 1.0  # seconds for which the hard stop waits for completions that are under way
 LAST_BEAT = 2.0  # seconds for which the deregistration waits for a heartbeat that is under way
 CRASH_COUNT = 3  # registrations within a minute that are no crash loop
 
@@ -32,9 +33,10 @@ CRASH_COUNT = 3  # registrations within a minute that are no crash loop
 class Unfinished(LubdubError):
     """Tasks were not finished at the hard stop, and were given back."""
 
-    def __init__(self, task_ids: List[str]) -> None:
+    def __init__(self, task_ids: List[str], confirmed: bool = True) -> None:
         what = "1 task was" if len(task_ids) == 1 else f"{len(task_ids)} tasks were"
-        super().__init__(f"{what} not finished and given back: {', '.join(task_ids)}")
+        super().__init__(f"{what} not finished and given back: {', '.join(task_ids)}"
+                         + ("" if confirmed else ". No server confirmed that: others get them after the worker's heartbeat timeout"))
         self.task_ids = task_ids
 
 
@@ -147,11 +149,11 @@ class Runner(Ears):
             self.end_completions()
             self.beats.close()
             self.beats.rest(LAST_BEAT)
-            self.deregister()
+            confirmed = self.deregister()
         if self.forced is not None:
             raise self.forced
         if self.given_back:
-            raise Unfinished(sorted(self.given_back.values())) from self.fatal
+            raise Unfinished(sorted(self.given_back.values()), confirmed) from self.fatal
         if self.fatal is not None:
             raise self.fatal
 
@@ -398,15 +400,17 @@ class Runner(Ears):
             self.announcing = False
             self.change()
 
-    def say(self, act: str, session: Session, body: Dict[str, Any]) -> None:
-        """Tells the server something, as far as anybody listens."""
+    def say(self, act: str, session: Session, body: Dict[str, Any]) -> bool:
+        """Sends the server an act of the worker; False: no server confirmed it."""
         late = Event(self.clock)
         timer = self.clock.call_later(LAST_WORDS, late.set)
         try:
             self.client.post(path_of(f"/v1/workers/{{}}/{act}", (session.worker_id,)), body, token=session.token, cancel=late)
+            return True
         except LubdubError as error:
             if not gone(error):
-                self.logger.warning("The %s of worker %s could not be told: %s", act, session.worker_id, error)
+                self.logger.warning("No server confirmed the %s of worker %s: %s", act, session.worker_id, error)
+            return False
         finally:
             timer.cancel()
 
@@ -418,7 +422,7 @@ class Runner(Ears):
         ids = [job.task_id for job in left if job.give_back()]
         if ids:
             self.logger.warning("The hard stop has come, and what still runs is given back: %s", ", ".join(ids))
-        self.await_(lambda: not self.completing(), self.clock.now() + LAST_WORDS)
+        self.await_(lambda: not self.completing(), self.clock.now() + LAST_COMPLETION)
 
     def completing(self) -> List[Job]:
         """Those whose completion is under way."""
@@ -433,15 +437,16 @@ class Runner(Ears):
             if job.unanswered:
                 self.gives_back(job)
 
-    def deregister(self) -> None:
-        """Leaves."""
+    def deregister(self) -> bool:
+        """Leaves; False: no server confirmed it."""
         session = self.session
         if session is None or self.forced is not None:
             self.session = None
-            return
+            return False
         self.logger.info("Deregistering worker ID: %s", session.worker_id)
-        self.say("deregister", session, {"drain": False, "reason": "it stops"})
+        confirmed = self.say("deregister", session, {"drain": False, "reason": "it stops"})
         self.session = None
+        return confirmed
 
     def counted(self, state: str) -> None:
         """Adds to what the next beat says."""

@@ -91,6 +91,8 @@ class Worker:
             raise ConfigurationError(f"the handler of {type!r} cannot be called")
         if type in self.handlers:
             raise ConfigurationError(f"there are two handlers for {type!r}; keep one")
+        if self._ran:
+            raise ConfigurationError(f"the handler of {type!r} comes too late: the worker has begun; add handlers before run")
         self.handlers[type] = call
 
     def use(self, *middleware: Middleware) -> None:
