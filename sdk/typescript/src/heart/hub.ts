@@ -195,7 +195,7 @@ export class Hub {
     });
     let thread: Thread;
     try {
-      thread = start('--expose-internals'); // see onSignal in thread.ts
+      thread = start('--expose-internals', '--no-warnings'); // see onSignal in thread.ts
     } catch {
       thread = start();
     }
