@@ -7,8 +7,6 @@ import {
 } from 'lubdub';
 
 const tell = (event) => writeSync(1, JSON.stringify(event) + '\n');
-const note = (level) => (message, fields) => writeSync(2, `${level} ${message} ${JSON.stringify(fields ?? {})}\n`);
-const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
 
 const gates = new Map();
 let order;
@@ -155,23 +153,41 @@ async function complete(attempt, work) {
 
 async function runWorker(client) {
   const { queue, name, types, concurrency, lease, softStopMs, hardStopMs, taskTimeoutMs, watchdogMs } = order;
-  const options = { client, name, types, concurrency, lease, softStopMs, hardStopMs, taskTimeoutMs, watchdogMs, logger };
+  const options = { client, name, types, concurrency, lease, softStopMs, hardStopMs, taskTimeoutMs, watchdogMs };
+  const workers = Array.from({ length: order.workers ?? 1 }, () => makeWorker(queue, options));
+  close = () => workers.forEach((worker) => worker.close());
+  const ends = await Promise.allSettled(workers.map((worker) => worker.runUntilSignal()));
+  const failed = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+  const other = failed.find((error) => !(error instanceof UnfinishedError));
+  if (other) throw other;
+  if (failed.length > 0) throw new UnfinishedError(failed.flatMap((error) => error.taskIds));
+}
+
+function makeWorker(queue, options) {
   const worker = new Worker(queue, options);
-  for (const type of types ?? []) {
-    worker.handle(type, (task, signal) => {
-      if (currentTask() !== task) throw new Error('the task is not in the context of its handler');
-      return perform(task.envelope, task, signal);
-    });
-  }
-  close = () => worker.close();
-  await worker.runUntilSignal();
+  const handler = (task, signal) => {
+    if (currentTask() !== task) throw new Error('the task is not in the context of its handler');
+    return perform(task.envelope, task, signal);
+  };
+  if (order.default) worker.handleDefault(handler);
+  for (const type of order.types ?? []) worker.handle(type, handler);
+  return worker;
+}
+
+async function create(client) {
+  const { creations } = order;
+  const keyless = creations.filter((item) => !item.idempotencyKey);
+  const made = await client.createTasks(creations);
+  const tasks = made.map(({ envelope, task }) => (envelope ?? task)?.taskId ?? '');
+  tell({ event: 'created', tasks, drawn: keyless.filter((item) => item.idempotencyKey).length });
 }
 
 async function run() {
   const { urls, token, tokenFile, caFile, lease } = order;
-  const client = new Client(urls.join(','), { token, tokenFile, caFile, lease, logger });
+  const client = new Client(urls.join(','), { token, tokenFile, caFile, lease });
   try {
     if (order.mode === 'track') await Promise.all(order.envelopes.map((envelope) => track(client, envelope)));
+    else if (order.mode === 'create') await create(client);
     else await runWorker(client);
   } finally {
     client.close();

@@ -2,6 +2,9 @@ import type { components, operations } from './openapi.js';
 
 type Schemas = components['schemas'];
 
+/** Any JSON value may be a payload. The generated types demand an index signature, which interfaces have not. */
+type AnyPayload<T> = Omit<T, 'payload'> & { payload?: unknown };
+
 export type ActOnTasksResponse = Schemas['ActOnTasksResponse'];
 export type ActOnWorkersRequest = Schemas['ActOnWorkersRequest'];
 export type ActOnWorkersResponse = Schemas['ActOnWorkersResponse'];
@@ -17,8 +20,8 @@ export type ClaimResponse = Schemas['ClaimResponse'];
 export type CompletedRequest = Schemas['CompletedRequest'];
 export type CompletedResponse = Schemas['CompletedResponse'];
 export type CreateScheduleRequest = Schemas['CreateScheduleRequest'];
-export type CreateTaskRequest = Schemas['CreateTaskRequest'];
-export type CreateTasksItem = Schemas['CreateTasksItem'];
+export type CreateTaskRequest = AnyPayload<Schemas['CreateTaskRequest']>;
+export type CreateTasksItem = AnyPayload<Schemas['CreateTasksItem']>;
 export type CreateTasksRequest = Schemas['CreateTasksRequest'];
 export type CreateTasksResponse = Schemas['CreateTasksResponse'];
 export type CreateTokenRequest = Schemas['CreateTokenRequest'];

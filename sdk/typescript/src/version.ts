@@ -1,4 +1,2 @@
-import { createRequire } from 'node:module';
-
-/** That of the SDK. */
-export const version: string = (createRequire(import.meta.url)('../package.json') as { version: string }).version;
+/** That of the SDK, as package.json has it. A constant, since a bundle has no package.json beside it. */
+export const version = '0.1.0';

@@ -180,7 +180,7 @@ export abstract class WorkCalls extends ControlCalls {
     return this.post('/v1/workers/' + seg(workerId) + '/resume', request, options);
   }
 
-  /** Ends a worker now; others get its tasks. */
+  /** Ends a worker now; others get its tasks. It may not register again until resumeWorker. */
   offlineWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
     return this.post('/v1/workers/' + seg(workerId) + '/offline', request, options);
   }
@@ -249,6 +249,11 @@ export abstract class WorkCalls extends ControlCalls {
   /** Ends the drain of a machine. */
   resumeMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ResumeMachineResponse> {
     return this.post('/v1/machines/' + seg(machineId) + '/resume', request, options);
+  }
+
+  /** Ends all workers of a machine now, which may not register again until resumeMachine. */
+  offlineMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ActOnWorkersResponse> {
+    return this.post('/v1/machines/' + seg(machineId) + '/offline', request, options);
   }
 
   /** All queues. */

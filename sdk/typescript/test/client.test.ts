@@ -275,3 +275,16 @@ test('an empty id names no other path', async () => {
   for (const id of ['', '.', '..', 'a/b']) await client.getTask(id);
   assert.deepEqual(seen.map((s) => s.url.pathname), ['/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/a%2Fb']);
 });
+
+interface Mail {
+  to: string;
+}
+
+test('payloads may be typed by interfaces', async () => {
+  const { fetch, seen } = carrier((one) => answer(200, one.url.pathname.endsWith(':batch') ? { results: [{ status: 201 }] } : {}));
+  const client = new Client(here, { token: 'tok', fetch });
+  const payload: Mail = { to: 'a@example.com' };
+  await client.createTask({ queue: 'mail', type: 'send', payload });
+  await client.createTasks([{ queue: 'mail', type: 'send', payload }]);
+  assert.deepEqual((JSON.parse(seen[0]!.body!) as { payload: Mail }).payload, payload);
+});

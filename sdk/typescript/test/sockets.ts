@@ -55,7 +55,7 @@ export async function sockets() {
     http.close();
     http.closeAllConnections();
   };
-  return { server, work, beats, close };
+  return { server, url, work, beats, close };
 }
 
 /** Waits for something that happens in another process. */

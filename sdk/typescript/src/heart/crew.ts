@@ -132,18 +132,17 @@ export class Crew {
 
   /** Ends the beats, once none is under way. */
   async leave(): Promise<void> {
-    await this.#deliver();
     this.#over = true;
     this.#outage.gone(this);
     this.unclaim();
     this.#leaving.abort(new UnansweredError('POST completed', 'the worker has left', false));
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
+    await this.#deliver();
   }
 
   /** Sends progress that no beat has brought yet: the next attempt is given it. */
   async #deliver(): Promise<void> {
-    await this.#free.until(() => !this.#beating);
     const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unsaid);
     if (isUnsaid && this.#session && this.#failures === 0) await this.#beat(this.#session, read(this.#caller.set.clock));
   }

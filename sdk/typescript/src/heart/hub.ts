@@ -2,6 +2,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker as Threa
 import type { Client } from '../client.js';
 import { ClosedError } from '../errors.js';
 import { Heart } from './heart.js';
+import { source } from './source.js';
 import type { Claimed, ClaimOrder, Hold, News, Order, Said, Session, Stops, Work } from './messages.js';
 
 type WithoutTicket<T> = T extends unknown ? Omit<T, 'ticket'> : never;
@@ -190,12 +191,12 @@ export class Hub {
 
   #beginThread(): void {
     const { port1, port2 } = new MessageChannel();
-    const start = (...execArgv: string[]) => new Thread(new URL('./thread.js', import.meta.url), {
-      workerData: { port: port2, travel: this.#client.travel }, transferList: [port2], execArgv, name: 'lubdub beats',
+    const start = (...execArgv: string[]) => new Thread(source, {
+      eval: true, workerData: { port: port2, travel: this.#client.travel }, transferList: [port2], execArgv, name: 'lubdub beats',
     });
     let thread: Thread;
     try {
-      thread = start('--expose-internals'); // see onSignal in thread.ts
+      thread = start('--expose-internals', '--no-warnings'); // see onSignal in thread.ts
     } catch {
       thread = start();
     }

@@ -52,14 +52,14 @@ function end(code: number, why: string, taskIds: string[]): void {
   const given = taskIds.length > 0 ? `; ${taskIds.length} tasks were not finished and were given back: ${taskIds.join(', ')}` : '';
   writeSync(2, `lubdub: ${why}: the process ends${given}\n`);
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1000);
-  void exit(code).catch(() => {});
-}
-
-async function exit(code: number): Promise<void> {
-  const { Session } = await import('node:inspector');
-  const session = new Session();
-  session.connectToMainThread();
-  session.post('Runtime.evaluate', { expression: `process.exit(${code})` });
+  try {
+    const { Session } = createRequire(process.execPath)('node:inspector') as typeof import('node:inspector');
+    const session = new Session();
+    session.connectToMainThread();
+    session.post('Runtime.evaluate', { expression: `process.exit(${code})` });
+  } catch {
+    // SIGKILL does.
+  }
 }
 
 const { port, travel } = workerData as { port: MessagePort; travel: Travel };

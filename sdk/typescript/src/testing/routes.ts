@@ -120,7 +120,7 @@ export class Routes {
       enqueuedAt: iso(task.dispatchedAt - this.#clock.now()), deadline: request.deadline ?? null, callbackBaseUrl: this.#url,
       taskToken: `task/${task.taskId}/${task.attempt}`, tokenExpiresAt: iso(3_600_000),
       heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000, heartbeatTimeoutMs: timeoutOf(task) || null,
-      cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000, labels: request.labels ?? {}, payload: request.payload ?? null,
+      cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000, labels: request.labels ?? {}, payload: (request.payload ?? null) as TaskEnvelope['payload'],
       ...(request.runTimeoutMs && { runTimeoutMs: request.runTimeoutMs }), type: request.type ?? null, queue: request.queue ?? null, ...(request.traceparent && { traceparent: request.traceparent }),
       ...(task.last && { lastProgress: task.last }),
     };
