@@ -104,7 +104,7 @@ type Tracker interface {
 
 	Stats(ctx context.Context, scope tracker.Scope) (*tracker.Stats, error) // an empty half stands for all
 	Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error)
-	RecentlyLost(context.Context, tracker.Scope) ([]*tracker.Worker, error)
+	RecentlyLost(context.Context, tracker.Scope) (*tracker.LostWorkers, error)
 	System(context.Context) (*tracker.System, error)
 	QueuesNow(context.Context, tracker.Scope) ([]*tracker.Queue, error) // as Queues, perhaps a second old
 	Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error)

@@ -47,8 +47,8 @@ func (f *fakeTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, err
 		Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}}}}, nil
 }
 
-func (f *fakeTracker) RecentlyLost(context.Context, tracker.Scope) ([]*tracker.Worker, error) {
-	return nil, nil
+func (f *fakeTracker) RecentlyLost(context.Context, tracker.Scope) (*tracker.LostWorkers, error) {
+	return &tracker.LostWorkers{}, nil
 }
 
 func (f *fakeTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {

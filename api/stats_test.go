@@ -279,6 +279,67 @@ func TestContractGapsBetweenBeatsOfWorkers(t *testing.T) {
 	}, counts)
 }
 
+// Workers that were lost are in the answer about their own workspace, with what became of their attempts, and are a finding there long
+// after they have been recovered. Those that are lost again and again are named as flapping.
+func TestContractRecentlyLost(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		for _, losses := range []string{"9", "9", "0"} {
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher),
+				`{"queue":"mail","type":"x","retry":{"initialBackoffMs":0,"maxLosses":`+losses+`}}`).want(201)
+		}
+		const times = 3
+		for range times {
+			w := l.register(`{"queue":"mail","types":["x"],"name":"mailer-1","machineId":"host-7","hostname":"seven","maxConcurrent":10}`)
+			l.do("POST", "/v1/queues/mail/claim", w.WorkerToken, `{"max":10}`).want(200)
+			l.pass(40 * time.Second)
+			l.sweep()
+			l.pass(time.Second)
+			l.sweep()
+		}
+		read := func(token string) (s v1.System, warned map[string]string) {
+			t.Helper()
+			l.wait()
+			l.do("GET", "/v1/system", token, "").want(200).into(&s)
+			warned = map[string]string{}
+			for _, f := range s.Findings {
+				if f.Severity == v1.SeverityWarn {
+					warned[f.Code] += f.Message + " " + f.Remedy + "\n"
+				}
+			}
+			return s, warned
+		}
+		s, warned := read(l.control(roleViewer))
+		if len(s.RecentlyLost) != times || s.RecentlyLostTotal != times {
+			t.Fatalf("%d of %d are listed: %+v", len(s.RecentlyLost), s.RecentlyLostTotal, s.RecentlyLost)
+		}
+		first := s.RecentlyLost[times-1]
+		if *first.Name != "mailer-1" || first.MachineID != "host-7" || *first.Hostname != "seven" || first.Queue != "mail" ||
+			first.Reason != "HEARTBEAT_TIMEOUT" || first.Attempts != 3 || first.Requeued != 2 || first.Failed != 0 || first.Exhausted != 1 ||
+			first.LastHeartbeatAt.IsZero() || !first.LostAt.After(first.LastHeartbeatAt.Time) || first.LostAt.After(s.RecentlyLost[0].LostAt.Time) {
+			t.Errorf("%+v", first)
+		}
+		for code, says := range map[string]string{
+			"recently-lost": "3 workers lost in the last hour with 7 attempts (6 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, " +
+				"queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
+			"flapping": "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
+		} {
+			if !strings.Contains(warned[code], says) {
+				t.Errorf("%s: %q does not say %q", code, warned[code], says)
+			}
+		}
+		for _, scope := range []string{"zeta", token.Wildcard} {
+			if s, _ := read(l.controlFor(roleViewer, scope, "prod")); len(s.RecentlyLost) != 0 || s.RecentlyLost == nil {
+				t.Errorf("%s: %+v", scope, s.RecentlyLost)
+			}
+		}
+		l.store.Clock.Advance(time.Hour)
+		if s, warned := read(l.control(roleViewer)); len(s.RecentlyLost) != 0 || s.RecentlyLostTotal != 0 || warned["recently-lost"] != "" {
+			t.Errorf("an hour later: %+v", s.RecentlyLost)
+		}
+	}, counts)
+}
+
 // How close tasks come to their timeouts is told of all replicas' last hour together; of nothing, nothing.
 func TestContractGapsBetweenBeats(t *testing.T) {
 	t.Parallel()

@@ -45,8 +45,11 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	if err != nil {
 		k.Unread = "the lost workers cannot be read."
 	}
-	for _, w := range lost {
-		v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+	if lost != nil {
+		for _, w := range lost.Newest {
+			v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+		}
+		v.RecentlyLostTotal = lost.Total
 	}
 	queues, err := req.s.tracker.QueuesNow(req.context(), scope)
 	if err != nil {
@@ -64,6 +67,7 @@ func lostView(w *tracker.Worker) v1.LostWorker {
 		WorkerID: w.ID, Name: orNull(w.Name), MachineID: w.MachineID, Hostname: orNull(w.Hostname), Queue: w.Queue,
 		LastHeartbeatAt: v1.At(w.LastHeartbeatAt), LostAt: v1.At(w.DeregisteredAt), Reason: string(w.EndReason),
 		Attempts: r.Attempts, Requeued: r.Attempts - r.Failed, Failed: r.Failed - r.Exhausted, Exhausted: r.Exhausted,
+		StaleCount24h: w.StaleCount, Flapping: w.Flapping, MachineFlapping: w.MachineFlapping,
 	}
 }
 

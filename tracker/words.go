@@ -85,6 +85,7 @@ type (
 	SchedulePage   = schedules.Page
 	ReplicaFacts   = stats.Facts
 	Scope          = model.Scope
+	LostWorkers    = stats.LostWorkers
 	ScopeFilter    = stats.ScopeFilter
 	ScopePage      = stats.ScopePage
 	Stats          = stats.Stats

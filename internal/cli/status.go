@@ -280,7 +280,7 @@ func (st *state) showLostWorkers(s *session) {
 		}
 		fmt.Fprintln(s.W)
 	}
-	if more := len(lost) - mostLostWorkers; more > 0 {
+	if more := max(len(lost), st.System.RecentlyLostTotal) - mostLostWorkers; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more workers: lubdub status -o json\n", more)
 	}
 }

@@ -3,12 +3,44 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
+
+// Workers that were lost are shown with what became of their tasks, also when nothing is lost any more.
+func TestStatusShowsWhoWasLost(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
+	name := "mailer"
+	st := &state{verdicts: &v1.VerdictCounts{}, System: &v1.System{RecentlyLostTotal: 900}}
+	for n := range 7 {
+		st.System.RecentlyLost = append(st.System.RecentlyLost, v1.LostWorker{
+			WorkerID: fmt.Sprintf("wkr_%d", n), Name: &name, MachineID: "host-7", Queue: "mail", Reason: "HEARTBEAT_TIMEOUT",
+			LastHeartbeatAt: v1.At(now.Add(-121 * time.Minute)), LostAt: v1.At(now.Add(-61 * time.Minute)),
+			Attempts: 4, Requeued: 2, Failed: 1, Exhausted: 1,
+		})
+	}
+	st.showLost(s)
+	text := out.String()
+	for _, part := range []string{
+		"  Worker wkr_0 (mailer) on host-7 (queue mail) lost 1h1m ago (HEARTBEAT_TIMEOUT), last heartbeat 2h1m ago: 4 attempts, 2 requeued, " +
+			"1 failed, 1 out of retries\n",
+		"  and 895 more workers: lubdub status -o json\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "Nothing") {
+		t.Errorf("it says\n%s", text)
+	}
+}
 
 // What a server cannot tell is not said to be well.
 func TestWhatIsNotToldIsNotWell(t *testing.T) {

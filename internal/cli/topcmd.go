@@ -111,7 +111,7 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 		return nil, st.unread
 	}
 	us, them := st.judged()
-	p := &top.Picture{Where: s.scope(), Findings: append(slices.Clone(them), us...), Numbers: numbers(st.Stats)}
+	p := &top.Picture{Where: s.scope(), Findings: append(slices.Clone(them), us...), Numbers: numbers(st)}
 	if p.Heading, p.Rows, p.More, err = topTables[view].rows(ctx, s); err != nil {
 		return nil, err
 	}
@@ -120,15 +120,16 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 }
 
 // numbers are the deployment's in a line.
-func numbers(st *v1.Stats) string {
+func numbers(of *state) string {
+	st := of.Stats
 	w, r := st.Workers, st.Rates
 	p99 := "-"
 	if r.BeatP99Ms != nil {
 		p99 = fmt.Sprintf("%.0fms", *r.BeatP99Ms)
 	}
-	return fmt.Sprintf("workers %d fresh %d late %d lost  tasks %d running %d queued %d failed  beats %.0f/s p99 %s  lag %s", w.Fresh,
-		w.Late, w.Lost, st.Tasks[string(v1.Running)], st.Tasks[string(v1.Queued)], st.Tasks[string(v1.Failed)],
-		r.BeatsPerSecond, p99, output.Milliseconds(r.SweepLagMs))
+	return fmt.Sprintf("workers %d fresh %d late %d lost (%d in 1h)  tasks %d running %d queued %d failed  beats %.1f/s p99 %s  lag %s",
+		w.Fresh, w.Late, w.Lost, of.System.RecentlyLostTotal, st.Tasks[string(v1.Running)], st.Tasks[string(v1.Queued)],
+		st.Tasks[string(v1.Failed)], r.BeatsPerSecond, p99, output.Milliseconds(r.SweepLagMs))
 }
 
 // Details implements top.Source.

@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -21,50 +19,11 @@ func Them(k Known) []v1.Finding {
 	}
 	if k.System != nil {
 		all.webhooks(&k.System.Webhooks)
-		all.lost(k.System.RecentlyLost)
+		all.lost(k.System)
+		all.flapping(k.System.RecentlyLost)
 	}
 	all.queues(k.Queues)
 	return all.found
-}
-
-// lostNamed is how many lost workers a message names.
-const lostNamed = 3
-
-// lost warns about workers that were lost in the last hour. A worker that was replaced, or forced offline, and held nothing is no
-// reason to.
-func (v *verdict) lost(all []v1.LostWorker) {
-	var named []string
-	var total v1.LostWorker
-	workers, newest := 0, ""
-	for _, w := range all {
-		if w.Attempts == 0 && w.Reason != "HEARTBEAT_TIMEOUT" {
-			continue
-		}
-		newest = cmp.Or(newest, w.WorkerID)
-		if workers++; workers <= lostNamed {
-			named = append(named, fmt.Sprintf("%s on %s, queue %s", cmp.Or(deref(w.Name), w.WorkerID), w.MachineID, w.Queue))
-		}
-		total.Attempts += w.Attempts
-		total.Requeued += w.Requeued
-		total.Failed += w.Failed
-		total.Exhausted += w.Exhausted
-	}
-	if workers == 0 {
-		return
-	}
-	if more := workers - lostNamed; more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	v.warn("recently-lost", fmt.Sprintf("%s lost in the last hour with %s (%d requeued, %d failed, %d out of retries): %s.",
-		count(workers, "worker"), count(total.Attempts, "attempt"), total.Requeued, total.Failed, total.Exhausted, strings.Join(named, "; ")),
-		"lubdub why "+newest)
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (v *verdict) workers(w *v1.WorkerLevels) {

@@ -66,7 +66,7 @@ end
 -- ~<scope>/<ended wall ms>/<worker>.
 local function machine_entry(scope, status, machine) return '{' .. scope .. '/m/' .. status .. '/' .. machine end
 
-local function lost_entry(w) return '~' .. w.scope .. '/' .. string.format('%013.0f', w.f.e) .. '/' .. w.id end
+local function lost_entry(w) return '~' .. w.scope .. '/' .. string.format('%013.0f', tonumber(w.f.e)) .. '/' .. w.id end
 
 local function forget_machine(scope, machine)
   redis.call('ZREM', WORKERS, scope .. '/M/' .. machine, machine_entry(scope, 'N', machine), machine_entry(scope, 'D', machine),

@@ -241,8 +241,10 @@ type Worker struct {
 	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
 	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
 	Flapping   bool
-	Interval   time.Duration
-	Timeout    time.Duration
+	// MachineFlapping is set of workers that are read with what their machines have seen.
+	MachineFlapping bool
+	Interval        time.Duration
+	Timeout         time.Duration
 
 	Lineage      string
 	Identity     string

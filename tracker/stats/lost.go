@@ -18,18 +18,24 @@ const (
 	recently       = time.Hour
 )
 
-// RecentlyLost returns the workers of a workspace that were lost in the last hour, newest first, MaxLostWorkers at most. The answer may
-// be a second old, and is shared: nobody changes it.
-func (s *Service) RecentlyLost(ctx context.Context, scope model.Scope) ([]*model.Worker, error) {
+// LostWorkers are the workers of a workspace that were lost in the last hour.
+type LostWorkers struct {
+	Newest []*model.Worker // newest first, MaxLostWorkers at most
+	Total  int             // those included that are not in Newest
+}
+
+// RecentlyLost returns the workers of a workspace that were lost in the last hour, which may be a second old. The answer is
+// shared: the caller must not change it.
+func (s *Service) RecentlyLost(ctx context.Context, scope model.Scope) (*LostWorkers, error) {
 	ctx = s.store.Within(ctx, 0)
-	lost, err := answer(ctx, s.snapshots, "lost "+scope.String(), func() ([]*model.Worker, error) { return s.readRecentlyLost(ctx, scope) })
+	lost, err := answer(ctx, s.snapshots, "lost "+scope.String(), func() (*LostWorkers, error) { return s.readRecentlyLost(ctx, scope) })
 	if err != nil {
 		return nil, s.refused(err)
 	}
 	return lost, nil
 }
 
-func (s *Service) readRecentlyLost(ctx context.Context, scope model.Scope) ([]*model.Worker, error) {
+func (s *Service) readRecentlyLost(ctx context.Context, scope model.Scope) (*LostWorkers, error) {
 	re, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
 	if err != nil {
 		return nil, err
@@ -44,8 +50,11 @@ func (s *Service) readRecentlyLost(ctx context.Context, scope model.Scope) ([]*m
 		return nil, err
 	}
 	var entries []string
+	total := 0
 	for _, c := range calls {
-		entries = append(entries, readLost(c.Reply)...)
+		found, all := readLost(c.Reply)
+		entries = append(entries, found...)
+		total += all
 	}
 	slices.SortFunc(entries, func(a, b string) int { return cmp.Compare(b, a) })
 	var refs []*schema.WorkerRef
@@ -62,5 +71,5 @@ func (s *Service) readRecentlyLost(ctx context.Context, scope model.Scope) ([]*m
 	slices.SortFunc(lost, func(a, b *model.Worker) int {
 		return cmp.Or(b.DeregisteredAt.Compare(a.DeregisteredAt), cmp.Compare(a.ID, b.ID))
 	})
-	return lost, nil
+	return &LostWorkers{Newest: lost, Total: total}, nil
 }

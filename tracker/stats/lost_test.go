@@ -1,27 +1,31 @@
 package stats_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
+
+// recentlyLost asks another replica each time, as one remembers its answer for a second.
+func recentlyLost(c *trackertest.Crew) *tracker.LostWorkers {
+	c.Helper()
+	found, err := c.Replica().RecentlyLost(c.Ctx, trackertest.Scope)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return found
+}
 
 // A worker that dies is among the recently lost for an hour, with what became of the tasks that it held. One that ends in order, one
 // of another workspace, and one that lives are not.
 func TestRecentlyLost(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		lost := func() []*tracker.Worker {
-			c.Helper()
-			found, err := c.Replica().RecentlyLost(c.Ctx, trackertest.Scope) // another replica, as one remembers its answer for a second
-			if err != nil {
-				c.Fatal(err)
-			}
-			return found
-		}
 		c.Hire("dies")
 		c.Hire("lives")
 		c.Hire("leaves")
@@ -46,7 +50,7 @@ func TestRecentlyLost(t *testing.T) {
 		for range 3 {
 			c.MustSweep()
 		}
-		found := lost()
+		found := recentlyLost(c).Newest
 		if len(found) != 1 || found[0].ID != c.IDs["dies"] {
 			c.Fatalf("%d workers are recently lost: %+v", len(found), found)
 		}
@@ -57,6 +61,46 @@ func TestRecentlyLost(t *testing.T) {
 		if w.Queue != "q" || w.MachineID != "host-dies" || w.EndReason != tracker.WorkerStale || w.LastHeartbeatAt.After(last) ||
 			!w.DeregisteredAt.After(last) {
 			c.Errorf("it is %+v", w)
+		}
+	})
+}
+
+// A worker that is lost and replaced again and again is flapping in every entry of its own, and its machine with it; another worker is
+// not. Those that are not listed are counted.
+func TestRecentlyLostWorkersFlap(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		die := func(names ...string) {
+			for _, name := range names {
+				c.Hire(name, func(n *tracker.NewWorker) { n.Name = name })
+			}
+			c.Advance(2 * time.Minute)
+			for range 3 {
+				c.MustSweep()
+			}
+		}
+		die("once", "often")
+		die("often")
+		if lost := recentlyLost(c); len(lost.Newest) != 3 || lost.Newest[0].Flapping || lost.Newest[0].StaleCount != 2 {
+			c.Fatalf("after two times: %+v", lost.Newest)
+		}
+		die("often")
+		lost := recentlyLost(c)
+		for _, w := range lost.Newest {
+			if often := w.Name == "often"; w.Flapping != often || w.MachineFlapping != often || often && w.StaleCount != 3 {
+				c.Errorf("%s: stale %d times, flapping %v, its machine %v", w.Name, w.StaleCount, w.Flapping, w.MachineFlapping)
+			}
+		}
+		if len(lost.Newest) != 4 || lost.Total != 4 {
+			c.Errorf("%d of %d", len(lost.Newest), lost.Total)
+		}
+		var crowd []string
+		for i := range stats.MaxLostWorkers {
+			crowd = append(crowd, fmt.Sprintf("one-%d", i))
+		}
+		die(crowd...)
+		if lost := recentlyLost(c); len(lost.Newest) != stats.MaxLostWorkers || lost.Total != stats.MaxLostWorkers+4 {
+			c.Errorf("of many %d are listed and %d counted", len(lost.Newest), lost.Total)
 		}
 	})
 }

@@ -208,7 +208,7 @@ func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, be
 		schema.Sortable(since), before, verdictsAtOnce)
 }
 
-func readVerdicts(re store.Reply) []string { return re.Strings() }
+func readVerdicts(re store.Reply) []string { return re.List(0).Strings() }
 
 // lostCall lists the workers of a shard that a scope has lost since a time, newest first.
 func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store.Call {
@@ -216,5 +216,7 @@ func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store
 		schema.Sortable(since), never, MaxLostWorkers)
 }
 
-// readLost returns the names of the workers, each behind the time of its loss.
-func readLost(re store.Reply) []string { return re.Strings() }
+// readLost returns the names of the workers, each behind the time of its loss, and how many there are in all.
+func readLost(re store.Reply) (newest []string, total int) {
+	return re.List(0).Strings(), int(re.Int(1))
+}

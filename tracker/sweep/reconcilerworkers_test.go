@@ -88,6 +88,24 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v, %v", q, err)
 			}
 		},
+		"a lost worker that is not listed as lost, and entries of workers that were not lost then": func(c *trackertest.Crew) {
+			c.Hire("w2")
+			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
+			id := end(c)
+			entry := find(c.Harness, key, "~acme/prod/")
+			c.Remove(key, entry)
+			c.Plant(key, "~acme/prod/0000000000001/"+id)
+			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "~acme/prod/0000000000001/"+c.IDs["w2"])
+			c.Plant(trackertest.WorkerKey(ghost, "workers"), "~acme/prod/0000000000001/"+ghost)
+			c.WantRepairs("missing_list", "stray_list", "stray_list", "stray_list")
+			if got := find(c.Harness, key, "~acme/prod/"); got != entry {
+				c.Fatalf("the entry is %q, was %q", got, entry)
+			}
+			c.Store.Clock.Advance(tracker.DefaultOfflineRetention) // removes the entry with the worker
+			c.MustTick()
+			c.MustSweep()
+			c.WantRepairs()
+		},
 		"a machine in the lists of other statuses": func(c *trackertest.Crew) {
 			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
 			c.Remove(key, "{acme/prod/m/N/host-w1")

@@ -234,13 +234,23 @@ func (s *Service) OfMachine(ctx context.Context, op string, scope model.Scope, m
 	return ids, nil
 }
 
-// ReadLost reads of workers that have ended what they were and what became of what they held, and no more; those that are gone are
-// left out.
+// ReadLost reads of workers that have ended what they were and what became of what they held, and how often they went stale, and no
+// more; those that are gone are left out.
 func (s *Service) ReadLost(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	fields := []string{schema.WorkerStatus, schema.WorkerName, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerHostname,
 		schema.WorkerLastBeatWall, schema.WorkerEnded, schema.WorkerReason, schema.WorkerRecovered, schema.WorkerRecoverFailed,
-		schema.WorkerExhausted}
-	return s.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
+		schema.WorkerExhausted, schema.WorkerLineage}
+	lost, err := s.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	calls, set := s.staleCalls(lost)
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	set()
+	return lost, nil
 }
 
 // ReadHosts reads where workers run and which version they are, and no more of them; those that are gone are left out.

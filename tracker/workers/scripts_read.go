@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -162,17 +163,25 @@ func readAllLoads(re store.Reply) allLoadsReply {
 	return r
 }
 
-// dayCountsCall counts how often workers of one shard went stale within a day (day_counts.lua).
+// dayCountsCall counts how often workers of one shard, and their machines, went stale within a day (day_counts.lua).
 func (s *Service) dayCountsCall(shard int, workers []*model.Worker) *store.Call {
-	keys := make([]string, len(workers))
-	for i, w := range workers {
-		keys[i] = s.store.Keys[shard].Stales(w.Scope, w.Lineage)
+	keys := make([]string, 0, 2*len(workers))
+	for _, w := range workers {
+		keys = append(keys, s.store.Keys[shard].Stales(w.Scope, w.Lineage), s.store.Keys[shard].Stales(w.Scope, "m:"+w.MachineID))
 	}
 	return store.NewCall(shard, s.scripts.dayCounts, keys)
 }
 
-// readDayCounts returns the count of each worker.
-func readDayCounts(re store.Reply) []int { return ints(re) }
+// dayCount is how often a worker, and its machine, went stale within a day.
+type dayCount struct{ worker, machine int }
+
+// readDayCounts returns the counts of each worker.
+func readDayCounts(re store.Reply) (counts []dayCount) {
+	for pair := range slices.Chunk(ints(re), 2) {
+		counts = append(counts, dayCount{pair[0], pair[1]})
+	}
+	return counts
+}
 
 // countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
 func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {

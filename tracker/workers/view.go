@@ -151,32 +151,41 @@ const flappingCount = 3
 
 // complete adds what other keys know of workers: what they hold in every shard, and how often they went stale.
 func (s *Service) complete(ctx context.Context, op string, workers []*model.Worker) error {
-	groups := schema.ByShard(workers, len(workers), func(w *model.Worker) int {
-		shard, _ := s.store.WorkerShard(w.ID)
-		return shard
-	})
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		shard, _ := s.store.WorkerShard(group[0].ID)
-		calls[i] = s.dayCountsCall(shard, group)
-	}
+	stales, setStales := s.staleCalls(workers)
 	loads, setLoads := s.LoadCalls(workers)
-	all := append(calls, loads...)
+	all := append(stales, loads...)
 	s.store.DoBulk(ctx, op, all)
 	if err := store.FirstError(all); err != nil {
 		return err
 	}
-	for i, group := range groups {
-		stales := readDayCounts(calls[i].Reply)
-		for j, w := range group {
-			w.StaleCount = stales[j]
-			w.Flapping = w.StaleCount >= flappingCount
-		}
-	}
+	setStales()
 	setLoads()
 	for _, w := range workers {
 		w.Uptime = w.UptimePercent()
 		w.Unschedulable = w.FailedFilters()
 	}
 	return nil
+}
+
+// staleCalls count how often workers and their machines went stale within a day; set takes the counts from the replies.
+func (s *Service) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+	groups := schema.ByShard(workers, len(workers), func(w *model.Worker) int {
+		shard, _ := s.store.WorkerShard(w.ID)
+		return shard
+	})
+	calls = make([]*store.Call, len(groups))
+	for i, group := range groups {
+		shard, _ := s.store.WorkerShard(group[0].ID)
+		calls[i] = s.dayCountsCall(shard, group)
+	}
+	return calls, func() {
+		for i, group := range groups {
+			counts := readDayCounts(calls[i].Reply)
+			for j, w := range group {
+				w.StaleCount = counts[j].worker
+				w.Flapping = w.StaleCount >= flappingCount
+				w.MachineFlapping = counts[j].machine >= flappingCount
+			}
+		}
+	}
 }

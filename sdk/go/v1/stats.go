@@ -142,6 +142,8 @@ type System struct {
 	// RecentlyLost are the workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the
 	// scope is not one workspace.
 	RecentlyLost []LostWorker `json:"recentlyLost"`
+	// RecentlyLostTotal is how many were lost in the last hour, those included that are not listed.
+	RecentlyLostTotal int `json:"recentlyLostTotal"`
 	// Summary is whether it is them or us, in a sentence.
 	Summary Summary `json:"summary"`
 	// Findings are what it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
@@ -167,6 +169,11 @@ type LostWorker struct {
 	Failed int `json:"failed"`
 	// Exhausted tasks failed because their retries are used up.
 	Exhausted int `json:"exhausted"`
+	// StaleCount24h is how often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h.
+	StaleCount24h int `json:"staleCount24h"`
+	// Flapping is true when that is often, MachineFlapping when all workers of its machine were lost at once that often.
+	Flapping        bool `json:"flapping"`
+	MachineFlapping bool `json:"machineFlapping"`
 }
 
 // SystemReplica is one Lubdub process.

@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// lostNamed is how many lost workers a message names.
+const lostNamed = 3
+
+// losses adds up lost workers and what became of the attempts that they held.
+type losses struct {
+	workers int
+	newest  string // its id
+	named   []string
+	known   map[string]bool
+	sum     v1.LostWorker
+}
+
+// add counts a worker and names it, unless it is named already.
+func (l *losses) add(w *v1.LostWorker, name string) {
+	l.workers++
+	l.newest = cmp.Or(l.newest, w.WorkerID)
+	if !l.known[name] {
+		if l.known == nil {
+			l.known = map[string]bool{}
+		}
+		l.known[name] = true
+		l.named = append(l.named, name)
+	}
+	l.sum.Attempts += w.Attempts
+	l.sum.Requeued += w.Requeued
+	l.sum.Failed += w.Failed
+	l.sum.Exhausted += w.Exhausted
+}
+
+// attempts says how many attempts were lost and what became of them.
+func (l *losses) attempts() string {
+	return fmt.Sprintf("%s (%d requeued, %d failed, %d out of retries)", count(l.sum.Attempts, "attempt"), l.sum.Requeued, l.sum.Failed,
+		l.sum.Exhausted)
+}
+
+// names lists the newest.
+func (l *losses) names() string {
+	if more := len(l.named) - lostNamed; more > 0 {
+		return strings.Join(l.named[:lostNamed], "; ") + fmt.Sprintf("; and %d more", more)
+	}
+	return strings.Join(l.named, "; ")
+}
+
+func nameOf(w *v1.LostWorker) string {
+	if w.Name != nil {
+		return *w.Name
+	}
+	return w.WorkerID
+}
+
+// lost warns about workers that were lost in the last hour. A worker that was replaced or forced offline, and held nothing, is no
+// reason to warn.
+func (v *verdict) lost(s *v1.System) {
+	var lost losses
+	for i := range s.RecentlyLost {
+		if w := &s.RecentlyLost[i]; w.Attempts > 0 || w.Reason == "HEARTBEAT_TIMEOUT" {
+			lost.add(w, fmt.Sprintf("%s on %s, queue %s", nameOf(w), w.MachineID, w.Queue))
+		}
+	}
+	if lost.workers == 0 {
+		return
+	}
+	says := fmt.Sprintf("%s lost in the last hour with %s", count(lost.workers, "worker"), lost.attempts())
+	if s.RecentlyLostTotal > len(s.RecentlyLost) {
+		says = fmt.Sprintf("%s lost in the last hour; the newest %d held %s", count(s.RecentlyLostTotal, "worker"), lost.workers, lost.attempts())
+	}
+	v.warn("recently-lost", says+": "+lost.names()+".", "lubdub why "+lost.newest)
+}
+
+// flapping warns about workers and machines that are lost and come back, again and again.
+func (v *verdict) flapping(all []v1.LostWorker) {
+	var workers, machines losses
+	for i := range all {
+		w := &all[i]
+		if w.Flapping {
+			workers.add(w, fmt.Sprintf("%s on %s, queue %s (%s in 24 h)", nameOf(w), w.MachineID, w.Queue, count(w.StaleCount24h, "time")))
+		}
+		if w.MachineFlapping {
+			machines.add(w, w.MachineID)
+		}
+	}
+	const remedy = "look there for restarts, OOM kills and a bad network: lubdub why "
+	if n := len(workers.named); n > 0 {
+		v.warn("flapping", fmt.Sprintf("%s flapping (lost and back again and again): %s. In the last hour they lost %s.", are(n, "worker"),
+			workers.names(), workers.attempts()), remedy+workers.newest)
+	}
+	if n := len(machines.named); n > 0 {
+		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers lost and back again and again): %s. In the last hour they lost %s.",
+			are(n, "machine"), machines.names(), machines.attempts()), remedy+machines.newest)
+	}
+}
+
+// are is so many of a noun with its verb.
+func are(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return count(n, noun) + " are"
+}
