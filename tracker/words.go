@@ -120,6 +120,7 @@ type (
 	WorkerHeard    = holdings.WorkerHeard
 	WorkerPage     = workers.WorkerPage
 	WorkerReason   = model.WorkerReason
+	WorkerSort     = workers.WorkerSort
 	WorkerStatus   = model.WorkerStatus
 )
 
@@ -130,9 +131,12 @@ const (
 	ByCordon                 = model.ByCordon
 	ByFreshness              = model.ByFreshness
 	ByLabels                 = model.ByLabels
+	ByLastHeartbeat          = workers.ByLastHeartbeat
 	ByRuntime                = model.ByRuntime
+	ByStaleCount             = workers.ByStaleCount
 	ByStatus                 = model.ByStatus
 	ByType                   = model.ByType
+	ByUptime                 = workers.ByUptime
 	CancelTimeout            = model.CancelTimeout
 	CordonWorkers            = workers.Cordon
 	Cancelled                = model.Cancelled
