@@ -346,3 +346,29 @@ func TestContractSelectAndPlace(t *testing.T) {
 		}
 	})
 }
+
+// Lists of workers take flapping, and every order that the API names; other words are refused with those that there are.
+func TestContractListsOfFlappingWorkers(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		viewer := l.control(roleViewer)
+		for range 3 {
+			l.register(mailer)
+			l.pass(30 * time.Second)
+			l.sweep()
+		}
+		w := l.register(mailer)
+		for _, sort := range []string{"staleCount24h", "uptimePct24h", "lastHeartbeatAt", "lastHeartbeat"} {
+			for _, order := range []string{"asc", "desc"} {
+				var list v1.WorkerList
+				l.do("GET", "/v1/workers?flapping=true&status=ONLINE&sort="+sort+"&order="+order, viewer, "").want(200).into(&list)
+				if len(list.Workers) != 1 || list.Workers[0].WorkerID != w.WorkerID || list.Workers[0].StaleCount24h != 3 {
+					t.Errorf("%s %s: %+v", sort, order, list)
+				}
+			}
+		}
+		l.do("GET", "/v1/workers?flapping=false", viewer, "").want(200).contains(`{"totalCount":0}`)
+		l.do("GET", "/v1/workers?flapping=maybe", viewer, "").refused(400, v1.CodeInvalidRequest)
+		l.do("GET", "/v1/workers?sort=uptime", viewer, "").refused(400, v1.CodeInvalidRequest)
+	})
+}
