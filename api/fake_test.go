@@ -17,6 +17,7 @@ type fakeTracker struct {
 	complete    func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error)
 	create      func(tracker.NewTask) (*tracker.Created, error)
 	nextAttempt func(tracker.Scope, string, int) (*tracker.Created, error)
+	beatWorker  func() error // of a worker's heartbeat
 	cancel      func(tracker.Scope, string, string) (*tracker.Task, error)
 	get         func(tracker.Scope, string) (*tracker.Task, error)
 	list        func(tracker.TaskFilter) (*tracker.TaskPage, error)

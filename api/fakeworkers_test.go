@@ -26,6 +26,11 @@ func (f *fakeTracker) Register(_ context.Context, n tracker.NewWorker) (*tracker
 }
 
 func (f *fakeTracker) BeatWorker(context.Context, tracker.Scope, string, tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
+	if f.beatWorker != nil {
+		if err := f.beatWorker(); err != nil {
+			return nil, err
+		}
+	}
 	return &tracker.WorkerHeard{At: fakeTime, Interval: tracker.DefaultWorkerInterval, Timeout: 3 * tracker.DefaultWorkerInterval}, nil
 }
 

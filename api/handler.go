@@ -21,6 +21,7 @@ func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
 	s.setRequestID(ctx, w.requestID)
 	if r := s.checkWire(ctx, &w); r != nil {
 		s.metrics.unrouted.observe(r.status, start)
+		s.metrics.refuseOther(s.kindOfBeat(ctx), r)
 		s.writeRefusal(ctx, r)
 		return
 	}
@@ -71,6 +72,25 @@ func heartbeatTarget(ctx *fasthttp.RequestCtx) []byte {
 	return id
 }
 
+// kindOfBeat returns which kind of heartbeat a request is by its method and path, "" when it is none.
+func (s *Server) kindOfBeat(ctx *fasthttp.RequestCtx) string {
+	if !ctx.Request.Header.IsPost() {
+		return ""
+	}
+	path, _, _ := bytes.Cut(s.underBase(ctx.Request.Header.RequestURI()), []byte("?"))
+	switch {
+	case string(path) == "/v1/heartbeats":
+		return kindTask
+	case !bytes.HasSuffix(path, suffixHeartbeat):
+		return ""
+	case bytes.HasPrefix(path, prefixTasks):
+		return kindTask
+	case bytes.HasPrefix(path, prefixWorkers):
+		return kindWorker
+	}
+	return ""
+}
+
 // recovered answers for a handler that panicked: fasthttp would let that end the process. It must be deferred
 // itself.
 func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
@@ -109,12 +129,17 @@ func (s *Server) route(ctx *fasthttp.RequestCtx, w wire) (*routeMetrics, int) {
 	if err != nil {
 		r = refusalOf(op, err)
 	}
-	if op == opWorkerHeartbeat {
-		s.metrics.workerBeat(r)
-	}
 	if r != nil {
+		if op == opHeartbeat {
+			s.metrics.refusedBeat(r)
+		} else {
+			s.metrics.refuseOther(s.kindOfBeat(ctx), r)
+		}
 		s.writeRefusal(ctx, r)
 		return m, r.status
+	}
+	if op == opWorkerHeartbeat {
+		s.metrics.accepted.Inc()
 	}
 	if body != nil {
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")

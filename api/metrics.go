@@ -63,13 +63,11 @@ func (m *metrics) refusedBeat(r *refusal) {
 	m.refused.WithLabelValues(kindTask, r.body.Error).Inc()
 }
 
-// workerBeat counts a worker's beat; r is nil when it was accepted.
-func (m *metrics) workerBeat(r *refusal) {
-	if r == nil {
-		m.accepted.Inc()
-		return
+// refuseOther counts a refusal outside of the path of single beats: kind is that of the heartbeat, "" for other requests.
+func (m *metrics) refuseOther(kind string, r *refusal) {
+	if kind != "" {
+		m.refused.WithLabelValues(kind, r.body.Error).Inc()
 	}
-	m.refused.WithLabelValues(kindWorker, r.body.Error).Inc()
 }
 
 func acceptedBeats(kind string) prometheus.CounterOpts {
@@ -89,7 +87,8 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}, []string{"method", "route", "status"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_beats_refused_total",
-			Help: "Heartbeats refused, by kind (task: alone or in batches; worker) and error code.",
+			Help: "Heartbeats refused, by kind (task: alone or in batches, where a batch that is refused whole counts as one; worker) " +
+				"and error code.",
 		}, []string{"kind", "code"}),
 		accepted: prometheus.NewCounter(acceptedBeats(kindWorker)),
 		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -34,8 +34,9 @@ var queryParams = map[string]obj{
 		"default": defaultVerdictsMs}),
 	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
 		obj{"type": "integer", "minimum": 1, "maximum": tracker.StatsStepsKept}),
-	"sort": queryParam("sort", "Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither.",
-		obj{"type": "string", "enum": []any{"lastHeartbeat"}}),
+	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
+		"value changes between two pages may be on both, or on neither.",
+		obj{"type": "string", "enum": []any{"lastHeartbeatAt", "staleCount24h", "uptimePct24h", "lastHeartbeat"}}),
 	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),
 	"version":  queryParam("version", "Only workers of this version.", obj{"type": "string"}),
 	"runId":    queryParam("runId", "Only tasks of this run.", idSchema(false)),
@@ -50,6 +51,8 @@ var queryParams = map[string]obj{
 	"runtime": queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
 	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
 		idSchema(false)),
+	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
+		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
 	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
 	"count":       queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),

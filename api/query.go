@@ -103,6 +103,16 @@ func wordOf[T ~string](p *parameters, name string, words ...T) T {
 	return word
 }
 
+// bool returns a parameter that is true or false, nil when absent.
+func (p *parameters) bool(name string) *bool {
+	word := wordOf(p, name, "true", "false")
+	if word == "" {
+		return nil
+	}
+	is := word == "true"
+	return &is
+}
+
 // wordsOf returns a parameter that is one or more of some words, with commas between them; none when absent.
 func wordsOf[T ~string](p *parameters, name string, words ...T) (found []T) {
 	if !p.Has(name) {

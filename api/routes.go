@@ -210,8 +210,8 @@ var routes = []*route{
 	{method: "GET", pattern: "/v1/workers/{workerId}", op: opGetWorker, access: forControl, needs: mayRead, handle: (*request).getWorker},
 	{
 		method: "GET", pattern: "/v1/workers", op: opListWorkers, access: forControl, needs: mayRead, handle: (*request).listWorkers,
-		query: []string{"queue", "status", "type", "runtime", "machineId", "name", "version", "label", "liveness", "schedulable", "sort",
-			"order", "pageSize", "pageToken"},
+		query: []string{"queue", "status", "type", "runtime", "machineId", "name", "version", "label", "liveness", "schedulable", "flapping",
+			"sort", "order", "pageSize", "pageToken"},
 	},
 	{
 		method: "GET", pattern: "/v1/machines", op: opListMachines,

@@ -237,6 +237,7 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	ctx.Response.Reset()
 	s.setRequestID(ctx, nil)
 	s.metrics.unparsed.Inc()
+	s.metrics.refuseOther(s.kindOfBeat(ctx), r)
 	s.writeRefusal(ctx, r)
 }
 

@@ -208,7 +208,7 @@ func TestMetricsHaveNoIDs(t *testing.T) {
 		}
 	}
 	want := `
-# HELP lubdub_http_beats_refused_total Heartbeats refused, by kind (task: alone or in batches; worker) and error code.
+# HELP lubdub_http_beats_refused_total Heartbeats refused, by kind (task: alone or in batches, where a batch that is refused whole counts as one; worker) and error code.
 # TYPE lubdub_http_beats_refused_total counter
 lubdub_http_beats_refused_total{code="invalid_request",kind="task"} 1
 lubdub_http_beats_refused_total{code="overloaded",kind="task"} 0

@@ -52,7 +52,7 @@ func statsView(is *tracker.Stats, scope tracker.Scope, newest int, levels bool) 
 		v.Rates = ratesView(is.Steps[n-1])
 	}
 	if g := is.Gaps; g.Samples > 0 {
-		v.BeatGapRatio = &v1.BeatGapRatio{P50: g.P50, P99: g.P99, Max: g.Most, Samples: g.Samples}
+		v.BeatGapRatio = &v1.BeatGapRatio{Kind: g.Kind, P50: g.P50, P99: g.P99, Max: g.Most, Samples: g.Samples}
 	}
 	return v
 }

@@ -260,6 +260,26 @@ func TestContractFindings(t *testing.T) {
 	}, counts)
 }
 
+// How close workers come to their timeouts is reported as that of tasks is.
+func TestContractGapsBetweenBeatsOfWorkers(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		for range 3 {
+			l.pass(12 * time.Second)
+			l.mine(w, "heartbeat", "").want(200)
+		}
+		l.leave()
+		l.leave()
+		l.wait()
+		var s v1.Stats
+		l.do("GET", "/v1/stats", l.control(roleViewer), "").want(200).into(&s)
+		if g := s.BeatGapRatio; g == nil || g.Kind != "worker" || g.Samples != 3 || g.Max != 0.4 || g.P99 <= 0.3 || g.P99 > 0.4 {
+			t.Errorf("%+v", s.BeatGapRatio)
+		}
+	}, counts)
+}
+
 // Workers that were lost are in the answer about their own workspace, with what became of their attempts, and are a finding there long
 // after they have been recovered. Those that are lost again and again are named as flapping.
 func TestContractRecentlyLost(t *testing.T) {

@@ -117,12 +117,12 @@ func (req *request) workerFilter(p *parameters) (f tracker.WorkerFilter, err err
 	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
 	f.Queue, f.Type, f.Runtime, f.MachineID = p.id("queue"), p.id("type"), p.id("runtime"), p.id("machineId")
 	f.Name, f.Version = p.text("name"), p.text("version")
-	f.ByLastHeartbeat = wordOf(p, "sort", "lastHeartbeat") != ""
-	f.Descending = p.descending()
-	if schedulable := wordOf(p, "schedulable", "true", "false"); schedulable != "" {
-		yes := schedulable == "true"
-		f.Schedulable = &yes
+	const lastHeartbeat = "lastHeartbeat" // the older name of the order by lastHeartbeatAt
+	if f.Sort = wordOf(p, "sort", tracker.ByLastHeartbeat, tracker.ByStaleCount, tracker.ByUptime, lastHeartbeat); f.Sort == lastHeartbeat {
+		f.Sort = tracker.ByLastHeartbeat
 	}
+	f.Descending = p.descending()
+	f.Schedulable, f.Flapping = p.bool("schedulable"), p.bool("flapping")
 	f.Labels = p.labels()
 	return f, p.err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // register registers a worker of acme/prod.
@@ -348,26 +347,28 @@ func TestContractSelectAndPlace(t *testing.T) {
 	})
 }
 
-// Every kind of heartbeat counts, accepted and refused: a task's alone, in a batch, and a worker's.
-func TestEveryKindOfHeartbeatIsCounted(t *testing.T) {
+// Lists of workers take flapping, and every order that the API names; other words are refused with those that there are.
+func TestContractListsOfFlappingWorkers(t *testing.T) {
 	t.Parallel()
-	e := newEnv(t)
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
-		Queue: "default"}, e.now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone, batch, own := "/v1/tasks/task_1/heartbeat", "/v1/heartbeats", "/v1/workers/"+fakeWorkerID+"/heartbeat"
-	e.do("POST", alone, e.task(), `{"attempt":1}`).want(200)
-	e.do("POST", alone, e.task(), `{}`).want(400)
-	e.do("POST", batch, "", `{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":"`+e.task()+`"},`+
-		`{"taskId":"task_1","attempt":1}]}`).want(200)
-	e.do("POST", own, worker, "").want(200)
-	e.do("POST", own, worker, `{"activeCount":-1}`).want(400)
-	e.do("POST", own, "", "").want(401)
-	for name, want := range map[string]float64{"lubdub_http_beats_accepted_total": 3, "lubdub_http_beats_refused_total": 4} {
-		if got := e.metric(name); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
+	contract(t, func(t *testing.T, l *live) {
+		viewer := l.control(roleViewer)
+		for range 3 {
+			l.register(mailer)
+			l.pass(30 * time.Second)
+			l.sweep()
 		}
-	}
+		w := l.register(mailer)
+		for _, sort := range []string{"staleCount24h", "uptimePct24h", "lastHeartbeatAt", "lastHeartbeat"} {
+			for _, order := range []string{"asc", "desc"} {
+				var list v1.WorkerList
+				l.do("GET", "/v1/workers?flapping=true&status=ONLINE&sort="+sort+"&order="+order, viewer, "").want(200).into(&list)
+				if len(list.Workers) != 1 || list.Workers[0].WorkerID != w.WorkerID || list.Workers[0].StaleCount24h != 3 {
+					t.Errorf("%s %s: %+v", sort, order, list)
+				}
+			}
+		}
+		l.do("GET", "/v1/workers?flapping=false", viewer, "").want(200).contains(`{"totalCount":0}`)
+		l.do("GET", "/v1/workers?flapping=maybe", viewer, "").refused(400, v1.CodeInvalidRequest)
+		l.do("GET", "/v1/workers?sort=uptime", viewer, "").refused(400, v1.CodeInvalidRequest)
+	})
 }

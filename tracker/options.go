@@ -42,6 +42,7 @@ type Options struct {
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
 	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
+	FlappingThreshold       int           // a worker or machine that went stale so often within a day flaps; 0: DefaultFlapping
 	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
 
@@ -148,6 +149,9 @@ func (o *Options) setWorkerDefaults() error {
 	}
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier
+	}
+	if o.FlappingThreshold == 0 {
+		o.FlappingThreshold = model.DefaultFlapping
 	}
 	if o.OfflineRetention == 0 {
 		o.OfflineRetention = model.DefaultOfflineRetention

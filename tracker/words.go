@@ -121,6 +121,7 @@ type (
 	WorkerHeard    = holdings.WorkerHeard
 	WorkerPage     = workers.WorkerPage
 	WorkerReason   = model.WorkerReason
+	WorkerSort     = workers.WorkerSort
 	WorkerStatus   = model.WorkerStatus
 )
 
@@ -131,9 +132,12 @@ const (
 	ByCordon                 = model.ByCordon
 	ByFreshness              = model.ByFreshness
 	ByLabels                 = model.ByLabels
+	ByLastHeartbeat          = workers.ByLastHeartbeat
 	ByRuntime                = model.ByRuntime
+	ByStaleCount             = workers.ByStaleCount
 	ByStatus                 = model.ByStatus
 	ByType                   = model.ByType
+	ByUptime                 = workers.ByUptime
 	CancelTimeout            = model.CancelTimeout
 	CordonWorkers            = workers.Cordon
 	Cancelled                = model.Cancelled

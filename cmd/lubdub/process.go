@@ -108,7 +108,7 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 	o := tracker.Options{
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
 		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
-		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
+		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier, FlappingThreshold: p.cfg.FlappingThreshold,
 		HealthCheckPeriod: p.cfg.HealthCheck, EventsPerShard: p.cfg.EventsPerShard, EventsMaxAge: p.cfg.EventsMaxAge,
 		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),

@@ -85,7 +85,9 @@ type workerLs struct {
 	Runtime      string `placeholder:"RUNTIME" help:"Runtime that they have."`
 	Name         string `placeholder:"NAME" help:"Name."`
 	Hindered     bool   `help:"Only those that would not get a task now."`
-	Silent       bool   `help:"The longest silent first."`
+	Flapping     bool   `help:"Only those that flap: they went stale again and again within a day."`
+	Sort         string `placeholder:"FIELD" help:"Order: staleCount24h (most often stale first), uptimePct24h (least uptime first) or lastHeartbeatAt (longest silent first)."`
+	Silent       bool   `help:"The longest silent first; the same as --sort lastHeartbeatAt."`
 	Listing      `embed:""`
 	Common       `embed:""`
 }
@@ -98,7 +100,16 @@ func (c *workerLs) Run(env *Env) error {
 	q := query("queue", c.Queue, "machineId", c.Machine, "version", c.Version, "status", strings.ToUpper(c.Status),
 		"liveness", strings.ToUpper(c.Liveness), "type", c.Type, "runtime", c.Runtime, "name", c.Name)
 	if c.Silent {
-		q.Set("sort", "lastHeartbeat")
+		q.Set("sort", "lastHeartbeatAt")
+	}
+	if c.Sort != "" {
+		q.Set("sort", c.Sort)
+	}
+	if c.Sort == "staleCount24h" {
+		q.Set("order", "desc")
+	}
+	if c.Flapping {
+		q.Set("flapping", "true")
 	}
 	if c.Hindered {
 		q.Set("schedulable", "false")

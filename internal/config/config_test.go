@@ -62,6 +62,7 @@ func TestPrecedence(t *testing.T) {
 		"signing-keys-file":         {"/a", "/b", "/c", "/d"},
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
+		"flapping-threshold":        {"2", "4", "5", "6"},
 		"max-beats-per-second":      {"1", "2", "3", "4"},
 		"offline-worker-retention":  {"6h", "3h", "4h", "5h"},
 		"durability":                {"fsync", "replicated", "fsync", "replicated"},

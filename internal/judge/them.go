@@ -51,21 +51,21 @@ func (v *verdict) webhooks(w *v1.SystemWebhooks) {
 	}
 }
 
-// timeouts judges how close who lives came to its timeout.
+// timeouts reports how close live tasks and workers came to their timeouts.
 func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	if g == nil || g.Samples <= gapsAtLeast {
 		return
 	}
-	percent := int(math.Round(100 * g.P99))
+	percent, kind := int(math.Round(100*g.P99)), cmp.Or(g.Kind, "task")
 	switch {
 	case g.P99 > tightGap:
-		v.warn("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout: a busier moment would kill them.", percent),
+		v.warn("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout: a busier moment would kill them.", kind, percent),
 			"raise it or beat more often: docs/timeouts.md")
 	case g.P99 < amplePart:
-		v.ok("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout: it may be shorter, and the dead be found sooner.",
-			percent))
+		v.ok("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout: it may be shorter, and the dead be found sooner.",
+			kind, percent))
 	default:
-		v.ok("timeouts", fmt.Sprintf("p99 of live tasks come to %d %% of their timeout.", percent))
+		v.ok("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout.", kind, percent))
 	}
 }
 

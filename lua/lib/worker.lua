@@ -23,11 +23,13 @@
 --#include lib/wake.lua
 --#include lib/queueentry.lua
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
-local KEYS_PER_WORKER = 9
+local KEYS_PER_WORKER = 10
 local NEVER = 9007199254740991
 local DAY_MS = 86400000
 local MAX_PERIODS = 500 -- online periods kept for a machine
-local FLAPPING = 3      -- times stale within a day
+local MAX_LIVES = 100   -- registrations kept for a lineage
+local MAX_STALES = 1000 -- times kept that a lineage or a machine went stale within a day
+local MAX_FLAPPING = 10000 -- lineages and machines kept that flap
 local EMPTY_MS = 2592000000 -- a drained machine without workers is remembered for 30 days
 local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen for so long before it ends
 
@@ -35,7 +37,8 @@ local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen f
 local function open_worker(first, scope, id)
   local w = {scope = scope, id = id, name = scope .. '/' .. id, key = KEYS[first], machine = KEYS[first + 1],
     members = KEYS[first + 2], periods = KEYS[first + 3], stales = KEYS[first + 4], machine_stales = KEYS[first + 5],
-    recovery = KEYS[first + 6], identity = KEYS[first + 7], reserved = KEYS[first + 8]}
+    recovery = KEYS[first + 6], identity = KEYS[first + 7], reserved = KEYS[first + 8],
+    lives = KEYS[first + 9]}
   local raw = redis.call('HGETALL', w.key)
   if #raw > 0 then
     local f = {}
@@ -157,6 +160,15 @@ local function resume(w, data)
   follow(w)
 end
 
+-- Notes from when until when a worker was alive, and whether it was lost then, for the uptime of its lineage. What its end
+-- was planned for is no downtime.
+local function note_life(w, ended, v)
+  local lost = v.reason == 'HEARTBEAT_TIMEOUT' and 'l' or 'p'
+  redis.call('RPUSH', w.lives, string.format('%.0f:%.0f:%s', tonumber(w.f.c or now), math.min(now, ended or now), lost))
+  redis.call('LTRIM', w.lives, -MAX_LIVES, -1)
+  redis.call('PEXPIRE', w.lives, string.format('%.0f', DAY_MS + v.retention))
+end
+
 -- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever
 -- finds it fences the worker there and takes what it held. `v`: reason, loss (its tasks count as lost), shards,
 -- retention ms, ended (until when it was alive, wall ms), lag (how long its end was due, ms), data (JSON members of the
@@ -180,20 +192,33 @@ local function retire(w, v)
   if f.id and redis.call('GET', w.identity) == w.id then redis.call('DEL', w.identity) end
   for shard = 0, v.shards - 1 do redis.call('SADD', w.recovery, shard) end
   redis.call('ZADD', RECOVERIES, now, w.name)
+  note_life(w, v.ended, v)
   emit(w, 'worker.offline', '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (f.lb or 'null')
     .. (v.data or '') .. '}')
   stop_claims(w)
   return follow(w, v.ended)
 end
 
--- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time. Returns what is to be told of
--- one that flaps, nil of others.
-local function note_stale(w, key)
+-- Removes the first entry of a sorted set that has more than `most`; it has grown by one at a time.
+local function bound(key, most)
+  if redis.call('ZCARD', key) > most then redis.call('ZREM', key, redis.call('ZRANGE', key, 0, 0)[1]) end
+end
+
+-- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time. One that has done so for the
+-- `threshold`-th time within a day flaps, until the first of its last `threshold` times is a day ago: `name` is then kept in
+-- `flapping` for so long. Returns the data of the event about one that flaps, nil of others.
+local function note_stale(w, key, threshold, flapping, name)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
   redis.call('ZADD', key, now, string.format('%.0f', now) .. ':' .. w.id)
+  bound(key, MAX_STALES)
   redis.call('PEXPIRE', key, DAY_MS)
   local times = redis.call('ZCARD', key)
-  return times == FLAPPING and '{"staleCount24h":' .. times .. '}' or nil
+  if times < threshold then return end
+  redis.call('ZREMRANGEBYSCORE', flapping, '-inf', now)
+  redis.call('ZADD', flapping, DAY_MS + redis.call('ZRANGE', key, -threshold, -threshold, 'WITHSCORES')[2], name)
+  bound(flapping, MAX_FLAPPING)
+  redis.call('PEXPIRE', flapping, DAY_MS)
+  return '{"staleCount24h":' .. times .. '}'
 end
 
 -- Reports whether the mass expiry brake has spared the worker since its last beat.

@@ -1,7 +1,7 @@
 -- Purpose: compares entries about workers with their records, and these with everything that must know of them, and
 --   repairs what differs: lists, machines, checks, drains, recoveries.
 -- Guarantees: all is judged again in this step; what fits is left alone; each repair is an event.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the ten of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, where the entry stands (workers,
 --   workerbeats, workerdue, recoveries; machineworkers of that machine; machine: it is the machine's own) and the entry
 -- Reply: for each worker {what was repaired}

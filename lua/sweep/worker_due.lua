@@ -3,7 +3,7 @@
 -- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second,
 --   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
 --   machine, unless that is drained.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the ten of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is checked again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
 -- Reply: for each worker 0 (nothing), 1 (offline now) or 2 (removed) and its machine

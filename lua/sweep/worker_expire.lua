@@ -2,11 +2,12 @@
 -- Guarantees: silence is judged again against shard time, so a beat that came in between wins; two sweepers cannot
 --   take the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A
 --   worker whose last beat is not on record is stale.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the nine of worker_register.lua
--- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', then of each worker its
---   scope, its id and 1 when it may end by this call, else ''
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8 lubdub:{shard}:flapping, then for each worker the ten of
+--   worker_register.lua
+-- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', 5 how many times stale within a
+--   day are flapping, then of each worker its scope, its id and 1 when it may end by this call, else ''
 -- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine, of a late one its
---   probe URL, its last beat, wall ms, or '', and of a stale one what flaps from now on: w it, m its machine, wm both
+--   probe URL, its last beat, wall ms, or '', of a stale one what flaps: w it, m its machine, wm both, and its queue
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
@@ -14,11 +15,12 @@ local L = shard_time(CLOCK)
 read_change(CLOCK)
 local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 actor = sweeper
+local FLAPPING, threshold = KEYS[8], tonumber(ARGV[5])
 local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence
 local reply = {}
-for n = 1, (#ARGV - 4) / 3 do
-  local w = open_worker(8 + KEYS_PER_WORKER * (n - 1), ARGV[3 * n + 2], ARGV[3 * n + 3])
-  local may_end = ARGV[3 * n + 4] == '1'
+for n = 1, (#ARGV - 5) / 3 do
+  local w = open_worker(9 + KEYS_PER_WORKER * (n - 1), ARGV[3 * n + 3], ARGV[3 * n + 4])
+  local may_end = ARGV[3 * n + 5] == '1'
   local f, result, lag, url, flapping = w.f, 0, 0, '', ''
   local score = tonumber(redis.call('ZSCORE', WORKERBEATS, w.name))
   if not f or f.s == 'F' then
@@ -33,7 +35,7 @@ for n = 1, (#ARGV - 4) / 3 do
     local over = not silent or silent >= tonumber(f.t) and (f.la or not ask)
     if over and may_end then
       if silent then lag = silent - f.t end
-      local flaps = note_stale(w, w.stales)
+      local flaps = note_stale(w, w.stales, threshold, FLAPPING, 'w/' .. w.scope .. '/' .. (f.ln or w.id))
       if flaps then
         emit(w, 'worker.flapping', flaps)
         flapping = 'w'
@@ -43,7 +45,8 @@ for n = 1, (#ARGV - 4) / 3 do
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
           .. ',"sweeper":"' .. sweeper .. '"' .. (was_spared(f) and ',"massExpiryHeld":true' or '')})
-      local machine_flaps = machine == 'F' and note_stale(w, w.machine_stales)
+      local machine_flaps = machine == 'F'
+        and note_stale(w, w.machine_stales, threshold, FLAPPING, 'm/' .. w.scope .. '/' .. f.m)
       if machine_flaps then
         emit_machine(w, 'machine.flapping', machine_flaps)
         flapping = flapping .. 'm'
@@ -71,5 +74,6 @@ for n = 1, (#ARGV - 4) / 3 do
   reply[#reply + 1] = url
   reply[#reply + 1] = f and f.lb or ''
   reply[#reply + 1] = flapping
+  reply[#reply + 1] = f and f.q or ''
 end
 return reply

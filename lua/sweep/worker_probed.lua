@@ -1,6 +1,6 @@
 -- Purpose: notes that a late worker has answered its probe: it is not dead yet.
 -- Guarantees: a worker that has beaten since, or that is OFFLINE, is left alone.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id
 -- Reply: 1 when it was noted, else 0
 -- Cost: O(log n)

@@ -2,7 +2,7 @@
 --   was registered.
 -- Guarantees: a worker that has a record is left alone; adoption counts as a beat; when its identity has been
 --   registered anew meanwhile, the worker is superseded in the same step, and its recovery entered.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id, 3 shards, 4 retention ms, then the record's fields as name and value, c among them
 -- Reply: {OK, wall ms}
 -- Cost: O(log n + shards), at most six events

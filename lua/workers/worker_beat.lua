@@ -8,19 +8,20 @@
 --   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
 -- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
 --   timeout ms, {notices for it}, number of the beat among those with an inventory, or '' when it brings none or one that
---   is older than the last} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
+--   is older than the last, ms since its last beat and its timeout until now, '' where it has ended or no beat is on
+--   record} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 local key, name = KEYS[3], ARGV[1] .. '/' .. ARGV[2]
-local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb', 'mc')
+local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb', 'mc', 'bl')
 local status, interval, timeout = f[1], tonumber(f[2]), tonumber(f[3])
 if not status then return {NOT_FOUND, now} end
 if status == 'F' then
   if f[9] ~= 'DRAINED' or f[6] then return {OFFLINE, now, f[9] or ''} end
   redis.call('HSET', key, 'dt', 1)
-  return {OK, now, 'F', f[5] or '', interval, timeout, {}, ''}
+  return {OK, now, 'F', f[5] or '', interval, timeout, {}, '', '', ''}
 end
 if ARGV[9] ~= '' and tonumber(ARGV[9]) > (f[12] or 0) + ARGV[10] then return {REFUSED, now, f[12] or 0} end
 -- The first notices for the worker, as many as one answer may carry; the others come when it has been told of these.
@@ -37,7 +38,7 @@ local function notices(key)
   return found
 end
 
-local L = shard_time(KEYS[1])
+local L, limit = shard_time(KEYS[1]), timeout
 local record = {'bl', L, 'lb', now}
 local function set(field, value)
   record[#record + 1] = field
@@ -74,4 +75,4 @@ if f[7] or f[8] then
 end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,
-  notices(KEYS[4]), number}
+  notices(KEYS[4]), number, f[13] and string.format('%.0f', L - f[13]) or '', limit}

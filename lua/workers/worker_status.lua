@@ -2,7 +2,7 @@
 -- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; a drain that was asked for by itself
 --   outlasts its machine's; the machine's status follows, and the recovery of an ended worker is entered, in the same
 --   step.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–16 the worker's, as worker_register.lua has them
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
 --   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
 --   was given, or '', 11 the same as JSON, null for none, 12 1 when this is part of its machine's drain, or of the

@@ -292,7 +292,7 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	silences := c.Reply.List(4)
 	for i := range silences {
 		if ms := silences.Int(i); ms >= 0 {
-			s.metrics.gapRatio.Observe(float64(ms) / float64(model.Millis(c.order[i].Attempt.Timeout)))
+			s.metrics.taskGaps.Observe(float64(ms) / float64(model.Millis(c.order[i].Attempt.Timeout)))
 		}
 	}
 	for _, beat := range c.order {

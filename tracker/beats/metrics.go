@@ -10,9 +10,10 @@ type metrics struct {
 	flushes   prometheus.Counter
 	batchSize prometheus.Histogram
 	flushTime prometheus.Histogram
-	gapRatio  prometheus.Histogram
 	gaps      prometheus.Counter
 	holds     prometheus.Counter
+
+	taskGaps, workerGaps prometheus.Observer // parts of their timeouts
 
 	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
 }
@@ -37,12 +38,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help:    "Time of one flush, from its start to Redis's reply.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10),
 		}),
-		gapRatio: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_beat_gap_ratio",
-			Help: "How close tasks that live came to their timeouts: time between two of a task's own beats, by its heartbeat " +
-				"timeout. Sampled from one flush in 64.",
-			Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
-		}),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_shard_time_stopped_seconds_total",
 			Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have " +
@@ -54,12 +49,19 @@ func newMetrics(r prometheus.Registerer) *metrics {
 				"there: by Redis, or by this replica being full.",
 		}),
 	}
+	gapRatio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lubdub_beat_gap_ratio",
+		Help: "How close live tasks and workers came to their timeouts: time between two heartbeats of one, divided by its timeout, " +
+			"by kind (task: one flush in 64 is sampled; worker: every heartbeat).",
+		Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
+	}, []string{"kind"})
+	m.taskGaps, m.workerGaps = gapRatio.WithLabelValues("task"), gapRatio.WithLabelValues("worker")
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
-		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, m.gapRatio, m.gaps, m.holds)
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, gapRatio, m.gaps, m.holds)
 	}
 	return m
 }

@@ -53,6 +53,11 @@ func New(st *store.Store, o Options) *Service {
 	return s
 }
 
+// WorkerGap records how long a live worker was silent before a heartbeat, as a part of its timeout.
+func (s *Service) WorkerGap(silent, timeout time.Duration) {
+	s.metrics.workerGaps.Observe(float64(silent) / float64(timeout))
+}
+
 // stoodStill counts and writes down what an outage has kept shard time from running. All shards of a node have one together.
 func (s *Service) stoodStill(lost time.Duration) {
 	s.metrics.gaps.Add(lost.Seconds())

@@ -56,7 +56,7 @@ func gapRatios(t testing.TB, from *prometheus.Registry) *dto.Histogram {
 	}
 	for _, f := range families {
 		if f.GetName() == "lubdub_beat_gap_ratio" {
-			return f.GetMetric()[0].GetHistogram()
+			return f.GetMetric()[0].GetHistogram() // of tasks, which are the first in the order of names
 		}
 	}
 	t.Fatal("it is not shown")

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 const (
 	DefaultWorkerInterval   = 10 * time.Second
 	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
+	DefaultFlapping         = 3 // a worker or machine that went stale so often within a day flaps
 	DefaultMaxConcurrent    = 100
 	MaxMaxConcurrent        = 1_000_000
 	DefaultOfflineRetention = 24 * time.Hour
@@ -272,21 +274,65 @@ func (w *Worker) Slim() *Worker {
 	return w
 }
 
-// UptimePercent is the share of the last day, or of the worker's life where that is shorter, in which it was alive. A worker
-// that has ended is judged at its end.
-func (w *Worker) UptimePercent() float64 {
+// Life is when a registration was alive.
+type Life struct {
+	Began, Ended time.Time
+	Lost         bool // it ended by going stale: until its lineage is back it is down
+}
+
+// life is that of the worker itself, as far as it is known.
+func (w *Worker) life() Life {
+	l := Life{w.RegisteredAt, w.ReadAt, w.Liveness == Lost}
+	if w.Status == Offline {
+		l.Ended, l.Lost = w.DeregisteredAt, w.EndReason == WorkerStale
+	}
+	if l.Lost || w.LastHeartbeatAt.IsZero() {
+		l.Ended, l.Lost = w.LastHeartbeatAt, true
+		if l.Ended.IsZero() {
+			l.Ended = l.Began
+		}
+	}
+	return l
+}
+
+// UptimePercent is the share of the last day in which the worker, or one of the earlier registrations of its lineage, was alive. The time
+// between a planned end and the next registration counts for nothing. A worker that has ended is evaluated at its end.
+func (w *Worker) UptimePercent(lineage []Life) float64 {
 	end := w.ReadAt
 	if w.Status == Offline {
 		end = w.DeregisteredAt
 	}
-	from, until := w.RegisteredAt, end
-	if day := end.Add(-24 * time.Hour); from.Before(day) {
-		from = day
+	from := end.Add(-24 * time.Hour)
+	between := func(a, b time.Time) time.Duration { // as far as it is within the day
+		if a.Before(from) {
+			a = from
+		}
+		if b.After(end) {
+			b = end
+		}
+		return max(0, b.Sub(a))
 	}
-	if w.LastHeartbeatAt.IsZero() || w.Status == Offline && w.EndReason == WorkerStale || w.Status != Offline && w.Liveness == Lost {
-		until = w.LastHeartbeatAt
+	lives := append(slices.Clone(lineage), w.life())
+	slices.SortStableFunc(lives, func(a, b Life) int { return a.Began.Compare(b.Began) })
+	var up, down time.Duration
+	reached, lost := lives[0].Began, false
+	for _, l := range lives {
+		if l.Began.After(reached) {
+			if lost {
+				down += between(reached, l.Began)
+			}
+			reached = l.Began
+			lost = l.Lost
+		}
+		if !l.Ended.Before(reached) {
+			up += between(reached, l.Ended)
+			reached, lost = l.Ended, l.Lost
+		}
 	}
-	return Percent(until.Sub(from), end.Sub(from))
+	if lost {
+		down += between(reached, end)
+	}
+	return Percent(up, up+down)
 }
 
 // Percent returns a part's share of the whole in percent, to one decimal; a part of nothing is all of it.

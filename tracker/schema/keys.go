@@ -44,6 +44,7 @@ type ShardKeys struct {
 	WorkerBeats string
 	WorkerDue   string
 	Recoveries  string
+	Flapping    string
 
 	Webhooks string
 	HookDue  string
@@ -81,11 +82,16 @@ func NewShardKeys(shard int) *ShardKeys {
 	k.WorkerBeats = k.prefix + "workerbeats"
 	k.WorkerDue = k.prefix + "workerdue"
 	k.Recoveries = k.prefix + "recoveries"
+	k.Flapping = k.prefix + "flapping"
 	k.Webhooks = k.prefix + "webhooks"
 	k.HookDue = k.prefix + "hookdue"
 	k.OfWorkers = []string{k.Clock, k.Outages, k.Events, k.Workers, k.WorkerBeats, k.WorkerDue, k.Recoveries}
 	return k
 }
+
+// OtherLabel stands in metrics for tenants, workspaces and queues beyond the bound on what is shown of them one by one. No id is so
+// written.
+const OtherLabel = "(other)"
 
 // MetaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
 const MetaKey = "lubdub:{0}:meta"
@@ -241,12 +247,17 @@ func (k *ShardKeys) Stales(scope model.Scope, of string) string {
 	return k.prefix + "stales:" + scope.String() + "/" + of
 }
 
+// Lives are when the registrations of a lineage were alive.
+func (k *ShardKeys) Lives(scope model.Scope, lineage string) string {
+	return k.prefix + "lives:" + scope.String() + "/" + lineage
+}
+
 // OfWorker returns the keys of one worker in the order in which scripts declare them.
 func (k *ShardKeys) OfWorker(dst []string, r *WorkerRef) []string {
 	name, machine := TaskName(r.Scope, r.ID), TaskName(r.Scope, r.Machine)
 	return append(dst, k.Worker(name), k.Machine(machine), k.MachineWorkers(machine), k.MachinePeriods(machine),
 		k.Stales(r.Scope, r.Lineage), k.Stales(r.Scope, "m:"+r.Machine), k.Recovery(name), k.Identity(r.Scope, r.Identity),
-		k.Reserved(name))
+		k.Reserved(name), k.Lives(r.Scope, r.Lineage))
 }
 
 // Keys of a schedule, by TaskName with its id, and of its fires: those that wait for their tasks, and the last that were dealt with.

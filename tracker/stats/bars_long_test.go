@@ -98,7 +98,7 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 			return err
 		}},
 		{"workers by last heartbeat", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, ByLastHeartbeat: true, PageSize: 100})
+			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Sort: tracker.ByLastHeartbeat, PageSize: 100})
 			return err
 		}},
 		{"machines that are OFFLINE", func() error {

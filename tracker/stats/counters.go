@@ -20,7 +20,8 @@ const (
 	repairedName = "repaired"
 	droppedName  = "dropped"
 	tookName     = "took:" // beats answered within so many seconds, those of faster ones not included
-	gapsName     = "gap:"  // gaps between beats of up to such a part of their timeouts, likewise
+	gapsName     = "gap:"  // gaps between beats of tasks of up to such a part of their timeouts, likewise
+	workerGaps   = "workergap:"
 )
 
 // counters are the families that are read, and the label that is kept of each.
@@ -41,6 +42,9 @@ const (
 	sweepLag       = "lubdub_sweep_lag_seconds"
 	beatRoute      = "heartbeat" // with which the routes of beats end, apart from a plural
 )
+
+// gapNames are by the label kind.
+var gapNames = map[string]string{KindTask: gapsName, KindWorker: workerGaps}
 
 // counted is what a replica has counted.
 type counted struct {
@@ -72,7 +76,7 @@ func gather(g prometheus.Gatherer) (*counted, error) {
 			}
 		case f.GetName() == gapRatio:
 			for _, m := range f.GetMetric() {
-				c.addBuckets(gapsName, m)
+				c.addBuckets(gapNames[labelOf(m, "kind")], m)
 			}
 		case f.GetName() == sweepLag:
 			for _, m := range f.GetMetric() {

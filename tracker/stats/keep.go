@@ -88,7 +88,11 @@ func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
 		if err != nil {
 			return hello.now, err
 		}
-		s.told.tell(counts, deepest, sent)
+		fleet, err := s.fleet(ctx, maxQueuesTold)
+		if err != nil {
+			return hello.now, err
+		}
+		s.told.tell(counts, deepest, fleet, sent)
 	}
 	if said.wanted {
 		_, err = s.store.Do(ctx, "stats", s.levelsCall(step, counts.levels(), counts.Only))

@@ -5,21 +5,44 @@ import (
 	"slices"
 )
 
-// Gaps are how close tasks that live came to their timeouts: the time between two of a task's own beats by its timeout, sampled.
+// Kinds of heartbeats.
+const (
+	KindTask   = "task"
+	KindWorker = "worker"
+)
+
+// Gaps are how close live tasks or workers came to their timeouts: the time between two heartbeats of one, divided by its timeout.
 type Gaps struct {
+	Kind     string  // of the two the one that came closer
 	P50, P99 float64 // estimated
 	Most     float64 // the upper bound of the highest bucket that has one
 	Samples  int64   // 0: nothing was sampled, and nothing else is known
 }
 
-// gapsOf sums up what was sampled in some steps.
-func gapsOf(steps []*Step) (g Gaps) {
+// enoughGaps is how many samples make a kind count where the other one has fewer.
+const enoughGaps = 100
+
+// gapsOf sums up what was sampled in some steps, and returns the kind that came closer to its timeouts. They are not added up: many
+// relaxed workers would hide tasks that are about to die.
+func gapsOf(steps []*Step) Gaps {
+	task, worker := gapsOfKind(steps, KindTask), gapsOfKind(steps, KindWorker)
+	if enough := worker.Samples > enoughGaps; worker.Samples > 0 && enough == (task.Samples > enoughGaps) {
+		if worker.P99 > task.P99 {
+			return worker
+		}
+	} else if enough {
+		return worker
+	}
+	return task
+}
+
+func gapsOfKind(steps []*Step, kind string) (g Gaps) {
 	all := map[float64]int64{}
 	for tenth := 1; tenth <= 10; tenth++ {
 		all[float64(tenth)/10] = 0 // what is empty is not reported, and bounds the one above it all the same
 	}
 	for _, s := range steps {
-		for bound, n := range s.gaps {
+		for bound, n := range s.gaps[kind] {
 			all[bound] += n
 			g.Samples += n
 			if n > 0 {
@@ -27,7 +50,9 @@ func gapsOf(steps []*Step) (g Gaps) {
 			}
 		}
 	}
-	g.P50, g.P99 = quantile(all, 0.5), quantile(all, 0.99)
+	if g.Samples > 0 {
+		g.Kind, g.P50, g.P99 = kind, quantile(all, 0.5), quantile(all, 0.99)
+	}
 	return g
 }
 

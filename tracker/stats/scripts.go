@@ -13,13 +13,14 @@ import (
 
 // scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
 type scripts struct {
-	counts, fleet, levels, report, scopes, shards, silent, steps, newest *lua.Script
+	counts, fleet, levels, report, scopes, shards, silent, steps, newest, flapping, queueWorkers *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		counts: set.Get("counts"), fleet: set.Get("fleet"), levels: set.Get("levels"), report: set.Get("report"), scopes: set.Get("scopes"),
-		shards: set.Get("shards"), silent: set.Get("silent"), steps: set.Get("steps"), newest: set.Get("newest"),
+		shards: set.Get("shards"), silent: set.Get("silent"), steps: set.Get("steps"), newest: set.Get("newest"), flapping: set.Get("flapping"),
+		queueWorkers: set.Get("queue_workers"),
 	}
 }
 
@@ -219,4 +220,29 @@ func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store
 // readLost returns the names of the workers, each behind the time of its loss, and how many there are in all.
 func readLost(re store.Reply) (newest []string, total int) {
 	return re.List(0).Strings(), int(re.Int(1))
+}
+
+// flappingCall counts what flaps in a shard (flapping.lua).
+func (s *Service) flappingCall(shard int) *store.Call {
+	return store.NewCall(shard, s.scripts.flapping, []string{s.store.Keys[shard].Flapping})
+}
+
+func readFlapping(re store.Reply) (workers, machines int) { return int(re.Int(0)), int(re.Int(1)) }
+
+// queueWorkersCall counts a shard's workers by queue, behind a queue (queue_workers.lua).
+func (s *Service) queueWorkersCall(shard int, after string) *store.Call {
+	return store.NewCall(shard, s.scripts.queueWorkers, []string{s.store.Keys[shard].Workers}, after, queuesAtOnce)
+}
+
+// readQueueWorkers adds what was counted, and returns the last queue of the reply and how many it has.
+func readQueueWorkers(re store.Reply, to map[string]map[model.WorkerStatus]int) (last string, queues int) {
+	for i := 0; i+2 < len(re); i += 3 {
+		last = re.Str(i)
+		if to[last] == nil {
+			to[last] = map[model.WorkerStatus]int{}
+		}
+		to[last][model.Online] += int(re.Int(i + 1))
+		to[last][model.Draining] += int(re.Int(i + 2))
+	}
+	return last, len(re) / 3
 }

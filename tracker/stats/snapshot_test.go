@@ -71,14 +71,33 @@ func TestPercentiles(t *testing.T) {
 
 // How close tasks come to their timeouts is told of all steps together, and nobody who lives was silent for longer than that.
 func TestGapsOfAllStepsAreOne(t *testing.T) {
-	if g := gapsOf([]*Step{{}, {gaps: map[float64]int64{0.1: 0}}}); g != (Gaps{}) {
+	of := func(kind string, gaps map[float64]int64) *Step {
+		return &Step{gaps: map[string]map[float64]int64{kind: gaps}}
+	}
+	if g := gapsOf([]*Step{{}, of(KindTask, map[float64]int64{0.1: 0})}); g != (Gaps{}) {
 		t.Errorf("of nothing: %+v", g)
 	}
-	g := gapsOf([]*Step{{gaps: map[float64]int64{0.4: 90}}, {gaps: map[float64]int64{0.4: 6, 0.9: 4}}})
+	g := gapsOf([]*Step{of(KindTask, map[float64]int64{0.4: 90}), of(KindTask, map[float64]int64{0.4: 6, 0.9: 4})})
 	if g.Samples != 100 || g.Most != 0.9 || g.P50 < 0.3 || g.P50 > 0.4 || g.P99 < 0.8 || g.P99 > 0.9 {
 		t.Errorf("%+v", g)
 	}
-	if g := gapsOf([]*Step{{gaps: map[float64]int64{0.5: 1, math.Inf(1): 1}}}); g.Most != 1 || g.Samples != 2 {
+	if g := gapsOf([]*Step{of(KindTask, map[float64]int64{0.5: 1, math.Inf(1): 1})}); g.Most != 1 || g.Samples != 2 {
 		t.Errorf("%+v", g)
+	}
+	// Of tasks and workers the ones that come closer count, whatever the others do, unless they are too few to judge.
+	for _, c := range []struct {
+		task, worker map[float64]int64
+		want         string
+	}{
+		{nil, map[float64]int64{0.4: 1}, KindWorker},
+		{map[float64]int64{0.4: 1}, nil, KindTask},
+		{map[float64]int64{0.9: 200}, map[float64]int64{0.4: 1_000_000}, KindTask},
+		{map[float64]int64{0.4: 1_000_000}, map[float64]int64{0.9: 200}, KindWorker},
+		{map[float64]int64{0.9: 3}, map[float64]int64{0.8: 200}, KindWorker},
+		{map[float64]int64{0.4: 200}, map[float64]int64{0.9: 3}, KindTask},
+	} {
+		if g := gapsOf([]*Step{of(KindTask, c.task), of(KindWorker, c.worker)}); g.Kind != c.want {
+			t.Errorf("tasks %v, workers %v: %+v, want those of the %ss", c.task, c.worker, g, c.want)
+		}
 	}
 }

@@ -28,7 +28,7 @@ type Step struct {
 	SweepLag time.Duration
 	BeatP99  time.Duration // of beats' requests; 0: there were none
 
-	gaps map[float64]int64 // between beats, by the upper bound of their part of the timeout
+	gaps map[string]map[float64]int64 // between beats, by kind and the upper bound of their part of the timeout
 }
 
 // StepsKept is how many steps the series has: an hour.
@@ -102,7 +102,7 @@ func newStep(number int64, fields map[string]string) *Step {
 		return nil
 	}
 	s := &Step{Began: time.UnixMilli(number * stepMillis).UTC(), Refused: map[string]int64{}, Verdicts: map[string]int64{},
-		Claims: map[string]int64{}, gaps: map[float64]int64{}}
+		Claims: map[string]int64{}, gaps: map[string]map[float64]int64{KindTask: {}, KindWorker: {}}}
 	took := map[float64]int64{}
 	for name, text := range fields {
 		n := schema.ParseInt(text)
@@ -119,7 +119,10 @@ func newStep(number int64, fields map[string]string) *Step {
 			took[bound] = n
 		case gapsName:
 			bound, _ := strconv.ParseFloat(of, 64)
-			s.gaps[bound] = n
+			s.gaps[KindTask][bound] = n
+		case workerGaps:
+			bound, _ := strconv.ParseFloat(of, 64)
+			s.gaps[KindWorker][bound] = n
 		case "r:":
 			s.Replicas++
 		case "beats:":

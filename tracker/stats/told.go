@@ -15,10 +15,12 @@ type told struct {
 	mu     sync.Mutex
 	counts *Counts
 	queues []queues.ScopedQueue
+	fleet  *fleetCounts
 	until  time.Time // the end of the lease; nothing is shown after it
 
 	tasks, workers, liveness, machines, overdue *prometheus.Desc
 	depth, wait, running, unrunnable            *prometheus.Desc
+	queueWorkers, flapping                      *prometheus.Desc
 }
 
 func newTold() *told {
@@ -35,6 +37,11 @@ func newTold() *told {
 		machines: desc("lubdub_machines", "Machines by status, in all scopes.", "status"),
 		overdue:  desc("lubdub_oldest_overdue_seconds", "By how much that is overdue which is so most; 0: nothing is."),
 
+		queueWorkers: desc("lubdub_queue_workers", "Workers that are not OFFLINE by queue and status, those of the 100 queues with most workers "+
+			"one by one and all others as (other).", "tenant", "workspace", "queue", "status"),
+		flapping: desc("lubdub_flapping", "Workers and machines that have gone stale flapping-threshold times within a day, by kind: worker, "+
+			"machine. A worker is its name on its machine and queue.", "kind"),
+
 		depth:   queue("lubdub_queue_depth", "Tasks that wait to be claimed."),
 		wait:    queue("lubdub_queue_oldest_wait_seconds", "How long the oldest of them has waited."),
 		running: queue("lubdub_queue_running", "Attempts that the queue's workers hold."),
@@ -50,19 +57,20 @@ const maxQueuesTold = 100
 const leaseMargin = time.Second
 
 // tell shows counts for as long as the lease lasts that was asked for at sent.
-func (t *told) tell(counts *Counts, deepest []queues.ScopedQueue, sent time.Time) {
+func (t *told) tell(counts *Counts, deepest []queues.ScopedQueue, fleet *fleetCounts, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts, t.queues, t.until = counts, deepest, sent.Add(tellerLease-leaseMargin)
+	t.counts, t.queues, t.fleet, t.until = counts, deepest, fleet, sent.Add(tellerLease-leaseMargin)
 }
 
 // EndTelling has this replica's metrics show what there is no more, as they do when the lease has run out. For tests, whose clock
 // goes its own way.
-func (s *Service) EndTelling() { s.told.tell(nil, nil, time.Time{}) }
+func (s *Service) EndTelling() { s.told.tell(nil, nil, nil, time.Time{}) }
 
 // Describe is of prometheus.Collector.
 func (t *told) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue, t.depth, t.wait, t.running, t.unrunnable} {
+	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue, t.depth, t.wait, t.running, t.unrunnable,
+		t.queueWorkers, t.flapping} {
 		to <- d
 	}
 }
@@ -70,7 +78,7 @@ func (t *told) Describe(to chan<- *prometheus.Desc) {
 // Collect is of prometheus.Collector.
 func (t *told) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
-	c, deepest, over := t.counts, t.queues, time.Now().After(t.until)
+	c, deepest, fleet, over := t.counts, t.queues, t.fleet, time.Now().After(t.until)
 	t.mu.Unlock()
 	if over {
 		return
@@ -80,6 +88,13 @@ func (t *told) Collect(to chan<- prometheus.Metric) {
 	gauges(to, t.workers, c.Workers)
 	gauges(to, t.liveness, c.Liveness)
 	gauges(to, t.machines, c.Machines)
+	gauges(to, t.flapping, fleet.flapping)
+	for _, q := range fleet.queues {
+		for status, n := range q.count {
+			to <- prometheus.MustNewConstMetric(t.queueWorkers, prometheus.GaugeValue, float64(n), q.scope.Tenant, q.scope.Workspace, q.queue,
+				string(status))
+		}
+	}
 	for _, q := range deepest {
 		of := func(d *prometheus.Desc, n float64) {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, q.Scope.Tenant, q.Scope.Workspace, q.Name)

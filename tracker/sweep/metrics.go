@@ -11,7 +11,7 @@ type metrics struct {
 	sweepLag     prometheus.Gauge
 	sweepTime    prometheus.Histogram
 	sweepErrors  prometheus.Counter
-	staleWorkers prometheus.Counter
+	staleWorkers *queueCounter
 	flapping     *prometheus.CounterVec
 	probes       *prometheus.CounterVec
 	repairs      *prometheus.CounterVec
@@ -46,11 +46,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
 		}),
-		staleWorkers: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_stale_workers_total", Help: "Workers that this sweeper declared OFFLINE for their silence.",
-		}),
+		staleWorkers: newQueueCounter("lubdub_stale_workers_total", "Workers that this sweeper declared OFFLINE because they were silent, by "+
+			"queue: the first 100 queues that have late workers one by one and all others as (other)."),
 		flapping: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_flapping_total", Help: "Workers and machines that went silent for the third time within a day, by kind: worker, machine.",
+			Name: "lubdub_flapping_total",
+			Help: "Times that a worker or machine went stale which had done so flapping-threshold times within a day, this one included, " +
+				"by kind: worker, machine.",
 		}, []string{"kind"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
@@ -69,13 +70,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		m.flapping.WithLabelValues(kind) // a rate sees only what was there before
 	}
 	if r != nil {
-		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers, m.flapping,
+		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers.counts, m.flapping,
 			m.probes, m.repairs, m.reconciled)
 	}
 	return m
 }
 
-// flap counts what flaps from now on.
+// flap counts what flaps.
 func (m *metrics) flap(is expired) {
 	if is.workerFlaps {
 		m.flapping.WithLabelValues("worker").Inc()

@@ -33,10 +33,11 @@ func readWorkerPeek(r store.Reply) workerDues {
 }
 
 // workerExpireCall is about workers of one shard whose keys are resolved.
-func (s *scripts) workerExpireCall(by sweeperID, retention time.Duration, probing bool, workers []dueWorker) *store.Call {
+func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker) *store.Call {
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]
-	keys, args := slices.Clone(k.OfWorkers), []any{string(by), model.Millis(retention), len(s.keys), schema.Flag(probing)}
+	keys := append(slices.Clone(k.OfWorkers), k.Flapping)
+	args := []any{string(by), model.Millis(o.OfflineRetention), len(s.keys), schema.Flag(o.Probe != nil), o.FlappingThreshold}
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
 		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.spared))
@@ -51,12 +52,13 @@ type expired struct {
 	machine     string
 	probeURL    string    // of a late one; empty: it is not to be asked
 	lastSeen    time.Time // zero: no beat is on record
-	// Whether they flap from now on.
+	// Whether they flap.
 	workerFlaps, machineFlaps bool
+	queue                     string
 }
 
 func readWorkerExpire(r store.Reply) []expired {
-	const each = 6
+	const each = 7
 	all := make([]expired, len(r)/each)
 	for i := range all {
 		at := each * i
@@ -64,6 +66,7 @@ func readWorkerExpire(r store.Reply) []expired {
 			late: r.Int(at) == 1, stale: r.Int(at) == 2, lag: time.Duration(r.Int(at+1)) * time.Millisecond,
 			machine: r.Str(at + 2), probeURL: r.Str(at + 3), lastSeen: schema.ParseMillis(r.Str(at + 4)),
 			workerFlaps: strings.Contains(r.Str(at+5), "w"), machineFlaps: strings.Contains(r.Str(at+5), "m"),
+			queue: r.Str(at + 6),
 		}
 	}
 	return all

@@ -177,7 +177,7 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 	pieces := piecesOf(found)
 	calls := make([]*store.Call, len(pieces))
 	for i, piece := range pieces {
-		calls[i] = w.service.scripts.workerExpireCall(w.id, w.service.opts.OfflineRetention, w.service.opts.Probe != nil, piece)
+		calls[i] = w.service.scripts.workerExpireCall(w.id, &w.service.opts, piece)
 	}
 	w.service.store.Exec(ctx, r.node, calls)
 	m := w.service.metrics
@@ -187,6 +187,12 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 		}
 		for j, is := range readWorkerExpire(c.Reply) {
 			ref := pieces[i][j].ref
+			if is.late || is.stale {
+				stale := m.staleWorkers.of(ref.Scope, is.queue)
+				if is.stale {
+					stale.Inc()
+				}
+			}
 			switch {
 			case is.late && is.probeURL != "":
 				w.probes.ask(ref, is.probeURL)
@@ -194,7 +200,6 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 				w.service.logStale(w.id, ref, is)
 				r.result.StaleWorkers++
 				r.result.addMachine(MachineName{ref.Scope, is.machine})
-				m.staleWorkers.Inc()
 				m.detectionLag.Observe(is.lag.Seconds())
 				m.flap(is)
 				r.next, r.more = 0, true // its recovery is due now

@@ -87,6 +87,9 @@ func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
 		return nil, err
 	}
+	if re.limit > 0 {
+		s.beats.WorkerGap(re.silent, re.limit)
+	}
 	h := &holdings.WorkerHeard{
 		Scope: scope, Worker: id, Inventory: re.inventory,
 		At: re.at, ShouldDrain: re.status != model.Online, Ended: re.status == model.Offline, DrainDeadline: re.drainDeadline,

@@ -23,13 +23,25 @@ type WorkerFilter struct {
 	Labels      map[string]string
 	Liveness    model.Liveness
 	Schedulable *bool
+	Flapping    *bool
 	SilentFor   time.Duration // in shard time, or never heard
 
-	ByLastHeartbeat bool   // the order is that of last heartbeats; else that of ids, which is that of registration
-	Descending      bool   // the other way round
-	PageSize        int    // 1 to 100
-	After           string // Next of the page before; empty: from the start
+	Sort       WorkerSort
+	Descending bool   // the other way round
+	PageSize   int    // 1 to 100
+	After      string // Next of the page before; empty: from the start
 }
+
+// WorkerSort is what the order of a list of workers goes by.
+type WorkerSort string
+
+// The orders of lists of workers. Those that are the same in it follow each other as they registered.
+const (
+	ByRegistration  WorkerSort = ""
+	ByLastHeartbeat WorkerSort = "lastHeartbeatAt"
+	ByStaleCount    WorkerSort = "staleCount24h"
+	ByUptime        WorkerSort = "uptimePct24h"
+)
 
 // WorkerPage is one page of a list.
 type WorkerPage struct {
@@ -122,10 +134,10 @@ func (s *Service) sift(
 // narrows reports whether the filter asks for more than a scope and a status.
 func (f *WorkerFilter) narrows() bool {
 	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Name != "" || f.Version != "" || len(f.Labels) > 0 ||
-		f.Liveness != "" || f.Schedulable != nil || f.SilentFor > 0
+		f.Liveness != "" || f.Schedulable != nil || f.Flapping != nil || f.SilentFor > 0
 }
 
-// matches reports whether a worker has what the filter asks for, apart from being schedulable, which takes a count.
+// matches reports whether a worker has what the filter asks for, apart from being schedulable or flapping, which take counts.
 func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&

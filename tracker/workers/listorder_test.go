@@ -49,10 +49,10 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 			want   []string
 		}{
 			"by registration":           {tracker.WorkerFilter{}, []string{"a", "b", "c", "d", "e"}},
-			"by last heartbeat":         {tracker.WorkerFilter{ByLastHeartbeat: true}, []string{"c", "a", "e", "d", "b"}},
+			"by last heartbeat":         {tracker.WorkerFilter{Sort: tracker.ByLastHeartbeat}, []string{"c", "a", "e", "d", "b"}},
 			"of a name":                 {tracker.WorkerFilter{Name: "b"}, []string{"b"}},
 			"of a version":              {tracker.WorkerFilter{Version: "1"}, []string{"a", "c", "e"}},
-			"of a version, by beat":     {tracker.WorkerFilter{Version: "1", ByLastHeartbeat: true}, []string{"c", "a", "e"}},
+			"of a version, by beat":     {tracker.WorkerFilter{Version: "1", Sort: tracker.ByLastHeartbeat}, []string{"c", "a", "e"}},
 			"of a machine":              {tracker.WorkerFilter{MachineID: "host-1", Queue: "q"}, []string{"a", "c", "e"}},
 			"of a machine and a status": {tracker.WorkerFilter{MachineID: "host-1", Status: tracker.Offline}, nil},
 			"of no such version":        {tracker.WorkerFilter{Version: "3"}, nil},

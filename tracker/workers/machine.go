@@ -109,7 +109,7 @@ func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope
 		if re.status == "" {
 			continue
 		}
-		machines = append(machines, newMachine(scope, ids[i], &re))
+		machines = append(machines, s.newMachine(scope, ids[i], &re))
 		for _, entry := range re.latest {
 			_, id, _ := strings.Cut(entry, "/")
 			if r, ok := s.store.WorkerRef(scope, id); ok {
@@ -134,10 +134,11 @@ func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope
 }
 
 // newMachine returns a machine as it was read, but for its last beat.
-func newMachine(scope model.Scope, id string, re *machineReply) *Machine {
+func (s *Service) newMachine(scope model.Scope, id string, re *machineReply) *Machine {
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
-		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales, Flapping: re.stales >= flappingCount,
+		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales,
+		Flapping: re.stales >= s.opts.FlappingThreshold,
 	}
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained

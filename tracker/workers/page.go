@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // entry is a place in a list: what the order goes by, and whom it is about.
 type entry struct {
-	name string // an id, or <last heartbeat, wall ms>/<id>
+	name string // an id, or <what it is sorted by>/<id>
 	ref  *schema.WorkerRef
 }
 
@@ -42,8 +43,8 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 	return page, next
 }
 
-// Workers returns one page of workers and counts all that match. In the order of last heartbeats a worker that beats between
-// two pages may stand on both, or on neither.
+// Workers returns one page of workers and counts all that match. Where the order is not that of registration, a worker whose place
+// changes between two pages may be on both, or on neither.
 func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	const op = "workers"
 	ctx = s.store.Within(ctx, 0)
@@ -66,7 +67,7 @@ func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, err
 // entries returns the workers that a filter names, or as many of them as a page needs, and how many there are. Of each it reads only
 // what the filter asks for.
 func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
-	if !f.narrows() && !f.ByLastHeartbeat {
+	if !f.narrows() && f.Sort == ByRegistration {
 		return s.inOrder(ctx, op, f)
 	}
 	refs, err := s.indexedFor(ctx, op, f)
@@ -83,18 +84,49 @@ func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entr
 			return nil, 0, err
 		}
 	}
+	if err := s.readLineages(ctx, op, f, workers); err != nil {
+		return nil, 0, err
+	}
 	for _, w := range workers {
-		if f.Schedulable != nil && *f.Schedulable != (len(w.FailedFilters()) == 0) {
+		if f.Schedulable != nil && *f.Schedulable != (len(w.FailedFilters()) == 0) || f.Flapping != nil && *f.Flapping != w.Flapping {
 			continue
 		}
 		r, _ := s.store.WorkerRef(w.Scope, w.ID)
-		e := entry{w.ID, r}
-		if f.ByLastHeartbeat {
-			e.name = schema.Sortable(w.LastHeartbeatAt) + "/" + w.ID
-		}
-		entries = append(entries, e)
+		entries = append(entries, entry{f.Sort.key(w) + w.ID, r})
 	}
 	return entries, len(entries), nil
+}
+
+// readLineages reads of workers what the filter and its order need of their lineages.
+func (s *Service) readLineages(ctx context.Context, op string, f *WorkerFilter, workers []*model.Worker) error {
+	for _, of := range []struct {
+		needed bool
+		calls  func([]*model.Worker) ([]*store.Call, func())
+	}{{f.Sort == ByUptime, s.uptimeCalls}, {f.Sort == ByStaleCount || f.Flapping != nil, s.staleCalls}} {
+		if !of.needed {
+			continue
+		}
+		calls, set := of.calls(workers)
+		s.store.DoBulk(ctx, op, calls)
+		if err := store.FirstError(calls); err != nil {
+			return err
+		}
+		set()
+	}
+	return nil
+}
+
+// key is what stands before the id in the name of a place in the list.
+func (o WorkerSort) key(w *model.Worker) string {
+	switch o {
+	case ByLastHeartbeat:
+		return schema.Sortable(w.LastHeartbeatAt) + "/"
+	case ByStaleCount:
+		return fmt.Sprintf("%06d/", w.StaleCount)
+	case ByUptime:
+		return fmt.Sprintf("%05.1f/", w.Uptime)
+	}
+	return ""
 }
 
 // inOrder returns the next workers in the order of their ids, of each status and shard as many as a page may need, and counts all.
@@ -180,10 +212,10 @@ func (f *WorkerFilter) split() (conditions []condition, rest WorkerFilter) {
 
 // fields are those of a worker's record that what split leaves of a filter, and its order, go by.
 func (f *WorkerFilter) fields() []string {
-	if f.Schedulable != nil {
-		return append(slices.Clone(candidateFields), schema.WorkerMachine, schema.WorkerLastBeatWall)
-	}
 	fields := []string{schema.WorkerStatus}
+	if f.Schedulable != nil {
+		fields = append(slices.Clone(candidateFields), schema.WorkerMachine, schema.WorkerLastBeatWall)
+	}
 	for _, of := range []struct {
 		wanted bool
 		fields []string
@@ -193,10 +225,15 @@ func (f *WorkerFilter) fields() []string {
 		{f.MachineID != "", []string{schema.WorkerMachine}},
 		{len(f.Labels) > 0, []string{schema.WorkerLabels}},
 		{f.Liveness != "", []string{schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes}},
-		{f.ByLastHeartbeat || f.SilentFor > 0, []string{schema.WorkerLastBeatWall}},
+		{f.Sort == ByLastHeartbeat || f.SilentFor > 0, []string{schema.WorkerLastBeatWall}},
+		{f.Sort == ByStaleCount || f.Sort == ByUptime || f.Flapping != nil, []string{schema.WorkerLineage, schema.WorkerMachine}},
+		{f.Sort == ByUptime, []string{schema.WorkerRegistered, schema.WorkerEnded, schema.WorkerReason, schema.WorkerLastBeatWall,
+			schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes}},
 	} {
-		if of.wanted {
-			fields = append(fields, of.fields...)
+		for _, name := range of.fields {
+			if of.wanted && !slices.Contains(fields, name) {
+				fields = append(fields, name)
+			}
 		}
 	}
 	return fields

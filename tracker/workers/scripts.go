@@ -21,6 +21,7 @@ type scripts struct {
 	dayCounts    *lua.Script
 	identity     *lua.Script
 	list         *lua.Script
+	lives        *lua.Script
 	loads        *lua.Script
 	machineDrain *lua.Script
 	machineRead  *lua.Script
@@ -44,6 +45,7 @@ func newScripts(set *lua.Set) *scripts {
 		dayCounts:    set.Get("day_counts"),
 		identity:     set.Get("worker_identity"),
 		list:         set.Get("list"),
+		lives:        set.Get("lives"),
 		loads:        set.Get("loads"),
 		machineDrain: set.Get("machine_drain"),
 		machineRead:  set.Get("machine_read"),
@@ -60,7 +62,7 @@ func newScripts(set *lua.Set) *scripts {
 // WorkerKeys returns the keys of a resolved worker as scripts about workers declare them.
 func (s *Service) WorkerKeys(r *schema.WorkerRef) []string {
 	k := s.store.Keys[r.Shard]
-	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+9), k.OfWorkers...), r)
+	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+10), k.OfWorkers...), r)
 }
 
 // recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.

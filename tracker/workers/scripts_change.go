@@ -29,6 +29,8 @@ type beatReply struct {
 	timeout       time.Duration
 	notices       []string
 	inventory     string             // its number; "": none, or one that is older than the last
+	silent        time.Duration      // since the beat before
+	limit         time.Duration      // its timeout until now; 0: the beat before is not on record
 	reason        model.WorkerReason // of a worker that is OFFLINE
 	maxConcurrent int                // of a worker whose inventory is refused
 }
@@ -40,6 +42,9 @@ func readBeat(re store.Reply) beatReply {
 		r.status, r.drainDeadline = model.StatusOf(re.Str(2)), schema.ParseMillis(re.Str(3))
 		r.interval, r.timeout = time.Duration(re.Int(4))*time.Millisecond, time.Duration(re.Int(5))*time.Millisecond
 		r.notices, r.inventory = re.List(6).Strings(), re.Str(7)
+		if re.Str(8) != "" {
+			r.silent, r.limit = time.Duration(re.Int(8))*time.Millisecond, time.Duration(re.Int(9))*time.Millisecond
+		}
 	case schema.CodeRefused:
 		r.maxConcurrent = int(re.Int(2))
 	default:

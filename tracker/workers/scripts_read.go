@@ -183,6 +183,25 @@ func readDayCounts(re store.Reply) (counts []dayCount) {
 	return counts
 }
 
+// livesCall reads when the registrations of some lineages were alive (lives.lua).
+func (s *Service) livesCall(shard int, workers []*model.Worker) *store.Call {
+	keys := make([]string, len(workers))
+	for i, w := range workers {
+		keys[i] = s.store.Keys[shard].Lives(w.Scope, w.Lineage)
+	}
+	return store.NewCall(shard, s.scripts.lives, keys)
+}
+
+// readLives returns those of one lineage, by its position.
+func readLives(re store.Reply, i int) (lives []model.Life) {
+	for _, life := range re.List(i).Strings() {
+		if f := strings.Split(life, ":"); len(f) == 3 {
+			lives = append(lives, model.Life{Began: schema.ParseMillis(f[0]), Ended: schema.ParseMillis(f[1]), Lost: f[2] == "l"})
+		}
+	}
+	return lives
+}
+
 // countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
 func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {
 	return store.NewCall(shard, s.scripts.count, []string{k.WorkerBeats})

@@ -16,6 +16,7 @@ type Options struct {
 	TimeoutMultiplier int           // a worker's timeout is this many intervals
 	MaxBeatsPerSecond float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention  time.Duration // how long OFFLINE workers are kept
+	FlappingThreshold int           // a worker or machine that went stale so often within a day flaps
 	Logger            *slog.Logger
 }
 

@@ -146,45 +146,80 @@ func splitNames(names string) []string {
 	return strings.Split(names, ",")
 }
 
-// flappingCount is how often a worker or machine must go stale within a day to be called flapping.
-const flappingCount = 3
-
-// complete adds what other keys know of workers: what they hold in every shard, and how often they went stale.
+// complete adds what other keys know of workers: what they hold in every shard, how often they went stale, and their uptime.
 func (s *Service) complete(ctx context.Context, op string, workers []*model.Worker) error {
 	stales, setStales := s.staleCalls(workers)
 	loads, setLoads := s.LoadCalls(workers)
-	all := append(stales, loads...)
+	lives, setUptimes := s.uptimeCalls(workers)
+	all := append(append(stales, loads...), lives...)
 	s.store.DoBulk(ctx, op, all)
 	if err := store.FirstError(all); err != nil {
 		return err
 	}
 	setStales()
 	setLoads()
+	setUptimes()
 	for _, w := range workers {
-		w.Uptime = w.UptimePercent()
 		w.Unschedulable = w.FailedFilters()
 	}
 	return nil
 }
 
-// staleCalls count how often workers and their machines went stale within a day; set takes the counts from the replies.
-func (s *Service) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
-	groups := schema.ByShard(workers, len(workers), func(w *model.Worker) int {
+// Of how many workers one script reads what their lineages have seen.
+const (
+	stalesAtOnce = 500
+	livesAtOnce  = 50
+)
+
+// byHome groups workers by their own shards, so many together at most.
+func (s *Service) byHome(workers []*model.Worker, most int) [][]*model.Worker {
+	return schema.ByShard(workers, most, func(w *model.Worker) int {
 		shard, _ := s.store.WorkerShard(w.ID)
 		return shard
 	})
-	calls = make([]*store.Call, len(groups))
-	for i, group := range groups {
+}
+
+// staleCalls count how often workers and their machines went stale within a day; set takes the counts from the replies.
+func (s *Service) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+	groups := s.byHome(workers, stalesAtOnce)
+	for _, group := range groups {
 		shard, _ := s.store.WorkerShard(group[0].ID)
-		calls[i] = s.dayCountsCall(shard, group)
+		calls = append(calls, s.dayCountsCall(shard, group))
 	}
 	return calls, func() {
 		for i, group := range groups {
 			counts := readDayCounts(calls[i].Reply)
 			for j, w := range group {
 				w.StaleCount = counts[j].worker
-				w.Flapping = w.StaleCount >= flappingCount
-				w.MachineFlapping = counts[j].machine >= flappingCount
+				w.Flapping = w.StaleCount >= s.opts.FlappingThreshold
+				w.MachineFlapping = counts[j].machine >= s.opts.FlappingThreshold
+			}
+		}
+	}
+}
+
+// uptimeCalls read when earlier registrations of the workers were alive, once for each lineage; set takes the uptimes from the replies.
+func (s *Service) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+	lineage := func(w *model.Worker) string { return w.Scope.String() + "/" + w.Lineage }
+	of := make(map[string][]*model.Worker, len(workers))
+	var first []*model.Worker
+	for _, w := range workers {
+		if of[lineage(w)] = append(of[lineage(w)], w); len(of[lineage(w)]) == 1 {
+			first = append(first, w)
+		}
+	}
+	groups := s.byHome(first, livesAtOnce)
+	for _, group := range groups {
+		shard, _ := s.store.WorkerShard(group[0].ID)
+		calls = append(calls, s.livesCall(shard, group))
+	}
+	return calls, func() {
+		for i, group := range groups {
+			for j, one := range group {
+				lives := readLives(calls[i].Reply, j)
+				for _, w := range of[lineage(one)] {
+					w.Uptime = w.UptimePercent(lives)
+				}
 			}
 		}
 	}

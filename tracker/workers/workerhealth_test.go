@@ -2,67 +2,297 @@ package workers_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// How often a worker went stale is counted for all that were started under its name; here its machine goes with it.
+// How often a worker went stale is counted for all that were started under its name; here its machine goes with it. From the threshold on
+// each time is an event and is counted, and the gauge shows that it flaps until the first of the last of these times is a day ago.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
-	var registry *prometheus.Registry
-	trackertest.Contract(t, func(h *trackertest.Harness) {
-		named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
-		var id string
-		for i := range 3 {
-			id = h.MustRegister(named, func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 100+i }).WorkerID
-			if w := h.MustWorker(id); w.StaleCount != i || w.Flapping {
-				h.Fatalf("%d: %+v", i, w)
+	for _, threshold := range []int{0, 1, 2, 5} {
+		t.Run(fmt.Sprint(threshold), func(t *testing.T) {
+			t.Parallel()
+			least := threshold
+			if least == 0 {
+				least = 3
 			}
-			h.Advance(30 * time.Second)
-			h.MustSweep()
+			var registry *prometheus.Registry
+			trackertest.Contract(t, func(h *trackertest.Harness) { flaps(h, registry, least) }, func(o *tracker.Options) {
+				registry = prometheus.NewRegistry()
+				o.Registerer, o.FlappingThreshold = registry, threshold
+			})
+		})
+	}
+}
+
+func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
+	const hours = 2 // between two times
+	named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
+	other := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+	want := func(id string, times int) {
+		h.Helper()
+		flapping := times >= least
+		if w := h.MustWorker(id); w.StaleCount != times || w.Flapping != flapping {
+			h.Fatalf("%d times: %d, flapping %v", times, w.StaleCount, w.Flapping)
 		}
-		other := h.MustRegister().WorkerID
-		if w := h.MustWorker(id); w.StaleCount != 3 || !w.Flapping {
-			h.Fatalf("%+v", w)
+		if m := h.MustMachine("host-1"); m.StaleCount != times || m.Flapping != flapping {
+			h.Fatalf("%d times: %+v", times, m)
 		}
 		if w := h.MustWorker(other); w.StaleCount != 0 || w.Flapping {
 			h.Fatalf("%+v", w)
 		}
-		if m := h.MustMachine("host-1"); m.StaleCount != 3 || !m.Flapping {
-			h.Fatalf("%+v", m)
+		if _, err := h.LeaveStats(h.Ctx); err != nil {
+			h.Fatal(err)
 		}
-		if e := h.Events(""); e["worker.flapping"] != 1 || e["machine.flapping"] != 1 {
-			h.Fatalf("%v", e)
+		gauge := map[bool]float64{true: 1}[flapping]
+		counted := float64(max(0, times-least+1))
+		wantSeries(h, registry, "lubdub_flapping", map[string]float64{"worker": gauge, "machine": gauge})
+		if times > 0 {
+			wantSeries(h, registry, "lubdub_flapping_total", map[string]float64{"worker": counted, "machine": counted})
+			if e := h.Events(""); e["worker.flapping"] != int(counted) || e["machine.flapping"] != int(counted) {
+				h.Fatalf("%d times: %v", times, e)
+			}
 		}
-		wantFlapping(h, registry)
-		h.Store.Clock.Advance(24 * time.Hour)
+	}
+	var id string
+	for i := range least + 2 {
+		id = h.MustRegister(named, func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 100+i }).WorkerID
+		want(id, i)
+		h.AdvanceAlive(30*time.Second, other)
+		h.MustSweep()
+		want(id, i+1)
+		h.Store.Clock.Advance(hours*time.Hour - 30*time.Second)
 		h.MustTick()
 		h.MustBeatWorker(other)
-		if m := h.MustMachine("host-1"); m.StaleCount != 0 || m.Flapping {
-			h.Fatalf("a day later: %+v", m)
+	}
+	// The first of them was 2 hours for each time ago; each day that is over takes one away.
+	h.Store.Clock.Advance(24*time.Hour - time.Duration(least+2)*hours*time.Hour - time.Minute)
+	h.MustTick()
+	h.MustBeatWorker(other)
+	for left := least + 2; left > 0; left-- {
+		if m := h.MustMachine("host-1"); m.StaleCount != left || m.Flapping != (left >= least) {
+			h.Fatalf("a day later %d are left: %+v", left, m)
 		}
-	}, func(o *tracker.Options) {
-		registry = prometheus.NewRegistry()
-		o.Registerer = registry
+		if _, err := h.LeaveStats(h.Ctx); err != nil {
+			h.Fatal(err)
+		}
+		gauge := map[bool]float64{true: 1}[left >= least]
+		wantSeries(h, registry, "lubdub_flapping", map[string]float64{"worker": gauge, "machine": gauge})
+		h.Store.Clock.Advance(hours * time.Hour)
+		h.MustTick()
+		h.MustBeatWorker(other)
+	}
+}
+
+// wantSeries wants the series of a metric to have these values, by their only label.
+func wantSeries(h *trackertest.Harness, registry *prometheus.Registry, name string, want map[string]float64) {
+	h.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		h.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				got[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		h.Fatalf("%s: %v, want %v", name, got, want)
+	}
+}
+
+// What is kept about a name and about what flaps has bounds, however often workers go stale and come back.
+func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		register := func() string {
+			return h.MustRegister(func(n *tracker.NewWorker) { n.Name = "mailer-1" }).WorkerID
+		}
+		sets := map[string]int64{"stales": 1000, "flapping": 10_000}
+		fill := func(key string, n int64) {
+			var entries []redis.Z
+			for i := range n {
+				entries = append(entries, redis.Z{Score: float64(h.Store.Clock.Now().UnixMilli() + i), Member: fmt.Sprint("x/", i)})
+			}
+			h.Store.Client.ZAdd(h.Ctx, key, entries...)
+		}
+		register()
+		h.Advance(30 * time.Second)
+		h.MustSweep()
+		stales := h.Store.Client.Keys(h.Ctx, "*:stales:*").Val()
+		if len(stales) != 2 {
+			h.Fatalf("%v", stales)
+		}
+		shard, _, _ := strings.Cut(stales[0], "}")
+		for _, key := range stales {
+			fill(key, sets["stales"]-1)
+		}
+		fill(shard+"}:flapping", sets["flapping"])
+		register()
+		h.Advance(30 * time.Second)
+		h.MustSweep()
+		for range 120 {
+			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, register(), tracker.WorkerDeregistered, ""); err != nil {
+				h.Fatal(err)
+			}
+		}
+		for _, key := range append(stales, shard+"}:flapping") {
+			name := strings.Split(key, ":")[2]
+			if n := h.Store.Client.ZCard(h.Ctx, key).Val(); n > sets[name] || h.Store.Client.PTTL(h.Ctx, key).Val() <= 0 {
+				h.Errorf("%s has %d entries, want %d at most and an end", key, n, sets[name])
+			}
+		}
+		for _, key := range h.Store.Client.Keys(h.Ctx, "*:lives:*").Val() {
+			if n := h.Store.Client.LLen(h.Ctx, key).Val(); n > 100 || h.Store.Client.PTTL(h.Ctx, key).Val() <= 0 {
+				h.Errorf("%s has %d entries, want 100 at most and an end", key, n)
+			}
+		}
 	})
 }
 
-// wantFlapping wants one worker and one machine counted that flap.
-func wantFlapping(h *trackertest.Harness, registry *prometheus.Registry) {
-	h.Helper()
-	const want = "# HELP lubdub_flapping_total Workers and machines that went silent for the third time within a day, by kind: " +
-		"worker, machine.\n# TYPE lubdub_flapping_total counter\n" +
-		"lubdub_flapping_total{kind=\"machine\"} 1\nlubdub_flapping_total{kind=\"worker\"} 1\n"
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "lubdub_flapping_total"); err != nil {
-		h.Error(err)
+// What is lost without having been asked to is downtime until its name is back on its machine; what ends as planned is not. Both hold
+// for all registrations of a name together.
+func TestUptimeFollowsTheIdentity(t *testing.T) {
+	t.Parallel()
+	retire := func(end tracker.WorkerReason) func(*trackertest.Harness, string) {
+		return func(h *trackertest.Harness, id string) {
+			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, end, ""); err != nil {
+				h.Fatal(err)
+			}
+		}
 	}
+	// Each is alive for 60 s, ends, and is back 60 s after that; then it is alive for 60 s again.
+	for name, c := range map[string]struct {
+		end  func(*trackertest.Harness, string)
+		want float64
+	}{
+		"lost":         {func(*trackertest.Harness, string) {}, 66.7},
+		"deregistered": {retire(tracker.WorkerDeregistered), 100},
+		"forced":       {retire(tracker.WorkerForced), 100},
+		"drained": {func(h *trackertest.Harness, id string) {
+			if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+				h.Fatal(err)
+			}
+			h.AdvanceAlive(2*time.Second, id)
+			h.MustSweep()
+			h.WantWorker(id, tracker.Offline, tracker.WorkerDrained)
+		}, 100},
+		"superseded": {func(h *trackertest.Harness, id string) {
+			next := h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.Hostname, n.PID = "mailer-1", "host-1", 1 }).WorkerID
+			h.WantWorker(id, tracker.Offline, tracker.WorkerSuperseded)
+			retire(tracker.WorkerDeregistered)(h, next)
+		}, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				start := func(name, machine string) string {
+					return h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.MachineID, n.Hostname, n.PID = name, machine, "host-1", 1 }).WorkerID
+				}
+				first := start("mailer-1", "host-1")
+				h.AdvanceAlive(60*time.Second, first)
+				c.end(h, first)
+				for range 3 {
+					h.Advance(20 * time.Second)
+					h.MustSweep()
+				}
+				second := start("mailer-1", "host-1")
+				others := []string{start("mailer-2", "host-1"), start("mailer-1", "host-2")}
+				h.AdvanceAlive(60*time.Second, append(others, second)...)
+				if got := h.MustWorker(second).Uptime; got != c.want {
+					h.Errorf("%v %%, want %v", got, c.want)
+				}
+				for _, id := range others {
+					if got := h.MustWorker(id).Uptime; got != 100 {
+						h.Errorf("another name or machine: %v %%", got)
+					}
+				}
+				h.Store.Clock.Advance(48 * time.Hour) // what is older than a day counts for nothing
+				h.MustTick()
+				third := start("mailer-1", "host-1")
+				h.AdvanceAlive(20*time.Second, third)
+				if got := h.MustWorker(third).Uptime; c.want == 100 && got != 100 {
+					h.Errorf("two days later: %v %%", got)
+				}
+			})
+		})
+	}
+}
+
+// Workers are listed by whether they flap, and in the order of how often they went stale and how long they were up.
+func TestListsOfFlappingWorkers(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		names, now := map[string]string{}, map[string]string{}
+		start := func(name string) {
+			now[name] = h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.Labels = name, map[string]string{"team": name} }).WorkerID
+			names[now[name]] = name
+		}
+		start("steady")
+		for _, name := range []string{"often", "twice", "often", "once", "often", "twice"} { // each is lost, and comes back at the end
+			start(name)
+			h.AdvanceAlive(30*time.Second, now["steady"])
+			h.MustSweep()
+		}
+		for _, name := range []string{"twice", "once", "often"} {
+			start(name)
+		}
+		h.AdvanceAlive(5*time.Second, slices.Collect(maps.Values(now))...)
+		list := func(f tracker.WorkerFilter) (found []string) {
+			h.Helper()
+			f.Scope = trackertest.Scope
+			for {
+				page, err := h.Workers(h.Ctx, f)
+				if err != nil {
+					h.Fatal(err)
+				}
+				for _, w := range page.Workers {
+					found = append(found, names[w.ID])
+				}
+				if f.After = page.Next; f.After == "" {
+					return found
+				}
+			}
+		}
+		yes, no := true, false
+		for what, of := range map[string]struct {
+			filter tracker.WorkerFilter
+			want   string
+		}{
+			"flapping":           {tracker.WorkerFilter{Flapping: &yes}, "often often often often"},
+			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Status: tracker.Online}, "often"},
+			"not, online":        {tracker.WorkerFilter{Flapping: &no, Status: tracker.Online}, "steady twice once"},
+			"of a label":         {tracker.WorkerFilter{Flapping: &yes, Labels: map[string]string{"team": "twice"}}, ""},
+			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Status: tracker.Online}, "steady once twice often"},
+			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Status: tracker.Online}, "often twice once steady"},
+			"schedulable, worst": {tracker.WorkerFilter{Sort: tracker.ByUptime, Schedulable: &yes, Flapping: &no}, "twice once steady"},
+		} {
+			for _, size := range []int{1, 2, 100} {
+				of.filter.PageSize, of.filter.Descending = size, false
+				if got := strings.Join(list(of.filter), " "); got != of.want {
+					h.Errorf("%s, %d a page: %s, want %s", what, size, got, of.want)
+				}
+				of.filter.Descending = true
+				got := list(of.filter)
+				if slices.Reverse(got); strings.Join(got, " ") != of.want {
+					h.Errorf("%s, %d a page, descending: %v, want %s backwards", what, size, got, of.want)
+				}
+			}
+		}
+	})
 }
 
 // A machine goes stale when its last worker does: one death of a host is one, however many workers it had, and a worker

@@ -12,15 +12,17 @@ type Stats struct {
 	Rates StatsRates `json:"rates"`
 	// LastHour is the sum of the steps, of the whole deployment.
 	LastHour StatsCounts `json:"lastHour"`
-	// BeatGapRatio is how close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not
-	// sampled.
+	// BeatGapRatio is how close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was
+	// not sampled.
 	BeatGapRatio *BeatGapRatio `json:"beatGapRatio"`
 	Series       StatsSeries   `json:"series"`
 }
 
-// BeatGapRatio is the time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been
-// their end. It is estimated from a histogram.
+// BeatGapRatio is the time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end.
+// It is estimated from a histogram.
 type BeatGapRatio struct {
+	// Kind is what came closer to its timeouts, and what the numbers are about: task or worker.
+	Kind string `json:"kind"`
 	// P50 is what half of the gaps stay below, P99 what all but one in a hundred do.
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`

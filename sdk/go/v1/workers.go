@@ -262,9 +262,12 @@ type Worker struct {
 	LastHeartbeatAgeMs *int64 `json:"lastHeartbeatAgeMs"`
 	DeregisteredAt     Time   `json:"deregisteredAt"`
 	DrainDeadline      Time   `json:"drainDeadline"`
-	// UptimePct24h is the share of the last 24 h, or of its life, in which it was alive; once OFFLINE, as it was at its end.
+	// UptimePct24h is the share of the last 24 h, or since it is known, in which it or an earlier registration with the same queue,
+	// machine and name was alive; once OFFLINE, as it was at its end. Time after a planned end is not counted as downtime: DEREGISTERED,
+	// DRAINED, DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE.
 	UptimePct24h float64 `json:"uptimePct24h"`
-	// StaleCount24h is how often it, or the one that it follows, went stale in the last 24 h.
+	// StaleCount24h is how often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to
+	// 1,000. Flapping says that this is at least the server's flapping-threshold.
 	StaleCount24h       int   `json:"staleCount24h"`
 	Flapping            bool  `json:"flapping"`
 	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`

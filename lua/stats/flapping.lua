@@ -1,0 +1,12 @@
+-- Purpose: counts what flaps in a shard.
+-- Guarantees: writes nothing.
+-- KEYS: 1 lubdub:{shard}:flapping
+-- ARGV: none
+-- Reply: {lineages of workers, machines}
+-- Cost: O(those that flap), 10,000 at most
+--#include lib/clock.lua
+local workers, machines = 0, 0
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf')) do
+  if string.sub(name, 1, 1) == 'w' then workers = workers + 1 else machines = machines + 1 end
+end
+return {workers, machines}
