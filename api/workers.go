@@ -53,6 +53,7 @@ func (req *request) registerWorker() (int, any, error) {
 	return fasthttp.StatusCreated, &v1.RegisterWorkerResponse{
 		WorkerID: r.WorkerID, MachineID: r.MachineID, WorkerToken: token, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(), Superseded: r.Superseded,
+		ShouldDrain: r.ShouldDrain,
 	}, nil
 }
 

@@ -12,7 +12,7 @@
 -- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, 6 until when it may take
 --   place, wall ms, or '', then the record's fields as name and value (m, i and t among them; id only when it has an
 --   identity)
--- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else ''} or
+-- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else '', its status} or
 --   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late
 -- Cost: O(log n + shards), at most eight events
 --#include lib/clock.lua
@@ -45,7 +45,7 @@ local function note_conflict(w, old)
 end
 
 local w = open_worker(8, ARGV[1], ARGV[2])
-if w.f then return {OK, tonumber(w.f.c), w.f.sp or '', ''} end
+if w.f then return {OK, tonumber(w.f.c), w.f.sp or '', '', w.f.s} end
 if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then return {NOT_FOUND, now} end
 local f = {}
 for i = 7, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
@@ -75,4 +75,4 @@ if ARGV[3] ~= '' then
   end
 end
 follow(w)
-return {OK, now, superseded, conflict}
+return {OK, now, superseded, conflict, w.f.s}

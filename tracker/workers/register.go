@@ -23,7 +23,8 @@ type Registered struct {
 	Timeout   time.Duration
 	Record    []string // what the worker's token is to carry, for AdoptWorker
 
-	Superseded string // the worker whose place it took; empty: none
+	Superseded  string // the worker whose place it took; empty: none
+	ShouldDrain bool   // its machine is drained: it waits until the machine is resumed
 }
 
 // registration is what the server chooses for a worker.
@@ -74,7 +75,7 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 			return &Registered{
 				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.told, Timeout: g.timeout,
 				Record:     carried(append(record, schema.WorkerRegistered, strconv.FormatInt(done.at.UnixMilli(), 10))),
-				Superseded: done.superseded,
+				Superseded: done.superseded, ShouldDrain: done.status == model.Draining,
 			}, nil
 		case schema.CodeNotFound:
 			return nil, &model.Error{Code: model.Overloaded, Op: opRegister, RetryAfter: time.Second,

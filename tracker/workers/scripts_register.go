@@ -48,13 +48,14 @@ type registerReply struct {
 	at         time.Time
 	superseded string // worker whose place it took; "": none
 	conflict   bool   // that is told, since it keeps happening
+	status     model.WorkerStatus
 	holder     string // MISMATCH: who has the identity now
 }
 
 func readRegister(re store.Reply) registerReply {
 	r := registerReply{code: re.Int(0), at: re.Time(1)}
 	if r.code == schema.CodeOK {
-		r.superseded, r.conflict = re.Str(2), re.Str(3) != ""
+		r.superseded, r.conflict, r.status = re.Str(2), re.Str(3) != "", model.StatusOf(re.Str(4))
 	} else {
 		r.holder = re.Str(2)
 	}

@@ -58,6 +58,9 @@ type RegisterWorkerResponse struct {
 	HeartbeatTimeoutMs int64 `json:"heartbeatTimeoutMs"`
 	// Superseded is the worker with the same identity whose place this one took.
 	Superseded string `json:"superseded,omitempty"`
+	// ShouldDrain is true where the worker's machine is drained: the worker beats and claims nothing until a heartbeat answers
+	// shouldDrain false, once the machine is resumed. Absent otherwise.
+	ShouldDrain bool `json:"shouldDrain,omitempty"`
 }
 
 // WorkerHeartbeatRequest is the body of POST /v1/workers/{workerId}/heartbeat; all of it is optional.
