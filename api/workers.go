@@ -192,6 +192,7 @@ func workerView(w *tracker.Worker) *v1.Worker {
 	if c := w.Cordon; c != nil {
 		v.Cordon = &v1.WorkerCordon{Since: v1.At(c.Since), Reason: orNull(c.Reason)}
 	}
+	v.Hold = holdView(w.Hold)
 	if w.PID != 0 {
 		v.PID = &w.PID
 	}

@@ -32,7 +32,8 @@ const (
 	CodeWebhookExists       = "webhook_exists"         // 409
 	CodeWebhookManaged      = "webhook_managed"        // 409: configuration has it; it is changed there
 	CodeWebhookDisabled     = "webhook_disabled"       // 409: switch it on first
-	CodeWorkerOffline       = "worker_offline"         // 410: Reason says why; register again
+	CodeWorkerOffline       = "worker_offline"         // 410: Reason says why; register again, unless it is FORCED_OFFLINE
+	CodeWorkerHeld          = "worker_held_offline"    // 409: an operator holds the worker or its machine offline; stop
 	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
 	CodeBodyTooLarge        = "body_too_large"         // 413
 	CodeUnsupportedMedia    = "unsupported_media_type" // 415
@@ -54,8 +55,14 @@ type Error struct {
 	Field string `json:"field,omitempty"`
 	// State is the state that the task is in.
 	State State `json:"state,omitempty"`
-	// Reason is why Lubdub ended the attempt, or why the worker is OFFLINE.
+	// Reason is why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold.
 	Reason string `json:"reason,omitempty"`
+	// WorkerID is the worker by whose hold a registration is refused.
+	WorkerID string `json:"workerId,omitempty"`
+	// MachineID is the machine by whose hold a registration is refused.
+	MachineID string `json:"machineId,omitempty"`
+	// Remedy is the command by which an operator lifts the hold.
+	Remedy string `json:"remedy,omitempty"`
 	// ExpectedAttempt is the task's current attempt.
 	ExpectedAttempt int `json:"expectedAttempt,omitempty"`
 	// ReceivedAttempt is the attempt that the call was for.

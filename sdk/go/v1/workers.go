@@ -239,6 +239,8 @@ type Worker struct {
 	EndReason *string `json:"endReason"`
 	// Cordon is there while the worker takes nothing new; it is independent of the status.
 	Cordon *WorkerCordon `json:"cordon"`
+	// Hold is there while the worker is held offline: registrations of its identity are refused until it is resumed.
+	Hold *Hold `json:"hold"`
 	// Liveness is computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
 	Liveness Liveness `json:"liveness"`
 	// Schedulable reports whether it would be selected now.
@@ -297,6 +299,15 @@ type Machine struct {
 	Flapping      bool `json:"flapping"`
 	// Drain is there while the machine is drained: workers that register on it get no work until it is resumed.
 	Drain *MachineDrain `json:"drain"`
+	// Hold is there while the machine is held offline: registrations on it are refused until it is resumed.
+	Hold *Hold `json:"hold"`
+}
+
+// Hold is what keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until
+// the worker or the machine is resumed, 30 days at most after the worker's end or after the machine's last worker was forgotten.
+type Hold struct {
+	Since  Time    `json:"since"`
+	Reason *string `json:"reason"`
 }
 
 // MachineDrain is the drain of a machine.
