@@ -12,8 +12,9 @@ var workerWords = map[string]words{
 			"before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as " +
 			"worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token " +
 			"that is tied to a queue registers for that one only. While an operator holds the worker's identity (queue, machine and name; " +
-			"without a name queue, machine, hostname and pid) or its machine offline it is refused with 409 worker_held_offline, with the workerId or " +
-			"machineId that is held and the remedy. On a drained machine the answer has shouldDrain. All that a registration says may take 8 KiB.",
+			"without a name queue, machine, hostname and pid) or its machine offline it is refused with 409 worker_held_offline, with the " +
+			"workerId or machineId that is held and the remedy. On a drained machine the answer has " +
+			"shouldDrain. All that a registration says may take 8 KiB.",
 		request: v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer",
 			`{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,` +
 				`"labels":{"region":"us-east-1"},"registrationId":"01HGW5N7XHJM4GX29KZRXQP6N9"}`}},
