@@ -72,6 +72,8 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 		done := readRegister(reply)
 		switch done.code {
 		case schema.CodeOK:
+			s.log.Info("worker registered", n.Scope.LogAttr(), "workerId", r.ID, "queue", n.Queue, "machineId", r.Machine, "name", n.Name,
+				"by", model.ActorOf(ctx))
 			s.afterSupersession(ctx, &n, r, done)
 			return &Registered{
 				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.told, Timeout: g.timeout,
