@@ -55,6 +55,7 @@ type Tracker interface {
 	Machine(ctx context.Context, scope tracker.Scope, machineID string) (*tracker.Machine, error)
 	Machines(context.Context, tracker.MachineFilter) (*tracker.MachinePage, error)
 	DrainMachine(ctx context.Context, scope tracker.Scope, machineID string, d tracker.Drain) (*tracker.Drained, error)
+	OfflineMachine(ctx context.Context, scope tracker.Scope, machineID, reason string) (*tracker.Acted, error)
 	ResumeMachine(ctx context.Context, scope tracker.Scope, machineID, reason string) (*tracker.Resumed, error)
 	Sweep(context.Context) (tracker.SweepResult, error)
 	Release(ctx context.Context, scope tracker.Scope, lasts time.Duration) (*tracker.Released, error)

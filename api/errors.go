@@ -72,6 +72,7 @@ var statusOf = map[tracker.Code]int{
 	tracker.Forbidden:           fasthttp.StatusForbidden,
 	tracker.WorkerDraining:      fasthttp.StatusConflict,
 	tracker.WorkerOffline:       fasthttp.StatusGone,
+	tracker.WorkerHeld:          fasthttp.StatusConflict,
 	tracker.NoFreshWorkers:      fasthttp.StatusConflict,
 	tracker.NoMatchingWorkers:   fasthttp.StatusConflict,
 	tracker.NoCapacity:          fasthttp.StatusConflict,
@@ -140,6 +141,12 @@ func refusalOf(op string, err error) *refusal {
 	r = refuse(status, string(e.Code), messageOf(op, e))
 	r.body.State = v1.State(e.State)
 	r.body.Reason = string(e.Reason)
+	if e.Code == tracker.WorkerHeld {
+		r.body.WorkerID, r.body.MachineID, r.body.Remedy = e.Worker, e.Machine, "lubdub worker resume "+e.Worker
+		if e.Worker == "" {
+			r.body.Remedy = "lubdub machine resume " + e.Machine
+		}
+	}
 	r.body.ExpectedAttempt, r.body.ReceivedAttempt = e.Expected, e.Received
 	r.op, r.cause = e.Op, e.Cause
 	var f *tracker.FieldError

@@ -106,6 +106,10 @@ func (f *fakeTracker) DrainMachine(ctx context.Context, s tracker.Scope, _ strin
 	return f.DrainWorkers(ctx, tracker.WorkerFilter{Scope: s}, d, false)
 }
 
+func (f *fakeTracker) OfflineMachine(context.Context, tracker.Scope, string, string) (*tracker.Acted, error) {
+	return &tracker.Acted{Matched: 1, Done: 1, Workers: []string{fakeWorkerID}}, nil
+}
+
 func (f *fakeTracker) ResumeMachine(context.Context, tracker.Scope, string, string) (*tracker.Resumed, error) {
 	return &tracker.Resumed{Matched: 1, Workers: []string{fakeWorkerID}}, nil
 }

@@ -27,6 +27,9 @@ func TestContractMachineDrain(t *testing.T) {
 		l.mine(old, "heartbeat", "").refused(410, v1.CodeWorkerOffline)
 
 		again := l.register(mailer) // as its supervisor has it
+		if !again.ShouldDrain || old.ShouldDrain {
+			t.Errorf("registered on a drained machine: shouldDrain is %v, and %v before the drain", again.ShouldDrain, old.ShouldDrain)
+		}
 		for range 3 {
 			l.mine(again, "heartbeat", "").want(200).contains(`{"shouldDrain":true}`)
 			l.do("POST", "/v1/queues/default/claim", again.WorkerToken, "").refused(409, v1.CodeWorkerDraining)
@@ -61,6 +64,9 @@ func TestContractMachineDrain(t *testing.T) {
 		l.do("POST", "/v1/queues/default/claim", again.WorkerToken, "").want(200).into(&claimed)
 		if len(claimed.Tasks) != 1 {
 			t.Errorf("%+v", claimed)
+		}
+		if l.register(mailer).ShouldDrain {
+			t.Error("registered on a machine that was resumed: shouldDrain is true")
 		}
 		l.do("POST", "/v1/machines/host-7/resume", op, "").want(200).contains(`{"matched":0,"resumed":0}`)
 		if data := l.told("machine.resumed", "host-7"); data["reason"] != "done" {

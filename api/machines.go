@@ -53,6 +53,16 @@ func (req *request) drainMachine() (int, any, error) {
 	return req.drained(false)(req.s.tracker.DrainMachine(req.context(), scope, req.id, d))
 }
 
+// offlineMachine answers POST /v1/machines/{machineId}/offline.
+func (req *request) offlineMachine() (int, any, error) {
+	var body v1.ReasonRequest
+	scope, err := req.reasoned(&body, &body.Reason)
+	if err != nil {
+		return 0, nil, err
+	}
+	return req.acted(false)(req.s.tracker.OfflineMachine(req.context(), scope, req.id, body.Reason))
+}
+
 // resumeMachine answers POST /v1/machines/{machineId}/resume.
 func (req *request) resumeMachine() (int, any, error) {
 	var body v1.ReasonRequest
@@ -78,5 +88,13 @@ func machineView(m *tracker.Machine) *v1.Machine {
 	if d := m.Drain; d != nil {
 		v.Drain = &v1.MachineDrain{Since: v1.At(d.Since), Deadline: v1.At(d.Deadline), Reason: orNull(d.Reason)}
 	}
+	v.Hold = holdView(m.Hold)
 	return v
+}
+
+func holdView(h *tracker.OfflineHold) *v1.Hold {
+	if h == nil {
+		return nil
+	}
+	return &v1.Hold{Since: v1.At(h.Since), Reason: orNull(h.Reason)}
 }

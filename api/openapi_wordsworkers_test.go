@@ -11,7 +11,10 @@ var workerWords = map[string]words{
 		description: "Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration " +
 			"before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as " +
 			"worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token " +
-			"that is tied to a queue registers for that one only. All that a registration says may take 8 KiB.",
+			"that is tied to a queue registers for that one only. While an operator holds the worker's identity (queue, machine and name; " +
+			"without a name queue, machine, hostname and pid) or its machine offline it is refused with 409 worker_held_offline, with the " +
+			"workerId or machineId that is held and the remedy. On a drained machine the answer has " +
+			"shouldDrain. All that a registration says may take 8 KiB.",
 		request: v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer",
 			`{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7","pid":4711,"version":"1.2.3","maxConcurrent":10,` +
 				`"labels":{"region":"us-east-1"},"registrationId":"01HGW5N7XHJM4GX29KZRXQP6N9"}`}},
@@ -38,10 +41,16 @@ var workerWords = map[string]words{
 		request: v1.DrainRequest{}, optionalBody: true, requestExamples: []example{{"deploy", `{"reason":"deploy","deadlineMs":300000}`}},
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410},
 	},
-	opResumeWorker: {tag: "workers", summary: "Take a drain back", request: v1.ReasonRequest{}, optionalBody: true,
+	opResumeWorker: {tag: "workers", summary: "Take a drain or a hold back",
+		description: "A worker that drains is ONLINE again. One that is held offline stays OFFLINE, and its identity may be registered again.",
+		request:     v1.ReasonRequest{}, optionalBody: true,
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404, 410}},
 	opOfflineWorker: {
-		tag: "workers", summary: "Give a worker up", description: "It is OFFLINE at once and what it holds is lost, as if it had died.",
+		tag: "workers", summary: "Take a worker offline and hold it so",
+		description: "It is OFFLINE at once and what it holds is lost, as if it had died; its beats and claims are 410 worker_offline with the " +
+			"reason FORCED_OFFLINE. Its identity (queue, machine and name; without a name queue, machine, hostname and pid) is " +
+			"refused registration until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held, too, unless " +
+			"another has taken its place.",
 		request: v1.ReasonRequest{}, optionalBody: true, requestExamples: []example{{"reason", `{"reason":"its host is gone"}`}},
 		answers: map[int]any{200: v1.Worker{}}, errors: []int{404},
 	},
@@ -71,14 +80,15 @@ var workerWords = map[string]words{
 	},
 	opResumeWorkers: {
 		tag: "workers", summary: "Take the drains of all workers back that a selector names",
-		description: "All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained.",
-		request:     v1.ActOnWorkersRequest{}, requestExamples: []example{{"queue", `{"selector":{"queue":"default"},"dryRun":true}`}},
+		description: "All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained. " +
+			"Workers that are held offline match, too, and may register again.",
+		request: v1.ActOnWorkersRequest{}, requestExamples: []example{{"queue", `{"selector":{"queue":"default"},"dryRun":true}`}},
 		answers: map[int]any{200: v1.ActOnWorkersResponse{}}, errors: []int{404},
 	},
 	opOfflineWorkers: {
 		tag: "workers", summary: "Give up all workers that a selector names, or that have been silent",
-		description: "They are OFFLINE at once and what they hold is lost, as if they had died. The same call again may find that nobody is " +
-			"left to give up, and says so with 200.",
+		description: "They are OFFLINE at once and held so, and what they hold is lost, as if they had died. The same call again may find that " +
+			"nobody is left to give up, and says so with 200.",
 		request: v1.OfflineWorkersRequest{}, requestExamples: []example{{"silent", `{"silentForMs":300000,"reason":"their hosts are gone"}`}},
 		answers: map[int]any{200: v1.ActOnWorkersResponse{}},
 	},
@@ -118,9 +128,17 @@ var workerWords = map[string]words{
 			`{"reason":"new kernel","deadlineMs":600000}`}},
 		answers: map[int]any{200: v1.DrainWorkersResponse{}}, errors: []int{404},
 	},
+	opOfflineMachine: {
+		tag: "workers", summary: "Take a machine offline and hold it so",
+		description: "Its workers are OFFLINE at once with FORCED_OFFLINE, and what they hold is lost and tried again. Until the machine is " +
+			"resumed every registration on it is refused with 409 worker_held_offline. The hold ends 30 days after the machine's last worker was " +
+			"forgotten.",
+		request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.ActOnWorkersResponse{}}, errors: []int{404},
+	},
 	opResumeMachine: {
-		tag: "workers", summary: "Take a machine's drain back",
-		description: "Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by " +
+		tag: "workers", summary: "Take a machine's drain and hold back",
+		description: "Workers may register on a machine that was taken offline; those that were taken offline individually stay held. " +
+			"Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by " +
 			"itself go on draining. A machine that is not drained is left as it is.",
 		request: v1.ReasonRequest{}, optionalBody: true, answers: map[int]any{200: v1.ResumeMachineResponse{}}, errors: []int{404},
 	},

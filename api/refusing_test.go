@@ -165,6 +165,10 @@ func (r *refusingTracker) DrainMachine(context.Context, tracker.Scope, string, t
 	return nil, r.err
 }
 
+func (r *refusingTracker) OfflineMachine(context.Context, tracker.Scope, string, string) (*tracker.Acted, error) {
+	return nil, r.err
+}
+
 func (r *refusingTracker) ResumeMachine(context.Context, tracker.Scope, string, string) (*tracker.Resumed, error) {
 	return nil, r.err
 }

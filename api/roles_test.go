@@ -23,7 +23,7 @@ var openedBy = map[string]string{
 	opCordonWorker: "oda", opUncordonWorker: "oda", opCordonWorkers: "oda", opUncordonWorkers: "oda", opResumeWorkers: "oda",
 	opOfflineWorkers: "oda",
 	opDrainWorkers:   "oda", opSelectWorker: "voda", opGetWorker: "voda", opListWorkers: "voda",
-	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opResumeMachine: "oda",
+	opListMachines: "voda", opGetMachine: "voda", opDrainMachine: "oda", opOfflineMachine: "oda", opResumeMachine: "oda",
 
 	opSweep: "a", opRelease: "oda", opRevoke: "a", opCreateToken: "vsodea",
 

@@ -65,6 +65,7 @@ const (
 	opGetMachine      = "getMachine"
 	opListMachines    = "listMachines"
 	opDrainMachine    = "drainMachine"
+	opOfflineMachine  = "offlineMachine"
 	opResumeMachine   = "resumeMachine"
 	opSweep           = "sweep"
 	opRelease         = "releaseBrake"
@@ -224,6 +225,10 @@ var routes = []*route{
 	{
 		method: "POST", pattern: "/v1/machines/{machineId}/drain", op: opDrainMachine,
 		access: forControl, needs: mayOperate, handle: (*request).drainMachine,
+	},
+	{
+		method: "POST", pattern: "/v1/machines/{machineId}/offline", op: opOfflineMachine,
+		access: forControl, needs: mayOperate, handle: (*request).offlineMachine,
 	},
 	{
 		method: "POST", pattern: "/v1/machines/{machineId}/resume", op: opResumeMachine,

@@ -55,6 +55,32 @@ func TestContractTimeoutsAreRounded(t *testing.T) {
 	})
 }
 
+// An envelope says how long its attempt may run, whether it was pushed or claimed, and nothing where the task has no such bound.
+func TestContractEnvelopesHaveTheRunTimeout(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"runTimeoutMs":60000}`).want(201).contains(`{"runTimeoutMs":60000,"attempt":1}`)
+		w := l.register(mailer)
+		for _, body := range []string{`{"taskId":"t1","queue":"default","type":"send_email","runTimeoutMs":100001}`,
+			`{"taskId":"t2","queue":"default","type":"send_email"}`} {
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).want(201)
+		}
+		var claimed struct {
+			Tasks []map[string]any `json:"tasks"`
+		}
+		l.do("POST", "/v1/queues/default/claim", w.WorkerToken, `{"max":2}`).want(200).into(&claimed)
+		for _, e := range claimed.Tasks {
+			ms, has := e["runTimeoutMs"]
+			if bounded := e["taskId"] == "t1"; has != bounded || bounded && ms != 110000.0 {
+				t.Errorf("the envelope of %v has the run timeout %v", e["taskId"], ms)
+			}
+		}
+		if len(claimed.Tasks) != 2 {
+			t.Errorf("%v", claimed)
+		}
+	})
+}
+
 // A hostname is whatever the host calls itself; the machine is named after it.
 func TestContractHostnames(t *testing.T) {
 	t.Parallel()

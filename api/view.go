@@ -95,8 +95,8 @@ func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 		EnqueuedAt: v1.At(enqueued), Deadline: v1.At(t.Deadline),
 		CallbackBaseURL: s.cfg.PublicURL, TaskToken: token, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(a.Timeout),
-		CancelGracePeriodMs: t.CancelGrace.Milliseconds(),
-		Type:                orNull(t.Type), Queue: orNull(t.Queue), Labels: t.Labels, Payload: t.Payload,
+		CancelGracePeriodMs: t.CancelGrace.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),
+		Type: orNull(t.Type), Queue: orNull(t.Queue), Labels: t.Labels, Payload: t.Payload,
 		LastProgress: progressView(e.LastProgress), Traceparent: t.Trace,
 	}
 	if v.Resources == nil {

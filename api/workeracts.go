@@ -84,13 +84,18 @@ func (req *request) actOnWorkers(
 	if err := tracker.CheckReason(reason); err != nil {
 		return 0, nil, err
 	}
-	done, err := req.s.tracker.ActOnWorkers(req.context(), act, f, reason, dryRun)
-	if err != nil {
-		return 0, nil, err
+	return req.acted(dryRun)(req.s.tracker.ActOnWorkers(req.context(), act, f, reason, dryRun))
+}
+
+func (req *request) acted(dryRun bool) func(*tracker.Acted, error) (int, any, error) {
+	return func(done *tracker.Acted, err error) (int, any, error) {
+		if err != nil {
+			return 0, nil, err
+		}
+		req.many = &many{dryRun, done.Matched, done.Done}
+		return fasthttp.StatusOK, &v1.ActOnWorkersResponse{Matched: done.Matched, Done: done.Done, DryRun: dryRun,
+			WorkerIDs: orEmpty(done.Workers)}, nil
 	}
-	req.many = &many{dryRun, done.Matched, done.Done}
-	return fasthttp.StatusOK, &v1.ActOnWorkersResponse{Matched: done.Matched, Done: done.Done, DryRun: dryRun,
-		WorkerIDs: orEmpty(done.Workers)}, nil
 }
 
 // workerSelector reads which workers are meant, bySilence where that may be asked for. One that says nothing is refused: it would mean

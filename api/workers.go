@@ -53,6 +53,7 @@ func (req *request) registerWorker() (int, any, error) {
 	return fasthttp.StatusCreated, &v1.RegisterWorkerResponse{
 		WorkerID: r.WorkerID, MachineID: r.MachineID, WorkerToken: token, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(), Superseded: r.Superseded,
+		ShouldDrain: r.ShouldDrain,
 	}, nil
 }
 
@@ -191,6 +192,7 @@ func workerView(w *tracker.Worker) *v1.Worker {
 	if c := w.Cordon; c != nil {
 		v.Cordon = &v1.WorkerCordon{Since: v1.At(c.Since), Reason: orNull(c.Reason)}
 	}
+	v.Hold = holdView(w.Hold)
 	if w.PID != 0 {
 		v.PID = &w.PID
 	}

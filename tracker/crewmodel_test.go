@@ -37,7 +37,8 @@ func TestCrewModel(t *testing.T) {
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
 			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{},
-				workers: map[string]*modelWorker{}, drained: map[string]bool{}}
+				workers: map[string]*modelWorker{}, drained: map[string]bool{},
+				heldMachines: map[string]bool{}, holds: map[string]*modelWorker{}}
 			m.must(rt, tr.Tick())
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
@@ -76,7 +77,12 @@ type modelWorker struct {
 	told     bool   // that it drains
 	untold   bool   // its drain has ended it before
 	cordoned bool
+	name     string
+	held     bool // offline
 }
+
+// lineage is what the hold of a worker refuses.
+func (w *modelWorker) lineage() string { return w.machine + "/" + w.name }
 
 type crewModel struct {
 	tr      *tracker.Tracker
@@ -85,8 +91,11 @@ type crewModel struct {
 	tasks   map[string]*queueTask
 	workers map[string]*modelWorker
 	drained map[string]bool // machines
-	paused  bool
-	L       time.Duration // shard time since the start, the same in every shard: all are ticked together
+
+	heldMachines map[string]bool
+	holds        map[string]*modelWorker // by lineage the worker that was held last
+	paused       bool
+	L            time.Duration // shard time since the start, the same in every shard: all are ticked together
 }
 
 const (
@@ -156,15 +165,19 @@ func (m *crewModel) Register(rt *rapid.T) {
 			"max"), status: tracker.Online, last: m.L,
 		runtimes: rapid.SampledFrom([][]string{nil, {"go"}}).Draw(rt, "runtimes"),
 		labels:   rapid.SampledFrom([]map[string]string{nil, {"zone": "a"}, {"zone": "b", "gpu": "no"}}).Draw(rt, "labels"),
-		machine:  fmt.Sprintf("m%d", len(m.workers)%3),
+		machine:  fmt.Sprintf("m%d", len(m.workers)%3), name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"),
 	}
 	if m.drained[w.machine] {
 		w.status, w.drain = tracker.Draining, waitsForMachine
 	}
 	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max,
-		MachineID: w.machine}
+		MachineID: w.machine, Name: w.name}
 	m.must(rt, n.Validate())
 	r, err := m.tr.Register(rt.Context(), n)
+	if m.holds[w.lineage()] != nil || m.heldMachines[w.machine] {
+		m.code(rt, "register", err, tracker.WorkerHeld)
+		return
+	}
 	m.must(rt, err)
 	w.id = r.WorkerID
 	m.workers[fmt.Sprintf("w%d", len(m.workers))] = w
@@ -285,6 +298,9 @@ func (m *crewModel) End(rt *rapid.T) {
 	_, err := m.tr.RetireWorker(rt.Context(), trackertest.Scope, w.id, reason, "")
 	m.must(rt, err)
 	m.ended(w, reason == tracker.WorkerForced)
+	if reason == tracker.WorkerForced && !w.held {
+		w.held, m.holds[w.lineage()] = true, w
+	}
 }
 
 func (m *crewModel) ended(w *modelWorker, loss bool) {
@@ -388,7 +404,8 @@ func (m *crewModel) Check(rt *rapid.T) {
 		if i < 0 {
 			rt.Fatalf("%s is not listed", w.id)
 		}
-		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) || (got.Cordon != nil) != w.cordoned {
+		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) || (got.Cordon != nil) != w.cordoned ||
+			(got.Hold != nil) != w.held {
 			rt.Fatalf("%s is %s and holds %d, cordoned: %v; the model says %s, %d, %v", w.id, got.Status, got.Held, got.Cordon, w.status,
 				len(m.held(w)), w.cordoned)
 		}

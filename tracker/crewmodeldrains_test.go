@@ -30,7 +30,15 @@ func (m *crewModel) Drain(rt *rapid.T) {
 func (m *crewModel) Resume(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	_, err := m.tr.ResumeWorker(rt.Context(), trackertest.Scope, w.id, "")
-	if w.status == tracker.Offline {
+	switch {
+	case w.held:
+		m.must(rt, err)
+		w.held = false
+		if m.holds[w.lineage()] == w {
+			delete(m.holds, w.lineage())
+		}
+		return
+	case w.status == tracker.Offline:
 		m.code(rt, "resume", err, tracker.WorkerOffline)
 		return
 	}
@@ -70,6 +78,20 @@ func (m *crewModel) DrainMachine(rt *rapid.T) {
 	}
 }
 
+func (m *crewModel) OfflineMachine(rt *rapid.T) {
+	id, there := m.machine(rt)
+	_, err := m.tr.OfflineMachine(rt.Context(), trackertest.Scope, id, "")
+	if len(there) == 0 {
+		m.code(rt, "offline of a machine", err, tracker.MachineNotFound)
+		return
+	}
+	m.must(rt, err)
+	m.heldMachines[id] = true
+	for _, w := range there {
+		m.ended(w, true)
+	}
+}
+
 func (m *crewModel) ResumeMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
 	_, err := m.tr.ResumeMachine(rt.Context(), trackertest.Scope, id, "")
@@ -78,7 +100,7 @@ func (m *crewModel) ResumeMachine(rt *rapid.T) {
 		return
 	}
 	m.must(rt, err)
-	m.drained[id] = false
+	m.drained[id], m.heldMachines[id] = false, false
 	for _, w := range there {
 		if w.status == tracker.Draining && w.drain != drainsItself {
 			w.status, w.told = tracker.Online, false

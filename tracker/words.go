@@ -117,6 +117,7 @@ type (
 	HookSettings   = webhooks.Settings
 	WorkerBeat     = workers.WorkerBeat
 	WorkerCordon   = model.Cordon
+	OfflineHold    = model.Hold
 	WorkerFilter   = workers.WorkerFilter
 	WorkerHeard    = holdings.WorkerHeard
 	WorkerPage     = workers.WorkerPage
@@ -237,6 +238,7 @@ const (
 	WorkerLost               = model.WorkerLost
 	WorkerNotFound           = workers.WorkerNotFound
 	WorkerOffline            = workers.WorkerOffline
+	WorkerHeld               = workers.WorkerHeld
 	WorkerReported           = model.WorkerReported
 	WorkerStale              = model.WorkerStale
 	WorkerSuperseded         = model.WorkerSuperseded

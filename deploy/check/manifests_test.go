@@ -146,6 +146,10 @@ func TestWorkersExample(t *testing.T) {
 	for _, e := range w.pods.Spec.Containers[0].Env {
 		env[e.Name] = e
 	}
+	worker := w.pods.Spec.Containers[0]
+	if probe := worker.LivenessProbe; probe == nil || probe.HTTPGet == nil || !hasPort(w, probe.HTTPGet.Port) {
+		t.Errorf("the worker's liveness probe is %+v; it is to ask the SDK's probe at a port that the container has", worker.LivenessProbe)
+	}
 	if env["LUBDUB_URL"].Value != server || !strings.HasPrefix(trigger.Metadata["url"], server+"/v1/queues/") {
 		t.Errorf("workers call %q, KEDA asks %q, and the server is %s", env["LUBDUB_URL"].Value, trigger.Metadata["url"], server)
 	}

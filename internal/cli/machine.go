@@ -12,12 +12,13 @@ import (
 )
 
 type machineCmd struct {
-	Ls     machineLs     `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
-	Get    machineGet    `cmd:"" help:"Show machines."`
-	Why    machineWhy    `cmd:"" aliases:"describe" help:"Tell all that is known of a machine, in sentences."`
-	Drain  machineDrain  `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
-	Resume machineResume `cmd:"" help:"Take a machine's drain back."`
-	Tail   machineTail   `cmd:"" aliases:"watch" help:"Follow a machine's events."`
+	Ls      machineLs      `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
+	Get     machineGet     `cmd:"" help:"Show machines."`
+	Why     machineWhy     `cmd:"" aliases:"describe" help:"Tell all that is known of a machine, in sentences."`
+	Drain   machineDrain   `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
+	Offline machineOffline `cmd:"" help:"End all workers of a machine now, and refuse those that come until it is resumed."`
+	Resume  machineResume  `cmd:"" help:"Take a machine's drain or hold back."`
+	Tail    machineTail    `cmd:"" aliases:"watch" help:"Follow a machine's events."`
 }
 
 var machines = &kind[v1.Machine]{
@@ -40,13 +41,25 @@ var machines = &kind[v1.Machine]{
 			}
 			return output.Cell{Text: output.Age(m.Drain.Since.Time, s.now()).Text + " ago", Mood: output.Doubtful}
 		}},
+		{name: "HELD", passing: true, cell: func(m *v1.Machine, s *session) output.Cell { return heldCell(m.Hold, s) }},
 		{name: "REASON", wide: true, cell: func(m *v1.Machine, _ *session) output.Cell {
-			if m.Drain == nil {
-				return output.Cell{}
+			switch {
+			case m.Hold != nil:
+				return output.Optional(m.Hold.Reason)
+			case m.Drain != nil:
+				return output.Optional(m.Drain.Reason)
 			}
-			return output.Optional(m.Drain.Reason)
+			return output.Cell{}
 		}},
 	}}
+
+// heldCell says since when a worker or machine has been held offline.
+func heldCell(h *v1.Hold, s *session) output.Cell {
+	if h == nil {
+		return output.Cell{}
+	}
+	return output.Cell{Text: output.Age(h.Since.Time, s.now()).Text + " ago", Mood: output.Bad}
+}
 
 type machineLs struct {
 	All     bool   `short:"a" help:"Those that are OFFLINE too."`
@@ -99,9 +112,41 @@ func (c *machineResume) Run(env *Env) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		s.note("%s: %d of %s resumed.", id, done.Resumed, output.Count(done.Matched, "draining worker"))
+		s.note("%s: %d of %s resumed; workers may register.", id, done.Resumed, output.Count(done.Matched, "draining worker"))
 		return get[v1.Machine](ctx, s, machines.at(id), nil)
 	})
+}
+
+type machineOffline struct {
+	Machine   string `arg:"" predictor:"machine" name:"id" help:"Machine."`
+	Explained `embed:""`
+	Acting    `embed:""`
+	Common    `embed:""`
+}
+
+func (c *machineOffline) Run(env *Env) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	m, err := machines.one(env.Context, s, c.Machine)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("end %s of machine %s, lose what they hold, and refuse those that come until `lubdub machine resume %s`",
+		output.Count(m.T.Workers.Online+m.T.Workers.Draining, "worker"), c.Machine, c.Machine)
+	if c.DryRun {
+		return s.counted(m.raw, "This would %s.", what)
+	}
+	if err := s.agreed(c.Acting, what); err != nil {
+		return err
+	}
+	raw, done, err := post[v1.ActOnWorkersResponse](env.Context, s, machines.at(c.Machine)+"/offline", v1.ReasonRequest{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.counted(raw, "%s of machine %s are offline; the machine is held offline until `lubdub machine resume %s`.",
+		output.Count(done.Done, "worker"), c.Machine, c.Machine)
 }
 
 type machineTail struct {

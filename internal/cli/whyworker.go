@@ -59,6 +59,10 @@ func (a *account) workerStanding(s *session, w *v1.Worker) {
 		}
 		a.say("It drains %s%s: it takes nothing new, and ends when it holds nothing.", until, because(w.StatusReason, nil))
 	}
+	if w.Hold != nil {
+		a.say("It is held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", s.at(w.Hold.Since),
+			because(w.Hold.Reason, nil), w.WorkerID)
+	}
 	if w.Cordon != nil {
 		a.say("It is cordoned since %s%s.", s.at(w.Cordon.Since), because(w.Cordon.Reason, nil))
 	}

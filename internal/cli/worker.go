@@ -18,10 +18,10 @@ type workerCmd struct {
 	Get      workerGet      `cmd:"" help:"Show workers."`
 	Why      workerWhy      `cmd:"" aliases:"describe" help:"Tell all that is known of a worker, in sentences."`
 	Drain    workerDrain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
-	Resume   workerResume   `cmd:"" help:"Take a drain back."`
+	Resume   workerResume   `cmd:"" help:"Take a drain or a hold back."`
 	Cordon   workerCordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`
 	Uncordon workerUncordon `cmd:"" help:"Take a cordon back."`
-	Offline  workerOffline  `cmd:"" help:"End workers now; others get their tasks."`
+	Offline  workerOffline  `cmd:"" help:"End workers now and refuse their registrations until they are resumed; others get their tasks."`
 	Tail     workerTail     `cmd:"" aliases:"watch" help:"Follow a worker's events."`
 }
 

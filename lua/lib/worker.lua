@@ -14,10 +14,12 @@
 --   many attempts it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its
 --   identity was last taken over, newest first, comma-separated; st when that was told; br when the mass expiry brake
 --   spared it, shard time; si how long it had been silent when it ended, ms; lg how long its end had been due, ms; co
---   since when it is cordoned; cw reason that was given for that, as JSON string.
+--   since when it is cordoned; cw reason that was given for that, as JSON string; ho since when it is held offline; hr
+--   reason that was given for that, as JSON string.
 -- Fields of a machine:
 --   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
---   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed.
+--   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed; ho since
+--   when it is held offline; hr reason that was given for that.
 --#include lib/primary.lua
 --#include lib/event.lua
 --#include lib/wake.lua
@@ -30,7 +32,7 @@ local MAX_PERIODS = 500 -- online periods kept for a machine
 local MAX_LIVES = 100   -- registrations kept for a lineage
 local MAX_STALES = 1000 -- times kept that a lineage or a machine went stale within a day
 local MAX_FLAPPING = 10000 -- lineages and machines kept that flap
-local EMPTY_MS = 2592000000 -- a drained machine without workers is remembered for 30 days
+local EMPTY_MS = 2592000000 -- a drained or held machine without workers, and a held worker, are remembered for 30 days
 local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen for so long before it ends
 
 -- Opens the worker whose keys begin at KEYS[first]; f is nil when there is no record.
@@ -167,6 +169,31 @@ local function note_life(w, ended, v)
   redis.call('RPUSH', w.lives, string.format('%.0f:%.0f:%s', tonumber(w.f.c or now), math.min(now, ended or now), lost))
   redis.call('LTRIM', w.lives, -MAX_LIVES, -1)
   redis.call('PEXPIRE', w.lives, string.format('%.0f', DAY_MS + v.retention))
+end
+
+-- Reports whether the worker's machine is drained or held offline: then it is remembered without workers, too.
+local function is_closed(w)
+  local m = redis.call('HMGET', w.machine, 'ds', 'ho')
+  return m[1] or m[2]
+end
+
+-- Holds an OFFLINE worker: registrations of its lineage are refused until it is resumed. The hold and the record that it is
+-- resumed by end together. `hold`: key of the lineage's hold; `reason`: that was given, or ''; `json`: the same, null for none.
+local function hold_offline(w, hold, reason, json)
+  redis.call('HSET', w.key, 'ho', now)
+  if reason ~= '' then redis.call('HSET', w.key, 'hr', json) end
+  redis.call('SET', hold, w.id .. '/' .. reason, 'PX', EMPTY_MS)
+  redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'x:' .. w.name)
+  emit(w, 'worker.held_offline', '{"reason":' .. json .. '}')
+end
+
+-- Returns the worker by whose hold its lineage is held offline and the reason of that, '' and the reason where the machine is
+-- held, nil where neither is.
+local function held_by(w, hold)
+  local held = redis.call('GET', hold)
+  if held then return string.match(held, '^([^/]*)/(.*)$') end
+  local m = redis.call('HMGET', w.machine, 'ho', 'hr')
+  if m[1] then return '', m[2] or '' end
 end
 
 -- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever

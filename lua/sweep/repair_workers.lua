@@ -52,7 +52,7 @@ local function check_machine(w)
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
   local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
   local entry = 'm:' .. w.scope .. '/' .. w.f.m
-  if redis.call('ZCARD', w.members) == 0 and redis.call('HGET', w.machine, 'ds') then
+  if redis.call('ZCARD', w.members) == 0 and is_closed(w) then
     ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + EMPTY_MS), entry)
     ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
     list_machine(w, redis.call('HGET', w.machine, 's'))
@@ -106,7 +106,7 @@ local function check(w)
   end
   remove(w, 'stray_look', WORKERBEATS, w.name)
   if f.ll and f.e then relist(lost_entry(w)) end
-  ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + retention), 'x:' .. w.name)
+  ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + (f.ho and EMPTY_MS or retention)), 'x:' .. w.name)
   local entered, left = redis.call('ZSCORE', RECOVERIES, w.name), redis.call('SCARD', w.recovery)
   if entered and left == 0 then -- nobody would find anything to do, nor ever tick the last shard off
     for shard = 0, shards - 1 do redis.call('SADD', w.recovery, shard) end

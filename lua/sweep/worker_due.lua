@@ -1,8 +1,8 @@
--- Purpose: takes what is due for workers in wall time: drains to look after (g), records to remove (x), and drained
---   machines that have had no worker for 30 days (m; the machine stands in the worker's place).
+-- Purpose: takes what is due for workers in wall time: drains to look after (g), records to remove (x), and drained or
+--   held machines that have had no worker for 30 days (m; the machine stands in the worker's place).
 -- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second,
 --   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
---   machine, unless that is drained.
+--   machine, unless that is drained or held.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the ten of worker_register.lua
 -- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is checked again, then for each worker scope, id, entry, when
 --   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
@@ -38,7 +38,7 @@ for n = 1, (#ARGV - 3) / 5 do
         redis.call('DEL', w.key, w.reserved)
         if redis.call('ZCARD', w.members) == 0 then
           redis.call('DEL', w.periods, w.machine_stales)
-          if id ~= f.m and redis.call('HGET', w.machine, 'ds') then -- a host that comes back must still find it drained
+          if id ~= f.m and is_closed(w) then -- a host that comes back must still find it so
             redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'm:' .. scope .. '/' .. f.m)
           else
             redis.call('DEL', w.machine)

@@ -17,7 +17,7 @@ for i, status in ipairs({'N', 'D', 'F'}) do
     names = redis.call('ZRANGE', KEYS[2], last - math.min(counts[i], tonumber(ARGV[1])) + 1, last)
   end
 end
-local f = redis.call('HMGET', KEYS[1], 's', 'c', 'on', 'ds', 'dd', 'dr')
+local f = redis.call('HMGET', KEYS[1], 's', 'c', 'on', 'ds', 'dd', 'dr', 'ho', 'hr')
 return {now, f[1] or '', f[2] or '', f[3] or '', redis.call('LRANGE', KEYS[3], 0, -1),
   redis.call('ZCOUNT', KEYS[4], now - 86400000, '+inf'), counts, names,
-  f[4] or '', f[5] or '', f[6] or ''}
+  f[4] or '', f[5] or '', f[6] or '', f[7] or '', f[8] or ''}

@@ -1,8 +1,10 @@
 -- Purpose: adopts a worker whose record the store has lost, from what its token says: a verified token proves that it
 --   was registered.
 -- Guarantees: a worker that has a record is left alone; adoption counts as a beat; when its identity has been
---   registered anew meanwhile, the worker is superseded in the same step, and its recovery entered.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
+--   registered anew meanwhile, the worker is superseded in the same step, and its recovery entered; so it is OFFLINE where
+--   its lineage or machine is held so.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them,
+--   18 lubdub:{shard}:hold:<scope>/<lineage>
 -- ARGV: 1 scope, 2 id, 3 shards, 4 retention ms, then the record's fields as name and value, c among them
 -- Reply: {OK, wall ms}
 -- Cost: O(log n + shards), at most six events
@@ -22,6 +24,10 @@ redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
 emit(w, 'system.adopted')
 enter(w)
 follow(w)
+if held_by(w, KEYS[18]) then
+  retire(w, {reason = 'FORCED_OFFLINE', loss = true, shards = tonumber(ARGV[3]), retention = tonumber(ARGV[4])})
+  return {OK, now}
+end
 local holder = f.id and redis.call('GET', w.identity)
 if holder and holder ~= w.id then
   retire(w, {reason = 'SUPERSEDED', loss = true, shards = tonumber(ARGV[3]), retention = tonumber(ARGV[4]),

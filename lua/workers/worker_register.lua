@@ -3,20 +3,22 @@
 --   recovery entered in the same step; the machine's status follows in the same step; the same registration again
 --   changes nothing, whatever has become of the worker. One that is superseded hands its cordon on. Three supersessions
 --   of one identity within ten minutes or ten intervals are told, once in that time. On a drained machine it waits,
---   DRAINING.
+--   DRAINING. One whose lineage or machine is held offline is refused.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:events, 4 …:workers, 5 …:workerbeats, 6 …:workerdue, 7 …:recoveries,
 --   8 …:worker:<scope>/<id>, 9 …:machine:<scope>/<machine>, 10 …:machineworkers:<scope>/<machine>,
 --   11 …:machineperiods:<scope>/<machine>, 12 …:stales:<scope>/<lineage>, 13 …:stales:<scope>/m:<machine>,
 --   14 …:recovery:<scope>/<id>, 15 …:identity:<scope>/<identity>, 16 …:reserved:<scope>/<id>,
---   17 …:lives:<scope>/<lineage>, then the same ten of the worker that it supersedes, or none
+--   17 …:lives:<scope>/<lineage>, 18 …:hold:<scope>/<lineage>, then 8–17 of the worker that it supersedes, or none
 -- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, 6 until when it may take
 --   place, wall ms, or '', then the record's fields as name and value (m, i and t among them; id only when it has an
 --   identity)
--- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else ''} or
---   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late
+-- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else '', its status} or
+--   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late, or {OFFLINE, wall ms,
+--   worker by whose hold it is refused or '' for its machine's, reason of that or ''}
 -- Cost: O(log n + shards), at most eight events
 --#include lib/clock.lua
 --#include lib/codes.lua
+--#include lib/workercodes.lua
 --#include lib/worker.lua
 local CONFLICT = 3            -- supersessions of one identity that are one too many
 local CONFLICT_MS = 600000    -- within so long, or within so many intervals
@@ -45,8 +47,10 @@ local function note_conflict(w, old)
 end
 
 local w = open_worker(8, ARGV[1], ARGV[2])
-if w.f then return {OK, tonumber(w.f.c), w.f.sp or '', ''} end
+if w.f then return {OK, tonumber(w.f.c), w.f.sp or '', '', w.f.s} end
 if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then return {NOT_FOUND, now} end
+local held, reason = held_by(w, KEYS[18])
+if held then return {OFFLINE, now, held, reason} end
 local f = {}
 for i = 7, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
 local holder = f.id and redis.call('GET', w.identity) or nil
@@ -61,7 +65,7 @@ emit(w, 'worker.registered')
 enter(w)
 local superseded, conflict = '', ''
 if ARGV[3] ~= '' then
-  local old = open_worker(8 + KEYS_PER_WORKER, ARGV[1], ARGV[3])
+  local old = open_worker(9 + KEYS_PER_WORKER, ARGV[1], ARGV[3])
   if old.f and old.f.s ~= 'F' then
     superseded = old.id
     redis.call('HSET', w.key, 'sp', superseded)
@@ -75,4 +79,4 @@ if ARGV[3] ~= '' then
   end
 end
 follow(w)
-return {OK, now, superseded, conflict}
+return {OK, now, superseded, conflict, w.f.s}

@@ -1,16 +1,17 @@
--- Purpose: drains a worker, takes a drain back, or ends the worker at once.
--- Guarantees: repeating it changes nothing; an OFFLINE worker stays as it is; a drain that was asked for by itself
---   outlasts its machine's; the machine's status follows, and the recovery of an ended worker is entered, in the same
---   step.
--- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
+-- Purpose: drains a worker, takes a drain or a hold back, or ends the worker at once and may hold it offline.
+-- Guarantees: repeating it changes nothing; an OFFLINE worker stays so, and is held unless another has its identity; a drain
+--   that was asked for by itself outlasts its machine's; the machine's status follows, and the recovery of an ended
+--   worker is entered, in the same step.
+-- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them,
+--   18 lubdub:{shard}:hold:<scope>/<lineage>
 -- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
 --   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
 --   was given, or '', 11 the same as JSON, null for none, 12 1 when this is part of its machine's drain, or of the
 --   machine's being resumed, which resumes only those that it drained, 13 for how many ms one that is retired must have
---   been silent, in shard time, or ''
+--   been silent, in shard time, or '', 14 1 when one that is retired is held offline
 -- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms} or {REFUSED, wall ms}: it
 --   has been heard meanwhile
--- Cost: O(log n + shards), at most two events
+-- Cost: O(log n + shards), at most three events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
@@ -18,12 +19,25 @@
 local w = open_worker(8, ARGV[1], ARGV[2])
 local f, action = w.f, ARGV[3]
 if not f then return {NOT_FOUND, now} end
-if f.s == 'F' then return {OFFLINE, now, f.r or ''} end
+if f.s == 'F' then
+  local holder = f.id and redis.call('GET', w.identity)
+  if action == 'retire' and ARGV[14] == '1' and not f.ho and (not holder or holder == w.id) then
+    hold_offline(w, KEYS[18], ARGV[10], ARGV[11])
+  elseif action == 'resume' and f.ho then
+    redis.call('HDEL', w.key, 'ho', 'hr')
+    if string.match(redis.call('GET', KEYS[18]) or '', '^[^/]*') == w.id then redis.call('DEL', KEYS[18]) end
+    redis.call('ZADD', WORKERDUE, string.format('%.0f', now + ARGV[8]), 'x:' .. w.name)
+    emit(w, 'worker.resumed', '{"reason":' .. ARGV[11] .. ',"heldOffline":true}')
+    return {OK, now}
+  end
+  return {OFFLINE, now, f.r or ''}
+end
 if action == 'retire' then
   if ARGV[13] ~= '' and f.bl and shard_time(CLOCK) - f.bl < tonumber(ARGV[13]) then return {REFUSED, now} end
   if ARGV[10] ~= '' then redis.call('HSET', w.key, 'gr', ARGV[10]) end
   retire(w, {reason = ARGV[4], loss = ARGV[9] == '1', shards = tonumber(ARGV[7]), retention = tonumber(ARGV[8]),
     data = ',"givenReason":' .. ARGV[11]})
+  if ARGV[14] == '1' then hold_offline(w, KEYS[18], ARGV[10], ARGV[11]) end
   return {OK, now}
 end
 local with_machine = ARGV[12] == '1'

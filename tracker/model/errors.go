@@ -33,7 +33,8 @@ type Error struct {
 	State              State
 	Reason             Reason
 	RetryAfter         time.Duration
-	TooMany            bool // with Overloaded: the caller's tenant has as much as it may, not this replica
+	Worker, Machine    string // by whose hold a registration is refused: one of them
+	TooMany            bool   // with Overloaded: the caller's tenant has as much as it may, not this replica
 
 	Cause error
 }

@@ -11,9 +11,10 @@ var EventTypes = []string{
 	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
 	"task.succeeded", "task.failed", "task.cancelled",
 	"worker.registered", "worker.late", "worker.cordoned", "worker.uncordoned", "worker.draining", "worker.resumed", "worker.offline",
-	"worker.tasks_recovered", "worker.recovered", // the same under its old name, for one release
+	"worker.held_offline", "worker.tasks_recovered", "worker.recovered", // the same under its old name, for one release
 	"worker.flapping", "worker.identity_conflict",
-	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.resumed", "machine.flapping",
+	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.held_offline", "machine.resumed",
+	"machine.flapping",
 	"queue.paused", "queue.resumed",
 	"schedule.created", "schedule.changed", "schedule.paused", "schedule.resumed", "schedule.deleted", "schedule.fired", "schedule.skipped",
 	"system.shard_started", "system.outage_credited", "system.mass_expiry_held", "system.released", "system.swept",

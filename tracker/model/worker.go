@@ -239,6 +239,7 @@ type Worker struct {
 	Recovery        Recovery      // of what it held when it ended
 	DrainDeadline   time.Time     // zero: none
 	Cordon          *Cordon       // nil: it is not cordoned
+	Hold            *Hold         // nil: it is not held offline
 
 	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
 	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
@@ -260,6 +261,12 @@ type Recovery struct {
 	Attempts  int // taken from it
 	Failed    int // of these, tasks that failed for good
 	Exhausted int // of those, tasks that had retries and have used them up
+}
+
+// Hold keeps an OFFLINE worker, or the workers of a machine, from registering again.
+type Hold struct {
+	Since  time.Time
+	Reason string // "": none was given
 }
 
 // Cordon keeps a worker from taking anything new.

@@ -239,6 +239,11 @@ func (k *ShardKeys) Identity(scope model.Scope, hash string) string {
 	return k.prefix + "identity:" + scope.String() + "/" + hash
 }
 
+// Hold is there while workers of a lineage may not register, in the shard of the worker that an operator took offline.
+func (k *ShardKeys) Hold(scope model.Scope, lineage string) string {
+	return k.prefix + "hold:" + scope.String() + "/" + lineage
+}
+
 func (k *ShardKeys) Registration(scope model.Scope, key string) string {
 	return k.prefix + "registration:" + scope.String() + "/" + key
 }

@@ -167,5 +167,6 @@ func crewLife(c *trackertest.Crew, n int) {
 		_, _ = c.DrainWorker(c.Ctx, trackertest.Scope, r.WorkerID, tracker.Drain{BySelf: true})
 	case 1:
 		_, _ = c.RetireWorker(c.Ctx, trackertest.Scope, r.WorkerID, tracker.WorkerForced, "")
+		_, _ = c.ResumeWorker(c.Ctx, trackertest.Scope, r.WorkerID, "")
 	}
 }

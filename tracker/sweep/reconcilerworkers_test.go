@@ -12,7 +12,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 	t.Parallel()
 	const ghost = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
 	end := func(c *trackertest.Crew) string {
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerForced, ""); err != nil {
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()

@@ -46,8 +46,9 @@ const moreInInventory = 1000
 
 // Codes of refusals about workers.
 const (
-	WorkerOffline  model.Code = "worker_offline"  // it is gone for good; Message says why
-	WorkerDraining model.Code = "worker_draining" // it gets no new tasks
+	WorkerOffline  model.Code = "worker_offline"      // it is gone for good; Message says why
+	WorkerDraining model.Code = "worker_draining"     // it gets no new tasks
+	WorkerHeld     model.Code = "worker_held_offline" // its registration is refused until an operator lifts the hold
 )
 
 // BeatWorker lands a worker's beat.
@@ -128,7 +129,8 @@ func offlineMessage(r model.WorkerReason) string {
 	case model.WorkerDrained, model.WorkerDrainDeadline:
 		return "the worker was drained and is OFFLINE; stop it, and register again only when it should work again"
 	case model.WorkerForced:
-		return "an operator has taken the worker OFFLINE; stop it, and register again only when it should work again"
+		return "an operator has taken the worker OFFLINE and holds it so; stop it: its registrations are refused until an operator " +
+			"resumes it (`lubdub worker resume`), or its machine where that was taken offline (`lubdub machine resume`)"
 	}
 	return "the worker is OFFLINE; register again, with a registrationId of its own"
 }

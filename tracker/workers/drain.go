@@ -53,7 +53,8 @@ func (d *Drain) args() statusArgs {
 // CheckReason refuses a reason that is too long or cannot be shown in a line.
 func CheckReason(reason string) error { return model.CheckText("reason", reason, model.MaxReasonBytes) }
 
-// ResumeWorker takes a drain back. The reason goes into the event; it may be empty.
+// ResumeWorker takes a drain back or, of an OFFLINE worker, the hold that refuses its next registration. The reason
+// goes into the event; it may be empty.
 func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	const op = "resume"
 	ctx = s.store.Within(ctx, 0)
@@ -64,8 +65,9 @@ func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given
 	return s.change(ctx, op, r, s.statusCall(r, statusArgs{action: resume, given: given}))
 }
 
-// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. The reason
-// given is shown with the worker; it may be empty.
+// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
+// its lineage is refused registration until ResumeWorker, also where it was OFFLINE before and no other has its identity. The
+// reason given is shown with the worker; it may be empty.
 func (s *Service) RetireWorker(
 	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
 ) (*model.Worker, error) {
@@ -75,7 +77,8 @@ func (s *Service) RetireWorker(
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.store.Do(ctx, op, s.statusCall(r, statusArgs{action: retire, end: end, loss: end == model.WorkerForced, given: given}))
+	forced := end == model.WorkerForced
+	reply, err := s.store.Do(ctx, op, s.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced, given: given}))
 	if err != nil {
 		return nil, err
 	}

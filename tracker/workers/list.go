@@ -30,6 +30,8 @@ type WorkerFilter struct {
 	Descending bool   // the other way round
 	PageSize   int    // 1 to 100
 	After      string // Next of the page before; empty: from the start
+
+	withMachine bool // they are taken offline with their machine, whose hold covers them
 }
 
 // WorkerSort is what the order of a list of workers goes by.

@@ -24,6 +24,7 @@ type Machine struct {
 	StaleCount      int       // times in the last 24 h that it went OFFLINE because its last worker had gone stale
 	Flapping        bool
 	Drain           *MachineDrain // nil: it is not drained
+	Hold            *model.Hold   // nil: it is not held offline
 }
 
 // MachineDrain is the drain of a machine, which lasts until the machine is resumed.
@@ -143,6 +144,9 @@ func (s *Service) newMachine(scope model.Scope, id string, re *machineReply) *Ma
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained
 	}
+	if !re.held.Since.IsZero() {
+		m.Hold = &re.held
+	}
 	for i, status := range model.WorkerStatuses {
 		m.Workers[status] = re.workers[i]
 	}
@@ -187,14 +191,24 @@ func (s *Service) DrainMachine(ctx context.Context, scope model.Scope, id string
 	return drained, err
 }
 
+// OfflineMachine ends every worker of a machine at once, as RetireWorker does, and refuses those that register on it until it is
+// resumed. What a failure cuts off is done by the same call again.
+func (s *Service) OfflineMachine(ctx context.Context, scope model.Scope, id, given string) (*Acted, error) {
+	ctx = s.store.Within(ctx, 0)
+	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: given}); err != nil {
+		return nil, err
+	}
+	return s.ActOnWorkers(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
+}
+
 // Resumed counts what resuming a machine did.
 type Resumed struct {
 	Matched int      // workers of it that were DRAINING
 	Workers []string // those of them that are ONLINE now
 }
 
-// ResumeMachine takes the drain of a machine back, and that of the workers which drain with it. Those that were drained
-// individually continue to drain. What a failure cuts off is done by the same call again.
+// ResumeMachine takes the drain and the hold of a machine back, and the drain of the workers which drain with it. Those that were
+// drained or taken offline individually stay so. What a failure cuts off is done by the same call again.
 func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "resume"

@@ -234,7 +234,7 @@ func TestReconcilerRepairsMachineDrains(t *testing.T) {
 
 		drainMachine(c, "m1", tracker.Drain{})
 		for _, id := range []string{first, waits} {
-			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, ""); err != nil {
 				c.Fatal(err)
 			}
 		}

@@ -17,7 +17,7 @@ const (
 	Cordon   Act = "cordon"
 	Uncordon Act = "uncordon"
 	Resume   Act = "resume"
-	Retire   Act = "offline" // by an operator: what they hold is lost
+	Retire   Act = "offline" // by an operator, and held so: what they hold is lost
 )
 
 // Acted counts what an act on many workers did.
@@ -57,13 +57,19 @@ func (f *WorkerFilter) ValidateSelector() error {
 	return model.CheckLabels("selector.labels", f.Labels)
 }
 
-// named reads the workers that a selector names and that are not OFFLINE.
+// named reads the workers that a selector names and that are not OFFLINE; those that are to be resumed may be held so.
 func (s *Service) named(ctx context.Context, op string, f *WorkerFilter) ([]*model.Worker, error) {
-	refs, err := s.WorkerIDs(ctx, op, f.Scope, []model.WorkerStatus{model.Online, model.Draining})
+	statuses := []model.WorkerStatus{model.Online, model.Draining}
+	if op == string(Resume) {
+		statuses = append(statuses, model.Offline)
+	}
+	refs, err := s.WorkerIDs(ctx, op, f.Scope, statuses)
 	if err != nil {
 		return nil, err
 	}
-	return s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.Status != model.Offline && f.matches(w) })
+	return s.sift(ctx, op, refs, func(w *model.Worker) bool {
+		return (w.Status != model.Offline || op == string(Resume) && w.Hold != nil) && f.matches(w)
+	})
 }
 
 // ActOnWorkers does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
@@ -154,7 +160,8 @@ func (s *Service) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, given s
 	case Resume:
 		return s.statusCall(r, statusArgs{action: resume, given: given})
 	}
-	return s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor})
+	return s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor,
+		hold: !f.withMachine || r.Machine == r.ID}) // nobody registers on a machine that is named after its worker
 }
 
 // recoveredNow is how many workers are recovered by the call that ended them; sweepers recover the others.

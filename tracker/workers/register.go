@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -23,7 +24,8 @@ type Registered struct {
 	Timeout   time.Duration
 	Record    []string // what the worker's token is to carry, for AdoptWorker
 
-	Superseded string // the worker whose place it took; empty: none
+	Superseded  string // the worker whose place it took; empty: none
+	ShouldDrain bool   // its machine is drained: it waits until the machine is resumed
 }
 
 // registration is what the server chooses for a worker.
@@ -43,7 +45,7 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 	if s.pace.ceiling > 0 {
 		s.countWorkers() // registrations are rare, and often come all at once
 	}
-	g := &registration{id: s.store.NewWorkerID(n.Scope, n.MachineID), interval: s.pace.interval()}
+	g := &registration{id: s.store.NewWorkerID(n.Scope, cmp.Or(n.MachineID, n.Lineage(""))), interval: s.pace.interval()}
 	g.told, g.timeout = s.pace.jitter(g.interval), g.interval*time.Duration(s.opts.TimeoutMultiplier)
 	admitted, refusal := s.admitWorker(ctx, &n, g.id)
 	defer admitted.Settle(1)
@@ -70,12 +72,16 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 		done := readRegister(reply)
 		switch done.code {
 		case schema.CodeOK:
+			s.log.Info("worker registered", n.Scope.LogAttr(), "workerId", r.ID, "queue", n.Queue, "machineId", r.Machine, "name", n.Name,
+				"by", model.ActorOf(ctx))
 			s.afterSupersession(ctx, &n, r, done)
 			return &Registered{
 				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.told, Timeout: g.timeout,
 				Record:     carried(append(record, schema.WorkerRegistered, strconv.FormatInt(done.at.UnixMilli(), 10))),
-				Superseded: done.superseded,
+				Superseded: done.superseded, ShouldDrain: done.status == model.Draining,
 			}, nil
+		case schema.CodeOffline:
+			return nil, heldOffline(r.Machine, done)
 		case schema.CodeNotFound:
 			return nil, &model.Error{Code: model.Overloaded, Op: opRegister, RetryAfter: time.Second,
 				Message: "this registration was under way for longer than its key is kept; send it again"}
@@ -84,6 +90,19 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 	}
 	return nil, &model.Error{Code: model.Overloaded, Op: opRegister, RetryAfter: time.Second,
 		Message: "many workers register with this queue, machine, name, hostname and pid at once; " + ownIdentity}
+}
+
+// heldOffline refuses a registration that an operator's hold forbids.
+func heldOffline(machine string, done registerReply) error {
+	e := &model.Error{Code: WorkerHeld, Op: opRegister, Reason: model.Reason(done.reason), Worker: done.holder}
+	e.Message = "an operator has taken the worker " + e.Worker + " offline and holds it so; stop: no worker with its queue, machine and " +
+		"name (without a name: hostname and pid) is registered until `lubdub worker resume " + e.Worker + "`"
+	if e.Worker == "" {
+		e.Machine = machine
+		e.Message = "an operator has taken the machine " + machine + " offline and holds it so; stop: no worker of it is registered until " +
+			"`lubdub machine resume " + machine + "`"
+	}
+	return e
 }
 
 // refOfNew names the keys of a worker that registers.

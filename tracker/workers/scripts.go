@@ -65,6 +65,11 @@ func (s *Service) WorkerKeys(r *schema.WorkerRef) []string {
 	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+10), k.OfWorkers...), r)
 }
 
+// keysWithHold returns WorkerKeys and the key of the hold of its lineage.
+func (s *Service) keysWithHold(r *schema.WorkerRef) []string {
+	return append(s.WorkerKeys(r), s.store.Keys[r.Shard].Hold(r.Scope, r.Lineage))
+}
+
 // recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.
 func (s *Service) recordKeys(refs []*schema.WorkerRef, first ...string) []string {
 	keys := append(make([]string, 0, len(first)+len(refs)), first...)

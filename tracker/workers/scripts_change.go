@@ -72,14 +72,15 @@ type statusArgs struct {
 	given       string             // reason that somebody gave
 	withMachine bool               // it is part of its machine's drain, or of the machine's being resumed
 	silentFor   time.Duration      // one that is retired must have been, else it is left alone; 0: whatever it was
+	hold        bool               // one that is retired is held offline
 }
 
-// statusCall drains a worker, takes a drain back, or ends the worker at once (worker_status.lua).
+// statusCall drains a worker, takes a drain or a hold back, or ends the worker at once (worker_status.lua).
 func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.status, s.WorkerKeys(r),
+	return store.NewCall(r.Shard, s.scripts.status, s.keysWithHold(r),
 		r.Scope.String(), r.ID, string(a.action), string(a.end), millisOrEmpty(a.deadline), schema.Flag(a.bySelf),
 		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.given, jsonOrNull(a.given),
-		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor))
+		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor), schema.Flag(a.hold))
 }
 
 // cordonCall cordons a worker, or takes that back (worker_cordon.lua), for the reason that somebody gave.
@@ -97,7 +98,7 @@ func readStatus(re store.Reply) statusReply {
 	return statusReply{code: re.Int(0), reason: model.WorkerReason(re.Str(2))}
 }
 
-// machineDrainCall drains a machine or takes that back, without its workers (machine_drain.lua).
+// machineDrainCall drains a machine, holds it offline, or takes both back, without its workers (machine_drain.lua).
 func (s *Service) machineDrainCall(scope model.Scope, id string, a action, d Drain) *store.Call {
 	shard := s.store.MachineShard(scope, id)
 	k := s.store.Keys[shard]

@@ -225,6 +225,7 @@ type machineReply struct {
 	workers     []int              // in the order of model.WorkerStatuses
 	latest      []string           // names, status letter and id, of those that registered last among the first status that it has
 	drained     MachineDrain       // Since zero: it is not
+	held        model.Hold         // the same
 }
 
 func readMachine(re store.Reply) machineReply {
@@ -232,5 +233,6 @@ func readMachine(re store.Reply) machineReply {
 		now: re.Time(0), status: model.StatusOf(re.Str(1)), first: schema.ParseMillis(re.Str(2)), onlineSince: schema.ParseMillis(re.Str(3)),
 		periods: re.List(4).Strings(), stales: int(re.Int(5)), workers: ints(re.List(6)), latest: re.List(7).Strings(),
 		drained: MachineDrain{Since: schema.ParseMillis(re.Str(8)), Deadline: schema.ParseMillis(re.Str(9)), Reason: re.Str(10)},
+		held:    model.Hold{Since: schema.ParseMillis(re.Str(11)), Reason: re.Str(12)},
 	}
 }

@@ -35,7 +35,7 @@ func readRegistration(re store.Reply) registrationReply {
 // registerCall registers a worker (worker_register.lua) in the place of another one, nil for none. The record has the fields
 // as name and value; `until` is wall ms or "".
 func (s *Service) registerCall(r, supersedes *schema.WorkerRef, until string, record []string) *store.Call {
-	keys, old := s.WorkerKeys(r), ""
+	keys, old := s.keysWithHold(r), ""
 	if supersedes != nil {
 		keys, old = s.store.Keys[r.Shard].OfWorker(keys, supersedes), supersedes.ID
 	}
@@ -48,15 +48,20 @@ type registerReply struct {
 	at         time.Time
 	superseded string // worker whose place it took; "": none
 	conflict   bool   // that is told, since it keeps happening
-	holder     string // MISMATCH: who has the identity now
+	status     model.WorkerStatus
+	holder     string // MISMATCH: who has the identity now; OFFLINE: by whose hold it is refused, "": its machine's
+	reason     string // OFFLINE: that was given for the hold
 }
 
 func readRegister(re store.Reply) registerReply {
 	r := registerReply{code: re.Int(0), at: re.Time(1)}
 	if r.code == schema.CodeOK {
-		r.superseded, r.conflict = re.Str(2), re.Str(3) != ""
+		r.superseded, r.conflict, r.status = re.Str(2), re.Str(3) != "", model.StatusOf(re.Str(4))
 	} else {
 		r.holder = re.Str(2)
+		if r.code == schema.CodeOffline {
+			r.reason = re.Str(3)
+		}
 	}
 	return r
 }
@@ -64,7 +69,7 @@ func readRegister(re store.Reply) registerReply {
 // adoptCall takes up a worker whose record the store has lost (worker_adopt.lua).
 func (s *Service) adoptCall(r *schema.WorkerRef, record []string) *store.Call {
 	args := []any{r.Scope.String(), r.ID, s.store.Shards(), model.Millis(s.opts.OfflineRetention)}
-	return store.NewCall(r.Shard, s.scripts.adopt, s.WorkerKeys(r), append(args, pairs(record)...)...)
+	return store.NewCall(r.Shard, s.scripts.adopt, s.keysWithHold(r), append(args, pairs(record)...)...)
 }
 
 // identityCall asks who has an identity (worker_identity.lua).

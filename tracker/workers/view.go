@@ -102,6 +102,10 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		w.Cordon = &model.Cordon{Since: schema.ParseMillis(since)}
 		schema.Unmarshal(f[schema.WorkerCordonReason], &w.Cordon.Reason)
 	}
+	if since := f[schema.WorkerHeldOffline]; since != "" {
+		w.Hold = &model.Hold{Since: schema.ParseMillis(since)}
+		schema.Unmarshal(f[schema.WorkerHoldReason], &w.Hold.Reason)
+	}
 	if w.Status == model.Draining {
 		w.StatusReason = f[schema.WorkerDrainReason]
 	}

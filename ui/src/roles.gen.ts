@@ -40,6 +40,7 @@ export const rolesOf: Record<string, readonly string[]> = {
   listWorkers: ['viewer', 'operator', 'dispatcher', 'admin'],
   nextAttempt: ['operator', 'dispatcher', 'admin'],
   nextFires: ['viewer', 'operator', 'dispatcher', 'admin'],
+  offlineMachine: ['operator', 'dispatcher', 'admin'],
   offlineWorker: ['operator', 'dispatcher', 'admin'],
   offlineWorkers: ['operator', 'dispatcher', 'admin'],
   pauseQueue: ['operator', 'dispatcher', 'admin'],

@@ -182,7 +182,12 @@ func (c *Client) DrainMachine(ctx context.Context, machineID string, r v1.DrainR
 	return post[v1.DrainWorkersResponse](ctx, c, "/v1/machines/"+seg(machineID)+"/drain", r)
 }
 
-// ResumeMachine ends the drain of a machine.
+// OfflineMachine takes all workers of a machine offline at once and refuses registrations on it until ResumeMachine.
+func (c *Client) OfflineMachine(ctx context.Context, machineID string, r v1.ReasonRequest) (*v1.ActOnWorkersResponse, error) {
+	return post[v1.ActOnWorkersResponse](ctx, c, "/v1/machines/"+seg(machineID)+"/offline", r)
+}
+
+// ResumeMachine ends the drain and the hold of a machine.
 func (c *Client) ResumeMachine(ctx context.Context, machineID string, r v1.ReasonRequest) (*v1.ResumeMachineResponse, error) {
 	return post[v1.ResumeMachineResponse](ctx, c, "/v1/machines/"+seg(machineID)+"/resume", r)
 }

@@ -62,8 +62,8 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
     { workerId: id, state: 'DISPATCHED,RUNNING', pageSize: 50 }, signal));
   const w = worker.value;
   return <>
-    <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status === 'OFFLINE' ? 'It is OFFLINE; it registers again by itself.' : ''}
-      names={w.status === 'OFFLINE' ? [] : [w.status === 'DRAINING' ? 'resumeWorker' : 'drainWorker', w.cordon ? 'uncordonWorker' : 'cordonWorker', 'offlineWorker']} />}>
+    <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status !== 'OFFLINE' ? '' : w.hold ? 'It is held offline and cannot register until it is resumed.' : 'It is OFFLINE; it registers again by itself.'}
+      names={w.hold ? ['resumeWorker'] : w.status === 'OFFLINE' ? ['offlineWorker'] : [w.status === 'DRAINING' ? 'resumeWorker' : 'drainWorker', w.cordon ? 'uncordonWorker' : 'cordonWorker', 'offlineWorker']} />}>
       Worker <span class="id">{id}</span></Title>
     <Read data={worker} what="the worker">{(v) => <>
       <p class="lead"><State of={v.status} /> {v.status !== 'OFFLINE' && <Liveness of={v.liveness} />} {v.status === 'OFFLINE'
@@ -106,7 +106,7 @@ export function Machines(): JSX.Element {
     <Title name="Machines">Machines</Title>
     <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }]} />
     <div class="acts bar" role="group" aria-label="Acts"><span class="dim">Selected ({ids.size})</span>
-      {(['drainMachine', 'resumeMachine'] as const).map((a) => <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />)}</div>
+      {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />)}</div>
     <Read data={l.data} what="the machines">{(v) => <>
       <Table label="Machines" rows={v.machines} columns={machineColumns} id={(m) => m.machineId} chosen={{ ids, set }} none={l.none('machines')} />
       <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={l.filter.status ? null : v.totalCount} noun="machine" />
@@ -119,10 +119,11 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
   const workers = useData('machine-workers/' + id, (signal) => get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { machineId: id, pageSize: 50 }, signal));
   const m = machine.value;
   return <>
-    <Title name={id} side={m && <Acts names={m.drain ? ['resumeMachine'] : ['drainMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
+    <Title name={id} side={m && <Acts names={m.hold ? ['resumeMachine'] : m.drain ? ['offlineMachine', 'resumeMachine'] : ['drainMachine', 'offlineMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
     <Read data={machine} what="the machine">{(v) => <>
       <p class="lead"><State of={v.status} /> {count(v.workers.online, 'worker')} online, {v.workers.draining} draining, {v.workers.offline} offline.
         {v.drain && <> It drains since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
+        {v.hold && <> It is held offline since <Age at={v.hold.since} />{v.hold.reason ? ` (${v.hold.reason})` : ''}: no worker can register until it is resumed.</>}
         {v.flapping && ' It flaps.'}</p>
       <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Up, last 24 h', `${number(v.uptimePct24h)} %`],
         ['Went stale, last 24 h', count(v.staleCount24h, 'time')], ['Drain deadline', <Moment at={v.drain?.deadline} />]]} /></Section>

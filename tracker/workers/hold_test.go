@@ -1,0 +1,238 @@
+package workers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
+)
+
+// process is a process of a name on a machine; without a name the machine's process with that pid.
+func process(machine, name string, pid int) func(*tracker.NewWorker) {
+	return func(n *tracker.NewWorker) {
+		at(machine)(n)
+		n.Name, n.Hostname, n.PID = name, "host-1", pid
+	}
+}
+
+func register(c *trackertest.Crew, with func(*tracker.NewWorker)) (*tracker.Registered, *tracker.Error) {
+	c.Helper()
+	n := tracker.NewWorker{Scope: trackertest.Scope, MaxConcurrent: 10}
+	with(&n)
+	r, err := c.Register(c.Ctx, n)
+	if err == nil {
+		return r, nil
+	}
+	refused, _ := err.(*tracker.Error)
+	if refused == nil {
+		c.Fatal(err)
+	}
+	return nil, refused
+}
+
+func wantHeld(c *trackertest.Crew, with func(*tracker.NewWorker), worker, machine, reason string) {
+	c.Helper()
+	r, refused := register(c, with)
+	if refused == nil {
+		c.Fatalf("registered as %s, though held offline", r.WorkerID)
+	}
+	if refused.Code != tracker.WorkerHeld || refused.Worker != worker || refused.Machine != machine || string(refused.Reason) != reason {
+		c.Fatalf("refused with %+v", refused)
+	}
+}
+
+func wantAdmitted(c *trackertest.Crew, with func(*tracker.NewWorker)) string {
+	c.Helper()
+	r, refused := register(c, with)
+	if refused != nil {
+		c.Fatalf("refused with %v", refused)
+	}
+	return r.WorkerID
+}
+
+func takeOffline(c *trackertest.Crew, id, reason string) *tracker.Worker {
+	c.Helper()
+	w, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, reason)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return w
+}
+
+func resumeWorker(c *trackertest.Crew, id string) *tracker.Worker {
+	c.Helper()
+	w, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, "mended")
+	if err != nil {
+		c.Fatal(err)
+	}
+	return w
+}
+
+// Whoever comes with the identity of a worker that an operator took offline is refused until it is resumed, whatever its process id,
+// and whichever shard its id would have; others are not.
+func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		for _, p := range []struct {
+			again, other func(*tracker.NewWorker)
+			first        func(*tracker.NewWorker)
+		}{
+			{first: process("m1", "a", 1), again: process("m1", "a", 2), other: process("m1", "b", 1)},
+			{first: process("m1", "", 1), again: process("m1", "", 1), other: process("m1", "", 2)},
+			{first: process("m1", "a2", 1), again: process("m1", "a2", 1), other: process("m2", "a2", 1)},
+			{
+				first: func(n *tracker.NewWorker) { at("")(n); n.Name = "alone" },
+				again: func(n *tracker.NewWorker) { at("")(n); n.Name = "alone" },
+				other: func(n *tracker.NewWorker) { at("")(n); n.Name = "another" },
+			},
+		} {
+			id := wantAdmitted(c, p.first)
+			if w := takeOffline(c, id, "bad build"); w.Hold == nil || w.Hold.Reason != "bad build" || !w.Hold.Since.Equal(c.Store.Clock.Now()) {
+				c.Fatalf("%+v", w.Hold)
+			}
+			takeOffline(c, id, "again") // changes nothing
+			for range 3 {
+				wantHeld(c, p.again, id, "", "bad build")
+			}
+			wantAdmitted(c, p.other)
+			if e := c.Events(id); e["worker.held_offline"] != 1 {
+				c.Fatalf("%v", e)
+			}
+			if w := resumeWorker(c, id); w.Status != tracker.Offline || w.Hold != nil {
+				c.Fatalf("%+v", w)
+			}
+			wantAdmitted(c, p.again)
+			_, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, "")
+			c.WantCode(err, tracker.WorkerOffline)
+		}
+		if r := c.Reconcile(); len(r) != 0 {
+			c.Fatalf("there was something to repair: %v", r)
+		}
+	})
+}
+
+// A worker that has died is held, too; one whose place another has taken is not, since that would hold the other.
+func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		old := wantAdmitted(c, process("m1", "a", 1))
+		now := wantAdmitted(c, process("m1", "a", 1))
+		if w := takeOffline(c, old, ""); w.EndReason != tracker.WorkerSuperseded || w.Hold != nil {
+			c.Fatalf("%+v", w)
+		}
+		c.WantWorker(now, tracker.Online, "")
+		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, now, tracker.WorkerDeregistered, ""); err != nil {
+			c.Fatal(err)
+		}
+		if w := takeOffline(c, now, "keep out"); w.EndReason != tracker.WorkerDeregistered || w.Hold == nil {
+			c.Fatalf("%+v", w)
+		}
+		wantHeld(c, process("m1", "a", 1), now, "", "keep out")
+		done, err := c.ActOnWorkers(c.Ctx, tracker.ResumeWorkers, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
+		if err != nil || done.Matched != 1 || done.Done != 1 {
+			c.Fatalf("%+v %v", done, err)
+		}
+		wantAdmitted(c, process("m1", "a", 1))
+	})
+}
+
+// A machine that was taken offline admits no worker until it is resumed, whatever becomes of the records of its workers; the hold of
+// one of its workers outlasts its own.
+func TestAMachineTakenOffline(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		a, b, elsewhere := wantAdmitted(c, process("m1", "a", 1)), wantAdmitted(c, process("m1", "b", 2)), wantAdmitted(c, process("m2", "a", 1))
+		takeOffline(c, a, "bad build")
+		done, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m1", "on fire")
+		if err != nil || done.Done != 1 || len(done.Workers) != 1 || done.Workers[0] != b {
+			c.Fatalf("%+v %v", done, err)
+		}
+		c.WantWorker(b, tracker.Offline, tracker.WorkerForced)
+		c.WantWorker(elsewhere, tracker.Online, "")
+		if m := c.MustMachine("m1"); m.Hold == nil || m.Hold.Reason != "on fire" || !m.Hold.Since.Equal(c.Store.Clock.Now()) {
+			c.Fatalf("%+v", m.Hold)
+		}
+		wantHeld(c, process("m1", "a", 1), a, "", "bad build")
+		wantHeld(c, process("m1", "new", 3), "", "m1", "on fire")
+		for range 5 { // days, in which b's record goes
+			c.Store.Clock.Advance(24 * time.Hour)
+			c.MustTick()
+			c.MustSweep()
+			if r := c.Reconcile(); len(r) != 0 {
+				c.Fatalf("there was something to repair: %v", r)
+			}
+		}
+		_, err = c.Worker(c.Ctx, trackertest.Scope, b)
+		c.WantCode(err, tracker.WorkerNotFound)
+		wantHeld(c, process("m1", "b", 2), "", "m1", "on fire")
+		wantHeld(c, process("m1", "a", 1), a, "", "bad build")
+		if r := resumeMachine(c, "m1"); r.Matched != 0 {
+			c.Fatalf("%+v", r)
+		}
+		wantHeld(c, process("m1", "a", 1), a, "", "bad build")
+		wantAdmitted(c, process("m1", "b", 2))
+		if m := c.MustMachine("m1"); m.Hold != nil {
+			c.Fatalf("%+v", m.Hold)
+		}
+		if e := c.Events("m1"); e["machine.held_offline"] != 1 || e["machine.resumed"] != 1 {
+			c.Fatalf("%v", e)
+		}
+		_, err = c.OfflineMachine(c.Ctx, trackertest.Scope, "nowhere", "")
+		c.WantCode(err, tracker.MachineNotFound)
+	})
+}
+
+// Holds that nobody lifts go after thirty days, with all that is stored of them.
+func TestHoldsEnd(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		a := wantAdmitted(c, process("m1", "a", 1))
+		takeOffline(c, a, "")
+		wantAdmitted(c, process("m2", "a", 1))
+		if _, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
+			c.Fatal(err)
+		}
+		days := func(n int) {
+			for range n {
+				c.Store.Clock.Advance(24 * time.Hour)
+				c.MustTick()
+				c.MustSweep()
+				if r := c.Reconcile(); len(r) != 0 {
+					c.Fatalf("there was something to repair: %v", r)
+				}
+			}
+		}
+		days(29)
+		wantHeld(c, process("m1", "a", 1), a, "", "")
+		wantHeld(c, process("m2", "a", 1), "", "m2", "")
+		days(3)
+		_, err := c.Worker(c.Ctx, trackertest.Scope, a)
+		c.WantCode(err, tracker.WorkerNotFound)
+		wantAdmitted(c, process("m1", "a", 1))
+		wantAdmitted(c, process("m2", "a", 1))
+	})
+}
+
+// A worker whose record the store has lost does not come back by its token where its identity or its machine is held.
+func TestAdoptionUndoesNoHold(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		own, with := c.MustRegister(process("m1", "a", 1)), c.MustRegister(process("m2", "a", 1))
+		takeOffline(c, own.WorkerID, "bad build")
+		if _, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
+			c.Fatal(err)
+		}
+		for _, lost := range []*tracker.Registered{own, with} {
+			c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, lost.WorkerID))
+			if err := c.AdoptWorker(c.Ctx, trackertest.Scope, lost.WorkerID, lost.Record); err != nil {
+				c.Fatal(err)
+			}
+			_, err := c.BeatWorker(c.Ctx, trackertest.Scope, lost.WorkerID, tracker.WorkerBeat{})
+			c.WantCode(err, tracker.WorkerOffline)
+			c.WantWorker(lost.WorkerID, tracker.Offline, tracker.WorkerForced)
+		}
+		wantHeld(c, process("m1", "a", 1), own.WorkerID, "", "bad build")
+		wantHeld(c, process("m2", "a", 1), "", "m2", "")
+	})
+}
