@@ -250,9 +250,10 @@ func TestOperatorOutput(t *testing.T) {
 		}
 	}
 	same(d.ok(d.run("task", "get", "a", "-o", "json")).out, d.get("/v1/tasks/a"))
-	same(d.ok(d.run("task", "ls", "-o", "json")).out, d.get("/v1/tasks"))
+	same(d.ok(d.run("task", "ls", "-o", "json")).out, d.get("/v1/tasks?order=desc")) // as the dashboard shows them
+	same(d.ok(d.run("task", "ls", "--oldest", "-o", "json")).out, d.get("/v1/tasks"))
 	same(d.ok(d.run("task", "get", "b", "-o", "jsonl")).out, d.get("/v1/tasks/b"))
-	if a := d.ok(d.run("task", "ls", "-o", "name")); a.out != "task/a\ntask/b\ntask/c\n" {
+	if a := d.ok(d.run("task", "ls", "-o", "name")); a.out != "task/c\ntask/b\ntask/a\n" {
 		t.Errorf("names are %q", a.out)
 	}
 	d.is(d.run("task", "get", "a", "-o", "yaml"), operator.ExitOK, "taskId: a\n", "state: QUEUED\n")

@@ -36,6 +36,15 @@ func (p *Plan) advise(f *Fleet, c *Costs) {
 		say("Raise --max-connections to at least %s (and the limit of open files), or put a proxy that shares connections in front.",
 			comma(p.ConnectionsPerAPI))
 	}
+	if f.Way == Worker {
+		say("Workers of the Python and TypeScript SDKs hold two connections each: with these alone it is %s connections, %s an API replica. "+
+			"Raise --max-connections where that is above %s.", comma(2*p.Connections), comma(2*p.ConnectionsPerAPI),
+			comma(int64(defaultConnections)))
+		if p.Connections > defaultTenantWorkers {
+			say("A tenant may have %s workers by default: raise --tenant-workers to at least %s, or deal the workers out to several tenants.",
+				comma(int64(defaultTenantWorkers)), comma(p.Connections))
+		}
+	}
 	switch {
 	case p.TokensPerReplica > mostTokens:
 		say("A replica meets %s tokens and remembers at most %s, so some are verified again at each beat: plan smaller replicas (--cores), or "+

@@ -107,6 +107,7 @@ const (
 	// Settings of the API, and the most that they take.
 	defaultConnections, mostConnections = 16_384, 1_048_576
 	defaultTokens, mostTokens           = 262_144, 16_777_216
+	defaultTenantWorkers                = 10_000 // the setting tenant-workers
 	mostShards                          = 4096
 
 	// What a finished task takes with its history and its entry among the ends; a task of a queue while a worker holds it, with its

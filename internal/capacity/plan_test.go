@@ -324,3 +324,16 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// A plan of workers warns of what their connections and the default limit of a tenant's workers need.
+func TestWorkersAreToldTheirLimits(t *testing.T) {
+	for workers, limited := range map[int64]bool{10_000: false, 10_001: true} {
+		f := fleet(workers)
+		f.Way, f.Together = Worker, 1
+		advice := strings.Join(mustPlan(t, f).Advice, "\n")
+		if !strings.Contains(advice, "with these alone it is "+comma(2*workers)+" connections") ||
+			strings.Contains(advice, "raise --tenant-workers to at least "+comma(workers)) != limited {
+			t.Errorf("%d workers: %s", workers, advice)
+		}
+	}
+}

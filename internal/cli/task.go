@@ -104,7 +104,8 @@ type taskLs struct {
 	TaskFilter `embed:""`
 	Liveness   string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
 	Until      string `placeholder:"WHEN" help:"Ended until: a time, or how long ago."`
-	Newest     bool   `help:"The newest first."`
+	Oldest     bool   `help:"The oldest first; the newest are first without it, as on the dashboard."`
+	Newest     bool   `hidden:"" help:"The default."`
 	Listing    `embed:""`
 	Common     `embed:""`
 }
@@ -122,7 +123,7 @@ func (c *taskLs) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range query("liveness", strings.ToUpper(c.Liveness), "finishedBefore", timeText(until), "order", order(c.Newest)) {
+	for name, value := range query("liveness", strings.ToUpper(c.Liveness), "finishedBefore", timeText(until), "order", order(!c.Oldest)) {
 		q[name] = value
 	}
 	return tasks.list(s, c.Listing, q)
